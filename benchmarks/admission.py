@@ -22,10 +22,10 @@ import orjson
 from benchmarks import batch, estates
 from benchmarks.opa_server import Server
 from benchmarks.preparing import AS_OF, MOMENT, Prepared, prepared, selections, whole_bundle
-from policyeng.admission import AdmissionOptions, Basis, changes_of
+from policyeng.admission import AdmissionOptions, AdmissionSession, changes_of
 from policyeng.admission.changes import changed, held_of, made_of
-from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.plan import plan
+from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts.ids import folded_id, workspace_of
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.sources import load_snapshot
@@ -96,7 +96,7 @@ def changes(snapshot: Snapshot) -> dict[str, JsonObject | str]:
 def measured(made: Prepared, snapshot: Snapshot, server: Server, rounds: int) -> Iterator[Measured]:
     """Decisions and queries in turns, kind by kind."""
     server.send("PUT", "estate", orjson.dumps(batch.asked(made).estate))
-    basis, judging = Basis(whole_bundle(), snapshot), AdmissionOptions(AS_OF)
+    basis, judging = AdmissionSession(whole_bundle(), snapshot), AdmissionOptions(AS_OF)
     for name, change in changes(snapshot).items():
         body = orjson.dumps({"input": question(made, snapshot, change)})
         ours: Callable[[], object] = partial(basis.decide, change, judging)
@@ -156,7 +156,7 @@ def write_bundle(made: Prepared, folder: Path) -> Path:
 
 def other_clock(snapshot: Snapshot, rounds: int) -> Sequence[float]:
     """Processor seconds of a decision at a clock at which nothing was decided yet."""
-    basis, change = Basis(whole_bundle(), snapshot), changes(snapshot)["a network"]
+    basis, change = AdmissionSession(whole_bundle(), snapshot), changes(snapshot)["a network"]
     seconds = []
     for number in range(rounds):
         began = time.process_time()
@@ -167,7 +167,7 @@ def other_clock(snapshot: Snapshot, rounds: int) -> Sequence[float]:
 
 def after_another(snapshot: Snapshot, rounds: int) -> Sequence[float]:
     """Processor seconds of a decision on a tag of a compute, with a compute as a cluster holds it in the state."""
-    basis, change = Basis(whole_bundle(), snapshot), changes(snapshot)["a tag of a compute"]
+    basis, change = AdmissionSession(whole_bundle(), snapshot), changes(snapshot)["a tag of a compute"]
     held = held_of(snapshot)[folded_id(changes_of(change)[0].id)]
     seconds = []
     for _ in range(rounds):

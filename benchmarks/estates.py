@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
+from policyeng.bundle.cases import Baselines
 from policyeng.models import JsonObject
-from policyeng.verify.cases import Baselines
 
 SEED = 20261121
 ROOT = Path(__file__).resolve().parents[1]

@@ -11,9 +11,9 @@ from pathlib import Path
 from benchmarks.verdicts import Verdicts, of_judgements
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import Judgement, Work, judge
-from policyeng.evaluation.estate import Estate, estate_of
+from policyeng.engines import EvaluationRequest, Judgement, judge
 from policyeng.evaluation.plan import plan
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.sources import load_snapshot
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -45,8 +45,8 @@ class Prepared:
     bundle: Bundle
     file: Path
     size: int
-    estate: Estate
-    work: Work
+    estate: PreparedSnapshot
+    work: EvaluationRequest
 
     @property
     def ids(self) -> list[str]:
@@ -76,7 +76,7 @@ def prepared(bundle: Bundle, file: Path) -> Prepared:
     planned = list(plan(bundle, estate))
     if any(entry.unknowns for entry in planned):
         raise ValueError(f"{file.name} has fields that cannot be read; the engines would not judge the same pairs")
-    work = Work(
+    work = EvaluationRequest(
         bundle=bundle,
         snapshot=estate.view,
         subjects=[subject.document for subject in estate.subjects],

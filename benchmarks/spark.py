@@ -26,12 +26,12 @@ from tempfile import TemporaryDirectory
 from benchmarks.estates import ROOT, fleet
 from benchmarks.family import cpu_seconds
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.carrying import packed, unpacked
+from policyeng.bundle.serialization import packed, unpacked
 from policyeng.evaluation import evaluate
-from policyeng.sources.inputs import read_named
-from policyeng.sources.opening import Named
+from policyeng.sources.discovery import Named
+from policyeng.sources.reader import read_named
 from policyeng.spark import judge
-from policyeng.spark.table import Rows
+from policyeng.spark.table import PendingRows
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 #: Snapshots that a process is handed at a time.
@@ -68,7 +68,7 @@ def judged(paths: Sequence[Path]) -> Counts:
     for path in paths:
         read = read_named([Named(str(path), None)], path.read_bytes(), **_bundles[0].wanted)
         evaluation = evaluate(_bundles[0], read.snapshot, as_of=AS_OF, problems=read.problems)
-        rows = Rows()
+        rows = PendingRows()
         rows.add(str(path), evaluation)
         counts.update(rows.taken()["outcome"].to_pylist())
     return counts

@@ -20,12 +20,12 @@ from benchmarks.estates import ROOT
 from benchmarks.preparing import AS_OF, Prepared, prepared
 from benchmarks.verdicts import Verdicts, of_findings
 from policyeng import load_bundle, load_snapshot
+from policyeng._performance import uncollected
 from policyeng.bundle import Bundle
 from policyeng.engines import embedded
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.plan import plan
-from policyeng.garbage import uncollected
+from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.models import Evaluation
 from policyeng.report import json as json_report
 

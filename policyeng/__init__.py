@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from policyeng.later import attributes
 
 if TYPE_CHECKING:
+    from policyeng.api import admit, evaluate
     from policyeng.bundle import Bundle, PolicyInput, load_bundle, policy
-    from policyeng.embedding import admit, evaluate
     from policyeng.errors import PolicyengError
     from policyeng.models import Denial, Evaluation, Exemption, Finding, Snapshot, Unknown
     from policyeng.sources import load_exemptions, load_snapshot
@@ -26,8 +26,8 @@ _HOMES = {
     "PolicyengError": "errors",
     "Snapshot": "models",
     "Unknown": "models",
-    "admit": "embedding",
-    "evaluate": "embedding",
+    "admit": "api",
+    "evaluate": "api",
     "load_bundle": "bundle",
     "load_exemptions": "sources",
     "load_snapshot": "sources",

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from policyeng.masking import masked_message
+from policyeng.redaction import masked_message
 
 
 class PolicyengError(Exception):

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import orjson
 
-from policyeng.audit.history import Run
-from policyeng.audit.running.estates import run_estate
+from policyeng.audit.execution.runner import run_estate
+from policyeng.audit.records import AuditRun
 from policyeng.audit.store import open_store
-from policyeng.audit.store.kept import Store
+from policyeng.audit.store.store import Store
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.configuration import Settings
 from policyeng.configuration.estates import EstateSettings
-from policyeng.in_force import Held
+from policyeng.context import EvaluationSetup
 from policyeng.models import Exemption, JsonObject
 from tests.bundles import deny_when, rego, workspace, write
 
@@ -40,9 +40,9 @@ def policies(folder: Path, files: Mapping[str, str] = POLICIES) -> Bundle:
     return load_bundle(write(folder, dict(files)))
 
 
-def held(bundle: Bundle, *, exemptions: Sequence[Exemption] = (), **settings: object) -> Held:
+def held(bundle: Bundle, *, exemptions: Sequence[Exemption] = (), **settings: object) -> EvaluationSetup:
     """What is in force: a bundle and exemptions, no parameters."""
-    return Held(bundle, exemptions, {}, Settings.model_validate(settings))
+    return EvaluationSetup(bundle, exemptions, {}, Settings.model_validate(settings))
 
 
 def exemption(resource: str, policy: str = "T-A-1", *, days: int = 30) -> Exemption:
@@ -72,7 +72,13 @@ class Audited:
     """
 
     def __init__(
-        self, folder: Path, url: str = "", *, name: str = "production", held_: Held | None = None, fresh: bool = True
+        self,
+        folder: Path,
+        url: str = "",
+        *,
+        name: str = "production",
+        held_: EvaluationSetup | None = None,
+        fresh: bool = True,
     ) -> None:
         self.folder = folder
         self.url = url or f"sqlite:///{folder}/audits.db"
@@ -99,7 +105,7 @@ class Audited:
         """Take a part away."""
         (self.folder / "estate" / f"{part}.json").unlink()
 
-    def audit(self, *, as_of: datetime | None = None, jobs: int = 1, full: bool = False, **held_: object) -> Run:
+    def audit(self, *, as_of: datetime | None = None, jobs: int = 1, full: bool = False, **held_: object) -> AuditRun:
         """Audit the estate once; `held_` are other values of what is in force."""
         at = as_of or START + timedelta(days=self._audits)
         self._audits += 1

@@ -8,8 +8,8 @@ from pathlib import PurePosixPath
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.sources.azure_cli import kind_of_file
-from policyeng.sources.azure_cli.kinds import Kind
-from policyeng.sources.reading import Placed, Refusal, Surroundings
+from policyeng.sources.azure_cli.base import CliDocumentKind
+from policyeng.sources.parsed import Placed, Refusal, Surroundings
 from policyeng.workloads import Workload, derive
 from tests.workload_parts import FACTS
 
@@ -29,7 +29,7 @@ def around(files: Mapping[str, object] | None = None, file: str = "work.yml") ->
     return Surroundings(file=file, scope=SCOPE, workspace=WORKSPACE, beside=beside)
 
 
-def kind_of(document: object) -> Kind | None:
+def kind_of(document: object) -> CliDocumentKind | None:
     """The kind that takes a document, if any."""
     return kind_of_file(document) if isinstance(document, dict) else None
 

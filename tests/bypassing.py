@@ -19,21 +19,21 @@ import orjson
 
 import policyeng
 from policyeng.admission import admit
-from policyeng.admission.problems import with_problems
+from policyeng.admission.decision import with_problems
 from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.cases import baselines_of, read_cases
 from policyeng.errors import InputError, PolicyengError
 from policyeng.evaluation.pointers import overlap
 from policyeng.facts.ids import folded_id
 from policyeng.models import WORKSPACE_TYPE, Blame, Change, Decision, JsonObject, Snapshot, lowered
-from policyeng.server.cluster_changes import Asked, asked_for
+from policyeng.parsing.json_pointer import escaped
+from policyeng.server.kubernetes_changes import ReviewedObject, asked_for
 from policyeng.server.review_request import request_in, request_of
-from policyeng.sources import Given, parse_changes
-from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
-from policyeng.strict.json_pointer import escaped
-from policyeng.verify.case_runs import prepared_cases
-from policyeng.verify.cases import baselines_of, read_cases
-from policyeng.verify.drawing.examples import Examples
-from policyeng.verify.observing import observe
+from policyeng.sources import DocumentContext, parse_changes
+from policyeng.sources.kubernetes.owners import BesideSnapshot
+from policyeng.testing.observed_reads import observe
+from policyeng.testing.runner import prepared_cases
+from policyeng.verify.generators.examples import Examples
 from tests.carriers import CHANGE_WRAPPINGS, wrapped
 from tests.cluster import READ_KINDS as CLUSTER_KINDS
 from tests.cluster import object_of_resource, review_of
@@ -92,7 +92,7 @@ class Denied:
         options: JsonObject = {"before": held, "blame": Blame.INTRODUCED} if held else {}
         return admit(self.bundle, self.before, changes, as_of=self.as_of, parameters=self.parameters, **options)
 
-    def sent(self, content: bytes, said: Given | None = None) -> Decision:
+    def sent(self, content: bytes, said: DocumentContext | None = None) -> Decision:
         """What is said of a document, as `policyeng admit` reads it."""
         read = parse_changes(content, "change.json", said=said)
         return with_problems(self.decided(read.changes), read.problems)
@@ -109,7 +109,7 @@ class Edit(NamedTuple):
     """
 
     sent: list[Any] | bytes
-    said: Given | None = None
+    said: DocumentContext | None = None
     may_be_silent: bool = False
     held: tuple[Change, ...] = ()
     like: list[Any] | None = None
@@ -550,7 +550,7 @@ def _as_template(random: Random, denied: Denied) -> Edit | None:  # noqa: ARG001
     resource = {"type": written["type"], "apiVersion": "2025-12-01", "name": names, **body}
     schema = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
     document = {"$schema": schema, "contentVersion": "1.0.0.0", "resources": [resource]}
-    return Edit(orjson.dumps(document), Given(scope=group), may_be_silent=True)
+    return Edit(orjson.dumps(document), DocumentContext(scope=group), may_be_silent=True)
 
 
 @edit
@@ -614,7 +614,7 @@ def _document(resource: JsonObject, version: str) -> JsonObject:
     return object_of_resource(resource, group, name, kind, version)
 
 
-def _asked_for(denied: Denied, new: JsonObject, old: JsonObject | None) -> Asked:
+def _asked_for(denied: Denied, new: JsonObject, old: JsonObject | None) -> ReviewedObject:
     """What the webhook makes of a request on an object.
 
     Raises:
@@ -622,7 +622,7 @@ def _asked_for(denied: Denied, new: JsonObject, old: JsonObject | None) -> Asked
     """
     verb = "CREATE" if old is None else "UPDATE"
     request = request_of(request_in(review_of(verb, new, old)))
-    return asked_for(request, BesideSnapshot(denied.before)) if request is not None else Asked()
+    return asked_for(request, BesideSnapshot(denied.before)) if request is not None else ReviewedObject()
 
 
 def _cluster(denied: Denied, old: JsonObject | None, version: str) -> Edit:

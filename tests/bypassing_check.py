@@ -20,12 +20,12 @@ import orjson
 
 import policyeng
 from policyeng.bundle import Bundle
+from policyeng.bundle.cases import STATED, baselines_of, read_cases
 from policyeng.evaluation import evaluate
 from policyeng.facts.ids import is_at_or_under
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import given, read_inputs
-from policyeng.verify.case_runs import prepared_cases
-from policyeng.verify.cases import STATED, baselines_of, read_cases
+from policyeng.testing.runner import prepared_cases
 from tests.bypassing import leaves, objects, other_letters, with_value
 from tests.laws.formats import written
 from tests.writers import WRITERS

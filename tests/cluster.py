@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.kubernetes.kinds import KINDS, Kind
+from policyeng.sources.kubernetes.kinds import KINDS, KubernetesKind
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 ELSEWHERE = "/subscriptions/22222222-2222-2222-2222-222222222222/resourceGroups/rg-ml"
@@ -60,7 +60,7 @@ def review_of(
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-def object_of_resource(resource: JsonObject, group: str, name: str, kind: Kind, version: str) -> JsonObject:
+def object_of_resource(resource: JsonObject, group: str, name: str, kind: KubernetesKind, version: str) -> JsonObject:
     """The object that asks for a resource; `owner` is by its ARM id."""
     identity = str(resource["id"])
     above = identity.rsplit("/", 2)[0] if kind.parent else identity[: identity.lower().rindex("/providers/")]

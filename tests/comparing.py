@@ -10,24 +10,24 @@ from typing import Any
 
 import jsonpatch
 
-from policyeng.audit.comparing.nouns import Cause, Kind
-from policyeng.audit.comparing.states import State
+from policyeng.audit.diff.inputs import State
+from policyeng.audit.diff.records import Cause, CauseKind
 from policyeng.bundle import Bundle
 from policyeng.facts.ids import folded_id
 from policyeng.models import Exemption, JsonObject, Snapshot
-from policyeng.strict.json_pointer import keys_of, value_at
-from policyeng.verify.drawing.edits import copied, edit_somewhere
-from policyeng.verify.drawing.examples import Example, Examples
+from policyeng.parsing.json_pointer import keys_of, value_at
+from policyeng.verify.generators.examples import Example, Examples
+from policyeng.verify.generators.json_mutations import copied, edit_somewhere
 
 _LISTS = {
-    Kind.RESOURCE: "resources",
-    Kind.APPROVAL: "approvals",
-    Kind.WORKLOAD: "workloads",
-    Kind.QUOTA: "quotas",
-    Kind.METRIC: "metrics",
-    Kind.PRINCIPAL: "principals",
+    CauseKind.RESOURCE: "resources",
+    CauseKind.APPROVAL: "approvals",
+    CauseKind.WORKLOAD: "workloads",
+    CauseKind.QUOTA: "quotas",
+    CauseKind.METRIC: "metrics",
+    CauseKind.PRINCIPAL: "principals",
 }
-_NAMES = {Kind.QUOTA: ("scope", "region", "family"), Kind.METRIC: ("resourceId", "name")}
+_NAMES = {CauseKind.QUOTA: ("scope", "region", "family"), CauseKind.METRIC: ("resourceId", "name")}
 _MEMBERS = {"taken_at": "takenAt"}
 
 
@@ -113,17 +113,17 @@ def _exempted(random: Random, source: Examples, given: Given, other: Example) ->
 def undone(before: Given, after: Given, causes: Iterable[Cause]) -> Given:
     """What is after, with each cause as it was before."""
     for cause in causes:
-        if cause.kind is Kind.CLOCK:
+        if cause.kind is CauseKind.CLOCK:
             after = replace(after, as_of=before.as_of)
-        elif cause.kind is Kind.PARAMETERS:
+        elif cause.kind is CauseKind.PARAMETERS:
             theirs = {cause.subject: before.parameters.get(cause.subject, {})}
             after = replace(after, parameters={**after.parameters, **theirs})
-        elif cause.kind in (Kind.POLICY, Kind.LIBRARY):
+        elif cause.kind in (CauseKind.POLICY, CauseKind.LIBRARY):
             after = replace(after, bundle=before.bundle)
-        elif cause.kind is not Kind.EXEMPTION:
+        elif cause.kind is not CauseKind.EXEMPTION:
             after = replace(after, document=_item_undone(before.document, after.document, cause))
     for cause in causes:  # an exemption is in force at a clock, so these come last
-        if cause.kind is Kind.EXEMPTION:
+        if cause.kind is CauseKind.EXEMPTION:
             after = replace(after, exemptions=_exemption_undone(before, after, cause.subject))
     return after
 
@@ -140,7 +140,7 @@ def _exemption_undone(before: Given, after: Given, name: str) -> tuple[Exemption
 
 
 def _item_undone(before: JsonObject, after: JsonObject, cause: Cause) -> JsonObject:
-    if cause.kind is Kind.SNAPSHOT:
+    if cause.kind is CauseKind.SNAPSHOT:
         name = _MEMBERS.get(cause.subject, cause.subject)
         left = {key: value for key, value in after.items() if key != name}
         return {**left, name: before[name]} if name in before else left

@@ -13,7 +13,7 @@ import typer
 from hypothesis import HealthCheck, settings
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.verify.cases import Baselines
+from policyeng.bundle.cases import Baselines
 from tests.databases import postgres, store_url
 from tests.effort import effort
 from tests.lending import compile_only_named_libraries

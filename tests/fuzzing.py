@@ -24,12 +24,12 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import PolicyengError
 from policyeng.evaluation import evaluate
 from policyeng.models import Outcome
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources import FORMATS, read_inputs
-from policyeng.sources.reading import Placed, Reading, Surroundings
-from policyeng.sources.service_made import service_made
-from policyeng.sources.texts import read_text
-from policyeng.strict.encodings import as_utf8
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES
+from policyeng.sources.discovery import as_utf8
+from policyeng.sources.parsed import ParsedDocument, Placed, Surroundings
+from policyeng.sources.server_generated import service_made
+from policyeng.sources.text import read_text
 from tests.real_files import AS_OF, FOLDERS, REAL, ROOT, files_in
 
 #: Larger files take longer and hold nothing that smaller ones do not.
@@ -346,7 +346,7 @@ def _read(content: bytes) -> str:
     return ""
 
 
-def unsound(reading: Reading, document: object) -> str:
+def unsound(reading: ParsedDocument, document: object) -> str:
     """What is wrong with a reading, if anything: only a list without entries comes to nothing without a word."""
     says = reading.resources or reading.stated or reading.refusals or reading.nothing or reading.incomplete
     if not says and "[]" not in json.dumps(document):

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import orjson
 
 from benchmarks.estates import EDITS, ROOT
+from policyeng.bundle.cases import STATED, Baselines
 from policyeng.models import JsonObject
-from policyeng.verify.cases import STATED, Baselines
 
 _SUBSCRIPTION, _PERSON = "11111111-1111-1111-1111-111111111111", "77777777-7777-7777-7777-777777777777"
 _GROUP = f"/subscriptions/{_SUBSCRIPTION}/resourceGroups/rg-ml"

@@ -22,10 +22,10 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import Engine, event
 
-from policyeng.audit.store import drafting
-from policyeng.audit.store.kept import Store
+from policyeng.audit.store import run_writer
+from policyeng.audit.store.integrity import verify
 from policyeng.audit.store.retention import prune
-from policyeng.audit.store.verifying import verify
+from policyeng.audit.store.store import Store
 from tests.audits import Audited
 from tests.databases import running
 
@@ -139,7 +139,7 @@ def work_on(work: str, folder: Path, url: str, at: int) -> None:
         if count == at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    drafting._BATCH = 1
+    run_writer._BATCH = 1
     audited = Audited(folder, url, fresh=False)
     for name in ("before_cursor_execute", "commit"):
         event.listen(Engine, name, tick)

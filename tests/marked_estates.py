@@ -16,11 +16,11 @@ from benchmarks.preparing import MOMENT, prepared, selections
 from policyeng import rego
 from policyeng.engines.embedded import modules_of
 from policyeng.models import lowered
-from policyeng.rego.deciding import Outcome
+from policyeng.rego.decided_results import DecidedResult
 from policyeng.rego.linking import link
 from policyeng.rego.markers import MarkedList, MarkedObject, show
 from policyeng.rego.program import Thread
-from policyeng.rego.tracing import Read
+from policyeng.rego.tracing import RecordedReads
 from policyeng.rego.values import UNDEFINED
 from tests.markings import ODD, Marking, Tally, find, pointers
 
@@ -118,16 +118,16 @@ class MarkedEstate:
         return found
 
 
-def _plain(thread: Thread, path: str) -> Outcome:
-    return Outcome(thread.call(thread.uncached(path)), ())
+def _plain(thread: Thread, path: str) -> DecidedResult:
+    return DecidedResult(thread.call(thread.uncached(path)), ())
 
 
-def _conclude(rules: dict[str, str], ask: Callable[[str], Outcome]) -> Said:
+def _conclude(rules: dict[str, str], ask: Callable[[str], DecidedResult]) -> Said:
     try:
         outcomes = {role: ask(rules[role]) for role in _ROLES if role in rules}
     except rego.EvaluationError:
         return Said("error")
-    applies = outcomes.get("applies", Outcome(True, ()))
+    applies = outcomes.get("applies", DecidedResult(True, ()))
     if applies.undecided:
         return Said("undecided")
     if applies.value is not True:
@@ -136,7 +136,7 @@ def _conclude(rules: dict[str, str], ask: Callable[[str], Outcome]) -> Said:
     if denied.value is not UNDEFINED and len(denied.value):
         texts = map(show, denied.value)
         return Said("fail", frozenset((text["msg"], text.get("path", "")) for text in texts))
-    unknown = outcomes.get("unknown", Outcome([], ()))
+    unknown = outcomes.get("unknown", DecidedResult([], ()))
     if denied.undecided or unknown.undecided:
         return Said("undecided")
     return Said("unknown" if unknown.value else "pass")
@@ -212,7 +212,7 @@ class Traced(NamedTuple):
     """What a policy says of a subject, and what it read."""
 
     said: Said
-    reads: frozenset[Read]
+    reads: frozenset[RecordedReads]
 
 
 def trace(estate: MarkedEstate, snapshot: dict[str, Any]) -> list[Traced]:
@@ -233,7 +233,7 @@ def trace(estate: MarkedEstate, snapshot: dict[str, Any]) -> list[Traced]:
     return found
 
 
-def is_affected(reads: frozenset[Read], document: str, pointer: str) -> bool:
+def is_affected(reads: frozenset[RecordedReads], document: str, pointer: str) -> bool:
     """Whether a value that is replaced, added or removed may matter to what read something."""
     above = pointer.rpartition("/")[0]
     for read in reads:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from policyeng.masking import _shapes
+from policyeng.redaction import _shapes
 
 ROOT = Path(__file__).parent.parent
 _METHODS = frozenset({"match", "search", "fullmatch", "sub", "subn", "split", "findall", "finditer"})
@@ -82,18 +82,18 @@ _GENERIC = (
 _ENDS = ("\x00", "\n", "")
 #: Values of the local variables of which patterns are made, by file.
 _LOCALS: dict[str, list[dict[str, object]]] = {
-    "policyeng/bundle/reaching.py": [{"named": "metrics|by_measured"}],
+    "policyeng/bundle/dependencies.py": [{"named": "metrics|by_measured"}],
     "policyeng/bundle/discovery.py": [{"named": ["", "custom.id"], "source": ""}],
-    "policyeng/configuration/places.py": [{"name": "[\"']?ignore[\"']?", "key": "estate"}],
+    "policyeng/configuration/toml_positions.py": [{"name": "[\"']?ignore[\"']?", "key": "estate"}],
     "policyeng/engines/opa.py": [{"name": "regex.match"}],
     "policyeng/server/routes/policy_restrictions.py": [
         {"pattern": pattern}
         for pattern in (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", r"[^/]+", r"/[\s\S]*[^/]")
     ],
-    "policyeng/sources/arm_template/functions.py": [{"every": ["a", "--", "a-"]}],
+    "policyeng/sources/arm_template/scalar_functions.py": [{"every": ["a", "--", "a-"]}],
     # A pattern of a policy, of fixed length; the module has tests of what it takes.
     "policyeng/rego/builtins/linear.py": [{"text": "[a-z]-[0-9]{2}", "ends": ends} for ends in (True, False)],
-    "policyeng/verify/drawing/scenes.py": [{"name": b"vmSize"}],
+    "policyeng/verify/generators/case_scenarios.py": [{"name": b"vmSize"}],
     "policyeng/verify/redundancy/parameters.py": [{"name": "allowed"}],
 }
 #: Characters of a text in which quadratic time shows, and of a whole one.

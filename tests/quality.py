@@ -17,7 +17,7 @@ from pathlib import Path
 import grimp
 
 from policyeng.bundle import load_bundle
-from policyeng.verify.cases import read_cases
+from policyeng.bundle.cases import read_cases
 from policyeng.verify.laws import LAWS
 
 ROOT = Path(__file__).resolve().parents[1]

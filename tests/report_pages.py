@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from policyeng.models import Evaluation, Finding, Outcome, Severity, Unknown
-from policyeng.report.about import About, Kind
-from policyeng.report.history import Point, Since, Trend
-from policyeng.report.owners import Owners
+from policyeng.report.context import Owners, PolicyCategory, ReportContext
+from policyeng.report.history import HistoryPoint, Since, Trend
 from tests.report_samples import (
     AS_OF,
     CLUSTER,
@@ -23,14 +22,14 @@ from tests.report_samples import (
 )
 
 KINDS = {
-    "AML-NET-001": Kind("network", ("mcsb-v1 NS-2",)),
-    "AML-NET-104": Kind("network", ("mcsb-v1 NS-2", "mcsb-v1 NS-1")),
-    "AML-ISO-101": Kind("isolation", ("mcsb-v1 DP-1",)),
-    "AML-SKU-104": Kind("sku"),
-    "AML-OPS-103": Kind("operations", ("mcsb-v1 AM-1",)),
+    "AML-NET-001": PolicyCategory("network", ("mcsb-v1 NS-2",)),
+    "AML-NET-104": PolicyCategory("network", ("mcsb-v1 NS-2", "mcsb-v1 NS-1")),
+    "AML-ISO-101": PolicyCategory("isolation", ("mcsb-v1 DP-1",)),
+    "AML-SKU-104": PolicyCategory("sku"),
+    "AML-OPS-103": PolicyCategory("operations", ("mcsb-v1 AM-1",)),
 }
 POINTS = tuple(
-    Point(
+    HistoryPoint(
         run=run,
         as_of=AS_OF - timedelta(days=12 - run),
         strict=60 + run,
@@ -39,7 +38,7 @@ POINTS = tuple(
     )
     for run in range(1, 13)
 )
-ABOUT = About(
+ABOUT = ReportContext(
     owners=Owners({WORKSPACE.lower(): "ml-platform", CLUSTER.lower(): "research"}),
     kinds=KINDS,
     trend=Trend(
@@ -50,15 +49,15 @@ ABOUT = About(
     ),
 )
 #: The same written to attack, wherever a snapshot or a tag can say something.
-HOSTILE_ABOUT = About(
+HOSTILE_ABOUT = ReportContext(
     owner_tag="owner",
     owners=Owners({"/subscriptions": HOSTILE + "\"'><img src=x onerror=pwned()>"}),
-    kinds={name: Kind(HOSTILE, (HOSTILE, "</script><script>pwned()</script>")) for name in KINDS},
+    kinds={name: PolicyCategory(HOSTILE, (HOSTILE, "</script><script>pwned()</script>")) for name in KINDS},
     trend=Trend(estate="</title><script>pwned()</script>" + HOSTILE, run=12, points=POINTS),
 )
 
 
-def many(number: int) -> tuple[Evaluation, About]:
+def many(number: int) -> tuple[Evaluation, ReportContext]:
     """An estate with as many findings, of which a seventh does not pass."""
     findings: list[Finding] = []
     owners = {}
@@ -67,11 +66,11 @@ def many(number: int) -> tuple[Evaluation, About]:
         owners[cluster.lower()] = f"team-{at % 5}"
         findings += [_one(f"AML-{'ABCD'[n % 4] * 3}-{n + 101}", cluster, at * 40 + n) for n in range(40)]
     kinds = {
-        f"AML-{letter * 3}-{n}": Kind(letter.lower(), (f"mcsb-v1 {letter}-{n % 7}",))
+        f"AML-{letter * 3}-{n}": PolicyCategory(letter.lower(), (f"mcsb-v1 {letter}-{n % 7}",))
         for letter in "ABCD"
         for n in range(101, 141)
     }
-    return evaluation_of(findings[:number]), About(owners=Owners(owners), kinds=kinds)
+    return evaluation_of(findings[:number]), ReportContext(owners=Owners(owners), kinds=kinds)
 
 
 def _one(policy: str, resource: str, number: int) -> Finding:

@@ -14,14 +14,14 @@ from fastapi import FastAPI
 
 from policyeng.bundle import load_bundle
 from policyeng.configuration import Settings
-from policyeng.in_force import Held
+from policyeng.context import EvaluationSetup
 from policyeng.models import JsonObject
 from policyeng.server.app import application
+from policyeng.server.file_watcher import Watched
 from policyeng.server.options import ServerOptions
 from policyeng.server.service import Service
-from policyeng.server.state import Standing
+from policyeng.server.snapshot_state import SnapshotState
 from policyeng.server.tokens import Tokens, read_tokens
-from policyeng.server.watching import Watched
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 
 _T = TypeVar("_T")
@@ -30,19 +30,21 @@ JSON = {"content-type": "application/json"}
 POLICY = rego("limit", deny_when("input.resource.properties.x > 1"))
 
 
-def held(folder: Path, **settings: Any) -> Held:
+def held(folder: Path, **settings: Any) -> EvaluationSetup:
     """A bundle of one policy in force."""
-    return Held(load_bundle(write(folder / "bundle", {"area/limit.rego": POLICY})), (), {}, Settings(**settings))
+    return EvaluationSetup(
+        load_bundle(write(folder / "bundle", {"area/limit.rego": POLICY})), (), {}, Settings(**settings)
+    )
 
 
-def standing(*resources: JsonObject, since: datetime) -> Standing:
+def standing(*resources: JsonObject, since: datetime) -> SnapshotState:
     """A state of resources."""
-    return Standing(snapshot(*(resources or (workspace("there"),))), since)
+    return SnapshotState(snapshot(*(resources or (workspace("there"),))), since)
 
 
 def service_of(
-    in_force: Held,
-    state: Standing | None = None,
+    in_force: EvaluationSetup,
+    state: SnapshotState | None = None,
     tokens: Path | None = None,
     **options: Any,
 ) -> Service:

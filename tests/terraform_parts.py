@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from policyeng.models import JsonObject
 from policyeng.sources import terraform
-from policyeng.sources.reading import Placed, Reading, Surroundings
+from policyeng.sources.parsed import ParsedDocument, Placed, Surroundings
 
 SUBSCRIPTION = "/subscriptions/11111111-1111-1111-1111-111111111111"
 SCOPE = f"{SUBSCRIPTION}/resourceGroups/rg-ml"
@@ -177,7 +177,7 @@ def state_file(kind: str, attributes: JsonObject, **more: object) -> JsonObject:
     }
 
 
-def read(document: object, around: Surroundings = HERE) -> Reading:
+def read(document: object, around: Surroundings = HERE) -> ParsedDocument:
     """What the format makes of a document that it takes."""
     assert terraform.detect(document)
     return terraform.read(document, around)

@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 
 import policyeng
-from policyeng.admission import AdmissionOptions, Basis, basis, changes_of, decided_wholly, kept
+from policyeng.admission import AdmissionOptions, AdmissionSession, baseline, changes_of, decided_wholly, session
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.engines import Judgement, Pair, Work, judge
+from policyeng.engines import EvaluationRequest, Judgement, Pair, judge
 from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext, prepare
 from policyeng.evaluation.tracing import Reads, trace_pairs
 from policyeng.facts.ids import scopes_of
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import load_snapshot
-from policyeng.verify.drawing.edits import happens
-from policyeng.verify.drawing.examples import Examples
-from policyeng.verify.laws.law import Grounds, Trial
+from policyeng.verify.generators.examples import Examples
+from policyeng.verify.generators.json_mutations import happens
+from policyeng.verify.laws.law import LawContext, Trial
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 from tests.laws import admitting
 
@@ -43,7 +43,7 @@ def both(
     bundle: Bundle, state: Snapshot, change: Any, judging: AdmissionOptions = JUDGING, before: Any = ()
 ) -> tuple[str, str]:
     """The decision from what a change can affect, and from everything, as JSON."""
-    quick = Basis(bundle, state).decide(change, judging, before)
+    quick = AdmissionSession(bundle, state).decide(change, judging, before)
     whole = decided_wholly(bundle, state, changes_of(change), judging, {}, changes_of(before))
     return quick.model_dump_json(), whole.model_dump_json()
 
@@ -52,16 +52,16 @@ def pairs_judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many pairs are judged from now on, with or without a trace, one number per judging of any."""
     counted: list[int] = []
 
-    def counting(work: Work) -> list[Judgement]:
+    def counting(work: EvaluationRequest) -> list[Judgement]:
         counted.extend(filter(None, [len(work.pairs)]))
         return judge(work)
 
-    def counting_traced(prepared: EvaluationContext, work: Work) -> Iterator[tuple[Pair, Traced]]:
+    def counting_traced(prepared: EvaluationContext, work: EvaluationRequest) -> Iterator[tuple[Pair, Traced]]:
         counted.extend(filter(None, [len(work.pairs)]))
         return trace_pairs(prepared, work)
 
-    monkeypatch.setattr(kept, "judge", counting)
-    monkeypatch.setattr(kept, "trace_pairs", counting_traced)
+    monkeypatch.setattr(baseline, "judge", counting)
+    monkeypatch.setattr(baseline, "trace_pairs", counting_traced)
     return counted
 
 
@@ -76,7 +76,7 @@ def test_only_what_reads_the_change_is_judged_again(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What names the hub, and reads what changes in it; nothing, where what is read stays."""
-    state = Basis(bundle_of(tmp_path, rego("p0", deny_when(NEIGHBOUR))), estate)
+    state = AdmissionSession(bundle_of(tmp_path, rego("p0", deny_when(NEIGHBOUR))), estate)
     state.decide(workspace("o1", y=1), JUDGING)
     counted = pairs_judged(monkeypatch)
 
@@ -147,7 +147,7 @@ def test_decisions_on_partly_listed_states_are_those_from_everything_judged() ->
 def _violations(
     bundle: Bundle, numbers: Iterable[int], given: Callable[[Snapshot, Random], Snapshot] = lambda one, _: one
 ) -> Iterable[tuple[int, object]]:
-    examples, grounds = Examples(bundle), Grounds(bundle)
+    examples, grounds = Examples(bundle), LawContext(bundle)
     for number in numbers:
         example = examples.numbered(20261121, number, "estate" if number % 4 == 0 else None)
         trial = Trial(grounds, example, str(number))
@@ -159,7 +159,7 @@ def _violations(
 def test_decisions_in_turns_are_those_from_everything_judged(numbers: Iterable[int]) -> None:
     """The state goes on with what was made already, goes back, and goes another way."""
     bundle = load_bundle()
-    examples, grounds = Examples(bundle), Grounds(bundle)
+    examples, grounds = Examples(bundle), LawContext(bundle)
     for number in numbers:
         trial = Trial(grounds, examples.numbered(20261123, number), str(number))
         state = partly_listed(trial.snapshot, trial.random("lists")) if number % 3 == 0 else trial.snapshot
@@ -189,7 +189,7 @@ def test_what_is_asked_again_is_not_prepared_again(tmp_path: Path, estate: Snaps
         made.append(prepare(*given))
         return made[-1]
 
-    monkeypatch.setattr(basis, "prepare", counting)
+    monkeypatch.setattr(session, "prepare", counting)
     bundle = bundle_of(tmp_path, rego("p0", deny_when("input.resource.properties.x > 1")))
 
     def decided(number: int) -> bool:
@@ -207,7 +207,7 @@ def test_a_clock_is_judged_once_by_all_who_ask(
 ) -> None:
     """Whoever asks beside the first waits for what that one works out."""
     late = "time.parse_rfc3339_ns(input.as_of) > 0"
-    state = Basis(bundle_of(tmp_path, rego("p0", deny_when(late))), estate)
+    state = AdmissionSession(bundle_of(tmp_path, rego("p0", deny_when(late))), estate)
     counted = pairs_judged(monkeypatch)
 
     with ThreadPoolExecutor(4) as threads:
@@ -225,7 +225,7 @@ def test_at_another_clock_only_what_the_change_touches_is_judged(
         rego("p0", deny_when(late)),
         rego("p1", f'deny contains {{"msg": "m"}} if {{ {NEIGHBOUR}; {late} }}', identity="T-A-2"),
     )
-    state = Basis(bundle_of(tmp_path, alone, near), estate)
+    state = AdmissionSession(bundle_of(tmp_path, alone, near), estate)
     state.decide(workspace("o1", y=1), JUDGING)
     counted = pairs_judged(monkeypatch)
 
@@ -251,7 +251,7 @@ def test_after_other_changes_only_what_either_affects_is_judged(
 ) -> None:
     """The hub is changed before, and who names it is judged then, once for the same changes."""
     bundle = bundle_of(tmp_path, rego("p0", deny_when(NEIGHBOUR)))
-    state, before = Basis(bundle, estate), changes_of(workspace("hub", x=2))
+    state, before = AdmissionSession(bundle, estate), changes_of(workspace("hub", x=2))
     state.decide(workspace("o1", y=1), JUDGING)
     counted = pairs_judged(monkeypatch)
 
@@ -296,7 +296,7 @@ def test_an_error_about_what_a_change_names_counts_though_it_was_there(tmp_path:
 def test_no_finding_is_of_another_clock(tmp_path: Path) -> None:
     """A failure that comes with time stands at its time only."""
     late = f'time.parse_rfc3339_ns(input.as_of) > time.parse_rfc3339_ns("{(AS_OF + timedelta(days=1)).isoformat()}")'
-    state = Basis(bundle_of(tmp_path, rego("p0", deny_when(late))), snapshot(workspace("a"), workspace("b")))
+    state = AdmissionSession(bundle_of(tmp_path, rego("p0", deny_when(late))), snapshot(workspace("a"), workspace("b")))
     standing = [
         len(state.decide(workspace("b", n=1), AdmissionOptions(AS_OF + timedelta(days=days), standing=True)).standing)
         for days in (0, 2, 0)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from policyeng.admission import AdmissionOptions, Basis, changes_of, decided_wholly
-from policyeng.admission.blame import Sorted, sorted_out
+from policyeng.admission import AdmissionOptions, AdmissionSession, changes_of, decided_wholly
+from policyeng.admission.attribution import Sorted, sorted_out
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.models import Blame, Decision, Denial, ExemptionMark, Finding, JsonObject, Outcome, Severity, Snapshot
 from policyeng.models import Unknown as Reason
@@ -197,7 +197,7 @@ def bundle_reading(folder: Path, condition: str = "", more: str = "") -> Bundle:
 def decisions(bundle: Bundle, change: Any, before: Any = (), state: Snapshot = STATE, **options: Any) -> Decision:
     """The decision that blames what is introduced; the same from what the change affects and from everything."""
     judging = AdmissionOptions(AS_OF, blame=Blame.INTRODUCED, **options)
-    quick = Basis(bundle, state).decide(change, judging, before)
+    quick = AdmissionSession(bundle, state).decide(change, judging, before)
     assert decided_wholly(bundle, state, changes_of(change), judging, {}, changes_of(before)) == quick
     return quick
 
@@ -290,7 +290,7 @@ def test_what_is_read_only_with_a_parameter_counts_with_it_alone(
     bundle = bundle_reading(tmp_path, f"count(input.parameters.roles) > 0; {ANY}", more)
     judging = AdmissionOptions(AS_OF, strict_unknown=True, blame=Blame.INTRODUCED)
 
-    basis = Basis(bundle, STATE, {"T-A-1": {"roles": given}})
+    basis = AdmissionSession(bundle, STATE, {"T-A-1": {"roles": given}})
 
     assert basis.decide(patch(MACHINE, x=2), judging).allowed is not is_touched
 

@@ -10,9 +10,9 @@ import pytest
 import policyeng
 from policyeng.admission import AdmissionOptions, changes_of, decided_wholly
 from policyeng.admission.changes import changed
-from policyeng.admission.problems import with_problems
+from policyeng.admission.decision import with_problems
 from policyeng.bundle import Bundle
-from policyeng.bundle.selection import selected
+from policyeng.bundle.policy_selection import selected
 from policyeng.models import Decision, JsonObject, Operation, Snapshot
 from policyeng.sources import given, parse_changes
 from tests.carriers import SCOPE, SUBSCRIPTION, inner_deployment, plan, resource, template

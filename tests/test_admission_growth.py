@@ -12,7 +12,7 @@ import pytest
 from benchmarks import estates
 from benchmarks.admission import changes
 from benchmarks.preparing import whole_bundle
-from policyeng.admission import AdmissionOptions, Basis, changes_of
+from policyeng.admission import AdmissionOptions, AdmissionSession, changes_of
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import load_snapshot
 from tests.growth import steps
@@ -29,7 +29,7 @@ def estate(folder: Path, size: int) -> Snapshot:
 
 def work(state: Snapshot, kinds: Mapping[str, JsonObject | str]) -> dict[str, int]:
     """The steps of a later decision on each change, with another one part of the state."""
-    basis, found = Basis(whole_bundle(), state), {}
+    basis, found = AdmissionSession(whole_bundle(), state), {}
     held = changes_of({**state.resources[0], "tags": {"environment": "dev"}})
     for name, change in kinds.items():
         basis.decide(change, OPTIONS, held)

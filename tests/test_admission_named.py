@@ -9,9 +9,9 @@ import pytest
 import policyeng
 from policyeng.admission import changes_of
 from policyeng.bundle import Bundle
+from policyeng.bundle.cases import Case, baselines_of, estate
 from policyeng.errors import InputError
 from policyeng.models import Decision, JsonObject, Snapshot
-from policyeng.verify.cases import Case, baselines_of, estate
 
 OPEN: JsonObject = {"publicNetworkAccess": "Enabled"}
 

@@ -16,17 +16,17 @@ import policyeng
 from policyeng.admission import AdmissionOptions
 from policyeng.admission.changes import changed
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.selection import selected
+from policyeng.bundle.cases import baselines_of, read_cases
+from policyeng.bundle.policy_selection import selected
 from policyeng.cli import run
 from policyeng.evaluation import EvaluationOptions, evaluate_prepared, prepare
 from policyeng.models import Blame, Change, Decision, JsonObject, Operation, Snapshot, lowered
 from policyeng.server.admission_review import review
 from policyeng.sources import parse_changes, read_inputs
-from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
 from policyeng.sources.kubernetes.kinds import KINDS
-from policyeng.sources.reading import Placed
-from policyeng.verify.case_runs import prepared_cases
-from policyeng.verify.cases import baselines_of, read_cases
+from policyeng.sources.kubernetes.owners import BesideSnapshot
+from policyeng.sources.parsed import Placed
+from policyeng.testing.runner import prepared_cases
 from tests.cluster import GROUP, object_of_resource, review_of, workspace_object
 from tests.cluster import READ_KINDS as READ
 from tests.effort import sweep

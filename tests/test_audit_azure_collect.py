@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
-from policyeng.audit.collecting.azure import Wanted, collect
-from policyeng.audit.collecting.azure.clouds import cloud_of
+from policyeng.audit.collection.azure import CollectionScope, collect
+from policyeng.audit.collection.azure.clouds import cloud_of
 from policyeng.models import JsonObject
 from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, WORKSPACE, Azure, error, served
 from tests.command import Ran, policyeng
@@ -202,7 +202,7 @@ def test_progress_is_told_to_the_end() -> None:
     azure = Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {}})
     with served(azure) as environ, patch.dict(os.environ, environ):
         cloud = cloud_of("AzureCloud", azure.address)
-        collect(Wanted(SUBSCRIPTION, datetime.now(UTC)), cloud, progress=lambda *now: told.append(now))
+        collect(CollectionScope(SUBSCRIPTION, datetime.now(UTC)), cloud, progress=lambda *now: told.append(now))
     assert told[-1] == (told[-1][1], told[-1][1], 1)
     assert [done for done, known, _ in told if done > known] == []
     assert len(told) > 20
@@ -361,7 +361,7 @@ def test_each_cloud_has_its_own_hosts(name: str, host: str, authority: str) -> N
 
 def test_without_the_libraries_it_says_what_to_install() -> None:
     """They are an extra."""
-    with patch("policyeng.audit.collecting.azure.find_spec", return_value=None):
+    with patch("policyeng.audit.collection.azure.find_spec", return_value=None):
         ran = policyeng("snapshot", "collect", "--subscription", SUBSCRIPTION)
     assert (ran.returncode, "install `policyeng[azure]`" in ran.stderr) == (3, True)
 

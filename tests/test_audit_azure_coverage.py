@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.audit.collecting.azure.covering import find_covered
-from policyeng.audit.collecting.azure.kinds import INSIDE
+from policyeng.audit.collection.azure.resource_types import INSIDE
+from policyeng.audit.collection.azure.snapshot_builder import find_covered
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.evaluation import evaluate
 from policyeng.facts.coverage import LISTED, parse_entry

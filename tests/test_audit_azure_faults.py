@@ -81,7 +81,7 @@ def test_what_passes_is_tried_again(answer: Answer) -> None:
     """The user sees nothing of it."""
     azure = estate()
     azure.faults[COMPUTES.lower()] = failing(1, answer)
-    with patch("policyeng.audit.collecting.azure.READ_TIMEOUT", 0.5):
+    with patch("policyeng.audit.collection.azure.READ_TIMEOUT", 0.5):
         ran = asked(azure)
     assert (missing(ran), names(ran)) == ([], {"a", "b", "c"})
 
@@ -124,7 +124,7 @@ def test_slow_answers_are_given_up() -> None:
     """An answer that does not come is no answer."""
     azure = estate()
     azure.faults[COMPUTES.lower()] = lambda _query, _times: Answer(slow=0.6)
-    with patch("policyeng.audit.collecting.azure.READ_TIMEOUT", 0.2):
+    with patch("policyeng.audit.collection.azure.READ_TIMEOUT", 0.2):
         assert missing(asked(azure)) == [f"{TYPE}/computes at {WORKSPACE}: no answer within 0.2 s"]
 
 

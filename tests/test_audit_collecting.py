@@ -15,14 +15,14 @@ from pathlib import Path
 import orjson
 import pytest
 
-from policyeng.audit.collecting import parts_of
-from policyeng.audit.collecting.parts import Source, is_unchanged, read, sources_of
-from policyeng.audit.collecting.urls import fetched, shown
+from policyeng.audit.collection import parts_of
+from policyeng.audit.collection.parts import PartSource, is_unchanged, read, sources_of
+from policyeng.audit.collection.urls import fetched, shown
 from policyeng.bundle import load_bundle
 from policyeng.configuration import resolve
 from policyeng.configuration.estates import EstateSettings
 from policyeng.errors import InputError
-from policyeng.sources import Walk, excluded
+from policyeng.sources import FileWalk, excluded
 from tests.audits import Audited
 from tests.bundles import workspace, write
 
@@ -249,7 +249,7 @@ def test_a_folder_is_taken_over_until_a_file_comes_goes_or_changes(tmp_path: Pat
     write(tmp_path / "in", {"a/w.json": SNAPSHOT.decode(), "b/w.json": SNAPSHOT.decode()})
     estate = EstateSettings(name="e", inputs=(str(tmp_path / "in"),), together=True)
     wanted = load_bundle().wanted
-    sources = [source for source in sources_of(estate) if isinstance(source, Source)]
+    sources = [source for source in sources_of(estate) if isinstance(source, PartSource)]
     asked = [read(source, wanted).asked for source in sources]
 
     assert [is_unchanged(source, one) for source, one in zip(sources, asked, strict=True)] == [True, True]
@@ -264,12 +264,12 @@ def test_what_is_excluded_is_no_part(tmp_path: Path) -> None:
     files = {"a/w.json": SNAPSHOT.decode(), "a/x.json": SNAPSHOT.decode(), "a/.gitignore": "x.json"}
     write(tmp_path / "in", {**files, "b/w.json": SNAPSHOT.decode()})
     estate = EstateSettings(name="e", inputs=(str(tmp_path / "in"),))
-    walk = Walk(excluded(["b/"], tmp_path))
+    walk = FileWalk(excluded(["b/"], tmp_path))
     wanted = load_bundle().wanted
 
     assert [part.name for part in parts_of(estate, wanted, walk) if part.snapshot] == ["a/w.json"]
     together = estate.model_copy(update={"together": True})
-    [source] = [one for one in sources_of(together, walk) if isinstance(one, Source)]
+    [source] = [one for one in sources_of(together, walk) if isinstance(one, PartSource)]
     asked = read(source, wanted).asked
     assert is_unchanged(source, asked)
-    assert not is_unchanged(replace(source, walk=Walk(excluded(["w.json"], tmp_path))), asked)
+    assert not is_unchanged(replace(source, walk=FileWalk(excluded(["w.json"], tmp_path))), asked)

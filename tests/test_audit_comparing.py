@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.audit.comparing.comparison import compared
-from policyeng.audit.comparing.nouns import Cause, Comparison, Flip, Kind
-from policyeng.audit.comparing.smallest import smallest
-from policyeng.audit.comparing.states import Gate, State, judged
+from policyeng.audit.diff.comparison import compared
+from policyeng.audit.diff.inputs import ComparisonThreshold, State, judged
+from policyeng.audit.diff.records import Cause, CauseKind, Comparison, Flip
+from policyeng.audit.diff.root_causes import smallest
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import EngineError
 from policyeng.models import EngineRef, Exemption, JsonObject, Outcome, Severity
@@ -66,7 +66,7 @@ def test_of_all_that_changed_only_what_counts_is_named(bundle: Bundle) -> None:
     comparison = compared(before, after)
     cause = only_cause(comparison)
 
-    assert (cause.kind, cause.change, cause.subject) == (Kind.RESOURCE, "changed", workspace("w")["id"])
+    assert (cause.kind, cause.change, cause.subject) == (CauseKind.RESOURCE, "changed", workspace("w")["id"])
     assert [change.model_dump() for change in cause.paths] == [
         {"path": "/properties/x", "change": "changed", "before": 0, "after": 1}
     ]
@@ -129,9 +129,9 @@ def test_a_policy_and_what_it_shares_with_others_are_told_apart(tmp_path: Path) 
     policy = only_cause(compared(state(one, ws), state(other, ws)))
     data = only_cause(compared(state(shifted, ws), state(library, ws)))
 
-    assert (policy.kind, policy.change, policy.subject) == (Kind.POLICY, "changed", "T-A-1")
+    assert (policy.kind, policy.change, policy.subject) == (CauseKind.POLICY, "changed", "T-A-1")
     assert len({policy.before, policy.after, ""}) == 3
-    assert (data.kind, data.before, data.after) == (Kind.LIBRARY, shifted.digest, library.digest)
+    assert (data.kind, data.before, data.after) == (CauseKind.LIBRARY, shifted.digest, library.digest)
     assert [(change.path, change.before, change.after) for change in data.paths] == [("/limits/most", 1, 2)]
 
 
@@ -155,7 +155,7 @@ def test_parameters_are_named_with_their_values(tmp_path: Path) -> None:
 
     cause = only_cause(compared(before, replace(before, parameters={"T-A-1": {"most": 2}})))
 
-    assert (cause.kind, cause.subject) == (Kind.PARAMETERS, "T-A-1")
+    assert (cause.kind, cause.subject) == (CauseKind.PARAMETERS, "T-A-1")
     assert [(change.path, change.change, change.after) for change in cause.paths] == [("/most", "came", 2)]
 
 
@@ -181,7 +181,12 @@ def test_an_exemption_begins_ends_or_lapses(
     comparison = compared(before, after)
     cause = only_cause(comparison)
 
-    assert (cause.kind, cause.change, cause.subject, comparison.exit_code) == (Kind.EXEMPTION, change, "E-1", exit_code)
+    assert (cause.kind, cause.change, cause.subject, comparison.exit_code) == (
+        CauseKind.EXEMPTION,
+        change,
+        "E-1",
+        exit_code,
+    )
     assert len(comparison.changed) == 1
 
 
@@ -192,7 +197,7 @@ def test_the_clock_is_the_cause_where_nothing_else_is(tmp_path: Path) -> None:
 
     cause = only_cause(compared(before, replace(before, as_of=AS_OF + 7 * DAY)))
 
-    assert (cause.kind, cause.before, cause.after) == (Kind.CLOCK, "2026-06-01T00:00:00Z", "2026-06-08T00:00:00Z")
+    assert (cause.kind, cause.before, cause.after) == (CauseKind.CLOCK, "2026-06-01T00:00:00Z", "2026-06-08T00:00:00Z")
 
 
 def test_a_statement_beside_the_resources_is_a_cause(tmp_path: Path) -> None:
@@ -206,7 +211,11 @@ def test_a_statement_beside_the_resources_is_a_cause(tmp_path: Path) -> None:
 
     cause = only_cause(compared(before, after))
 
-    assert (cause.kind, cause.subject, [change.path for change in cause.paths]) == (Kind.APPROVAL, "A-1", ["/status"])
+    assert (cause.kind, cause.subject, [change.path for change in cause.paths]) == (
+        CauseKind.APPROVAL,
+        "A-1",
+        ["/status"],
+    )
 
 
 def test_secrets_are_masked_in_causes(tmp_path: Path) -> None:
@@ -241,12 +250,12 @@ def test_the_gate_is_that_of_check(tmp_path: Path) -> None:
     )
     sides = workspace("w", x=0), workspace("w", x=1)
 
-    def code(bundle: Bundle, gate: Gate) -> int:
+    def code(bundle: Bundle, gate: ComparisonThreshold) -> int:
         return compared(state(bundle, sides[0]), state(bundle, sides[1]), gate).exit_code
 
-    assert [code(failing, Gate(severity)) for severity in (Severity.HIGH, Severity.CRITICAL)] == [1, 0]
-    assert [code(undecided, Gate(strict_unknown=strict)) for strict in (False, True)] == [0, 1]
-    assert code(broken, Gate(Severity.CRITICAL)) == 2
+    assert [code(failing, ComparisonThreshold(severity)) for severity in (Severity.HIGH, Severity.CRITICAL)] == [1, 0]
+    assert [code(undecided, ComparisonThreshold(strict_unknown=strict)) for strict in (False, True)] == [0, 1]
+    assert code(broken, ComparisonThreshold(Severity.CRITICAL)) == 2
 
 
 #: An error of a builtin, where `x` is 1.
@@ -261,7 +270,7 @@ def test_another_engine_is_a_cause_where_it_judges_otherwise(bundle: Bundle, mon
     was = now.model_copy(update={"findings": tuple(passed), "engine": EngineRef(name="embedded", version="0.1")})
 
     cause = only_cause(compared(before, before, found=(was, now)))
-    assert (cause.kind, cause.before) == (Kind.ENGINE, "embedded 0.1")
+    assert (cause.kind, cause.before) == (CauseKind.ENGINE, "embedded 0.1")
 
     alike = was.model_copy(update={"engine": now.engine})
     unexplained = compared(before, before, found=(alike, now))
@@ -271,7 +280,7 @@ def test_another_engine_is_a_cause_where_it_judges_otherwise(bundle: Bundle, mon
     def fails(*_: object, **__: object) -> None:
         raise EngineError("no")
 
-    monkeypatch.setattr("policyeng.audit.comparing.worlds.evaluate_pairs", fails)
+    monkeypatch.setattr("policyeng.audit.diff.counterfactuals.evaluate_pairs", fails)
     assert only_flip(compared(before, state(bundle, workspace("w", x=0)))).causes == ()
 
 

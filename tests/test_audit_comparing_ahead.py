@@ -12,13 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policyeng.audit.comparing.ahead import Coming, coming
-from policyeng.audit.comparing.nouns import Kind
-from policyeng.audit.comparing.outlooks import Ready, outlook, stored_parts
-from policyeng.audit.comparing.states import Key, State, Status, judged, keyed, status_of
+from policyeng.audit.diff.forecast import Ready, UpcomingChange, coming, outlook, stored_parts
+from policyeng.audit.diff.inputs import FindingKey, State, Status, judged, keyed, status_of
+from policyeng.audit.diff.records import CauseKind
 from policyeng.bundle import load_bundle
 from policyeng.models import Outcome, Problem, Snapshot
-from policyeng.verify.drawing.examples import Examples
+from policyeng.verify.generators.examples import Examples
 from tests.audits import START, Audited, exemption
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.comparing import given_of
@@ -30,7 +29,7 @@ SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
 SOURCE = Examples(BUNDLE)
 
 
-def said(found: Sequence[Coming]) -> list[tuple[datetime, str, Kind, str]]:
+def said(found: Sequence[UpcomingChange]) -> list[tuple[datetime, str, CauseKind, str]]:
     """When, which policy, and the first cause."""
     causes = [(one, one.flip.causes[0][0]) for one in found]
     return [(one.at, one.flip.finding.policy, cause.kind, cause.change) for one, cause in causes]
@@ -51,9 +50,9 @@ def test_an_exemption_that_lapses_and_one_that_begins(tmp_path: Path) -> None:
     found = list(coming(state, AS_OF + 30 * DAY))
 
     assert said(found) == [
-        (AS_OF + 10 * DAY, "T-A-1", Kind.EXEMPTION, "lapsed"),
-        (AS_OF + 15 * DAY, "T-A-1", Kind.EXEMPTION, "began"),
-        (AS_OF + 20 * DAY, "T-A-1", Kind.EXEMPTION, "lapsed"),
+        (AS_OF + 10 * DAY, "T-A-1", CauseKind.EXEMPTION, "lapsed"),
+        (AS_OF + 15 * DAY, "T-A-1", CauseKind.EXEMPTION, "began"),
+        (AS_OF + 20 * DAY, "T-A-1", CauseKind.EXEMPTION, "lapsed"),
     ]
     assert [len(list(coming(state, AS_OF + days * DAY))) for days in (9, 10, 15)] == [0, 1, 2]
 
@@ -71,7 +70,7 @@ def test_the_second_at_which_a_policy_flips_is_found(tmp_path: Path, comparison:
         Outcome.PASS,
         Outcome.FAIL,
     )
-    assert one.flip.causes[0][0].kind is Kind.CLOCK
+    assert one.flip.causes[0][0].kind is CauseKind.CLOCK
 
 
 def test_an_approval_that_lapses_is_named(root: Path) -> None:
@@ -83,7 +82,7 @@ def test_an_approval_that_lapses_is_named(root: Path) -> None:
         one for one in coming(state, datetime(2027, 1, 10, tzinfo=UTC)) if one.flip.finding.policy == "AML-SKU-101"
     )
 
-    assert (one.at, one.flip.causes[0][0].kind) == (datetime(2027, 1, 1, tzinfo=UTC), Kind.APPROVAL)
+    assert (one.at, one.flip.causes[0][0].kind) == (datetime(2027, 1, 1, tzinfo=UTC), CauseKind.APPROVAL)
     assert (one.flip.causes[0][0].subject, one.flip.causes[0][0].change) == ("A-1", "lapsed")
 
 
@@ -112,7 +111,7 @@ def test_what_is_foreseen_is_what_is_found_then(seed: int) -> None:
         assert _standing(foreseen) == _standing(then), at
 
 
-def _standing(found: Mapping[Key, Status | None]) -> Mapping[Key, Status]:
+def _standing(found: Mapping[FindingKey, Status | None]) -> Mapping[FindingKey, Status]:
     return {key: status for key, status in found.items() if status is not None and status.stands}
 
 

@@ -15,22 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from policyeng.audit.comparing import ahead_forms, course_forms, impact_forms, markdown, text
-from policyeng.audit.comparing.ahead import Coming
-from policyeng.audit.comparing.comparison import side_of
-from policyeng.audit.comparing.courses import Course, Point
-from policyeng.audit.comparing.documents import diff_schema, render
-from policyeng.audit.comparing.impact import Impact, Shifted, Tally
-from policyeng.audit.comparing.lives import Life, Turn
-from policyeng.audit.comparing.nouns import Cause, Comparison, Flip, Kind, PathChange
-from policyeng.audit.comparing.outlooks import Outlook
-from policyeng.audit.comparing.wording import cause_sentence
+from policyeng.audit.diff import forecast_report, impact_report, markdown, text, trends_report
+from policyeng.audit.diff.comparison import side_of
+from policyeng.audit.diff.finding_history import FindingHistory, Turn
+from policyeng.audit.diff.forecast import Outlook, UpcomingChange
+from policyeng.audit.diff.impact import FlipCounts, Impact, Shifted
+from policyeng.audit.diff.json_report import diff_schema, render
+from policyeng.audit.diff.phrases import cause_sentence
+from policyeng.audit.diff.records import Cause, CauseKind, Comparison, Flip, PathChange
+from policyeng.audit.diff.trends import ComplianceTrend, TrendPoint
 from policyeng.models import BundleRef, Outcome, Severity
-from policyeng.report.escapes import visible
+from policyeng.report.escaping import visible
 from tests.report_samples import HOSTILE, PUBLIC_ACCESS, evaluations, laws
 
 REGENERATE = (
-    ".venv/bin/python -c 'import json; from policyeng.audit.comparing.documents import diff_schema;"
+    ".venv/bin/python -c 'import json; from policyeng.audit.diff.json_report import diff_schema;"
     " print(json.dumps(diff_schema(), indent=2))' > docs/diff.schema.json"
 )
 AT = datetime(2026, 6, 1, tzinfo=UTC)
@@ -39,7 +38,7 @@ _LISTS = ("new", "fixed", "changed", "persisting")
 _TEXTS = st.sampled_from(["/properties/x", "a", "", HOSTILE])
 _CAUSES = st.builds(
     Cause,
-    kind=st.sampled_from(Kind),
+    kind=st.sampled_from(CauseKind),
     change=st.sampled_from(["came", "went", "changed", "began", "lapsed", "ended"]),
     subject=_TEXTS,
     paths=st.lists(
@@ -116,14 +115,17 @@ def test_the_text_and_the_markdown_are_plain(comparison: Comparison, width: int)
 @pytest.mark.parametrize(
     ("cause", "sentence"),
     [
-        (Cause(kind=Kind.POLICY, change="changed", before="a" * 64, after="b" * 64), "the policy changed from a"),
-        (Cause(kind=Kind.EXEMPTION, change="lapsed", subject="E", before="T"), "the exemption E lapsed (it ended T)"),
+        (Cause(kind=CauseKind.POLICY, change="changed", before="a" * 64, after="b" * 64), "the policy changed from a"),
         (
-            Cause(kind=Kind.EXEMPTION, change="ended", subject="E", before="T"),
+            Cause(kind=CauseKind.EXEMPTION, change="lapsed", subject="E", before="T"),
+            "the exemption E lapsed (it ended T)",
+        ),
+        (
+            Cause(kind=CauseKind.EXEMPTION, change="ended", subject="E", before="T"),
             "the exemption E was taken back (until T)",
         ),
-        (Cause(kind=Kind.CLOCK, change="changed", before="a", after="b"), "the clock changed from a to b"),
-        (Cause(kind=Kind.QUOTA, change="went", subject="q"), "the quota q went"),
+        (Cause(kind=CauseKind.CLOCK, change="changed", before="a", after="b"), "the clock changed from a to b"),
+        (Cause(kind=CauseKind.QUOTA, change="went", subject="q"), "the quota q went"),
     ],
 )
 def test_a_cause_is_a_sentence(cause: Cause, sentence: str) -> None:
@@ -135,7 +137,7 @@ def hostile_flip() -> Flip:
     """A flip of which every text is hostile."""
     finding = PUBLIC_ACCESS.model_copy(update={"title": HOSTILE, "resource": HOSTILE, "policy": HOSTILE})
     cause = Cause(
-        kind=Kind.RESOURCE, change="changed", subject=HOSTILE, paths=(PathChange(path=HOSTILE, change="came"),)
+        kind=CauseKind.RESOURCE, change="changed", subject=HOSTILE, paths=(PathChange(path=HOSTILE, change="came"),)
     )
     return Flip(before=Outcome.PASS, after=Outcome.FAIL, causes=((cause,),), finding=finding)
 
@@ -143,14 +145,14 @@ def hostile_flip() -> Flip:
 def forms_of_everything() -> list[tuple[str, str]]:
     """Every form of a course, a life, an outlook and an impact with hostile names."""
     flip, bundle = hostile_flip(), BundleRef(name=HOSTILE, revision="", digest="d")
-    point = Point(run=1, as_of=AT, parts=1, exit_code=0)
+    point = TrendPoint(run=1, as_of=AT, parts=1, exit_code=0)
     turn = Turn(run=1, as_of=AT, turn="new", outcome=Outcome.FAIL, causes=flip.causes, note="")
     names = {"part": HOSTILE, "policy": HOSTILE, "resource": HOSTILE, "resource_type": "", "severity": Severity.LOW}
-    courses = [Course(estate=HOSTILE, points=(point,))]
-    lives = [Life.model_validate({"estate": HOSTILE, "turns": (turn,), **names})]
-    coming = (Coming(at=AT, part=HOSTILE, flip=flip),)
+    courses = [ComplianceTrend(estate=HOSTILE, points=(point,))]
+    lives = [FindingHistory.model_validate({"estate": HOSTILE, "turns": (turn,), **names})]
+    coming = (UpcomingChange(at=AT, part=HOSTILE, flip=flip),)
     outlooks = [Outlook(exit_code=1, estate=HOSTILE, run=1, begins=AT, until=AT, coming=coming)]
-    tally = Tally(name=HOSTILE, failing=1)
+    tally = FlipCounts(name=HOSTILE, failing=1)
     listed = (Shifted(part=HOSTILE, owner=HOSTILE, shift="newly failing", flip=flip),)
     impacts = [
         Impact(
@@ -167,10 +169,10 @@ def forms_of_everything() -> list[tuple[str, str]]:
             omitted=3,
         )
     ]
-    said: list[tuple[str, str]] = [(name, form(courses)) for name, form in course_forms.COURSES.items()]
-    said += [(name, form(lives)) for name, form in course_forms.LIVES.items()]
-    said += [(name, form(outlooks)) for name, form in ahead_forms.FORMS.items()]
-    said += [(name, form(impacts)) for name, form in impact_forms.FORMS.items()]
+    said: list[tuple[str, str]] = [(name, form(courses)) for name, form in trends_report.COURSES.items()]
+    said += [(name, form(lives)) for name, form in trends_report.LIVES.items()]
+    said += [(name, form(outlooks)) for name, form in forecast_report.FORMS.items()]
+    said += [(name, form(impacts)) for name, form in impact_report.FORMS.items()]
     return said
 
 

@@ -9,13 +9,13 @@ from random import Random
 
 import pytest
 
-from policyeng.audit.comparing.comparison import compared
-from policyeng.audit.comparing.courses import course_of, lives
-from policyeng.audit.comparing.impact import Proposed, exceeds, impact_on
-from policyeng.audit.comparing.lives import Life, lives_of
-from policyeng.audit.comparing.nouns import Kind
-from policyeng.audit.comparing.stored import Readings, Stored
-from policyeng.audit.history import Run
+from policyeng.audit.diff.comparison import compared
+from policyeng.audit.diff.finding_history import FindingHistory, lives_of
+from policyeng.audit.diff.impact import Proposed, exceeds, impact_on
+from policyeng.audit.diff.inputs import Readings, Stored
+from policyeng.audit.diff.records import CauseKind
+from policyeng.audit.diff.trends import course_of, lives
+from policyeng.audit.records import AuditRun
 from policyeng.models import Exemption
 from tests.audits import POLICIES, START, Audited, exemption, policies
 from tests.bundles import deny_when, rego, workspace
@@ -36,7 +36,7 @@ def put(audited: Audited, x: int, **more: object) -> None:
     audited.put("a", {"one": {"x": x, "owner": "o", **more}, "two": {"x": 0, "owner": "o"}})
 
 
-def lives_on(audited: Audited, name: str) -> list[Life]:
+def lives_on(audited: Audited, name: str) -> list[FindingHistory]:
     """The lives of what was found on a workspace."""
     identity = workspace(name)["id"]
     spans = [span for span in audited.store.spans("production") if span.resource == identity]
@@ -56,7 +56,7 @@ def test_a_finding_begins_is_fixed_and_reopened_each_with_its_cause(audited: Aud
 
     assert [(turn.run, turn.turn) for turn in life.turns] == [(1, "began"), (2, "fixed"), (4, "reopened")]
     causes = [[(cause.kind, [at.path for at in cause.paths]) for (cause,) in turn.causes] for turn in life.turns]
-    assert causes == [[], [(Kind.RESOURCE, ["/properties/x"])], [(Kind.RESOURCE, ["/properties/x"])]]
+    assert causes == [[], [(CauseKind.RESOURCE, ["/properties/x"])], [(CauseKind.RESOURCE, ["/properties/x"])]]
     points = course_of("production", audited.store.runs("production"), audited.store.spans("production")).points
     assert [(p.new, p.changed, p.fixed, p.reopened, p.fail) for p in points] == [
         (1, 0, 0, 0, 1),
@@ -83,11 +83,11 @@ def test_exemptions_policies_and_parts_make_turns(audited: Audited, tmp_path: Pa
 
     assert said == [
         (1, "began", False, []),
-        (2, "changed", True, [Kind.EXEMPTION]),
-        (3, "changed", False, [Kind.EXEMPTION]),
-        (4, "fixed", False, [Kind.POLICY]),
-        (5, "reopened", False, [Kind.POLICY]),
-        (6, "fixed", False, [Kind.RESOURCE]),
+        (2, "changed", True, [CauseKind.EXEMPTION]),
+        (3, "changed", False, [CauseKind.EXEMPTION]),
+        (4, "fixed", False, [CauseKind.POLICY]),
+        (5, "reopened", False, [CauseKind.POLICY]),
+        (6, "fixed", False, [CauseKind.RESOURCE]),
     ]
     assert life.turns[2].causes[0][0].change == "lapsed"
 
@@ -163,7 +163,7 @@ def _owner(random: Random) -> dict[str, object]:
     return {"owner": "o"} if random.random() < 0.5 else {}
 
 
-def _counted(audited: Audited, earlier: Run, later: Run, part: str) -> tuple[int, int, int]:
+def _counted(audited: Audited, earlier: AuditRun, later: AuditRun, part: str) -> tuple[int, int, int]:
     (before, old), (after, new) = (Stored(audited.store, run).state(part) for run in (earlier, later))
     comparison = compared(before, after, found=(old, new), with_causes=False)
     return len(comparison.new), len(comparison.changed), len(comparison.fixed)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policyeng.audit.comparing.comparison import compared
-from policyeng.audit.comparing.nouns import Comparison, Flip
-from policyeng.audit.comparing.splicing import Splicing
-from policyeng.audit.comparing.states import Key, Status, judged, keyed, status_of
+from policyeng.audit.diff.comparison import compared
+from policyeng.audit.diff.counterfactuals import Splicing
+from policyeng.audit.diff.inputs import FindingKey, Status, judged, keyed, status_of
+from policyeng.audit.diff.records import Comparison, Flip
 from policyeng.facts.coverage import LISTED
 from policyeng.models import Evaluation, Outcome
-from policyeng.verify.drawing.examples import Examples
+from policyeng.verify.generators.examples import Examples
 from tests.comparing import Given, drifted, given_of, undone
 from tests.drawn import BUNDLE
 from tests.effort import effort
@@ -32,13 +32,13 @@ def pair_of(seed: int) -> tuple[Given, Given]:
     return before, drifted(random, SOURCE, before, SOURCE.drawn(random, kind="plausible"))
 
 
-def standing(evaluation: Evaluation) -> dict[Key, Status | None]:
+def standing(evaluation: Evaluation) -> dict[FindingKey, Status | None]:
     """The findings that do not pass."""
     found = keyed(evaluation.findings)
     return {key: status_of(one) for key, one in found.items() if one.outcome is not Outcome.PASS}
 
 
-def about(*lists: tuple[Flip, ...]) -> list[Key]:
+def about(*lists: tuple[Flip, ...]) -> list[FindingKey]:
     """What flips are about."""
     return sorted(key for flips in lists for key in keyed(flip.finding for flip in flips))
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from policyeng.audit.store import open_store
+from policyeng.audit.store.connection import alone, writing
+from policyeng.audit.store.integrity import verify
 from policyeng.audit.store.locks import retention_lock, run_lock
-from policyeng.audit.store.opening import alone, writing
-from policyeng.audit.store.verifying import verify
 from policyeng.errors import StoreError
 from tests.audits import Audited
 

@@ -17,17 +17,17 @@ from random import Random
 import orjson
 import pytest
 
-from policyeng.audit.history import Run
-from policyeng.audit.running import judging, processes
-from policyeng.audit.running.estates import run_estate
+from policyeng.audit.execution import part_evaluation, runner
+from policyeng.audit.execution.runner import run_estate
+from policyeng.audit.records import AuditRun
 from policyeng.audit.store import open_store
-from policyeng.audit.store.kept import Store
+from policyeng.audit.store.store import Store
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.configuration import Settings
 from policyeng.configuration.estates import EstateSettings
-from policyeng.in_force import Held
+from policyeng.context import EvaluationSetup
 from policyeng.models import Exemption, JsonObject
-from policyeng.verify.drawing.examples import Examples
+from policyeng.verify.generators.examples import Examples
 from tests.audits import Audited, exemption, policies
 from tests.bundles import deny_when, rego
 from tests.effort import effort
@@ -57,13 +57,13 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def counted(put: Callable[[object, str, object], None]) -> list[str]:
     """Have the names of parts noted when they are judged."""
     names: list[str] = []
-    judge = judging.read_and_judged
+    judge = part_evaluation.read_and_judged
 
     def noting(source, *given):  # type: ignore[no-untyped-def]  # as `read_and_judged`
-        names.append(source.source.name + " in part" if isinstance(source, judging.Resumed) else source.name)
+        names.append(source.source.name + " in part" if isinstance(source, part_evaluation.Resumed) else source.name)
         return judge(source, *given)
 
-    put(processes, "read_and_judged", noting)
+    put(runner, "read_and_judged", noting)
     return names
 
 
@@ -126,7 +126,7 @@ def _others() -> Mapping[str, str]:
 
 def test_a_policy_that_reads_the_clock_is_evaluated_alone(audited: Audited, judged: list[str]) -> None:
     """The others are not, at an earlier clock either; what is put together is what evaluating everything gives."""
-    audited.held = Held(policies(audited.folder / "dated", _DATED), (), {}, Settings())
+    audited.held = EvaluationSetup(policies(audited.folder / "dated", _DATED), (), {}, Settings())
     runs = [audited.audit(as_of=START + days * DAY) for days in (0, 1, 2)]
 
     assert judged == [*PARTS_OF, *(f"{name} in part" for name in 2 * PARTS_OF)]
@@ -143,7 +143,7 @@ def test_a_policy_that_reads_the_clock_is_evaluated_alone(audited: Audited, judg
 
 def test_at_the_same_clock_nothing_is_judged_again(audited: Audited, judged: list[str]) -> None:
     """Nor is what is said of exemptions lost, where some policies are judged again at every other clock."""
-    audited.held = Held(policies(audited.folder / "dated", _DATED), [exemption("nobody")], {}, Settings())
+    audited.held = EvaluationSetup(policies(audited.folder / "dated", _DATED), [exemption("nobody")], {}, Settings())
     runs = [audited.audit(as_of=START) for _ in range(2)]
 
     assert judged == [*PARTS_OF]
@@ -171,7 +171,7 @@ def test_what_lies_beside_a_part_counts(tmp_path: Path, judged: list[str]) -> No
     job = folder / "compute.yml"
     job.write_text(f"$schema: {_SCHEMAS}/amlCompute.schema.json\nname: c\ntype: amlcompute\n")
     estate = EstateSettings(name="e", inputs=(str(job),))
-    held = Held(load_bundle(), (), {}, Settings())
+    held = EvaluationSetup(load_bundle(), (), {}, Settings())
     with open_store(f"sqlite:///{tmp_path}/a.db", create=True) as store:
         for _ in range(2):
             run_estate(store, estate, held, as_of=START)
@@ -214,9 +214,9 @@ class Course:
     def step(self, stores: Sequence[Store]) -> None:
         """Change something, audit in both, and compare."""
         self._change()
-        held = Held(self.bundles[self.bundle], tuple(self.exemptions), self.parameters, Settings())
+        held = EvaluationSetup(self.bundles[self.bundle], tuple(self.exemptions), self.parameters, Settings())
         estate = EstateSettings(name="e", inputs=(str(self.folder / "estate"),))
-        runs: list[Run] = []
+        runs: list[AuditRun] = []
         for store, full in zip(stores, (False, True), strict=True):
             del self.judged[:]
             runs.append(run_estate(store, estate, held, as_of=self.clock, full=full))

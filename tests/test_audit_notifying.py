@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from policyeng.audit.notifying.news import news_of
-from policyeng.audit.notifying.plain import plain
-from policyeng.audit.notifying.telling import lines_of, send_due, tell, tell_failure
-from policyeng.audit.notifying.wording import messages
+from policyeng.audit.notifications.changes import news_of
+from policyeng.audit.notifications.messages import messages, plain
+from policyeng.audit.notifications.notifier import lines_of, send_due, tell, tell_failure
 from policyeng.audit.store.outbox import ATTEMPTS, Outbox
-from policyeng.configuration.notifying import Notifying
+from policyeng.configuration.notification_targets import Notifying
 from policyeng.models import JsonObject, Severity
 from tests.audits import Audited, exemption, policies
 from tests.bundles import deny_when, rego, workspace

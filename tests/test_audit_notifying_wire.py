@@ -16,8 +16,8 @@ from apprise.plugins.discord import NotifyDiscord
 from apprise.plugins.slack import NotifySlack
 from pydantic import SecretStr
 
-from policyeng.audit.notifying.sending import address_of, send
-from policyeng.configuration.notifying import Notifying
+from policyeng.audit.notifications.sender import address_of, send
+from policyeng.configuration.notification_targets import Notifying
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject
 from tests.certificates import Root

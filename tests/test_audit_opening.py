@@ -14,9 +14,9 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import Column, Index, SchemaItem, Table
 
 from policyeng.audit.store import open_store, postgresql
-from policyeng.audit.store.kept import Store
+from policyeng.audit.store.connection import HEAD, alone, said, shown, writing
 from policyeng.audit.store.locks import run_lock
-from policyeng.audit.store.opening import HEAD, alone, said, shown, writing
+from policyeng.audit.store.store import Store
 from policyeng.audit.store.tables import METADATA
 from policyeng.errors import StoreError, UsageError
 from tests.command import policyeng

@@ -12,8 +12,8 @@ import orjson
 import pytest
 
 from policyeng.audit.store import open_store
+from policyeng.audit.store.integrity import verify
 from policyeng.audit.store.outbox import Message, Outbox
-from policyeng.audit.store.verifying import verify
 from tests.audits import POLICIES, Audited
 from tests.bundles import workspace, write
 from tests.command import ROOT, policyeng

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.audit import reporting
-from policyeng.audit.reporting import Listed, csv_lines, reported, run_to_report
+from policyeng.audit import run_report
+from policyeng.audit.run_report import Listed, csv_lines, reported, run_to_report
 from policyeng.audit.store.retention import prune
 from policyeng.errors import UsageError
 from policyeng.evaluation import evaluate
@@ -91,7 +91,7 @@ def test_trends_and_since_come_from_the_past_up_to_the_run(audited: Audited) -> 
 
 def test_trends_begin_with_the_newest_runs(audited: Audited, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stood before them counts in them."""
-    monkeypatch.setattr(reporting, "RUNS", 2)
+    monkeypatch.setattr(run_report, "RUNS", 2)
     trend = reported(audited.store, audited.store.run(3)).about.trend
     assert trend is not None
     assert [(point.run, point.failures[Severity.HIGH]) for point in trend.points] == [(2, 2), (3, 1)]

@@ -18,9 +18,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from policyeng.audit.history import Run
-from policyeng.audit.scheduling.auditing import Auditing
-from policyeng.audit.scheduling.schedule import Schedule
+from policyeng.audit.records import AuditRun
+from policyeng.audit.scheduling.job import Auditing
+from policyeng.audit.scheduling.scheduler import Schedule
 from policyeng.audit.store import open_store
 from policyeng.audit.store.locks import run_lock
 from policyeng.configuration import resolve
@@ -54,7 +54,7 @@ class Folder:
         text = "\n".join(['store = "sqlite:///audits.db"', *tables])
         (self.path / "policyeng.toml").write_text(text, encoding="utf-8")
 
-    def runs(self, estate: str) -> list[Run]:
+    def runs(self, estate: str) -> list[AuditRun]:
         """The runs of an estate."""
         with open_store(self.url) as store:
             return list(store.runs(estate))

@@ -14,10 +14,10 @@ from sqlalchemy import insert as insertion
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.elements import ColumnElement
 
-from policyeng.audit.store.opening import writing
+from policyeng.audit.store.connection import writing
+from policyeng.audit.store.integrity import verified, verify
 from policyeng.audit.store.retention import prune
 from policyeng.audit.store.tables import CONTENTS, METADATA, RUNS
-from policyeng.audit.store.verifying import verified, verify
 from tests.audits import START, Audited, exemption
 from tests.command import policyeng
 from tests.databases import Postgres

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.archive import read_archive
-from policyeng.bundle.tar_members import Limits
+from policyeng.bundle.archive_reader import ArchiveLimits, read_archive
 from policyeng.errors import BundleError
 from tests.archives import POLICY, archive, member, packed
 from tests.bundles import deny_when, rego, write
@@ -157,7 +156,7 @@ def test_a_bomb_is_not_inflated(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(BundleError, match="inflates to more than 1000000 bytes"):
-            read_archive(path, Limits(total=1_000_000))
+            read_archive(path, ArchiveLimits(total=1_000_000))
         assert tracemalloc.get_traced_memory()[1] < 8_000_000
     finally:
         tracemalloc.stop()
@@ -172,7 +171,7 @@ def test_too_large_a_file_is_not_read(tmp_path: Path) -> None:
     path.write_bytes(os.urandom(1001))
 
     with pytest.raises(BundleError, match="larger than 1000 bytes"):
-        read_archive(path, Limits(archive=1000))
+        read_archive(path, ArchiveLimits(archive=1000))
 
 
 def test_members_are_refused_with_archive_and_name(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.building import archive_bytes, archive_files
-from policyeng.bundle.origins import open_origins
-from policyeng.bundle.reader import bundle_of
+from policyeng.bundle.archive_writer import archive_bytes, archive_files
+from policyeng.bundle.files import open_origins
+from policyeng.bundle.loader import bundle_of
 from policyeng.bundle.signing_keys import SigningKey
 from policyeng.errors import BundleError
 from policyeng.evaluation import evaluate

@@ -9,7 +9,7 @@ import pytest
 
 from policyeng import evaluate, load_snapshot
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.carrying import packed, unpacked
+from policyeng.bundle.serialization import packed, unpacked
 from policyeng.errors import BundleError
 from tests.bundles import deny_when, rego, workspace, write
 from tests.bundles import snapshot as snapshot_of
@@ -87,8 +87,8 @@ def test_a_directory_that_is_lent_nothing_is_carried(bundle: Bundle) -> None:
 
 def test_an_archive_is_carried(tmp_path: Path, bundle: Bundle) -> None:
     """Read from one file, it has the same digest."""
-    from policyeng.bundle.building import archive_bytes, archive_files
-    from policyeng.bundle.origins import open_origins
+    from policyeng.bundle.archive_writer import archive_bytes, archive_files
+    from policyeng.bundle.files import open_origins
 
     archive = tmp_path / "built.tar.gz"
     archive.write_bytes(archive_bytes(archive_files(bundle, open_origins([]), revision="7")))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.bundle.file_hash import ALGORITHMS, file_hash
+from policyeng.bundle.signing import ALGORITHMS, file_hash
 from policyeng.errors import BundleError
 
 DATA = PurePosixPath("x/data.json")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.foreign import exception_name
-from policyeng.bundle.selection import selected
+from policyeng.bundle.conftest import exception_name
+from policyeng.bundle.policy_selection import selected
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import Severity
 from tests.bundles import deny_when, rego, write

@@ -13,7 +13,7 @@ import pytest
 import policyeng
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import spread
-from policyeng.bundle.profiles import profile_of, profiles_of, with_profile
+from policyeng.bundle.policy_selection import profile_of, profiles_of, with_profile
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject, Snapshot
 from tests.bundles import deny_when, rego, workspace, write

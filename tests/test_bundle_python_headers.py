@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, PolicyHeader, load_bundle
+from policyeng.bundle.files import built_in_root
 from policyeng.bundle.python_headers import read_header
-from policyeng.bundle.tree import built_in_root
 from policyeng.cli import run
 from policyeng.errors import BundleError
 from policyeng.evaluation import evaluate
@@ -288,7 +288,7 @@ def test_the_header_is_that_of_the_cache_the_second_time(tmp_path: Path, monkeyp
 
     first = header()
     with monkeypatch.context() as patched:
-        patched.setattr("policyeng.bundle.stored_headers.read_header", None)
+        patched.setattr("policyeng.bundle.header_cache.read_header", None)
         assert header() == first
     write(folder, {"p/p.py": module(fields=FIELDS.replace("low", "high"))})
     assert header().severity == "high"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.origins import open_origins
+from policyeng.bundle.files import open_origins
 from policyeng.errors import BundleError
 from tests.bundles import deny_when, rego, write
 

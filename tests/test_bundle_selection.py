@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.selection import selected
+from policyeng.bundle.policy_selection import selected
 from policyeng.errors import UsageError
 from policyeng.models import Severity
 from tests.bundles import deny_when, rego, write

@@ -6,8 +6,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from policyeng.bundle import load_bundle, stored_headers
-from policyeng.bundle.stored_headers import Headers
+from policyeng.bundle import header_cache, load_bundle
+from policyeng.bundle.header_cache import Headers
 from policyeng.errors import BundleError
 
 TREE = {PurePosixPath("a/b/b.rego"): b"package a.b\n"}
@@ -55,7 +55,7 @@ def test_headers_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None
     first = Headers(TREE)
     read = [first.of_metadata(text, "place") for text in texts]
     first.keep()
-    monkeypatch.setattr(stored_headers, "bundle_yaml", refuse)
+    monkeypatch.setattr(header_cache, "bundle_yaml", refuse)
 
     again = [Headers(TREE).of_metadata(text, "place") for text in texts]
 
@@ -71,8 +71,8 @@ def test_headers_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_built_in_policies_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     """Those in Python too."""
     read = load_bundle()
-    monkeypatch.setattr(stored_headers, "bundle_yaml", refuse)
-    monkeypatch.setattr(stored_headers, "parse_header", refuse)
+    monkeypatch.setattr(header_cache, "bundle_yaml", refuse)
+    monkeypatch.setattr(header_cache, "parse_header", refuse)
     again = load_bundle()
 
     assert [policy.header for policy in again.policies] == [policy.header for policy in read.policies]
@@ -124,8 +124,8 @@ def test_other_code_reads_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     first = Headers(TREE)
     first.of_metadata(PLAIN, "place")
     first.keep()
-    monkeypatch.setattr(stored_headers, "_code", lambda: "another")
-    monkeypatch.setattr(stored_headers, "bundle_yaml", refuse)
+    monkeypatch.setattr(header_cache, "_code", lambda: "another")
+    monkeypatch.setattr(header_cache, "bundle_yaml", refuse)
 
     with pytest.raises(AssertionError, match="read anew"):
         Headers(TREE).of_metadata(PLAIN, "place")

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.bundle.tar_members import Limits, members_of
+from policyeng.bundle.archive_reader import ArchiveLimits, members_of
 from policyeng.errors import BundleError
 from tests.archives import END, member, pax
 
-LIMITS = Limits(member=4096, members=5)
+LIMITS = ArchiveLimits(member=4096, members=5)
 LONG = "deep/" * 30 + "policy.rego"
 
 
@@ -133,7 +133,7 @@ def test_what_tarfile_writes_is_read_as_it_is(form: int, files: dict[str, bytes]
             entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
 
-    read = members_of(buffer.getvalue(), "b.tar.gz", Limits())
+    read = members_of(buffer.getvalue(), "b.tar.gz", ArchiveLimits())
 
     assert {str(path): content for path, content in read.files.items()} == files
 

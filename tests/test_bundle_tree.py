@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from policyeng.bundle.tree import every_file_of, files_of
+from policyeng.bundle.files import every_file_of, files_of
 from policyeng.errors import BundleError
 from tests.bundles import write
 

@@ -8,12 +8,12 @@ from random import Random
 import pytest
 
 from policyeng.admission import admit
-from policyeng.admission.problems import with_problems
+from policyeng.admission.decision import with_problems
 from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Snapshot
 from policyeng.sources import given, parse_changes, read_inputs
-from policyeng.verify.drawing.examples import Example, Examples
+from policyeng.verify.generators.examples import Example, Examples
 from tests.carriers import CHANGE_WRAPPINGS, SCOPE, WRAPPINGS, Wrapped, wrapped
 from tests.effort import effort
 from tests.writers.arm_template import write

@@ -11,11 +11,11 @@ import orjson
 import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
+from policyeng.bundle.cases import DEFAULT_AS_OF, Baselines, Case, baselines_of, estate, read_cases
 from policyeng.evaluation import evaluate
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
-from policyeng.strict.merge_patch import merged
-from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, baselines_of, estate, read_cases
+from policyeng.parsing.merge_patch import merged
 
 BUNDLE = load_bundle()
 BASELINES = baselines_of(BUNDLE)

@@ -18,7 +18,7 @@ import typer
 
 from policyeng.cli import run
 from policyeng.cli.app import app
-from policyeng.cli.printing import say
+from policyeng.cli.console import say
 from policyeng.report import PROFILED
 from policyeng.sources import FORMATS
 from tests.bundles import deny_when, rego, snapshot, workspace, write
@@ -423,7 +423,7 @@ def test_an_interrupt_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("policyeng.verify.running.run.run", interrupted)
+    monkeypatch.setattr("policyeng.verify.runner.run.run", interrupted)
 
     assert run(["verify", "--law", "order", "--examples", "1", "--no-database"]) == 130
     assert capsys.readouterr() == ("", "policyeng: interrupted\n")

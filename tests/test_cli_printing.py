@@ -10,7 +10,7 @@ from io import StringIO
 
 import pytest
 
-from policyeng.cli.printing import busy, say
+from policyeng.cli.console import busy, say
 
 
 class Writes(StringIO):

@@ -16,7 +16,7 @@ from typer.exceptions import TyperException
 
 from policyeng import cli
 from policyeng.cli.app import app
-from policyeng.cli.quick import FLAGS, PATH_LISTS, TEXT_LISTS, TEXTS, plain_check
+from policyeng.cli.fast_path import FLAGS, PATH_LISTS, TEXT_LISTS, TEXTS, plain_check
 from tests.conftest import ROOT
 
 COMMAND = typer.main.get_command(app).commands["check"]  # type: ignore[attr-defined]  # a group, whatever its type says
@@ -63,7 +63,7 @@ HEAVY = {
     "subprocess",
     "xml",
     "policyeng.verify",
-    "policyeng.strict.yaml_text",
+    "policyeng.parsing.yaml_text",
     "policyeng.cli.app",
     "policyeng.cli.options",
 }
@@ -208,8 +208,7 @@ def test_the_version_and_the_help_of_groups_load_no_command(arguments: list[str]
     assert {name for name in loaded if not name.startswith("policyeng.cli")} <= {
         "policyeng.errors",
         "policyeng.frozen",
-        "policyeng.garbage",
+        "policyeng._performance",
         "policyeng.later",
-        "policyeng.masking",
-        "policyeng.secret_shapes",
+        "policyeng.redaction",
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.cli.writing import write
+from policyeng.cli.files import write
 from policyeng.errors import UsageError
 from tests.bundles import deny_when, rego
 from tests.bundles import write as write_bundle

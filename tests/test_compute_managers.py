@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import Judgement, Work, judge
+from policyeng.engines import EvaluationRequest, Judgement, judge
 from policyeng.engines.python import judge_pair
-from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.plan import plan
+from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.models import JsonObject, Snapshot
 from tests.effort import effort
 
@@ -35,7 +35,7 @@ def alone() -> Bundle:
 def judged(alone: Bundle, *resources: JsonObject, **parameters: object) -> list[tuple[Judgement, Judgement]]:
     """What Rego and its twin say of every assignment."""
     estate = estate_of(Snapshot(resources=resources), alone.facts)
-    work = Work(
+    work = EvaluationRequest(
         bundle=alone,
         snapshot=estate.view,
         subjects=[subject.document for subject in estate.subjects],

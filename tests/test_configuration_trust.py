@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.audit.notifying.sending import address_of, require_expandable
+from policyeng.audit.notifications.sender import address_of, require_expandable
 from policyeng.configuration import resolve
-from policyeng.configuration.trust import require_trusted
+from policyeng.configuration.policy_sections import require_trusted
 from policyeng.errors import UsageError
 from tests.command import policyeng
 

@@ -18,7 +18,7 @@ import typer
 from _pytest.mark import ParameterSet
 
 from policyeng.bundle import load_bundle
-from policyeng.bundle.parsing import bundle_yaml
+from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.cli.app import app
 from tests.bundles import write
 from tests.command import policyeng
@@ -120,7 +120,7 @@ def test_rego_is_a_policy(text: str, tmp_path: Path) -> None:
 
 def test_the_cases_of_the_authoring_page_hold(tmp_path: Path) -> None:
     """The policy and the cases that the page shows belong together and pass."""
-    from policyeng.verify.case_runs import run_cases
+    from policyeng.testing.runner import run_cases
 
     page = (ROOT / "docs/policy-authoring.md").read_text(encoding="utf-8")
     shown = {fence[1]: fence[2] for fence in FENCE.finditer(page)}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.models import Evaluation
 from policyeng.report import FORMATS, PROSE
-from policyeng.verify.drawing.examples import Example, examples_of
-from policyeng.verify.laws.law import Grounds, Trial, Violation
+from policyeng.verify.generators.examples import Example, examples_of
+from policyeng.verify.laws.law import LawContext, Trial, Violation
 from tests.bundles import snapshot, workspace
 from tests.drawn import BUNDLE, EXAMPLES
 from tests.effort import effort
@@ -23,7 +23,7 @@ from tests.laws.elsewhere import beside_its_copy
 from tests.laws.reports_read import READERS
 
 BROKEN = Path(__file__).parent / "broken"
-GROUNDS = Grounds(BUNDLE)
+GROUNDS = LawContext(BUNDLE)
 Law = Callable[[Trial], Violation | None]
 #: Each with how many examples it is tried on, usually and in a thorough run.
 LAWS: dict[str, tuple[Law, int, int]] = {
@@ -51,7 +51,7 @@ def test_a_law_holds_of_what_hypothesis_draws(name: str) -> None:
 
 def violations(law: Law, bundle: Bundle, examples: int) -> Iterator[Violation]:
     """What is wrong with the first examples of a seed."""
-    grounds = Grounds(bundle)
+    grounds = LawContext(bundle)
     tried = (law(Trial(grounds, example, f"7/{number}")) for number, example in enumerate(examples_of(bundle, 7)))
     return (found for found in islice(tried, examples) if found)
 

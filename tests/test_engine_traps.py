@@ -15,7 +15,7 @@ import pytest
 from policyeng import rego
 from policyeng.engines.embedded import LIMITS, json_value
 from policyeng.errors import InputError
-from policyeng.strict.json_text import parse_json
+from policyeng.parsing.json_text import parse_json
 
 ROOT = Path(__file__).resolve().parents[1]
 OPA = ROOT / ".tools" / "bin" / "opa"

@@ -13,17 +13,17 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.declaration import InputForm
+from policyeng.bundle.cases import DEFAULT_AS_OF, Baselines, estate, read_cases
+from policyeng.bundle.policy_types import InputForm
 from policyeng.engines import OpaOptions, embedded
 from policyeng.engines import opa as engine
-from policyeng.engines.opa_transport import Connection
+from policyeng.engines.opa_transport import OpaConnection
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import load_snapshot
-from policyeng.verify.agreement.differential import outcome_of, work_of
-from policyeng.verify.agreement.differential import said as told
-from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, estate, read_cases
-from policyeng.verify.drawing.examples import Example
+from policyeng.verify.differential.differential import outcome_of, work_of
+from policyeng.verify.differential.differential import said as told
+from policyeng.verify.generators.examples import Example
 from policyeng.verify.strategies import snapshots
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.effort import effort
@@ -250,14 +250,14 @@ def test_one_query_judges_a_snapshot(
 ) -> None:
     """However many pairs there are, and no second server for the second snapshot."""
     asked: list[str] = []
-    ask = Connection.ask
+    ask = OpaConnection.ask
 
-    def counted(connection: Connection, path: str, document: JsonObject) -> JsonObject:
+    def counted(connection: OpaConnection, path: str, document: JsonObject) -> JsonObject:
         if path.endswith("/answer"):  # the others ask whether a server that was just started is ready
             asked.append(f"{connection.url}/{path}")
         return ask(connection, path, document)
 
-    monkeypatch.setattr(Connection, "ask", counted)
+    monkeypatch.setattr(OpaConnection, "ask", counted)
     for name in ("regulated", "inference"):
         compared(bundle, load_snapshot(root / f"samples/workspaces/{name}.json"), options)
 

@@ -15,7 +15,7 @@ import pytest
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.engines import opa as engine
-from policyeng.engines.opa_place import bundle_files
+from policyeng.engines.opa_bundles import bundle_files
 from policyeng.errors import BundleError, EngineError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Snapshot

@@ -18,7 +18,7 @@ import pytest
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.engines import opa as engine
-from policyeng.engines.opa_place import PrivatePlace
+from policyeng.engines.opa_bundles import PrivatePlace
 from policyeng.errors import EngineError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Snapshot

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import load_bundle
-from policyeng.engines.opa_v1 import module_in_v1, modules_in_v1
+from policyeng.engines.opa_bundles import module_in_v1, modules_in_v1
 from policyeng.errors import EngineError
 from tests.bundles import write
 

@@ -17,9 +17,9 @@ from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.cli import run
 from policyeng.engines.python import MOST_YIELDED
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.changing import ChangingSnapshot
+from policyeng.evaluation.changing_snapshot import ChangingSnapshot
 from policyeng.evaluation.context import prepare
-from policyeng.evaluation.estate import Becomes
+from policyeng.evaluation.prepared_snapshot import Becomes
 from policyeng.models import Finding, Outcome, Snapshot
 from tests.bundles import snapshot, workspace, write
 from tests.test_cli import file

@@ -14,8 +14,8 @@ import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.engines import embedded, watchdog
+from policyeng.engines.request import MOST_OVERRUNS
 from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
-from policyeng.engines.work import MOST_OVERRUNS
 from policyeng.evaluation import evaluate
 from policyeng.models import Finding
 from tests.bundles import deny_when, rego, snapshot, workspace, write

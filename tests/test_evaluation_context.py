@@ -11,7 +11,7 @@ import pytest
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.evaluation import EvaluationOptions, evaluate, evaluate_prepared, prepare
 from policyeng.models import ReadOnlyDict, Snapshot
-from policyeng.verify.drawing.examples import Examples
+from policyeng.verify.generators.examples import Examples
 from tests.bundles import snapshot, workspace, write
 from tests.test_evaluation import AS_OF
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.admission.basis import Basis
 from policyeng.admission.changes import changes_of
 from policyeng.admission.decide import AdmissionOptions, decided_wholly
+from policyeng.admission.session import AdmissionSession
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate, prepare
@@ -213,7 +213,7 @@ def test_a_change_is_decided_as_the_whole_is(tmp_path: Path, look: str, form: st
     bundle = looking(tmp_path, look, form)
     snapshot = read_inputs(["-"], stdin=native(workspace())).snapshot
     far = HOME.replace("1111", "2222")
-    basis, judging = Basis(bundle, snapshot), AdmissionOptions(as_of=AS_OF)
+    basis, judging = AdmissionSession(bundle, snapshot), AdmissionOptions(as_of=AS_OF)
     for change in (workspace(f"{HOME}2"), workspace(far), account(), account(OTHER)):
         wholly = decided_wholly(bundle, snapshot, changes_of(change), judging)
         assert basis.decide(change, judging) == wholly

@@ -18,11 +18,11 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import embedded
 from policyeng.engines import python as python_engine
 from policyeng.errors import BundleError, UsageError
-from policyeng.evaluation import EvaluationOptions, dividing, evaluate, evaluate_pairs, prepare
+from policyeng.evaluation import EvaluationOptions, evaluate, evaluate_pairs, partitioning, prepare
 from policyeng.models import Evaluation, Findings, Outcome, Snapshot
 from policyeng.report import FORMATS
 from policyeng.sources import load_snapshot, read_inputs
-from policyeng.verify.drawing.examples import examples_of
+from policyeng.verify.generators.examples import examples_of
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.command import policyeng
 from tests.conftest import ROOT
@@ -107,17 +107,17 @@ def test_there_may_be_fewer_workspaces_than_processes(count: int) -> None:
 def test_small_estates_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless it is asked for: starting processes takes longer. Large ones are, where there are processors."""
     started: list[int] = []
-    monkeypatch.setattr(dividing, "processors", lambda: 4)
+    monkeypatch.setattr(partitioning, "processors", lambda: 4)
 
     def start(_: object, __: object, count: int) -> Findings:
         started.append(count)
         return Findings([])
 
-    monkeypatch.setattr(dividing, "findings_by_processes", start)
+    monkeypatch.setattr(partitioning, "findings_by_processes", start)
     prepared = prepare(BUNDLE, estate_of(20))
     pairs = len(prepared.planned)
     for worth in (pairs, pairs // 2, pairs // 3, pairs // 9):
-        for module in (sys.modules["policyeng.evaluation.evaluate"], dividing):
+        for module in (sys.modules["policyeng.evaluation.evaluate"], partitioning):
             monkeypatch.setattr(module, "PAIRS_OF_A_PROCESS", worth)
         evaluate_pairs(prepared, EvaluationOptions(AS_OF, jobs=0))
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import overlap, values_at
 from policyeng.models import Carried, Evaluation, Finding, JsonObject, Snapshot
 from policyeng.sources import read_inputs
-from policyeng.verify.cases import DEFAULT_AS_OF
 from tests.bundles import deny_when, rego, write
 
 GROUP = "/subscriptions/s/resourceGroups/g"

@@ -12,9 +12,9 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.evaluation import evaluate
 from policyeng.models import Origin, Place, Snapshot
 from policyeng.sources import load_snapshot, read_inputs
-from policyeng.sources.joining import joined
-from policyeng.sources.reading import Loaded, Placed, Reading
-from policyeng.sources.texts import read_text
+from policyeng.sources.merge import joined
+from policyeng.sources.parsed import Loaded, ParsedDocument, Placed
+from policyeng.sources.text import read_text
 from tests.bundles import rego, workspace, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -65,7 +65,7 @@ def test_fields_are_found_under_the_names_of_their_format(bundle: Bundle) -> Non
     content = b"a: 1\n---\nname: w\nsettings:\n  ex:\n    - 7\n"
     text = read_text(content, "w.yaml", max_bytes=1000)
     moved = {"/properties": "/1/settings", "/properties/x": "/1/settings/ex"}
-    reading = Reading(resources=(Placed(workspace(x=[7]), "/1", fields=moved),))
+    reading = ParsedDocument(resources=(Placed(workspace(x=[7]), "/1", fields=moved),))
     snapshot, _ = joined([Loaded("w.yaml", reading, text)])
 
     assert placed(bundle, snapshot)["T-A-1"] == {

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, Policy, PolicyHeader
-from policyeng.evaluation.estate import Estate, Resource, estate_of
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.pointers import value_at
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, estate_of
 from policyeng.facts import Facts
 from policyeng.models import Snapshot
 
@@ -86,7 +86,7 @@ def overlap(pointer: str, other: str) -> bool:
     return all(left == right or "*" in (left, right) for left, right in pairs)
 
 
-def walked(bundle: Bundle, estate: Estate) -> list[tuple[int, int, int]]:
+def walked(bundle: Bundle, estate: PreparedSnapshot) -> list[tuple[int, int, int]]:
     """Every pair, found by asking each policy about each subject."""
     return [
         (number, index, subject.workspace)

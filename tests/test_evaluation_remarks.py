@@ -9,7 +9,7 @@ import pytest
 
 from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.estate import estate_of
+from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts import Facts
 from policyeng.models import Snapshot
 

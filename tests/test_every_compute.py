@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
+from policyeng.bundle.cases import Baselines
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Purpose, Snapshot, Target
 from policyeng.models.documents import Accelerator, Cadence, Feature
-from policyeng.verify.cases import Baselines
 from tests.conftest import ROOT
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)

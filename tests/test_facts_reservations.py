@@ -12,7 +12,7 @@ from policyeng.facts import Facts
 from policyeng.facts.ids import index_scopes, positions_near
 from policyeng.facts.reservations import (
     UNTOLD,
-    Place,
+    ReservationScope,
     limits_of,
     reserves,
     sizes_reserved,
@@ -26,7 +26,9 @@ SIZES = {
     for name, series in {"A1": "A", "A2": "A", "B1": "B"}.items()
 }
 FACTS = Facts.from_document({"vm_sizes": SIZES})
-PLACE = Place("/subscriptions/s/resourceGroups/rg/providers/x/y/z", "A1", "eastus", datetime(2026, 6, 1, tzinfo=UTC))
+PLACE = ReservationScope(
+    "/subscriptions/s/resourceGroups/rg/providers/x/y/z", "A1", "eastus", datetime(2026, 6, 1, tzinfo=UTC)
+)
 
 GROUP = "/providers/Microsoft.Management/managementGroups/m"
 
@@ -116,7 +118,7 @@ def test_what_may_cover_a_size_is_found_by_it(size: str) -> None:
 
 def test_a_place_without_a_region_may_be_anywhere() -> None:
     """Nothing is covered for sure."""
-    assert reserves(_reservation(), Place(PLACE.arm_id, "A1", None, PLACE.as_of), FACTS) is None
+    assert reserves(_reservation(), ReservationScope(PLACE.arm_id, "A1", None, PLACE.as_of), FACTS) is None
 
 
 @pytest.mark.parametrize("resource", [{}, {"type": 7}, {"type": "Microsoft.Compute/virtualMachines", "properties": []}])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from policyeng.facts.subnets import addresses_taken, capacity, subnet_in, subnets_of, usable_addresses
 from policyeng.models import JsonObject
-from policyeng.rego import Undecided, Unknown
+from policyeng.rego import Undecided, UnknownValue
 
 NETWORK = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Network/virtualNetworks/v"
 SUBNET = f"{NETWORK}/subnets/A"
@@ -152,7 +152,7 @@ def test_a_subnet_is_found_by_itself_and_in_its_network() -> None:
 def test_a_part_that_cannot_be_read_hides_those_after_it() -> None:
     """A subnet before it is found all the same."""
     before, after = {"name": "a"}, {"name": "b"}
-    parts = [before, {"name": Unknown("/name", "an expression")}, after]
+    parts = [before, {"name": UnknownValue("/name", "an expression")}, after]
     network = {"id": NETWORK, "type": "Microsoft.Network/virtualNetworks", "properties": {"subnets": parts}}
 
     assert subnet_in({NETWORK.lower(): network}, KEY) is before

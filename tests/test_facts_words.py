@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.facts import words
-from policyeng.masking import masked
 from policyeng.models import WORKSPACE_TYPE
+from policyeng.redaction import masked
 
 SENSITIVE = ("Regulated", " restricted ")
 JSON = st.recursive(
@@ -212,7 +212,7 @@ def test_stage_is_the_first_one_stated(
     of_resource: dict[str, Any], of_workspace: dict[str, Any], name: str, reason: str
 ) -> None:
     """`environment` goes before `stage`, the resource before the workspace; the unknown counts as production."""
-    assert words.stage({"tags": of_resource}, {"tags": of_workspace}) == words.Stage(name, reason)
+    assert words.stage({"tags": of_resource}, {"tags": of_workspace}) == words.WorkloadStage(name, reason)
 
 
 def test_stage_without_a_workspace_is_production() -> None:

@@ -14,14 +14,14 @@ import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.sources import FORMATS
-from policyeng.verify.drawing.estates import Estates
-from policyeng.verify.drawing.examples import Example
-from policyeng.verify.laws.law import Grounds, Trial, spelled
+from policyeng.verify.generators.estates import EstateGenerator
+from policyeng.verify.generators.examples import Example
+from policyeng.verify.laws.law import LawContext, Trial, spelled
 from tests.laws.formats import compared
 from tests.writers import WRITERS
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
-GROUNDS = Grounds(load_bundle())
+GROUNDS = LawContext(load_bundle())
 #: How many decided findings the estates of the suite must bring at least.
 FLOORS = {
     "arm-template": 2500,
@@ -40,7 +40,7 @@ def trials() -> list[tuple[str, Trial]]:
     """Every case, with its policy and number."""
     return [
         (f"{policy} {number}", Trial(GROUNDS, Example(document, {}, AS_OF)))
-        for policy, cases in sorted(Estates(GROUNDS.bundle).cases.items())
+        for policy, cases in sorted(EstateGenerator(GROUNDS.bundle).cases.items())
         for number, (_, document) in enumerate(cases)
     ]
 

@@ -7,11 +7,11 @@ from itertools import islice
 import pytest
 
 from policyeng.bundle import load_bundle
-from policyeng.bundle.selection import selected
+from policyeng.bundle.cases import DEFAULT_AS_OF
+from policyeng.bundle.policy_selection import selected
 from policyeng.models import JsonObject
-from policyeng.verify.cases import DEFAULT_AS_OF
-from policyeng.verify.drawing.examples import Example, examples_of
-from policyeng.verify.laws.law import Grounds, Trial, Violation
+from policyeng.verify.generators.examples import Example, examples_of
+from policyeng.verify.laws.law import LawContext, Trial, Violation
 from tests.laws.formats import compared, violated, written
 from tests.writers import WRITERS, sayable
 from tests.writers.arm_template import SCOPE
@@ -26,7 +26,7 @@ def workspace(**properties: object) -> JsonObject:
     return {"id": WORKSPACE, "name": "ws", "type": kind, "location": "eastus", "kind": "Default", "properties": stated}
 
 
-def violations(grounds: Grounds, examples: int) -> list[Violation]:
+def violations(grounds: LawContext, examples: int) -> list[Violation]:
     """What the law finds on the first examples of a seed."""
     tried = (Trial(grounds, example, str(number)) for number, example in enumerate(examples_of(grounds.bundle, 1)))
     return [found for trial in islice(tried, examples) if (found := violated(trial))]
@@ -35,7 +35,7 @@ def violations(grounds: Grounds, examples: int) -> list[Violation]:
 @pytest.mark.slow
 def test_our_policies_say_the_same_in_every_format() -> None:
     """On random examples nothing differs, and the remarks say how many findings were compared with each format."""
-    grounds = Grounds(load_bundle())
+    grounds = LawContext(load_bundle())
 
     assert violations(grounds, 8) == []
     assert sum(grounds.remarks[f"formats: findings compared with `{name}`"] for name in WRITERS) > 100
@@ -44,7 +44,7 @@ def test_our_policies_say_the_same_in_every_format() -> None:
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_plain_workspace_is_said_in_every_format(name: str) -> None:
     """It is written, read back and decided alike; a command does not print whether it is a project."""
-    grounds = Grounds(selected(load_bundle(), ["AML-NET-001"]))
+    grounds = LawContext(selected(load_bundle(), ["AML-NET-001"]))
     for access, others in (("Disabled", {}), ("Enabled", {"friendlyName": "w"})):
         document: JsonObject = {"resources": [workspace(publicNetworkAccess=access, **others)]}
         outcome = compared(Trial(grounds, Example(document, {}, DEFAULT_AS_OF)), name)
@@ -96,7 +96,7 @@ def test_what_the_cli_chooses_itself_is_not_said() -> None:
 
 def test_an_estate_that_no_format_can_say_is_said_aloud() -> None:
     """The run counts it, and does not pass for compared."""
-    grounds = Grounds(load_bundle())
+    grounds = LawContext(load_bundle())
     trial = Trial(grounds, Example({"resources": [{"id": "x", "type": "y"}]}, {}, DEFAULT_AS_OF))
 
     assert violated(trial) is None
@@ -106,7 +106,7 @@ def test_an_estate_that_no_format_can_say_is_said_aloud() -> None:
 @pytest.mark.parametrize("name", ["arm-template", "resource-graph"])
 def test_a_resource_without_properties_is_said_as_that(name: str) -> None:
     """A deployment without any is a workload of which nothing is known, not one of which nothing is stated."""
-    grounds = Grounds(selected(load_bundle(), ["AML-INF-104"]))
+    grounds = LawContext(selected(load_bundle(), ["AML-INF-104"]))
     kind = "Microsoft.MachineLearningServices/workspaces/batchEndpoints/deployments"
     bare = {"id": f"{WORKSPACE}/batchEndpoints/b/deployments/n", "type": kind}
     for resource in (bare, {**bare, "properties": {}}):

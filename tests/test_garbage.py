@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from policyeng.garbage import uncollected
+from policyeng._performance import uncollected
 
 
 def test_the_collector_runs_again_afterwards() -> None:

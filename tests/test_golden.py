@@ -29,7 +29,7 @@ from policyeng.bundle import load_bundle
 from policyeng.cli.app import app
 from policyeng.report import FORMATS
 from policyeng.server.app import application
-from policyeng.server.metrics import Metrics
+from policyeng.server.metrics import ServerMetrics
 from tests.command import policyeng
 from tests.servers import held, service_of
 
@@ -254,7 +254,7 @@ def openapi(folder: Path) -> str:
     tokens = folder / "tokens"
     tokens.write_text(f"all check,admit,metrics sha256:{'0' * 64}\n")
     service = service_of(held(folder), tokens=tokens)
-    service.metrics = Metrics()
+    service.metrics = ServerMetrics()
     document = application(service).openapi()
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode() + "\n"
 

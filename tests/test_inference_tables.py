@@ -14,10 +14,10 @@ from typing import NamedTuple
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.profiles import with_profile
+from policyeng.bundle.cases import DEFAULT_AS_OF, Baselines, Case, estate
+from policyeng.bundle.policy_selection import with_profile
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
-from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, Case, estate
 
 BASELINES = Baselines.read(Path(__file__).resolve().parents[1] / "samples" / "baselines")
 WS = str(BASELINES.resources["workspace"]["id"])

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policyeng.verify.drawing.examples import Example
+from policyeng.verify.generators.examples import Example
 from policyeng.verify.laws import LAWS, Law, satisfiable
-from policyeng.verify.laws.law import Grounds, Trial
-from policyeng.verify.running.run import run
+from policyeng.verify.laws.law import LawContext, Trial
+from policyeng.verify.runner.run import run
 from tests.drawn import BUNDLE, EXAMPLES
 from tests.effort import THOROUGH, effort
 
-GROUNDS = Grounds(BUNDLE)
+GROUNDS = LawContext(BUNDLE)
 
 
 @pytest.mark.slow

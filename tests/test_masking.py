@@ -14,8 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.masking import MASK, masked, masked_message
-from policyeng.secret_shapes import SHAPES, Shape
+from policyeng.redaction import MASK, SHAPES, SecretRule, masked, masked_message
 from tests.product_patterns import example
 
 ROOT = Path(__file__).parent.parent
@@ -224,7 +223,7 @@ def test_ordinary_text_is_never_masked(text: str) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
-def test_every_shape_is_masked(shape: Shape) -> None:
+def test_every_shape_is_masked(shape: SecretRule) -> None:
     """A text that the pattern matches, in both ways: no shape is lost to the check that precedes all of them."""
     found = example(shape.pattern)
 

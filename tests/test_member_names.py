@@ -9,12 +9,12 @@ import orjson
 import pytest
 
 from policyeng.bundle import Bundle
+from policyeng.bundle.cases import Baselines
 from policyeng.evaluation import evaluate, prepare
-from policyeng.evaluation.estate import estate_of
+from policyeng.evaluation.prepared_snapshot import estate_of
+from policyeng.facts.arm_casing import as_arm_reads
 from policyeng.models import Evaluation, JsonObject, Snapshot
 from policyeng.sources import Inputs, given, read_inputs
-from policyeng.sources.spelling import as_arm_reads
-from policyeng.verify.cases import Baselines
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from policyeng.models import Approval, DeclaredWorkload, Exemption, JsonObject, Metric, Model, Principal, Quota
-from policyeng.models.fitting import fitted
+from policyeng.sources.validation import fitted
 from tests.effort import effort
 
 USUAL: dict[type[Model], JsonObject] = {

@@ -10,12 +10,12 @@ import pytest
 from markdown_it import MarkdownIt
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.parsing import bundle_yaml
+from policyeng.bundle.cases import read_cases
+from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.cli.pages_directory import linked, write_pages
-from policyeng.pages import MARK, Page, cited, directory, index, markdown, terminal
-from policyeng.pages.page import type_words
-from policyeng.verify.cases import read_cases
-from policyeng.verify.observing import observe
+from policyeng.policy_docs import MARK, PolicyPage, cited, directory, index, markdown, terminal
+from policyeng.policy_docs.page import type_words
+from policyeng.testing.observed_reads import observe
 from tests.bundles import deny_when, rego, write
 
 GENERATED = Path("docs/policies")
@@ -46,19 +46,19 @@ not_judged:
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Page:
+def page(tmp_path: Path) -> PolicyPage:
     """The page of a policy with every field, full of what Markdown could obey."""
     policy = rego("a", deny_when("input.resource.properties.number > 1"), more=MORE, severity="critical")
     policy = policy.replace("# custom:", '# description: "One *a* @b.\\n\\nTwo `c|d` <i>e</i>."\n# custom:')
     policy = policy.replace("title: a holds", "title: A | holds")
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": policy, "area/a/cases.yaml": CASES}))
-    return Page(bundle.policies[0], read_cases(bundle.policies[0]), given=("--policy", "my policies"))
+    return PolicyPage(bundle.policies[0], read_cases(bundle.policies[0]), given=("--policy", "my policies"))
 
 
-def pages_of(bundle: Bundle) -> list[Page]:
+def pages_of(bundle: Bundle) -> list[PolicyPage]:
     """The pages of a bundle, as the command makes them."""
     return [
-        Page(policy, read_cases(policy), cited=cited(policy, bundle), observed=observe(bundle, policy))
+        PolicyPage(policy, read_cases(policy), cited=cited(policy, bundle), observed=observe(bundle, policy))
         for policy in bundle.policies
     ]
 
@@ -89,7 +89,7 @@ def test_the_blocks_of_the_pages_can_be_read(root: Path) -> None:
         assert blocks or path.name == "README.md"
 
 
-def test_a_page_says_all_that_the_header_says(page: Page) -> None:
+def test_a_page_says_all_that_the_header_says(page: PolicyPage) -> None:
     """Words for absence, types and outcomes; a fail case shows what it changes."""
     text = markdown.render(page)
 
@@ -115,7 +115,7 @@ def test_a_page_says_all_that_the_header_says(page: Page) -> None:
     assert "### Unknown" not in text
 
 
-def test_text_of_a_policy_is_no_markup(page: Page) -> None:
+def test_text_of_a_policy_is_no_markup(page: PolicyPage) -> None:
     """Tables keep their columns, a fence its content, and a reader sees the text as it was written."""
     tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(markdown.render(page))
     inline = [token for token in tokens if token.type == "inline"]
@@ -131,19 +131,19 @@ def test_text_of_a_policy_is_no_markup(page: Page) -> None:
     assert sum(token.type == "td_open" for token in tokens) == 5 + 2 * 2 + 2 * 4
 
 
-def test_many_cases_fold_away(page: Page) -> None:
+def test_many_cases_fold_away(page: PolicyPage) -> None:
     """A block of more than forty lines is unfolded by whoever wants it, and is still a block."""
     assert page.cases is not None
     case = page.cases.pass_["as it is"]
     many = page.cases.model_copy(update={"fail": {f"case {number}": case for number in range(41)}})
-    text = markdown.render(Page(page.policy, many))
+    text = markdown.render(PolicyPage(page.policy, many))
 
     assert "<details><summary><b>Fail</b>: 41 cases</summary>\n\n```yaml\ncase 0: {}\n" in text
     assert "### Pass" in text
 
 
 @pytest.mark.parametrize("width", [40, 80, 100, 300])
-def test_a_page_for_a_terminal_keeps_to_its_width(page: Page, width: int, bundle: Bundle) -> None:
+def test_a_page_for_a_terminal_keeps_to_its_width(page: PolicyPage, width: int, bundle: Bundle) -> None:
     """Lines are no longer than asked, text than 100 columns, unless a word is; colour changes no character."""
     for shown in (page, *pages_of(bundle)):
         text = terminal.render(shown, width=width)
@@ -157,12 +157,12 @@ def test_a_page_for_a_terminal_keeps_to_its_width(page: Page, width: int, bundle
             assert all(len(max(line.split(), key=len)) > 40 or "policyeng " in line for line in long), long
 
 
-def test_a_case_is_cut_only_where_the_terminal_ends(page: Page) -> None:
+def test_a_case_is_cut_only_where_the_terminal_ends(page: PolicyPage) -> None:
     """And what is said of the policy stands before its cases, however many these are."""
     assert page.cases is not None
     edit = {"patch": {"properties": {"name": "x" * 70}}, "as_of": "2026-07-01T00:00:00Z"}
     case = type(page.cases.pass_["as it is"]).model_validate(edit)
-    long = Page(page.policy, page.cases.model_copy(update={"pass_": {"long": case}}))
+    long = PolicyPage(page.policy, page.cases.model_copy(update={"pass_": {"long": case}}))
 
     assert [" …" in terminal.render(long, width=width) for width in (80, 100, 120, 160)] == [True, True, False, False]
     assert [max(map(len, terminal.render(long, width=width).splitlines())) > 100 for width in (100, 160)] == [
@@ -175,7 +175,7 @@ def test_a_case_is_cut_only_where_the_terminal_ends(page: Page) -> None:
         assert places == sorted(places)
 
 
-def test_a_page_for_a_terminal_says_the_same(page: Page) -> None:
+def test_a_page_for_a_terminal_says_the_same(page: PolicyPage) -> None:
     """Aligned columns for absence, a line for every change that fits, ids without what is alike in all of them."""
     text = terminal.render(page, width=90)
 
@@ -196,7 +196,7 @@ def test_what_a_terminal_obeys_is_written_out(tmp_path: Path) -> None:
     """A policy cannot colour or move the cursor of whoever reads its page, nor command a build agent."""
     policy = rego("a", deny_when("true")).replace("title: a holds", 'title: "a\\e[31m ##vso[x]y"')
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": policy}))
-    page = Page(bundle.policies[0])
+    page = PolicyPage(bundle.policies[0])
 
     for text in (terminal.render(page), markdown.render(page), index([page], "x\x1b", "")):
         assert "\x1b" not in text

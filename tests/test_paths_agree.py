@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.models import JsonObject
-from policyeng.verify.cases import DEFAULT_AS_OF
-from policyeng.verify.drawing.examples import Example, examples_of
-from policyeng.verify.laws.law import Grounds, Trial, Violation
+from policyeng.verify.generators.examples import Example, examples_of
+from policyeng.verify.laws.law import LawContext, Trial, Violation
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.laws import paths
 from tests.laws.paths import PATHS, violated
@@ -22,12 +22,12 @@ pytestmark = pytest.mark.slow
 BROKEN = Path(__file__).parent / "broken" / "paths"
 
 
-def tried(grounds: Grounds, document: JsonObject, parameters: JsonObject | None = None) -> Violation | None:
+def tried(grounds: LawContext, document: JsonObject, parameters: JsonObject | None = None) -> Violation | None:
     """What the law says of an estate."""
     return violated(Trial(grounds, Example(document, parameters or {}, DEFAULT_AS_OF), "1"))
 
 
-def alike(grounds: Grounds) -> set[str]:
+def alike(grounds: LawContext) -> set[str]:
     """The paths that judged alike."""
     return {name for name in PATHS if grounds.remarks[f"paths: examples judged alike by `{name}`"]}
 
@@ -35,7 +35,7 @@ def alike(grounds: Grounds) -> set[str]:
 @pytest.mark.slow
 def test_every_path_says_the_same_of_our_policies() -> None:
     """An example with parameters, an exemption and every path."""
-    grounds = Grounds(load_bundle())
+    grounds = LawContext(load_bundle())
     # Of the first two admission has no say: there are names that ARM spells otherwise.
     examples = (example for example in islice(examples_of(grounds.bundle, 5), 2, 40) if example.parameters)
     trial = Trial(grounds, next(examples), "exempted")
@@ -46,7 +46,7 @@ def test_every_path_says_the_same_of_our_policies() -> None:
 
 def test_a_policy_that_looks_at_the_directory_is_found() -> None:
     """It is lenient here, where there is a `pyproject.toml`, and strict where the process runs."""
-    violation = tried(Grounds(load_bundle(BROKEN)), {"resources": [workspace()]})
+    violation = tried(LawContext(load_bundle(BROKEN)), {"resources": [workspace()]})
 
     assert violation is not None
     assert (violation.policy, violation.message) == ("BROKEN-PATHS", "`policyeng check FILE` gives other findings")
@@ -58,7 +58,7 @@ def test_a_policy_that_looks_at_the_directory_is_found() -> None:
 def test_what_the_reader_refuses_is_refused_on_every_path(tmp_path: Path) -> None:
     """One resource is none, so `load_snapshot` raises, the processes exit 2, and the rest is judged alike."""
     text = rego("a", deny_when("input.resource.properties.x == 1"))
-    grounds = Grounds(load_bundle(write(tmp_path, {"area/a/a.rego": text})))
+    grounds = LawContext(load_bundle(write(tmp_path, {"area/a/a.rego": text})))
 
     assert tried(grounds, {"resources": [workspace(x=1), {"id": "none", "type": "x/y"}]}) is None
     assert alike(grounds) == set(PATHS) - {"policyeng.evaluate", "policyeng.admit"}
@@ -75,7 +75,7 @@ def test_the_process_is_given_directories_data_selection_and_parameters(tmp_path
     }
     (tmp_path / "words.json").write_text('{"words": [7]}')
     whole = load_bundle(write(tmp_path / "bundle", files), data=[tmp_path / "words.json"])
-    grounds = Grounds(whole.only(policy for policy in whole.policies if policy.id != "T-A-3"))
+    grounds = LawContext(whole.only(policy for policy in whole.policies if policy.id != "T-A-3"))
     given = {"T-A-1": {"limit": {"of": [7, 'a "quoted"\n\x7f text', {"deep": True}]}}}
     trial = Trial(grounds, Example({"resources": [workspace(x=7)]}, given, DEFAULT_AS_OF), "1")
 
@@ -91,7 +91,7 @@ def test_a_bundle_that_no_process_can_be_given_is_said_aloud(tmp_path: Path) -> 
     """One that was made in memory is judged here alone, and the run says so."""
     read = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true"))}))
     made: Bundle = replace(read, digest="another")
-    grounds = Grounds(made)
+    grounds = LawContext(made)
 
     assert tried(grounds, {"resources": [workspace()]}) is None
     assert alike(grounds) == {"policyeng.evaluate", "policyeng.load_snapshot", "policyeng.admit"}
@@ -101,7 +101,7 @@ def test_a_bundle_that_no_process_can_be_given_is_said_aloud(tmp_path: Path) -> 
 
 def test_a_path_that_leaves_out_a_resource_in_silence_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A snapshot without one of the resources of the file has one finding less."""
-    grounds = Grounds(load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true"))})))
+    grounds = LawContext(load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", deny_when("true"))})))
     monkeypatch.setattr(paths, "load_snapshot", lambda *_, **__: snapshot(workspace("one")))
     violation = tried(grounds, {"resources": [workspace("one"), workspace("two")]})
 
@@ -112,7 +112,7 @@ def test_a_path_that_leaves_out_a_resource_in_silence_is_found(tmp_path: Path, m
 def test_documents_are_judged_alike(tmp_path: Path) -> None:
     """Policies of others judge the file as it was written, on every path that has a file."""
     text = "package main\nimport rego.v1\ndeny contains msg if {\n\tcount(input.resources) > 0\n\tmsg := `found`\n}\n"
-    grounds = Grounds(load_bundle(write(tmp_path, {"policy/a.rego": text})))
+    grounds = LawContext(load_bundle(write(tmp_path, {"policy/a.rego": text})))
 
     assert tried(grounds, {"resources": [workspace()]}) is None
     assert alike(grounds) == set(PATHS) - {"policyeng.evaluate", "policyeng.admit"}

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
-from policyeng.bundle.naming import AREAS
+from policyeng.bundle.cases import DEFAULT_AS_OF, baselines_of, estate, read_cases
+from policyeng.bundle.policy_ids import AREAS
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
-from policyeng.verify.case_runs import run_cases
-from policyeng.verify.cases import DEFAULT_AS_OF, baselines_of, estate, read_cases
-from policyeng.verify.observing import observe
+from policyeng.testing.observed_reads import observe
+from policyeng.testing.runner import run_cases
 from tests.bundles import deny_when, rego, write
 from tests.effort import sweep
 

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import pytest
 
 from policyeng.bundle import load_bundle
-from policyeng.bundle.naming import next_id
+from policyeng.bundle.policy_ids import next_id
 from policyeng.bundle.scaffold import Scaffold, Subject
 from policyeng.cli import run
 from policyeng.errors import UsageError
-from policyeng.verify.case_runs import run_cases
+from policyeng.testing.runner import run_cases
 from tests import test_policies
 from tests.bundles import write
 

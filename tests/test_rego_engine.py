@@ -14,7 +14,7 @@ import pytest
 
 from policyeng import rego
 from policyeng.engines.embedded import LIMITS
-from policyeng.rego.budget import Limits
+from policyeng.rego.budget import EvaluationLimits
 from policyeng.rego.values import to_json
 
 RESOURCE = {"id": "/A", "type": "T", "name": "box", "xs": list(range(300)), "text": "x" * 5_000, "word": "no number"}
@@ -34,7 +34,7 @@ def compiled(module: str) -> rego.Program:
     return rego.compile({"p.rego": f"package p\n{module}\n"}, {"facts": {"two": 2}})
 
 
-def called(program: rego.Program, path: str = "data.p.deny", limits: Limits = LIMITS) -> object:
+def called(program: rego.Program, path: str = "data.p.deny", limits: EvaluationLimits = LIMITS) -> object:
     """The value of a rule of a program for the resource, within limits of which the time is a second."""
     thread = program.thread()
     thread.begin({"resource": RESOURCE}, limits._replace(seconds=1))

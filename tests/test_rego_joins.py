@@ -12,7 +12,7 @@ from policyeng import rego
 from policyeng.rego import compiler, runtime
 from policyeng.rego.markers import show
 from policyeng.rego.program import Program
-from policyeng.rego.tracing import Read
+from policyeng.rego.tracing import RecordedReads
 from policyeng.rego.values import Value, to_json
 from tests.effort import effort
 from tests.markings import Marking
@@ -136,7 +136,7 @@ def test_joins_read_what_loops_read(seed: int, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(runtime, "FEWEST_JOINED", 0)
     document = drawn(seed)
 
-    def reads(program: Program, rule: str) -> list[Read]:
+    def reads(program: Program, rule: str) -> list[RecordedReads]:
         thread = program.marked_thread()
         thread.begin(document)
         with suppress(rego.Undecided):

@@ -15,7 +15,7 @@ import pytest
 from policyeng import rego
 from policyeng.rego.builtins import REFUSED, load_function, signatures
 from policyeng.rego.compiled import Compiled
-from policyeng.rego.deciding import LENIENT, guard
+from policyeng.rego.decided_results import LENIENT, guard
 from policyeng.rego.markers import MarkedSet, deep_causes, show
 from policyeng.rego.values import equal, make_set
 from tests.effort import effort
@@ -506,11 +506,11 @@ IN_PLACE = {"assign", "eq", "internal.test_case", "print"}
 def test_a_marker_raises_when_it_is_touched(operation: Callable[[Any], object]) -> None:
     """With its pointer and reason, through `except Exception`."""
     with pytest.raises(rego.Undecided) as raised:
-        _ignoring_errors(operation, rego.Unknown("/a", "not read"))
+        _ignoring_errors(operation, rego.UnknownValue("/a", "not read"))
     assert (raised.value.pointer, raised.value.reason) == ("/a", "not read")
 
 
-def _ignoring_errors(operation: Callable[[Any], object], marker: rego.Unknown) -> None:
+def _ignoring_errors(operation: Callable[[Any], object], marker: rego.UnknownValue) -> None:
     with suppress(Exception):
         operation(marker)
 
@@ -519,7 +519,7 @@ def _ignoring_errors(operation: Callable[[Any], object], marker: rego.Unknown) -
 def test_builtins_raise_where_an_operand_is_not_known(name: str) -> None:
     """At each position, at any depth, whatever the other operands are; the others have cases of their own."""
     function = guard(name, load_function(name))
-    hidden, causes = rego.Unknown("/a", "not read"), (("/a", "not listed"),)
+    hidden, causes = rego.UnknownValue("/a", "not read"), (("/a", "not listed"),)
     for operand in (
         hidden,
         [hidden],

@@ -13,11 +13,11 @@ from policyeng.rego import RegoError, parse_module, parse_query
 from policyeng.rego import types as rego_types
 from policyeng.rego.builtins import signatures
 from policyeng.rego.checker import Checker
-from policyeng.rego.errors import Diagnostic, Source
+from policyeng.rego.errors import Diagnostic, ModuleText
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
 from policyeng.rego.syntax import Scalar, Term, Var, walk_terms
-from policyeng.rego.tree import Node, build_tree, conflicts
+from policyeng.rego.tree import DataNode, build_tree, conflicts
 from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.types import ANY, BOOLEAN, NUMBER, STRING, UNKNOWN
 from tests.effort import effort
@@ -26,7 +26,7 @@ from tests.rego_mistakes import builtin_modules, drawn_modules
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def link(modules: dict[str, str]) -> tuple[Node, Checker]:
+def link(modules: dict[str, str]) -> tuple[DataNode, Checker]:
     """Check modules with every stage before the types; no function of a builtin is needed."""
     parsed = [parse_module(file, text, 1) for file, text in modules.items()]
     siblings: dict[tuple[str, ...], set[str]] = {}
@@ -149,7 +149,7 @@ def test_a_query_is_checked_with_the_types_of_the_rules() -> None:
     assert not check_types(root, checker)
 
     def found(query: str) -> list[str]:
-        source = Source("query", query)
+        source = ModuleText("query", query)
         body, _ = resolve_query(parse_query(query), source)
         ordered = Orderer(source, checker.arity).order(body, frozenset())
         return [fault.message for fault in check_query_types(root, checker, source, ordered)]

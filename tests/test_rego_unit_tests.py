@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from policyeng.bundle import load_bundle
-from policyeng.bundle.tree import built_in_root
+from policyeng.bundle.files import built_in_root
 from policyeng.rego.syntax import lines_of
-from policyeng.verify.rego_tests import lines_missed, open_session, run_unit_tests
+from policyeng.testing.rego_tests import lines_missed, open_session, run_unit_tests
 from tests.bundles import write
 from tests.command import policyeng
 
@@ -273,7 +273,7 @@ def test_a_selection_takes_the_unit_tests_in_the_folder_of_its_policies(tmp_path
 @pytest.mark.parametrize("text", ["# print(x)\n", "x := 1\n"])
 def test_plain_bundles_keep_their_compiled_program(text: str, tmp_path: Path) -> None:
     """Only one that prints or has unit tests is compiled anew."""
-    from policyeng.verify.rego_tests import needs_session
+    from policyeng.testing.rego_tests import needs_session
 
     assert not needs_session(
         load_bundle(write(tmp_path, {"acme/named/named.rego": POLICY, "acme/words.rego": f"{WORDS}\n{text}"}))

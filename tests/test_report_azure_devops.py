@@ -7,9 +7,9 @@ from hypothesis import given
 
 from policyeng.models import Evaluation, Outcome
 from policyeng.report.azure_devops import render
-from policyeng.report.escapes import visible
-from policyeng.report.places import first_place
-from policyeng.report.wording import verdict
+from policyeng.report.escaping import visible
+from policyeng.report.locations import first_place
+from policyeng.report.phrases import verdict
 from tests.report_samples import SAMPLES, WORKSPACE, evaluations, laws
 
 PREFIX = "##vso["

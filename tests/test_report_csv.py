@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from policyeng.models import Evaluation
 from policyeng.report.csv import COLUMNS, guarded, render, render_marked, unguarded
-from policyeng.report.escapes import visible
+from policyeng.report.escaping import visible
 from tests.command import policyeng
 from tests.report_pages import ABOUT
 from tests.report_samples import PUBLIC_ACCESS, SAMPLES, evaluation_of, evaluations, laws

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from policyeng.models import Changed, Decision, Evaluation, Operation, Problem
 from policyeng.report import decision as text
 from policyeng.report.decision_json import decision_schema, render
-from policyeng.report.escapes import visible
+from policyeng.report.escaping import visible
 from tests.report_samples import HOSTILE, PUBLIC_ACCESS, SAMPLES, WORKSPACE, evaluations, laws
 
 REGENERATE = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.report.escapes import compact, markdown_code, markdown_text, visible
+from policyeng.report.escaping import compact, markdown_code, markdown_text, visible
 from tests.report_samples import HOSTILE, json_values, laws
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 
 from policyeng.models import Evaluation, Outcome, Severity
-from policyeng.report.escapes import visible
+from policyeng.report.escaping import visible
 from policyeng.report.github import render
-from policyeng.report.places import first_place
-from policyeng.report.wording import verdict
+from policyeng.report.locations import first_place
+from policyeng.report.phrases import verdict
 from tests.report_samples import SAMPLES, WORKSPACE, evaluations, laws
 
 _COMMAND = re.compile(r"::(?P<name>[a-z]+) (?P<properties>[^:]*)::(?P<message>.*)")

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 
 from policyeng.models import Evaluation, Severity
-from policyeng.report.about import About
-from policyeng.report.history import Point, Trend
+from policyeng.report.context import ReportContext
+from policyeng.report.history import HistoryPoint, Trend
 from policyeng.report.html import render
 from policyeng.report.html.charts import compliance_chart, severity_chart
 from tests.report_pages import ABOUT, HOSTILE_ABOUT, POINTS
@@ -131,7 +131,7 @@ def test_trends_have_a_table_of_the_same() -> None:
     """Two runs at least; one alone is no trend."""
     text = render(SAMPLES["failures"], about=ABOUT)
     row = '<tr><th scope="row">12</th><td>2026-06-01T00:00:00Z</td><td>72.00 %</td><td>76.00 %</td><td>3</td><td>0</td>'
-    alone = About(trend=Trend(estate="production", run=1, points=POINTS[:1]))
+    alone = ReportContext(trend=Trend(estate="production", run=1, points=POINTS[:1]))
 
     assert row in text
     assert "<svg" not in render(SAMPLES["failures"], about=alone)
@@ -140,7 +140,9 @@ def test_trends_have_a_table_of_the_same() -> None:
 
 def test_compliance_runs_from_the_bottom_to_the_top() -> None:
     """0 percent stands on the lower axis, 100 on the upper line; later runs stand further right."""
-    points = [Point(run=run, as_of=AS_OF, strict=strict, azure=100) for run, strict in enumerate([0, 50, 100], 1)]
+    points = [
+        HistoryPoint(run=run, as_of=AS_OF, strict=strict, azure=100) for run, strict in enumerate([0, 50, 100], 1)
+    ]
     strict, azure = compliance_chart(points).series
 
     assert [mark.y for mark in strict.marks] == [210, 111, 12]
@@ -155,7 +157,7 @@ def test_compliance_runs_from_the_bottom_to_the_top() -> None:
 def test_bars_of_severities_stand_on_each_other(most: int, highest: int) -> None:
     """Together as high as all failures; the axis ends at a round number above the highest."""
     points = [
-        Point(
+        HistoryPoint(
             run=1, as_of=AS_OF, strict=0, azure=0, failures={Severity.HIGH: most - most // 2, Severity.LOW: most // 2}
         )
     ]

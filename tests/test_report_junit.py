@@ -11,7 +11,7 @@ from hypothesis import given
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from policyeng.models import Evaluation, Outcome
-from policyeng.report.escapes import visible
+from policyeng.report.escaping import visible
 from policyeng.report.junit import render
 from tests.report_samples import CLUSTER, SAMPLES, WORKSPACE, evaluations, laws
 

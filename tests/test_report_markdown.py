@@ -11,10 +11,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from policyeng.models import Denial, Evaluation, Outcome
-from policyeng.report.escapes import compact, visible
+from policyeng.report.escaping import compact, visible
 from policyeng.report.markdown import render
+from policyeng.report.phrases import denials, exempt, failed
 from policyeng.report.text import render as render_text
-from policyeng.report.wording import denials, exempt, failed
 from tests.report_samples import PUBLIC_ACCESS, SAMPLES, WORKSPACE, evaluation_of, evaluations, laws
 
 _TAG = re.compile(r"</?(?:code|br|sub|details|summary)>")

@@ -6,8 +6,7 @@ import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.models import DeclaredWorkload, Snapshot
-from policyeng.report.about import Kind, kinds_of
-from policyeng.report.owners import owners_of
+from policyeng.report.context import PolicyCategory, kinds_of, owners_of
 from tests.report_samples import CLUSTER, WORKSPACE
 
 SNAPSHOT = Snapshot(
@@ -55,4 +54,4 @@ def test_policies_know_their_area_and_controls() -> None:
     """From the folder and the header."""
     kinds = kinds_of(load_bundle())
 
-    assert kinds["AML-NET-001"] == Kind("network", ("mcsb-v1 NS-2",))
+    assert kinds["AML-NET-001"] == PolicyCategory("network", ("mcsb-v1 NS-2",))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from policyeng.models import Denial, Evaluation, Finding, Location, Outcome, Place, Unknown
 from policyeng.report import FORMATS
-from policyeng.report.escapes import visible
-from policyeng.report.places import elsewhere, field_places, first_place, place, place_of, reasons
+from policyeng.report.escaping import visible
+from policyeng.report.locations import elsewhere, field_places, first_place, place, place_of, reasons
 from policyeng.report.text import render as render_text
 from tests.report_samples import CLUSTER, ISOLATION, PLACED, PUBLIC_ACCESS, SAMPLES, evaluation_of, evaluations, laws
 

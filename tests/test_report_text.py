@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.models import Denial, Evaluation, Location, Outcome, Severity
-from policyeng.report.escapes import visible
+from policyeng.report.escaping import visible
+from policyeng.report.phrases import denials, short_name
 from policyeng.report.text import render
-from policyeng.report.wording import denials, short_name
 from tests.report_samples import (
     CLUSTER,
     ISOLATION,

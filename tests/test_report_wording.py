@@ -7,15 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from policyeng.models import Denial, Severity
-from policyeng.report.wording import (
-    denial_sentence,
-    headline,
-    level,
-    rfc3339,
-    short_name,
-    to_the_second,
-    verdict,
-)
+from policyeng.report.phrases import denial_sentence, headline, level, rfc3339, short_name, to_the_second, verdict
 from tests.report_samples import ASSIGNMENT, CLUSTER, GROUP, SAMPLES, WORKSPACE
 
 

@@ -19,9 +19,9 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import EngineError, InputError
 from policyeng.models import Blame, Change, Decision, JsonObject, Snapshot
 from policyeng.server.admission_review import review
-from policyeng.server.review_schemas import ANSWER
-from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
+from policyeng.server.schemas import ANSWER
 from policyeng.sources.kubernetes.kinds import KINDS
+from policyeng.sources.kubernetes.owners import BesideSnapshot
 from tests.bundles import rego, write
 from tests.cluster import ML, WORKSPACE, object_of, review_of, workspace_object
 

@@ -12,13 +12,13 @@ import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.configuration import Settings
-from policyeng.in_force import Held
+from policyeng.context import EvaluationSetup
 from policyeng.models import Blame, Change, JsonObject, Operation
 from policyeng.server import service as serving
-from policyeng.server.allowed import Allowed, counting
-from policyeng.server.metrics import Metrics
+from policyeng.server.allowed_changes import Allowed, counting
+from policyeng.server.file_watcher import Watched
+from policyeng.server.metrics import ServerMetrics
 from policyeng.server.service import Service
-from policyeng.server.watching import Watched
 from tests.bundles import rego, write
 from tests.bundles import workspace as resource
 from tests.cluster import GROUP, review_of, workspace_object
@@ -35,7 +35,7 @@ CROWD = (
 def service(tmp_path: Path) -> Service:
     """One that allows two workspaces, beside a state of none."""
     bundle = load_bundle(write(tmp_path / "bundle", {"area/crowd.rego": rego("crowd", CROWD)}))
-    return service_of(Held(bundle, (), {}, Settings()), empty(NOW))
+    return service_of(EvaluationSetup(bundle, (), {}, Settings()), empty(NOW))
 
 
 def empty(since: datetime) -> Any:
@@ -195,7 +195,7 @@ def test_only_so_many_count(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_they_are_measured(service: Service) -> None:
     """How many there are, and how many are no longer."""
-    metrics = Metrics()
+    metrics = ServerMetrics()
     metrics.watch(service)
     service.metrics = metrics
     assert admitted(service, resource("a"))

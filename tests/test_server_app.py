@@ -13,16 +13,16 @@ import pytest
 import policyeng
 from policyeng.bundle import load_bundle
 from policyeng.configuration import Settings
+from policyeng.context import EvaluationSetup, held_of
 from policyeng.errors import InputError
-from policyeng.in_force import Held, held_of
 from policyeng.models import JsonObject
 from policyeng.report.json import render
 from policyeng.server import service as serving
 from policyeng.server.app import application
-from policyeng.server.metrics import Metrics
+from policyeng.server.metrics import ServerMetrics
 from policyeng.server.options import Route
 from policyeng.server.service import Service
-from policyeng.server.state import Standing
+from policyeng.server.snapshot_state import SnapshotState
 from policyeng.sources import read_inputs
 from tests.bundles import deny_when, rego, workspace, write
 from tests.carriers import resource, template
@@ -42,7 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def built_in() -> Held:
+def built_in() -> EvaluationSetup:
     """The policies that come with the engine."""
     return held_of((), (), Settings())
 
@@ -53,7 +53,7 @@ def small(tmp_path: Path) -> Service:
     return service_of(held(tmp_path), standing(workspace("old", x=9), since=NOW - timedelta(seconds=90)))
 
 
-def in_process(in_force: Held, content: bytes, **options: Any) -> bytes:
+def in_process(in_force: EvaluationSetup, content: bytes, **options: Any) -> bytes:
     """The JSON report on standard input."""
     read = read_inputs(["-"], stdin=content, **in_force.bundle.wanted)
     options = {"as_of": NOW, **options}
@@ -63,7 +63,7 @@ def in_process(in_force: Held, content: bytes, **options: Any) -> bytes:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_check_answers_the_report_of_the_command(sample: Path, built_in: Held) -> None:
+def test_check_answers_the_report_of_the_command(sample: Path, built_in: EvaluationSetup) -> None:
     """Byte for byte, at the server's time and at the one that is asked for."""
     content = sample.read_bytes()
     service = service_of(built_in)
@@ -79,12 +79,12 @@ def test_check_answers_the_report_of_the_command(sample: Path, built_in: Held) -
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_admit_answers_the_decision_of_admit(sample: Path, built_in: Held) -> None:
+def test_admit_answers_the_decision_of_admit(sample: Path, built_in: EvaluationSetup) -> None:
     """For a change of a resource of each sample, judged against the whole of it."""
     state = policyeng.load_snapshot(sample)
     resource = orjson.loads(orjson.dumps(state.resources[len(state.resources) // 2]))
     resource["properties"]["publicNetworkAccess"] = "Enabled"
-    service = service_of(built_in, Standing(state, NOW - timedelta(hours=1)))
+    service = service_of(built_in, SnapshotState(state, NOW - timedelta(hours=1)))
     answer = asked(service, "/v1/admit", resource).json()
 
     assert len(answer.pop("decisionId")) == 32
@@ -93,12 +93,12 @@ def test_admit_answers_the_decision_of_admit(sample: Path, built_in: Held) -> No
     assert answer == orjson.loads(expected.model_dump_json(by_alias=True, fallback=str))
 
 
-def test_templates_in_a_request_are_evaluated(built_in: Held) -> None:
+def test_templates_in_a_request_are_evaluated(built_in: EvaluationSetup) -> None:
     """In a document to check, and in a change."""
     kind = "Microsoft.MachineLearningServices/workspaces"
     inner = {"type": kind, "name": "w", "properties": {"publicNetworkAccess": "Enabled"}}
     deployment = resource("Microsoft.Resources/deployments", {"template": template(inner)})
-    service = service_of(built_in, Standing(policyeng.models.Snapshot(), NOW))
+    service = service_of(built_in, SnapshotState(policyeng.models.Snapshot(), NOW))
     for path in ("/v1/check", "/v1/admit"):
         answer = asked(service, path, deployment).json()
         assert answer["exitCode"] == 1
@@ -106,7 +106,7 @@ def test_templates_in_a_request_are_evaluated(built_in: Held) -> None:
         assert any(finding["policy"] == "AML-NET-001" and finding["resource"].endswith("/w") for finding in findings)
 
 
-def test_yaml_is_judged_as_the_command_does(built_in: Held) -> None:
+def test_yaml_is_judged_as_the_command_does(built_in: EvaluationSetup) -> None:
     """As `application/yaml`."""
     content = (ROOT / "samples/formats/manifests.yaml").read_bytes()
     answer = asked(service_of(built_in), "/v1/check", content, content_type="application/yaml; charset=utf-8")
@@ -293,7 +293,7 @@ def test_reviews_are_answered_as_reviews_also_when_nothing_can_be_decided(tmp_pa
     """Full, and with an old state, nothing is allowed; what is no review is refused."""
     bad = object_of("Workspace", {"owner": {"name": "g"}, "description": "bad"}, name="w")
     policy = rego("limit", deny_when('input.resource.properties.description == "bad"'))
-    in_force = Held(load_bundle(write(tmp_path, {"area/limit.rego": policy})), (), {}, Settings())
+    in_force = EvaluationSetup(load_bundle(write(tmp_path, {"area/limit.rego": policy})), (), {}, Settings())
     before = standing(workspace("w"), since=NOW - timedelta(seconds=90))
     service = service_of(in_force, before)
 
@@ -331,7 +331,7 @@ def test_reviews_are_answered_without_a_state(tmp_path: Path) -> None:
     )
 
     def said(document: object, strict: bool = False) -> JsonObject:
-        held = Held(bundle, (), {}, Settings(strict_unknown=strict))
+        held = EvaluationSetup(bundle, (), {}, Settings(strict_unknown=strict))
         response: JsonObject = asked(service_of(held), "/v1/admission-review", document).json()["response"]
         return response
 
@@ -353,7 +353,7 @@ def test_reviews_are_answered_without_a_state(tmp_path: Path) -> None:
 def test_those_who_want_to_know_hear_of_every_answer(tmp_path: Path) -> None:
     """Of verdicts and of refusals, and metrics are shown."""
 
-    class Listener(Metrics):
+    class Listener(ServerMetrics):
         def __init__(self) -> None:
             super().__init__()
             self.heard: list[serving.Answered] = []

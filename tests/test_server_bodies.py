@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from policyeng.server.app import application
-from policyeng.server.bodies import MAX_YAML_BYTES
+from policyeng.server.request_body import MAX_YAML_BYTES
 from policyeng.server.service import Service
 from tests.bundles import workspace
 from tests.servers import JSON, asked, held, post, service_of, with_client

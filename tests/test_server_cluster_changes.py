@@ -8,9 +8,9 @@ import pytest
 
 from policyeng.errors import InputError
 from policyeng.models import Change, JsonObject, Operation, Snapshot
-from policyeng.server.cluster_changes import Asked, asked_for
-from policyeng.server.review_request import Request, Verb
-from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
+from policyeng.server.kubernetes_changes import ReviewedObject, asked_for
+from policyeng.server.review_request import ReviewRequest, Verb
+from policyeng.sources.kubernetes.owners import BesideSnapshot
 from tests.cluster import ELSEWHERE, GROUP, WORKSPACE, object_of, workspace_object
 
 ML_TYPE = "Microsoft.MachineLearningServices/workspaces"
@@ -33,10 +33,12 @@ def instance_type(name: str, **spec: object) -> JsonObject:
     return object_of("InstanceType", spec, api_version="amlarc.azureml.com/v1alpha1", name=name)
 
 
-def asked(verb: str, new: JsonObject | None, old: JsonObject | None, *resources: JsonObject, **more: Any) -> Asked:
+def asked(
+    verb: str, new: JsonObject | None, old: JsonObject | None, *resources: JsonObject, **more: Any
+) -> ReviewedObject:
     """What a request asks for beside a snapshot."""
     snapshot = Snapshot.model_validate({"resources": resources, **more})
-    return asked_for(Request(Verb(verb), new, old), BesideSnapshot(snapshot))
+    return asked_for(ReviewRequest(Verb(verb), new, old), BesideSnapshot(snapshot))
 
 
 def types_in(change: Change) -> JsonObject:

@@ -12,9 +12,9 @@ import pytest
 from policyeng.bundle import load_bundle
 from policyeng.errors import InputError
 from policyeng.models import JsonObject
-from policyeng.server.decision_entry import line_of
+from policyeng.server.decision_record import line_of
+from policyeng.server.file_watcher import Watched
 from policyeng.server.service import Answered, Service
-from policyeng.server.watching import Watched
 from tests.bundles import deny_when, rego, workspace, write
 from tests.servers import asked, held, service_of, standing
 from tests.test_server_decision_log import LABELS, plain

@@ -14,7 +14,7 @@ import pytest
 
 from policyeng.models import JsonObject
 from policyeng.server.decision_log import DecisionLog, Fate, Standard
-from policyeng.server.segments import NAME, Segments
+from policyeng.server.rotating_log import NAME, Segments
 from policyeng.server.service import Answered
 
 LABELS = {"id": "me"}

@@ -11,16 +11,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from policyeng.audit.history import Run
+from policyeng.audit.records import AuditRun
 from policyeng.audit.store import open_store
 from policyeng.audit.store.retention import prune
 from policyeng.errors import StoreError, UsageError
 from policyeng.server.app import application
+from policyeng.server.history_site import LASTING, Attempts, Reports, Sessions
 from policyeng.server.options import ServerOptions
-from policyeng.server.problems import RefusedError
-from policyeng.server.reports import Reports
+from policyeng.server.problems import RequestRefusedError
 from policyeng.server.service import Service
-from policyeng.server.sessions import LASTING, Attempts, Sessions
 from policyeng.server.tls import Certificates
 from policyeng.server.tokens import Tokens, read_tokens
 from tests.audits import START, Audited
@@ -304,7 +303,7 @@ def test_attempts_are_forgotten_after_a_minute_and_counted_over_all_addresses() 
     for number in range(200):
         attempts.require_patience(f"10.0.0.{number}")
         attempts.refused(f"10.0.0.{number}")
-    with pytest.raises(RefusedError, match="too many attempts"):
+    with pytest.raises(RequestRefusedError, match="too many attempts"):
         attempts.require_patience("192.0.2.1")
     now[0] = 61
     attempts.require_patience("192.0.2.1")
@@ -316,7 +315,7 @@ def test_a_report_is_made_once_for_a_run(service: Service, monkeypatch: pytest.M
     assert reports is not None
     made = []
 
-    def rendered(run: Run) -> bytes:
+    def rendered(run: AuditRun) -> bytes:
         made.append(run.number)
         return b"page"
 

@@ -11,12 +11,12 @@ import httpx
 import pytest
 
 from policyeng.configuration import candidates, resolve
+from policyeng.context import held_of
 from policyeng.errors import UsageError
-from policyeng.in_force import held_of
-from policyeng.server.holding import Holding
+from policyeng.server.file_watcher import Watched
+from policyeng.server.policy_reload import PolicyReload
 from policyeng.server.service import Service
-from policyeng.server.state import Standing
-from policyeng.server.watching import Watched
+from policyeng.server.snapshot_state import SnapshotState
 from tests.bundles import deny_when, rego, workspace, write
 from tests.servers import POLICY, asked, got, service_of, standing
 
@@ -27,15 +27,17 @@ exemptions:
 """
 
 
-def holding_of(folder: Path, seconds: float = 2.0) -> Holding:
+def holding_of(folder: Path, seconds: float = 2.0) -> PolicyReload:
     """What is in force of a bundle, as the configuration of a folder says."""
     policies = (folder / "bundle",)
     write(folder, {"bundle/area/limit.rego": POLICY})
     paths = (*policies, *candidates(folder))
-    return Holding(lambda: resolve({}, {}, folder), lambda given: held_of(policies, (), given), paths, seconds=seconds)
+    return PolicyReload(
+        lambda: resolve({}, {}, folder), lambda given: held_of(policies, (), given), paths, seconds=seconds
+    )
 
 
-def server(holding: Holding) -> Service:
+def server(holding: PolicyReload) -> Service:
     """A server with it."""
     service = service_of(holding.current, standing(since=datetime.now(UTC)))
     service.holding = holding
@@ -120,11 +122,11 @@ def test_a_request_keeps_what_it_began_with(tmp_path: Path) -> None:
     service = server(holding)
     waiting, go = threading.Event(), threading.Event()
 
-    class Held(Watched[Standing]):
+    class Held(Watched[SnapshotState]):
         """A state that waits."""
 
         @property
-        def current(self) -> Standing:
+        def current(self) -> SnapshotState:
             """Once it may."""
             waiting.set()
             assert go.wait(60)
@@ -153,7 +155,7 @@ def test_the_state_is_read_again_for_other_policies(tmp_path: Path) -> None:
     service = server(holding)
     read: list[bool] = []
 
-    def load() -> Standing:
+    def load() -> SnapshotState:
         read.append(holding.current.bundle.wanted["documents"])
         return standing(since=datetime.now(UTC))
 
@@ -180,7 +182,7 @@ def test_a_volume_that_kubernetes_turns_is_read_again(tmp_path: Path) -> None:
     (volume / "..data").symlink_to("..v1")
     for name in ("limit.rego", "area"):
         (volume / name).symlink_to(f"..data/{name}")
-    holding = Holding(lambda: resolve({}, {}, tmp_path), lambda given: held_of((volume,), (), given), (volume,))
+    holding = PolicyReload(lambda: resolve({}, {}, tmp_path), lambda given: held_of((volume,), (), given), (volume,))
     before = holding.current.bundle.digest
     (volume / "..turned").symlink_to("..v2")
     (volume / "..turned").rename(volume / "..data")

@@ -14,8 +14,8 @@ from fastapi import FastAPI
 from policyeng.audit.store import open_store
 from policyeng.errors import UsageError
 from policyeng.server.app import application
-from policyeng.server.metrics import Metrics
-from policyeng.server.reports import Reports
+from policyeng.server.history_site import Reports
+from policyeng.server.metrics import ServerMetrics
 from policyeng.server.service import Service
 from tests.audits import Audited
 from tests.command import policyeng
@@ -50,7 +50,7 @@ def app(request: pytest.FixtureRequest, audited: Audited, tmp_path: Path) -> Ite
     """A server with every route, with and without tokens."""
     service: Service = service_of(held(tmp_path), tokens=token_file(tmp_path) if request.param else None)
     with open_store(audited.url) as store:
-        service.reports, service.metrics = Reports(store), Metrics()
+        service.reports, service.metrics = Reports(store), ServerMetrics()
         service.start()
         yield application(service)
         service.stop()

@@ -11,11 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from policyeng.bundle import load_bundle
 from policyeng.configuration import Settings
-from policyeng.in_force import Held
+from policyeng.context import EvaluationSetup
 from policyeng.models import Exemption
 from policyeng.server.decision_log import DecisionLog
-from policyeng.server.metrics import Metrics
-from policyeng.server.segments import Segments
+from policyeng.server.metrics import ServerMetrics
+from policyeng.server.rotating_log import Segments
 from policyeng.server.service import Service
 from tests.bundles import deny_when, rego, workspace, write
 from tests.cluster import object_of, review_of, workspace_object
@@ -33,7 +33,7 @@ def service(tmp_path: Path) -> Service:
 
 def measured(service: Service) -> Service:
     """The same server with metrics."""
-    metrics = Metrics()
+    metrics = ServerMetrics()
     metrics.watch(service)
     service.metrics = metrics
     return service
@@ -89,7 +89,7 @@ def test_reviews_are_counted_by_what_they_answer(tmp_path: Path) -> None:
     policy = rego("limit", deny_when('input.resource.properties.description == "bad"'))
     bundle = load_bundle(write(tmp_path, {"area/limit.rego": policy}))
     before = standing(since=datetime.now(UTC) - timedelta(seconds=90))
-    service = measured(service_of(Held(bundle, (), {}, Settings()), before))
+    service = measured(service_of(EvaluationSetup(bundle, (), {}, Settings()), before))
     there = workspace_object(description="good")
     for document in (
         review_of("CREATE", object_of("ConfigMap", {}, api_version="v1")),

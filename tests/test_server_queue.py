@@ -11,26 +11,25 @@ from typing import Any
 import httpx
 import pytest
 
-from policyeng.in_force import Held
+from policyeng.context import EvaluationSetup
 from policyeng.server.app import application
-from policyeng.server.queue import Queue
-from policyeng.server.service import Service
-from policyeng.server.watching import Watched
+from policyeng.server.file_watcher import Watched
+from policyeng.server.service import Queue, Service
 from tests.bundles import workspace
 from tests.servers import held, post, service_of, with_client
 
 
-class Gated(Watched[Held]):
+class Gated(Watched[EvaluationSetup]):
     """What is in force, for those who wait until a gate opens."""
 
-    def __init__(self, in_force: Held) -> None:
+    def __init__(self, in_force: EvaluationSetup) -> None:
         super().__init__("policies", lambda: in_force, ())
         self.in_force = in_force
         self.open = threading.Event()
         self.asked = 0
 
     @property
-    def current(self) -> Held:
+    def current(self) -> EvaluationSetup:
         """What is in force, once the gate is open."""
         self.asked += 1
         assert self.open.wait(60)

@@ -21,9 +21,8 @@ import uvicorn
 
 from policyeng.models import JsonObject
 from policyeng.server.app import application
-from policyeng.server.protocol import BoundedProtocol
-from policyeng.server.running import DrainingServer
-from policyeng.server.segments import NAME
+from policyeng.server.rotating_log import NAME
+from policyeng.server.run import BoundedProtocol, DrainingServer
 from tests.bundles import deny_when, rego, workspace, write
 from tests.certificates import Root
 from tests.servers import POLICY, held, service_of

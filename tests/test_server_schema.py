@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 
 from policyeng.models import JsonObject
 from policyeng.server.app import application
-from policyeng.server.metrics import Metrics
+from policyeng.server.metrics import ServerMetrics
 from policyeng.server.options import Route
 from policyeng.server.routes import admit
 from tests.servers import held, service_of, standing
@@ -46,7 +46,7 @@ def served(folder: Path) -> Any:
     known = [line("all", "check,admit,metrics", "one"), line("watch", "metrics", "watching")]
     tokens.write_text("\n".join(known), encoding="utf-8")
     service = service_of(held(folder), standing(since=datetime.now(UTC)), tokens)
-    service.metrics = Metrics()
+    service.metrics = ServerMetrics()
     return schemathesis.openapi.from_asgi("/openapi.json", application(service))
 
 

@@ -6,8 +6,8 @@ import os
 import signal
 from collections.abc import Callable
 
-from policyeng.server.numbers import Numbers
-from policyeng.server.shared import Shared, SharedLock
+from policyeng.server.metrics import Numbers
+from policyeng.server.shared_memory import Shared, SharedLock
 
 
 def forked(work: Callable[[], object]) -> int:

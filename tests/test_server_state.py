@@ -9,15 +9,15 @@ from pathlib import Path
 import orjson
 import pytest
 
-from policyeng.bundle.reader import Wanted
+from policyeng.bundle.loader import WantedInputs
 from policyeng.errors import InputError
-from policyeng.server.problems import RefusedError
-from policyeng.server.state import Standing, require_fresh, standing_of
-from policyeng.server.watching import Watched
+from policyeng.server.file_watcher import Watched
+from policyeng.server.problems import RequestRefusedError
+from policyeng.server.snapshot_state import SnapshotState, require_fresh, standing_of
 from tests.bundles import snapshot, workspace
 from tests.servers import asked, held, service_of
 
-RESOURCES = Wanted(documents=False, resources=True)
+RESOURCES = WantedInputs(documents=False, resources=True)
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
@@ -51,12 +51,12 @@ def test_a_state_that_cannot_be_read_whole_is_none(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("age", "fresh"), [(0, True), (60, True), (60.001, False), (-60, True), (-61, False)])
 def test_a_state_that_is_too_old_decides_nothing(age: float, fresh: bool) -> None:
     """Nor one of a time that has not come yet."""
-    state = Standing(snapshot(workspace()), NOW - timedelta(seconds=age))
+    state = SnapshotState(snapshot(workspace()), NOW - timedelta(seconds=age))
     assert require_fresh(state, NOW, None) == age
     if fresh:
         assert require_fresh(state, NOW, 60) == age
     else:
-        with pytest.raises(RefusedError, match="nothing is decided"):
+        with pytest.raises(RequestRefusedError, match="nothing is decided"):
             require_fresh(state, NOW, 60)
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from policyeng.errors import UsageError
 from policyeng.server.options import ServerOptions
-from policyeng.server.problems import RefusedError
+from policyeng.server.problems import RequestRefusedError
 from policyeng.server.service import Service
-from policyeng.server.tokens import Scope, Tokens, digest_of, read_tokens
+from policyeng.server.tokens import Tokens, TokenScope, digest_of, read_tokens
 from tests.bundles import workspace
 from tests.servers import asked, got, held, service_of
 
@@ -61,13 +61,13 @@ def test_a_holder_is_named_for_a_scope_of_the_token(tmp_path: Path) -> None:
     file.write_text("\n".join([line("ci", "check,admit", "one"), line("prom", "metrics", "two")]), encoding="utf-8")
     tokens = read_tokens(file)
 
-    assert tokens.holder("Bearer one", Scope.ADMIT) == "ci"
-    assert tokens.holder("Bearer two", Scope.METRICS) == "prom"
-    assert tokens.name_of(digest_of("two"), Scope.METRICS) == "prom"
-    assert tokens.name_of(digest_of("two"), Scope.CHECK) is None
-    assert tokens.name_of(digest_of("three"), Scope.CHECK) is None
-    with pytest.raises(RefusedError, match="the token is not known"):
-        tokens.holder("Bearer \u20ac", Scope.CHECK)
+    assert tokens.holder("Bearer one", TokenScope.ADMIT) == "ci"
+    assert tokens.holder("Bearer two", TokenScope.METRICS) == "prom"
+    assert tokens.name_of(digest_of("two"), TokenScope.METRICS) == "prom"
+    assert tokens.name_of(digest_of("two"), TokenScope.CHECK) is None
+    assert tokens.name_of(digest_of("three"), TokenScope.CHECK) is None
+    with pytest.raises(RequestRefusedError, match="the token is not known"):
+        tokens.holder("Bearer \u20ac", TokenScope.CHECK)
 
 
 def test_who_is_refused_is_not_read(service: Service) -> None:
@@ -147,5 +147,5 @@ def test_on_loopback_nobody_has_to(host: str) -> None:
 def test_without_any_token_nobody_is_let_in() -> None:
     """A server for which nobody has to say who they are has no tokens at all, and not an empty list of them."""
     for given in ("", "Bearer x"):
-        with pytest.raises(RefusedError):
-            Tokens().holder(given, Scope.CHECK)
+        with pytest.raises(RequestRefusedError):
+            Tokens().holder(given, TokenScope.CHECK)

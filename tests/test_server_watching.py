@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.errors import InputError
-from policyeng.server.watching import Watched, fingerprint
+from policyeng.server.file_watcher import Watched, fingerprint
 
 
 def watched(folder: Path) -> Watched[str]:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from policyeng.configuration import Settings, resolve
-from policyeng.configuration.applied import applied_settings
+from policyeng.context import applied_settings
 from policyeng.models import AppliedSettings, SettingChange
 from policyeng.report import FORMATS
-from policyeng.report.settings import settings_text
+from policyeng.report.context import settings_text
 from policyeng.sources import excluded
 from tests.command import ROOT, policyeng
 

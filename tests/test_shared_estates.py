@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.bundle import load_bundle
-from policyeng.evaluation.estate import Estate, estate_of
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.facts import approvals, roles
 from policyeng.facts.computes import (
     CLUSTER_TYPE,
@@ -49,7 +49,7 @@ def of_each(expression: str) -> str:
     return f"{{format_int(at, 10): answer | some at, r in input.snapshot.resources; answer = {expression}}}"
 
 
-def by_position(estate: Estate, said: Any) -> dict[str, Any]:
+def by_position(estate: PreparedSnapshot, said: Any) -> dict[str, Any]:
     """What a function says of every resource, by position as in Rego; None is undefined."""
     answers = {str(at): said(resource) for at, resource in enumerate(estate.view.resources)}
     return {at: answer for at, answer in answers.items() if answer is not None}
@@ -75,7 +75,7 @@ COMPUTES = Probe(
 @pytest.mark.slow
 @LAW
 @given(ESTATES)
-def test_computes_are_the_same_in_both_languages(estate: Estate) -> None:
+def test_computes_are_the_same_in_both_languages(estate: PreparedSnapshot) -> None:
     """Kind, size, sizes of all nodes, the cluster behind, what runs on it, and whether it is regulated."""
     view = estate.view
     said = {name: values[0] for name, values in COMPUTES(BARE, estate.document).items()}
@@ -94,7 +94,7 @@ def test_computes_are_the_same_in_both_languages(estate: Estate) -> None:
     assert said["regulated"] == by_position(estate, lambda resource: _regulated(estate, resource))
 
 
-def _regulated(estate: Estate, resource: JsonObject) -> JsonObject:
+def _regulated(estate: PreparedSnapshot, resource: JsonObject) -> JsonObject:
     home = estate.view.by_id.get(workspace_of(resource["id"]) or "")
     said = compute_regulated(resource, home, estate.view.by_id, estate.view.by_host, CLASSIFICATIONS)
     return {"decided": said.decided, "reason": said.reason}
@@ -159,7 +159,7 @@ WORKLOADS = Probe(workloads="input.snapshot.workloads")
 
 @LAW
 @given(ESTATES)
-def test_workloads_are_derived_once_and_given_to_both(estate: Estate) -> None:
+def test_workloads_are_derived_once_and_given_to_both(estate: PreparedSnapshot) -> None:
     """Rego sees the documents that Python policies see, and what is judged is one of them."""
     (workloads,) = WORKLOADS(BARE, estate.document)["workloads"]
 

@@ -16,7 +16,7 @@ from policyeng.facts.approvals import needs_approval
 from policyeng.facts.numbers import whole
 from policyeng.facts.permissions import action_matches, granted
 from policyeng.models import JsonObject
-from policyeng.verify.drawing.edits import ODD_TEXTS
+from policyeng.verify.generators.json_mutations import ODD_TEXTS
 from tests.drawn import LAW
 from tests.probes import Probe
 from tests.test_compute_managers import BLOCKS, ODD, patterns

@@ -11,8 +11,8 @@ import pytest
 from policyeng.errors import InputError, UsageError
 from policyeng.models import JsonObject, Origin, Problem
 from policyeng.sources import FORMATS, load_snapshot, read_inputs
-from policyeng.sources.inputs import read_named
-from policyeng.sources.opening import Named
+from policyeng.sources.discovery import Named
+from policyeng.sources.reader import read_named
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from policyeng.models import JsonObject
-from policyeng.sources import arm_rest, native, role_access
-from policyeng.sources.arm_entry import types_of
+from policyeng.sources import arm_rest, native, role_assignments
+from policyeng.sources.arm_resource import types_of
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"
@@ -182,7 +182,7 @@ def test_other_content_is_not_taken_for_arm(document: object) -> None:
     """Output of `az ml`, templates, Kubernetes objects and Resource Graph answers are not detected."""
     assert not arm_rest.detect(document)
     assert not native.detect(document)
-    assert not role_access.detect(document)
+    assert not role_assignments.detect(document)
 
 
 def test_insisting_does_not_turn_command_output_into_resources() -> None:

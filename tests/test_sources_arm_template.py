@@ -16,13 +16,13 @@ from policyeng import evaluate
 from policyeng.bundle import Bundle
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources import FORMATS, Given, arm_template, read_inputs
-from policyeng.sources.reading import UNKNOWN_SCOPE, Placed, Reading, Surroundings
-from policyeng.sources.service_made import service_made
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
+from policyeng.sources import FORMATS, DocumentContext, arm_template, read_inputs
+from policyeng.sources.parsed import UNKNOWN_SCOPE, ParsedDocument, Placed, Surroundings
+from policyeng.sources.server_generated import service_made
 from policyeng.sources.template_parameters import Unresolved
-from policyeng.sources.texts import read_text
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES
-from policyeng.verify.observing import observe
+from policyeng.sources.text import read_text
+from policyeng.testing.observed_reads import observe
 from tests.effort import effort
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
@@ -53,13 +53,13 @@ def nested(inner: object, scope: str = "", **more: object) -> JsonObject:
     return {"type": "Microsoft.Resources/deployments", "name": "inner", "properties": properties, **more}
 
 
-def read(document: object, scope: str = GROUP, **parameters: object) -> Reading:
+def read(document: object, scope: str = GROUP, **parameters: object) -> ParsedDocument:
     """The template, deployed to a resource group that is known."""
     assert arm_template.detect(document)
     return arm_template.read(document, Surroundings(file="main.json", scope=scope, parameters=parameters))
 
 
-def only(reading: Reading) -> Placed:
+def only(reading: ParsedDocument) -> Placed:
     """The one resource, where everything could be read."""
     assert not reading.refusals
     (placed,) = reading.resources
@@ -72,7 +72,7 @@ def own(placed: Placed) -> dict[str, str]:
     return {pointer: reason for pointer, reason in placed.unreadable.items() if made.get(pointer) != reason}
 
 
-def ids(reading: Reading, scope: str = GROUP) -> list[str]:
+def ids(reading: ParsedDocument, scope: str = GROUP) -> list[str]:
     """What follows the scope in the ids."""
     return [placed.resource["id"].removeprefix(scope) for placed in reading.resources]
 
@@ -507,7 +507,7 @@ def test_the_parameter_file_beside_a_template_is_used(tmp_path: Path) -> None:
         "other files of parameters lie beside it: `azuredeploy.parameters.us.json`; to judge with one of them, give it "
         "as `--parameters`",
     ]
-    said = read_inputs([path], said=Given(parameters={"kind": "Hub"}))
+    said = read_inputs([path], said=DocumentContext(parameters={"kind": "Hub"}))
     assert said.snapshot.resources[0]["kind"] == "Hub"
 
 
@@ -658,7 +658,7 @@ def test_findings_stand_at_the_line_of_the_field(tmp_path: Path, bundle: Bundle)
 """,
         encoding="utf-8",
     )
-    inputs = read_inputs([path], said=Given(scope=GROUP))
+    inputs = read_inputs([path], said=DocumentContext(scope=GROUP))
     assert not inputs.problems
     findings = [entry for entry in evaluate(bundle, inputs.snapshot).findings if entry.policy == "AML-NET-001"]
     places = {}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from policyeng.models import JsonObject
 from policyeng.sources import arm_template
-from policyeng.sources.reading import Reading, Surroundings
-from policyeng.sources.service_made import service_made, with_attachment
+from policyeng.sources.parsed import ParsedDocument, Surroundings
+from policyeng.sources.server_generated import service_made, with_attachment
 from tests.effort import effort
 from tests.writers.arm_template import SCOPE, expressible, write
 
@@ -26,7 +26,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12).map
 SCALARS = TEXTS | st.booleans() | st.integers(-(2**31), 2**31) | st.sampled_from([0.5, -1.25])
 
 
-def read_back(resources: list[JsonObject]) -> Reading:
+def read_back(resources: list[JsonObject]) -> ParsedDocument:
     """The estate as the template that is written of it says it."""
     (content,) = write(resources).values()
     document = json.loads(content)

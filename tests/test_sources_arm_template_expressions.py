@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.sources.arm_template.expressions import MAX_LENGTH, ExpressionError, parsed, plain
-from policyeng.sources.arm_template.resolving import Resolver
-from policyeng.sources.arm_template.scopes import Place
-from policyeng.sources.arm_template.templates import Template
-from policyeng.sources.arm_template.values import Work, first_unresolved
-from policyeng.sources.reading import UNKNOWN_SCOPE
+from policyeng.sources.arm_template.resolver import Resolver
+from policyeng.sources.arm_template.scope import DeploymentTarget
+from policyeng.sources.arm_template.templates import ArmTemplate
+from policyeng.sources.arm_template.unresolved import ExpressionBudget, first_unresolved
+from policyeng.sources.parsed import UNKNOWN_SCOPE
 from policyeng.sources.template_parameters import Unresolved
 
 GROUP = "/subscriptions/s/resourceGroups/g"
@@ -52,7 +52,7 @@ BODY = {
 def value_of(expression: str, place: str = GROUP) -> object:
     """What an expression makes in the template above."""
     reason = "nobody says where" if "{" in place else ""
-    template = Template(BODY, "", {}, Place(place, reason), Work())
+    template = ArmTemplate(BODY, "", {}, DeploymentTarget(place, reason), ExpressionBudget())
     return Resolver(template.scope).value(expression)
 
 
@@ -327,7 +327,7 @@ def test_what_grows_without_end_is_unresolved(variables: dict[str, object]) -> N
     """In bounded time and memory, and without an exception."""
     start = time.thread_time()
     last = "v2999" if "v2999" in variables else "v59"
-    template = Template({"variables": variables}, "", {}, Place(GROUP), Work())
+    template = ArmTemplate({"variables": variables}, "", {}, DeploymentTarget(GROUP), ExpressionBudget())
     found = Resolver(template.scope).value(f"[variables('{last}')]")
     unknown = first_unresolved(found)
     assert unknown is not None

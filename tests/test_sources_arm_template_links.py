@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from policyeng import evaluate
 from policyeng.bundle import Bundle
 from policyeng.models import JsonObject
-from policyeng.sources import Given, Inputs, arm_template, read_inputs
-from policyeng.sources.reading import Surroundings
-from policyeng.sources.texts import Text
+from policyeng.sources import DocumentContext, Inputs, arm_template, read_inputs
+from policyeng.sources.parsed import Surroundings
+from policyeng.sources.text import Text
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 SCHEMA = "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#"
@@ -63,7 +63,7 @@ def written(folder: Path, files: Mapping[str, JsonObject]) -> list[Path]:
 
 def read(paths: Sequence[Path], scope: str = GROUP) -> Inputs:
     """The files, deployed to a resource group that is known."""
-    return read_inputs(paths, said=Given(scope=scope))
+    return read_inputs(paths, said=DocumentContext(scope=scope))
 
 
 def accesses(inputs: Inputs) -> dict[str, object]:

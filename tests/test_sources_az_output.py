@@ -15,8 +15,8 @@ from policyeng.bundle import Bundle
 from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import JsonObject, Outcome
 from policyeng.sources import FORMATS, az_output, azure_cli, read_inputs
-from policyeng.sources.azure_cli.kinds import Kind, identity
-from policyeng.sources.reading import Placed, Refusal, Surroundings
+from policyeng.sources.azure_cli.base import CliDocumentKind, identity
+from policyeng.sources.parsed import Placed, Refusal, Surroundings
 from tests.effort import effort
 from tests.test_sources_azure_cli import (
     AROUND,
@@ -307,7 +307,7 @@ def test_a_kind_without_tables_is_brought_as_it_says(monkeypatch: pytest.MonkeyP
         yield Placed({"id": identity(document, arm_type, around), "type": arm_type, "properties": {}}, pointer)
         yield Refusal(pointer, "and a part of it that cannot be read")
 
-    monkeypatch.setattr(azure_cli, "KINDS", (*azure_cli.KINDS, Kind(arm_type, (), lambda _: False, bring)))
+    monkeypatch.setattr(azure_cli, "KINDS", (*azure_cli.KINDS, CliDocumentKind(arm_type, (), lambda _: False, bring)))
     reading = az_output.read([CLUSTER, {"id": f"{WORKSPACE}/onlineEndpoints/e", "auth_mode": "key"}])
 
     assert [placed.resource["id"] for placed in reading.resources] == [CLUSTER["id"], f"{WORKSPACE}/onlineEndpoints/e"]

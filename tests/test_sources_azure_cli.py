@@ -15,11 +15,11 @@ from policyeng.bundle import Bundle
 from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import JsonObject, Outcome, lowered
 from policyeng.sources import FORMATS, azure_cli, read_inputs
-from policyeng.sources.azure_cli.kinds import UNKNOWN_ID
-from policyeng.sources.azure_cli.shapes import NOT_CARRIED
-from policyeng.sources.reading import Placed, Surroundings
-from policyeng.sources.service_made import service_made
-from policyeng.verify.observing import observe
+from policyeng.sources.azure_cli.base import UNKNOWN_ID
+from policyeng.sources.azure_cli.tables import NOT_CARRIED
+from policyeng.sources.parsed import Placed, Surroundings
+from policyeng.sources.server_generated import service_made
+from policyeng.testing.observed_reads import observe
 from tests.effort import effort
 from tests.writers import azure_cli as writer
 

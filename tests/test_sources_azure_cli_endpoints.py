@@ -6,7 +6,7 @@ import pytest
 
 from policyeng.models import JsonObject
 from policyeng.sources.azure_cli import endpoints
-from policyeng.sources.reading import ALONE, UNKNOWN_WORKSPACE, Placed
+from policyeng.sources.parsed import ALONE, UNKNOWN_WORKSPACE, Placed
 from tests.azure_cli_work import WORKSPACE, entries, kind_of, only
 
 SCHEMA = "https://azuremlschemas.azureedge.net/latest/{}.schema.json "

@@ -7,7 +7,7 @@ import pytest
 from policyeng.models import JsonObject
 from policyeng.sources import azure_cli
 from policyeng.sources.azure_cli import jobs, pipelines
-from policyeng.sources.reading import Placed, Reading
+from policyeng.sources.parsed import ParsedDocument, Placed
 from policyeng.workloads import Workload, derive
 from tests.azure_cli_work import WORKSPACE, kind_of, only, snapshot_of, workload
 from tests.workload_parts import FACTS, ML
@@ -414,7 +414,7 @@ def test_what_is_no_work_is_not_taken(document: JsonObject) -> None:
 )
 def test_a_component_alone_runs_nothing(document: JsonObject) -> None:
     """It is understood, and there is nothing to judge."""
-    assert azure_cli.read(document) == Reading(nothing="a component, which runs only in a job: nothing to judge")
+    assert azure_cli.read(document) == ParsedDocument(nothing="a component, which runs only in a job: nothing to judge")
 
 
 def test_a_yaml_job_says_what_its_arm_job_says() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policyeng.models import JsonObject
-from policyeng.sources.reading import Placed, Refusal
+from policyeng.sources.parsed import Placed, Refusal
 from tests.azure_cli_work import WORKSPACE, entries, kind_of, only
 
 CRON: JsonObject = {

@@ -18,10 +18,10 @@ from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import has_value
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import stands_for_value
+from policyeng.sources.arm_resource import stands_for_value
 from policyeng.sources.azure_cli import KINDS, read
-from policyeng.sources.reading import Placed
-from policyeng.verify.observing import observe
+from policyeng.sources.parsed import Placed
+from policyeng.testing.observed_reads import observe
 from tests.azure_cli_work import WORKSPACE, around, kind_of
 from tests.effort import effort
 from tests.growth import assert_linear

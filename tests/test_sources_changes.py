@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.models import Change, JsonObject, Operation, Snapshot
-from policyeng.sources import ChangesRead, Given, parse_changes, read_changes, read_whole
+from policyeng.sources import ChangesRead, DocumentContext, parse_changes, read_changes, read_whole
 from tests.bundles import WORKSPACE, snapshot, workspace, write
 from tests.terraform_parts import CLUSTER, ML, SCOPE, WORKSPACE_ID, change, plan, resource
 from tests.terraform_parts import WORKSPACE as ATTRIBUTES
@@ -278,7 +278,7 @@ def of(entry: JsonObject, *actions: str, before: JsonObject | None = None) -> Js
     return {**found, "change": {**found["change"], "actions": list(actions), "before": before}}
 
 
-HERE = Given(scope=SCOPE)
+HERE = DocumentContext(scope=SCOPE)
 WS, CPU = f"{ML}_workspace", f"{ML}_compute_cluster"
 
 
@@ -327,7 +327,9 @@ def test_what_azapi_sets_over_a_resource_is_a_patch() -> None:
 def test_resources_of_any_format_are_put_with_what_is_not_known(tmp_path: Path) -> None:
     """A file of the Azure CLI carries some fields only; facts of the organisation are said to be left out."""
     text = "$schema: https://azuremlschemas.azureedge.net/latest/amlCompute.schema.json\nname: cpu\ntype: amlcompute\n"
-    [cluster] = read_changes([write(tmp_path, {"c.yml": text}) / "c.yml"], said=Given(workspace=WORKSPACE)).changes
+    [cluster] = read_changes(
+        [write(tmp_path, {"c.yml": text}) / "c.yml"], said=DocumentContext(workspace=WORKSPACE)
+    ).changes
     approval = {"id": "A", "scope": "/subscriptions/s", "status": "granted"}
     native = read({"snapshotVersion": 1, "resources": [workspace()], "approvals": [approval]})
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from policyeng.bundle import load_bundle
+from policyeng.bundle.cases import DEFAULT_AS_OF, baselines_of
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Snapshot
-from policyeng.sources.foreign import foreign_to
-from policyeng.sources.mapping import put
-from policyeng.strict.json_pointer import value_at
-from policyeng.verify.cases import DEFAULT_AS_OF, baselines_of
-from policyeng.verify.drawing.estates import copied_object
+from policyeng.parsing.json_pointer import value_at
+from policyeng.sources.field_mapping import foreign_to, put
+from policyeng.verify.generators.estates import copied_object
 from policyeng.verify.laws.law import first_difference
 
 BUNDLE = load_bundle()

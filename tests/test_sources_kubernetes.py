@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import policyeng
 from policyeng.models import JsonObject
-from policyeng.sources import FORMATS, Given, kubernetes, read_inputs
+from policyeng.sources import FORMATS, DocumentContext, kubernetes, read_inputs
 from policyeng.sources.kubernetes.kinds import KINDS
-from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Surroundings
-from policyeng.verify.observing import observe
+from policyeng.sources.parsed import ALONE, UNKNOWN_SCOPE, Placed, Surroundings
+from policyeng.testing.observed_reads import observe
 from tests.writers import kubernetes as writer
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
@@ -791,7 +791,7 @@ def test_instance_types_of_several_files_do_not_contradict_each_other(tmp_path: 
     (tmp_path / "a.yaml").write_text(yaml.safe_dump_all([instance_type("a", 1), instance_type("b", 1)]))
     (tmp_path / "b.yaml").write_text(yaml.safe_dump(instance_type("a", 2)))
 
-    for said in (Given(), Given(workspace=WORKSPACE, scope=GROUP)):
+    for said in (DocumentContext(), DocumentContext(workspace=WORKSPACE, scope=GROUP)):
         inputs = read_inputs([tmp_path], said=said)
         assert inputs.problems == ()
         assert len(inputs.snapshot.resources) == 3
@@ -1027,7 +1027,7 @@ def test_findings_stand_where_the_field_does(tmp_path: Path) -> None:
     text = yaml.safe_dump_all(documents, sort_keys=False)
     file = tmp_path / "estate.yaml"
     file.write_text(text)
-    inputs = read_inputs([file], said=Given(scope=GROUP))
+    inputs = read_inputs([file], said=DocumentContext(scope=GROUP))
     evaluation = policyeng.evaluate(policyeng.load_bundle(), inputs.snapshot)
     places = {
         path: (place.line, place.column)

@@ -8,8 +8,8 @@ import pytest
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, Snapshot
-from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
-from policyeng.sources.reading import UNKNOWN_SCOPE, Placed
+from policyeng.sources.kubernetes.owners import BesideSnapshot
+from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed
 from tests.cluster import ELSEWHERE, GROUP, WORKSPACE, object_of, workspace_object
 
 STORAGE = "Microsoft.Storage/storageAccounts"

@@ -9,10 +9,10 @@ import yaml
 
 import policyeng
 from policyeng.models import JsonObject, Snapshot
-from policyeng.sources import Given, Inputs, read_inputs
+from policyeng.sources import DocumentContext, Inputs, read_inputs
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
-SAID = Given(scope=GROUP)
+SAID = DocumentContext(scope=GROUP)
 WORKSPACES = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces"
 SUBNETS = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/real/subnets"
 ML, NETWORK = "machinelearningservices.azure.com/v1api20240401", "network.azure.com/v1api20201101"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from policyeng.errors import InputError
 from policyeng.sources import FORMATS, load_snapshot, read_inputs
-from policyeng.sources.reading import Surroundings, nothing_beside
+from policyeng.sources.parsed import Surroundings, nothing_beside
 from tests.fuzzing import ODD_SCALARS, SAMPLES, seeds, unsound
 from tests.real_files import FOLDERS
 

@@ -9,7 +9,7 @@ import pytest
 from policyeng.facts.coverage import EVERYTHING
 from policyeng.models import JsonObject
 from policyeng.sources import native, read_inputs
-from policyeng.sources.reading import Reading
+from policyeng.sources.parsed import ParsedDocument
 
 SUBSCRIPTION = "/subscriptions/11111111-1111-1111-1111-111111111111"
 COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
@@ -55,8 +55,8 @@ def test_everything_a_snapshot_states_is_read() -> None:
 
 def test_only_the_version_is_required() -> None:
     """A snapshot may hold nothing; one that states its resources has all that policies look up."""
-    assert native.read({"snapshotVersion": 1}) == Reading()
-    assert native.read({"snapshotVersion": 1, "resources": []}) == Reading(covers=EVERYTHING)
+    assert native.read({"snapshotVersion": 1}) == ParsedDocument()
+    assert native.read({"snapshotVersion": 1, "resources": []}) == ParsedDocument(covers=EVERYTHING)
 
 
 def test_a_file_of_facts_covers_no_resources() -> None:

@@ -15,8 +15,8 @@ from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, arm_rest, read_inputs, resource_graph
-from policyeng.sources.reading import Placed
-from policyeng.verify.observing import observe
+from policyeng.sources.parsed import Placed
+from policyeng.testing.observed_reads import observe
 from tests.writers import resource_graph as writer
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from policyeng.models import JsonObject
-from policyeng.sources import FORMATS, arm_rest, role_access
-from policyeng.sources.reading import Placed
+from policyeng.sources import FORMATS, arm_rest, role_assignments
+from policyeng.sources.parsed import Placed
 
 SUBSCRIPTION = "/subscriptions/11111111-1111-1111-1111-111111111111"
 ROLE = "f6c7c914-8db3-469d-8ca1-694a8f32e121"
@@ -46,7 +46,7 @@ WRITTEN: JsonObject = {
 def only(document: object) -> Placed:
     """The one resource of a document that detection gives to this format."""
     assert next(name for name, reader in FORMATS.items() if reader.detect(document)) == "role-access"
-    reading = role_access.read(document)
+    reading = role_assignments.read(document)
     assert reading.refusals == ()
     [placed] = reading.resources
     return placed
@@ -169,8 +169,8 @@ def test_arm_form_stands_beside_the_others() -> None:
     in_arm_form = only([ASSIGNMENT]).resource
 
     assert arm_rest.detect([in_arm_form])
-    assert not role_access.detect([in_arm_form])
-    assert [placed.resource for placed in role_access.read([DEFINITION, in_arm_form]).resources][1] is in_arm_form
+    assert not role_assignments.detect([in_arm_form])
+    assert [placed.resource for placed in role_assignments.read([DEFINITION, in_arm_form]).resources][1] is in_arm_form
 
 
 REFUSED: dict[str, tuple[JsonObject, str, str]] = {
@@ -202,7 +202,7 @@ REFUSED: dict[str, tuple[JsonObject, str, str]] = {
 @pytest.mark.parametrize(("entry", "said", "remedy"), REFUSED.values(), ids=REFUSED)
 def test_what_does_not_fit_is_refused(entry: JsonObject, said: str, remedy: str) -> None:
     """One entry that is wrong is refused with its pointer; its neighbour is read."""
-    reading = role_access.read([ASSIGNMENT, entry])
+    reading = role_assignments.read([ASSIGNMENT, entry])
     [refusal] = reading.refusals
 
     assert len(reading.resources) == 1

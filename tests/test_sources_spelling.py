@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from policyeng.bundle import load_bundle
+from policyeng.bundle.cases import baselines_of
+from policyeng.facts.arm_casing import as_arm_reads
 from policyeng.models import lowered
-from policyeng.sources.spelling import as_arm_reads
-from policyeng.verify.cases import baselines_of
 from tests.conftest import ROOT
 
 ML = "Microsoft.MachineLearningServices/workspaces"

@@ -8,11 +8,11 @@ import pytest
 
 from policyeng.errors import InputError, UsageError
 from policyeng.models import JsonObject
-from policyeng.sources.apart import kept_apart
-from policyeng.sources.opening import Named
-from policyeng.sources.reading import UNKNOWN_SCOPE, UNKNOWN_WORKSPACE, Loaded, Placed, Reading
-from policyeng.sources.surroundings import Given, Home, given, surroundings
-from policyeng.sources.texts import Text
+from policyeng.sources.context import DocumentContext, Home, given, surroundings
+from policyeng.sources.discovery import Named
+from policyeng.sources.merge import kept_apart
+from policyeng.sources.parsed import UNKNOWN_SCOPE, UNKNOWN_WORKSPACE, Loaded, ParsedDocument, Placed
+from policyeng.sources.text import Text
 
 SUBSCRIPTION = "/subscriptions/11111111-1111-1111-1111-111111111111"
 SCOPE = f"{SUBSCRIPTION}/resourceGroups/rg-ml"
@@ -22,18 +22,20 @@ WORKSPACES = "/providers/Microsoft.MachineLearningServices/workspaces/"
 @pytest.mark.parametrize(
     ("scope", "workspace", "expected"),
     [
-        ("", "", Given()),
-        (SCOPE, "", Given(SCOPE)),
-        (f" {SCOPE}/ ", "ws", Given(SCOPE, f"{SCOPE}{WORKSPACES}ws")),
-        (SUBSCRIPTION, "", Given(f"{SUBSCRIPTION}/resourceGroups/{{resource-group}}")),
-        ("", "ws", Given("", f"{UNKNOWN_SCOPE}{WORKSPACES}ws")),
-        ("", f"{SCOPE}{WORKSPACES}ws", Given(SCOPE, f"{SCOPE}{WORKSPACES}ws")),
+        ("", "", DocumentContext()),
+        (SCOPE, "", DocumentContext(SCOPE)),
+        (f" {SCOPE}/ ", "ws", DocumentContext(SCOPE, f"{SCOPE}{WORKSPACES}ws")),
+        (SUBSCRIPTION, "", DocumentContext(f"{SUBSCRIPTION}/resourceGroups/{{resource-group}}")),
+        ("", "ws", DocumentContext("", f"{UNKNOWN_SCOPE}{WORKSPACES}ws")),
+        ("", f"{SCOPE}{WORKSPACES}ws", DocumentContext(SCOPE, f"{SCOPE}{WORKSPACES}ws")),
         (SUBSCRIPTION + "/resourceGroups/other", f"{SCOPE}{WORKSPACES}ws", None),
     ],
 )
-def test_a_workspace_is_named_by_id_or_by_name_in_a_scope(scope: str, workspace: str, expected: Given | None) -> None:
+def test_a_workspace_is_named_by_id_or_by_name_in_a_scope(
+    scope: str, workspace: str, expected: DocumentContext | None
+) -> None:
     """An id of a workspace says the scope, too, unless another is given for templates."""
-    expected = expected or Given(f"{SUBSCRIPTION}/resourceGroups/other", workspace)
+    expected = expected or DocumentContext(f"{SUBSCRIPTION}/resourceGroups/other", workspace)
 
     assert given(scope, workspace, {}) == expected
 
@@ -84,13 +86,13 @@ def test_the_nearest_workspace_above_a_file_is_its_own(homes: str, workspace: st
     """Of its directory, of one above, or the only one there is; between two nobody guesses."""
     named = Named("a/c.yml", Path("/r/a/c.yml"))
 
-    assert surroundings(named, Given(), HOMES[homes], 1000).workspace == workspace
-    assert surroundings(named, Given(workspace="said"), HOMES[homes], 1000).workspace == "said"
+    assert surroundings(named, DocumentContext(), HOMES[homes], 1000).workspace == workspace
+    assert surroundings(named, DocumentContext(workspace="said"), HOMES[homes], 1000).workspace == "said"
 
 
 def test_a_scope_places_the_unnamed_workspace() -> None:
     """Its name stays unknown, its resource group is not."""
-    around = surroundings(Named("c.yml", Path("c.yml")), Given(SCOPE), [], 1000)
+    around = surroundings(Named("c.yml", Path("c.yml")), DocumentContext(SCOPE), [], 1000)
 
     assert (around.scope, around.workspace) == (SCOPE, f"{SCOPE}{WORKSPACES}{{workspace}}")
 
@@ -100,7 +102,7 @@ def test_what_lies_beside_is_read_by_its_relative_path(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x/one.yml").write_text("a: 1")
     (tmp_path / "two.yml").write_text("a: 1\n---\nb: 2")
-    around = surroundings(Named("main.yml", tmp_path / "main.yml"), Given(), [], 1000)
+    around = surroundings(Named("main.yml", tmp_path / "main.yml"), DocumentContext(), [], 1000)
 
     assert around.beside("x/one.yml") == {"a": 1}
     with pytest.raises(InputError, match="cannot be read"):
@@ -108,12 +110,12 @@ def test_what_lies_beside_is_read_by_its_relative_path(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="2 documents where one should be"):
         around.beside("two.yml")
     with pytest.raises(InputError, match="standard input has no file beside it"):
-        surroundings(Named("<stdin>", None), Given(), [], 1000).beside("x")
+        surroundings(Named("<stdin>", None), DocumentContext(), [], 1000).beside("x")
 
 
 def document(file: str, *resources: JsonObject, movable: str = UNKNOWN_SCOPE) -> Loaded:
     """A document whose scope nobody says, with resources."""
-    reading = Reading(resources=tuple(Placed(entry, "") for entry in resources), movable=movable)
+    reading = ParsedDocument(resources=tuple(Placed(entry, "") for entry in resources), movable=movable)
     return Loaded(file, reading, Text(file, (), lambda pointers: [None] * len(pointers)))
 
 

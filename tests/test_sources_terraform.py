@@ -9,9 +9,9 @@ import pytest
 from policyeng import evaluate, load_bundle
 from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, read_inputs, terraform
-from policyeng.sources.reading import ALONE
-from policyeng.sources.terraform.estate import KINDS
-from policyeng.verify.observing import observe
+from policyeng.sources.parsed import ALONE
+from policyeng.sources.terraform.resolution import KINDS
+from policyeng.testing.observed_reads import observe
 from tests.terraform_parts import (
     CLUSTER,
     INSTANCE,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from policyeng.models import JsonObject
 from policyeng.sources import read_inputs
-from policyeng.sources.reading import ALONE
+from policyeng.sources.parsed import ALONE
 from tests.effort import effort
 from tests.terraform_parts import HERE, SCOPE, SUBNET_ID, WORKSPACE_ID, read
 from tests.writers import terraform

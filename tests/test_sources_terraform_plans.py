@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from policyeng.models import JsonObject
 from policyeng.sources import terraform
-from policyeng.sources.reading import ALONE, Placed, Surroundings
+from policyeng.sources.parsed import ALONE, Placed, Surroundings
 from tests.terraform_parts import (
     CLUSTER,
     HERE,

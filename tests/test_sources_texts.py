@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.errors import InputError
-from policyeng.sources.texts import Text, read_text
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES, MAX_DEPTH
-from policyeng.strict.yaml_text import parse_kubernetes_yaml
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, MAX_DEPTH
+from policyeng.parsing.yaml_text import parse_kubernetes_yaml
+from policyeng.sources.text import Text, read_text
 from tests.effort import sweep
 
 BOM = b"\xef\xbb\xbf"

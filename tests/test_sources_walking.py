@@ -9,7 +9,7 @@ import pytest
 
 import policyeng as api
 from policyeng.errors import UsageError
-from policyeng.sources import EVERYTHING, Inputs, Walk, excluded, read_inputs, whole_paths
+from policyeng.sources import EVERYTHING, FileWalk, Inputs, excluded, read_inputs, whole_paths
 from tests.command import policyeng
 
 WORKSPACES = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.MachineLearningServices/workspaces"
@@ -54,7 +54,7 @@ def test_gitignore_files_apply_below_their_folders(here: Path) -> None:
     ignored = "ignored by a `.gitignore`"
     assert skipped(read) == dict.fromkeys(["repo/build/", "repo/sub/deep/e.json", "repo/sub/generated/"], ignored)
     assert names(read_inputs(["repo/sub"])) == ["c", "keep"]
-    assert names(read_inputs(["repo"], walk=Walk(gitignore=False))) == ["a", "b", "c", "d", "e", "keep"]
+    assert names(read_inputs(["repo"], walk=FileWalk(gitignore=False))) == ["a", "b", "c", "d", "e", "keep"]
 
 
 def test_what_is_named_is_read_whatever_is_ignored(here: Path) -> None:
@@ -66,7 +66,7 @@ def test_what_is_named_is_read_whatever_is_ignored(here: Path) -> None:
 
     assert names(read_inputs(["build"])) == ["b"]
     assert names(read_inputs(["build/x.json"])) == ["x"]
-    assert names(read_inputs(["build"], walk=Walk(excluded(["build/"], here)))) == ["b"]
+    assert names(read_inputs(["build"], walk=FileWalk(excluded(["build/"], here)))) == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_exclude_is_written_as_in_a_gitignore(here: Path, patterns: list[str], l
     for name in ("a", "sub/b", "sub/deep/c"):
         workspace(here / f"{name}.json")
 
-    assert names(read_inputs(["."], walk=Walk(excluded(patterns, here)))) == left
+    assert names(read_inputs(["."], walk=FileWalk(excluded(patterns, here)))) == left
     assert len(api.load_snapshot(".", exclude=patterns).resources) == len(left)
 
 
@@ -101,7 +101,7 @@ def test_a_folder_whose_name_has_signs_of_patterns(here: Path) -> None:
     workspace(here / "a [1]*!/b.json")
     workspace(here / "a [1]*!/c.json")
 
-    assert names(read_inputs(["."], walk=Walk(excluded(["b.json"], here / "a [1]*!")))) == ["c"]
+    assert names(read_inputs(["."], walk=FileWalk(excluded(["b.json"], here / "a [1]*!")))) == ["c"]
 
 
 def test_links_do_not_lead_out_of_a_directory(here: Path) -> None:

@@ -23,7 +23,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject, Severity
 from policyeng.spark import COLUMNS, judge
-from policyeng.verify.drawing.examples import examples_of
+from policyeng.verify.generators.examples import examples_of
 from tests.bundles import deny_when, rego, workspace, write
 from tests.command import policyeng
 from tests.conftest import ROOT

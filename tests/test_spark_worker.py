@@ -14,11 +14,11 @@ import pytest
 
 from policyeng import __version__
 from policyeng.bundle import load_bundle
-from policyeng.bundle.carrying import packed, unpacked
+from policyeng.bundle.serialization import packed, unpacked
 from policyeng.errors import UsageError
 from policyeng.models import Severity
 from policyeng.spark import COLUMNS
-from policyeng.spark.worker import Worker
+from policyeng.spark.evaluation import Worker
 from tests.bundles import deny_when, rego, workspace, write
 
 
@@ -73,7 +73,7 @@ def test_a_process_opens_a_bundle_once(worker: Worker, monkeypatch: pytest.Monke
         opened.append(content)
         return unpacked(content)
 
-    monkeypatch.setattr("policyeng.spark.worker._opened", lru_cache(maxsize=2)(counted))
+    monkeypatch.setattr("policyeng.spark.evaluation._opened", lru_cache(maxsize=2)(counted))
     for _ in range(3):
         list(pickle.loads(pickle.dumps(worker))(batches(2, 1)))  # noqa: S301  # our own, as Spark does
 

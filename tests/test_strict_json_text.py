@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.errors import InputError
-from policyeng.strict import json_positions
-from policyeng.strict.json_pointer import escaped
-from policyeng.strict.json_positions import find_fault
-from policyeng.strict.json_text import (
+from policyeng.parsing import json_text
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import (
     MAX_DEPTH,
+    find_fault,
     is_within,
     lines_of,
     parse_json,
@@ -379,11 +379,11 @@ def test_who_asks_again_has_little_read() -> None:
         passed.append(at)
         return past(text, at)
 
-    past = json_positions._past_container
+    past = json_text._past_container
     list_of_objects = [{"id": number, "list": [1, 2]} for number in range(1_000)]
     document = json.dumps({"first": list_of_objects, "last": [{}]}).encode()
     starts: dict[int, list[int]] = {}
-    with patch.object(json_positions, "_past_container", count):
+    with patch.object(json_text, "_past_container", count):
         places_of(document, ["/first/999"], starts)
         first = len(passed)
         places_of(document, ["/first/500/list", "/first/510/list"], starts)

@@ -14,7 +14,7 @@ from policyeng.cli import run
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.baseline import against_baseline
 from policyeng.models import Evaluation, Exemption, Outcome, Problem, Severity
-from policyeng.report.wording import verdict
+from policyeng.report.phrases import verdict
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)

@@ -7,8 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.strict.yaml_lines import block, flow
-from policyeng.strict.yaml_text import parse_kubernetes_yaml, parse_yaml
+from policyeng.parsing.yaml_text import parse_kubernetes_yaml, parse_yaml
+from policyeng.parsing.yaml_writer import block, flow
 
 TEXT = st.text(max_size=9) | st.text(alphabet="ab:1.-_ #,'\"{}[]*&!|>%@`~=/xonify0e+?<\t\n", max_size=7)
 NUMBERS = st.integers(-(2**60), 2**60) | st.floats(-1e15, 1e15)

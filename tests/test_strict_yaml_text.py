@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.errors import InputError
-from policyeng.strict.yaml_text import parse_yaml
+from policyeng.parsing.yaml_text import parse_yaml
 
 TEXT = st.text(st.characters(codec="ascii", min_codepoint=32))
 SCALARS = (
@@ -144,6 +144,6 @@ def test_the_pure_python_loader_reads_the_same(monkeypatch: pytest.MonkeyPatch) 
     """Where PyYAML has no C library, nothing changes."""
     content = b"a: &x [1, 'two', 3.5]\nb: *x\nc: {d: no, e: ~}\n"
     before = parse_yaml(content, "e.yaml")
-    monkeypatch.setattr("policyeng.strict.yaml_text._LOADER", yaml.SafeLoader)
+    monkeypatch.setattr("policyeng.parsing.yaml_text._LOADER", yaml.SafeLoader)
 
     assert parse_yaml(content, "e.yaml") == before

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.errors import InputError
-from policyeng.strict.yaml_text import parse_kubernetes_yaml
-from policyeng.strict.yaml_words import core
+from policyeng.parsing.yaml_text import core, parse_kubernetes_yaml
 from tests.conftest_binary import require_conftest
 
 WORDS = [

@@ -20,12 +20,12 @@ import orjson
 import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
+from policyeng.bundle.cases import DEFAULT_AS_OF, Case, baselines_of, estate, read_cases
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import JsonObject, Snapshot, lowered
-from policyeng.sources.reading import UNKNOWN_SCOPE
-from policyeng.verify.case_runs import without
-from policyeng.verify.cases import DEFAULT_AS_OF, Case, baselines_of, estate, read_cases
+from policyeng.sources.parsed import UNKNOWN_SCOPE
+from policyeng.testing.runner import without
 from tests.effort import effort, sweep
 
 REASON = "nobody says"

@@ -11,7 +11,7 @@ import pytest
 from policyeng.bundle import load_bundle
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject
-from policyeng.verify.case_runs import run_cases, without
+from policyeng.testing.runner import run_cases, without
 from tests.bundles import rego, workspace, write
 
 POLICY = """# METADATA

@@ -9,8 +9,8 @@ import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.errors import BundleError, UsageError
-from policyeng.verify.satisfiability.answering import answer
 from policyeng.verify.satisfiability.classes import classes_of, read_class
+from policyeng.verify.satisfiability.result import answer
 from tests.bundles import deny_when, rego, write
 
 HEAD = "id: c\ntitle: t\nabout: [{type: Microsoft.MachineLearningServices/workspaces}]\n"

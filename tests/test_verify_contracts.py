@@ -17,23 +17,23 @@ import pytest
 
 import policyeng
 from policyeng.bundle import Bundle
-from policyeng.verify.drawing.edits import Json
-from policyeng.verify.drawing.examples import examples_of
-from policyeng.verify.laws import insensitive, monotone
-from policyeng.verify.laws.fields import tried
-from policyeng.verify.laws.law import Grounds, Law, Trial, Violation
-from policyeng.verify.laws.monotone import Way, stricter
+from policyeng.verify.generators.examples import examples_of
+from policyeng.verify.generators.json_mutations import Json
+from policyeng.verify.laws import invariance, monotonicity
+from policyeng.verify.laws.field_perturbation import tried
+from policyeng.verify.laws.law import Law, LawContext, Trial, Violation
+from policyeng.verify.laws.monotonicity import Way, stricter
 from tests.bundles import deny_when, rego, write
 
-LAWS = (monotone.LAW, insensitive.LAW)
+LAWS = (monotonicity.LAW, invariance.LAW)
 
 
 BROKEN = Path(__file__).parent / "broken"
 
 
-def found(law: Law, bundle: Bundle, examples: int, seed: int = 7) -> tuple[Grounds, list[Violation]]:
+def found(law: Law, bundle: Bundle, examples: int, seed: int = 7) -> tuple[LawContext, list[Violation]]:
     """What a law finds wrong with a bundle in so many examples."""
-    grounds = Grounds(bundle)
+    grounds = LawContext(bundle)
     drawn = enumerate(islice(examples_of(bundle, seed), examples))
     violations = (law.violated(Trial(grounds, example, chance=f"{seed}/{number}")) for number, example in drawn)
     return grounds, [violation for violation in violations if violation]
@@ -41,7 +41,7 @@ def found(law: Law, bundle: Bundle, examples: int, seed: int = 7) -> tuple[Groun
 
 def test_a_stricter_value_that_fails_is_found() -> None:
     """A comparison that is turned round in one branch is blamed on its policy, with what was written and found."""
-    _, violations = found(monotone.LAW, policyeng.load_bundle(BROKEN / "monotone"), 200)
+    _, violations = found(monotonicity.LAW, policyeng.load_bundle(BROKEN / "monotone"), 200)
 
     assert {violation.policy for violation in violations} == {"BROKEN-MONOTONE-001"}
     assert all("maxNodeCount is" in violation.lines[0] for violation in violations)
@@ -51,7 +51,7 @@ def test_a_stricter_value_that_fails_is_found() -> None:
 @pytest.mark.slow
 def test_a_tag_that_is_read_and_ids_that_are_compared_with_case_are_found() -> None:
     """Both are blamed on their own policy; the field that was changed is named."""
-    _, violations = found(insensitive.LAW, policyeng.load_bundle(BROKEN / "insensitive"), 300)
+    _, violations = found(invariance.LAW, policyeng.load_bundle(BROKEN / "insensitive"), 300)
     by_policy = {violation.policy: violation for violation in violations}
 
     assert set(by_policy) == {"BROKEN-INSENSITIVE-001", "BROKEN-INSENSITIVE-002"}
@@ -69,7 +69,7 @@ def test_a_parameter_that_is_stricter_the_other_way_round_is_found(tmp_path: Pat
     for way in ("lower", "higher"):
         text = rego("a", deny_when(condition), more=more % way)
         bundle = policyeng.load_bundle(write(tmp_path / way, {"area/a/a.rego": text}))
-        grounds, violations = found(monotone.LAW, bundle, 120)
+        grounds, violations = found(monotonicity.LAW, bundle, 120)
         outcomes[way] = {violation.policy for violation in violations}
         assert tried(grounds)["monotone", "T-A-1", "parameter:most"] > 10
 
@@ -144,7 +144,7 @@ def say(*lines: str) -> None:
 
 def main(examples: int = 2000, seed: int = 7) -> int:
     """Try our contracts; print what breaks them, and how often each was tried."""
-    grounds, broken = Grounds(policyeng.load_bundle()), Counter[tuple[str, str]]()
+    grounds, broken = LawContext(policyeng.load_bundle()), Counter[tuple[str, str]]()
     for number, example in enumerate(islice(examples_of(grounds.bundle, seed), examples)):
         trial = Trial(grounds, example, chance=f"{seed}/{number}")
         for law in LAWS:

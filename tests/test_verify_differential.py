@@ -13,17 +13,25 @@ from hypothesis import HealthCheck, given, settings
 
 from policyeng import load_snapshot
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.engines import Judgement, OpaOptions, Pair, Work, embedded
+from policyeng.engines import EvaluationRequest, Judgement, OpaOptions, Pair, embedded
 from policyeng.engines import opa as server
 from policyeng.errors import EngineError, UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Denial, Snapshot, Unknown
-from policyeng.verify.agreement.contestants import Contestant, contestants
-from policyeng.verify.agreement.counterexamples import counterexample
-from policyeng.verify.agreement.differential import Comparison, Tally, compare, comparisons, differs, said
-from policyeng.verify.agreement.report import Run, as_text
-from policyeng.verify.drawing.examples import Example
+from policyeng.verify.differential.differential import (
+    Contestant,
+    EngineDifference,
+    PairCounts,
+    compare,
+    comparisons,
+    contestants,
+    counterexample,
+    differs,
+    said,
+)
+from policyeng.verify.differential.report import DifferentialRun, as_text
 from policyeng.verify.example_documents import read, snapshot_text
+from policyeng.verify.generators.examples import Example
 from policyeng.verify.strategies import examples
 from tests.bundles import deny_when, rego, workspace, write
 from tests.effort import effort, sweep
@@ -34,13 +42,13 @@ BUNDLE = load_bundle()
 IN_PROCESS = contestants(BUNDLE, without=["opa"])
 SEED = 20261121
 DENIED = Denial(msg="m", path="/p", actual=1, expected="x")
-Lie = Callable[[Work, Pair, Judgement], Judgement]
+Lie = Callable[[EvaluationRequest, Pair, Judgement], Judgement]
 
 
-def explained(tally: Tally, engines: Sequence[Contestant]) -> str:
+def explained(tally: PairCounts, engines: Sequence[Contestant]) -> str:
     """What a developer needs to see when engines differ."""
     found = [counterexample(difference, BUNDLE, engines, most=500) for difference in tally.differences[:3]]
-    return as_text(Run(BUNDLE, engines, tally, found, 0.0))
+    return as_text(DifferentialRun(BUNDLE, engines, tally, found, 0.0))
 
 
 def alone(policy: str) -> tuple[Bundle, list[Contestant]]:
@@ -52,7 +60,7 @@ def alone(policy: str) -> tuple[Bundle, list[Contestant]]:
 def liar(lie: Lie, covers: frozenset[str] = IN_PROCESS[0].covers) -> Contestant:
     """An engine that says what the embedded one says, but for its lies."""
 
-    def judge(work: Work, pairs: Sequence[Pair]) -> list[Judgement]:
+    def judge(work: EvaluationRequest, pairs: Sequence[Pair]) -> list[Judgement]:
         honest = embedded.judge_pairs(work, pairs)
         return [lie(work, pair, judgement) for pair, judgement in zip(pairs, honest, strict=True)]
 
@@ -64,7 +72,7 @@ def honest(identity: str) -> Contestant:
     return liar(lambda _work, _pair, judgement: judgement, frozenset({identity}))
 
 
-def size_of(work: Work, pair: Pair) -> object:
+def size_of(work: EvaluationRequest, pair: Pair) -> object:
     """The `vmSize` of a subject, None where there is none."""
     settings_ = work.subjects[pair.subject].get("properties", {})
     inner = settings_.get("properties") if isinstance(settings_, dict) else None
@@ -160,7 +168,7 @@ def test_one_seed_gives_one_run_and_another_seed_another(tmp_path: Path) -> None
 
     for name, pairs, seed in (("short", 60, 1), ("long", 200, 1), ("other", 60, 2)):
 
-        def listen(work: Work, pair: Pair, judgement: Judgement, name: str = name) -> Judgement:
+        def listen(work: EvaluationRequest, pair: Pair, judgement: Judgement, name: str = name) -> Judgement:
             heard[name].append((work.document, pair, work.as_of, judgement))
             return judgement
 
@@ -188,7 +196,7 @@ LIES: dict[str, Lie] = {
 def test_a_lying_engine_is_found_and_its_smallest_lie_is_shown(name: str) -> None:
     """An engine that lies of one policy about sizes of one series is caught with one resource, nothing more."""
 
-    def lie(work: Work, pair: Pair, judgement: Judgement) -> Judgement:
+    def lie(work: EvaluationRequest, pair: Pair, judgement: Judgement) -> Judgement:
         size = size_of(work, pair)
         lies = judgement.denials and isinstance(size, str) and "D" in size
         return LIES[name](work, pair, judgement) if lies else judgement
@@ -207,7 +215,7 @@ def test_a_lying_engine_is_found_and_its_smallest_lie_is_shown(name: str) -> Non
     assert set(found.comparison.example.document) == {"resources"}
     assert found.comparison.example.parameters == {}
     assert found.note == ""
-    assert "difference: AML-SKU-103" in as_text(Run(bundle, engines, tally, [found], 1.0))
+    assert "difference: AML-SKU-103" in as_text(DifferentialRun(bundle, engines, tally, [found], 1.0))
 
 
 def test_the_counterexample_is_a_snapshot_that_is_read_and_shows_the_same(tmp_path: Path) -> None:
@@ -231,7 +239,7 @@ def test_what_depends_on_a_parameter_and_the_clock_keeps_both() -> None:
     """A lie under one parameter and after one date shrinks to that parameter and a date after it."""
     after = datetime(2026, 6, 2, tzinfo=UTC)
 
-    def lie(work: Work, pair: Pair, judgement: Judgement) -> Judgement:
+    def lie(work: EvaluationRequest, pair: Pair, judgement: Judgement) -> Judgement:
         lies = work.parameters[pair.policy]["compute_manager_roles"] == [] and work.as_of > after
         return Judgement(error="x") if lies else judgement
 
@@ -247,7 +255,7 @@ def test_what_depends_on_a_parameter_and_the_clock_keeps_both() -> None:
 def test_a_difference_that_the_reader_would_hide_is_still_shown() -> None:
     """Where only a resource that `check` refuses makes engines differ, the counterexample says so."""
 
-    def lie(work: Work, pair: Pair, judgement: Judgement) -> Judgement:
+    def lie(work: EvaluationRequest, pair: Pair, judgement: Judgement) -> Judgement:
         broken = not isinstance(work.subjects[pair.subject].get("properties"), dict)
         return Judgement(error="x") if broken and judgement.applies else judgement
 
@@ -269,7 +277,7 @@ def test_an_engine_that_dies_while_a_difference_is_shrunk_leaves_what_was_found(
     """The search ends with the note why, and the difference is not lost."""
     asked = Counter[str]()
 
-    def lie(_: Work, __: Pair, judgement: Judgement) -> Judgement:
+    def lie(_: EvaluationRequest, __: Pair, judgement: Judgement) -> Judgement:
         asked["pairs"] += 1
         if asked["pairs"] > asked["most"] > 0:
             raise EngineError("the server went away")
@@ -355,7 +363,7 @@ def test_a_comparison_names_the_engines_that_differ_from_the_first() -> None:
     example = Example({"resources": []}, {}, datetime(2026, 6, 1, tzinfo=UTC))
     judgements = (("a", Judgement()), ("b", Judgement(error="x")), ("c", Judgement()))
 
-    assert Comparison("P-1", "r", judgements, example).kind == ("P-1", ("b",))
+    assert EngineDifference("P-1", "r", judgements, example).kind == ("P-1", ("b",))
 
 
 @settings(deadline=None, max_examples=effort(15, 150), suppress_health_check=[HealthCheck.too_slow])

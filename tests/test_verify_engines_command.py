@@ -9,8 +9,8 @@ import pytest
 
 from policyeng.cli import run
 from policyeng.engines import Judgement
-from policyeng.verify.agreement import contestants as engines
-from policyeng.verify.agreement.contestants import Contestant
+from policyeng.verify.differential import differential as engines
+from policyeng.verify.differential.differential import Contestant
 from tests.bundles import deny_when, rego, write
 from tests.command import policyeng
 

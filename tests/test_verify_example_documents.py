@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.models import Exemption, JsonObject
 from policyeng.sources import load_snapshot
-from policyeng.verify.cases import DEFAULT_AS_OF
-from policyeng.verify.drawing.edits import Json
-from policyeng.verify.drawing.examples import Example
 from policyeng.verify.example_documents import document_of, example_of, read, readable, snapshot_text, text_of
+from policyeng.verify.generators.examples import Example
+from policyeng.verify.generators.json_mutations import Json
 from tests.bundles import write
 
 AT = datetime(2026, 3, 1, 12, 0, 0, 1, tzinfo=UTC)

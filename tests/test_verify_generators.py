@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.cases import STATED
 from policyeng.evaluation import evaluate
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.verify import strategies
-from policyeng.verify.cases import STATED
-from policyeng.verify.drawing.examples import Example, Examples, Kind, examples_of
-from policyeng.verify.drawing.plausible import COMPUTES
 from policyeng.verify.example_documents import read
+from policyeng.verify.generators.examples import Example, Examples, Kind, examples_of
+from policyeng.verify.generators.plausible import COMPUTES
 from tests.bundles import write
 from tests.effort import effort
 from tests.foreign_bundles import DOCUMENTS, RESOURCES

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.verify.satisfiability.hitting import minimal, smallest_hitting_sets
+from policyeng.verify.satisfiability.search import minimal, smallest_hitting_sets
 
 FAMILIES = st.lists(st.frozensets(st.sampled_from("abcdefg"), max_size=4), max_size=9)
 

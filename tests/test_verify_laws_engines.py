@@ -10,14 +10,14 @@ import pytest
 from policyeng.bundle import load_bundle
 from policyeng.engines import opa
 from policyeng.errors import EngineError
-from policyeng.verify.drawing.examples import examples_of
+from policyeng.verify.generators.examples import examples_of
 from policyeng.verify.laws.engines import LAW
-from policyeng.verify.laws.law import Grounds, Trial, Violation, remarked
+from policyeng.verify.laws.law import LawContext, Trial, Violation, remarked
 
 BROKEN = Path(__file__).parent / "broken" / "engines"
 
 
-def violations(grounds: Grounds, examples: int) -> list[Violation]:
+def violations(grounds: LawContext, examples: int) -> list[Violation]:
     """What the law finds on the first examples of a seed."""
     tried = (Trial(grounds, example, str(number)) for number, example in enumerate(examples_of(grounds.bundle, 1)))
     return [found for trial in islice(tried, examples) if (found := LAW.violated(trial))]
@@ -26,7 +26,7 @@ def violations(grounds: Grounds, examples: int) -> list[Violation]:
 @pytest.mark.slow
 def test_our_engines_agree() -> None:
     """On our policies no engine says otherwise than another, and pairs were compared."""
-    grounds = Grounds(load_bundle())
+    grounds = LawContext(load_bundle())
 
     assert violations(grounds, 12) == []
     assert grounds.remarks["engines: pairs that two engines or more judged alike"] > 150
@@ -35,7 +35,7 @@ def test_our_engines_agree() -> None:
 
 def test_a_twin_with_another_boundary_is_found() -> None:
     """The policy is blamed, with what each engine says of the boundary itself."""
-    found = violations(Grounds(load_bundle(BROKEN)), 20)
+    found = violations(LawContext(load_bundle(BROKEN)), 20)
 
     assert {violation.policy for violation in found} == {"BROKEN-ENGINES"}
     assert {violation.message for violation in found} == {"the engines do not say the same"}
@@ -50,7 +50,7 @@ def test_a_missing_engine_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None
         raise EngineError("there is no `opa`", remedy="install it")
 
     monkeypatch.setattr(opa, "version", missing)
-    grounds = Grounds(load_bundle(BROKEN))
+    grounds = LawContext(load_bundle(BROKEN))
 
     assert violations(grounds, 20)
     assert grounds.remarks["engines: `opa` is missing, and judged nothing: there is no `opa`; install it"] == 0
@@ -62,7 +62,7 @@ def test_what_only_one_engine_judges_is_said_aloud(tmp_path: Path) -> None:
     source = Path(__file__).parent / "broken" / "paths" / "network" / "public_access" / "public_access.py"
     (tmp_path / "area").mkdir()
     (tmp_path / "area" / "public_access.py").write_bytes(source.read_bytes())
-    grounds = Grounds(load_bundle(tmp_path))
+    grounds = LawContext(load_bundle(tmp_path))
 
     assert violations(grounds, 3) == []
     assert "engines: compared with nothing, for only one engine judges them: BROKEN-PATHS" in grounds.remarks

@@ -14,10 +14,10 @@ from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Outcome, Severity, Snapshot
 from policyeng.sources import load_snapshot
-from policyeng.verify.drawing.edits import Json, copied, places, remove
 from policyeng.verify.example_documents import read
-from policyeng.verify.minimising import Minimised, failing, minimised, native
-from policyeng.verify.shrinking import shrunk
+from policyeng.verify.generators.json_mutations import Json, copied, places, remove
+from policyeng.verify.minimize import Minimised, failing, minimised, native
+from policyeng.verify.shrink_document import shrunk
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.command import policyeng
 from tests.conftest import ROOT

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from policyeng.verify.mutation.edits import Mutant, Spoken, mutants
-from policyeng.verify.mutation.rego import Places, rego_mutations
-from policyeng.verify.mutation.rego_headers import header_mutations
+from policyeng.verify.mutation.mutants import header_mutations
+from policyeng.verify.mutation.rego import MutationTargets, rego_mutations
 
-PLACES = Places(("/properties/size", "/properties/kind"), ("least", "most"), Spoken([["a", "b", "c"]]))
+PLACES = MutationTargets(("/properties/size", "/properties/kind"), ("least", "most"), Spoken([["a", "b", "c"]]))
 HEADER = """\
 # METADATA
 # title: é t

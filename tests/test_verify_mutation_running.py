@@ -13,7 +13,7 @@ from policyeng.bundle import load_bundle
 from policyeng.errors import BundleError
 from policyeng.verify.laws.law import Law, Trial, Violation
 from policyeng.verify.mutation.report import as_json
-from policyeng.verify.mutation.running import run
+from policyeng.verify.mutation.run import run
 from tests.bundles import deny_when, rego, workspace, write
 from tests.command import policyeng
 
@@ -162,7 +162,7 @@ def test_a_case_that_does_not_hold_is_no_judge(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_command_exits_by_its_minimum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """0 without one, 1 below it, 2 where a policy has no cases; every format carries the survivors."""
-    monkeypatch.setattr("policyeng.verify.mutation.running.LAW_EXAMPLES", 3)  # that laws notice has a test of its own
+    monkeypatch.setattr("policyeng.verify.mutation.run.LAW_EXAMPLES", 3)  # that laws notice has a test of its own
     folder = str(bundle(tmp_path, CASES.replace("x: 3", "x: 9")))
     plain = policyeng("verify", "--mutation", "--policy", folder)
     assert (plain.returncode, plain.stderr) == (0, "")

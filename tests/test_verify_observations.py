@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from policyeng.bundle import load_bundle
+from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.models import JsonObject, Snapshot
-from policyeng.verify.cases import DEFAULT_AS_OF
-from policyeng.verify.drawing.observations import Entries, Sight, observed
+from policyeng.verify.generators.observations import Entries, Sight, observed
 
 FACTS = load_bundle().facts
 CLUSTER = {

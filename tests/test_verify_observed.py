@@ -13,9 +13,9 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import recording
 from policyeng.evaluation.tracing import Differences
 from policyeng.rego import tracing
-from policyeng.verify.drawing.examples import examples_of
-from policyeng.verify.laws.law import Grounds, Trial, Violation
-from policyeng.verify.laws.observed import LAW
+from policyeng.verify.generators.examples import examples_of
+from policyeng.verify.laws.law import LawContext, Trial, Violation
+from policyeng.verify.laws.observed_reads import LAW
 from tests.bundles import write
 
 PYTHON = """from policyeng import Denial, policy
@@ -33,7 +33,7 @@ def check(given):
 def violations(bundle: Bundle, examples: int, seed: int = 3) -> list[Violation]:
     """What the law finds in so many drawn examples."""
     drawn = enumerate(islice(examples_of(bundle, seed), examples))
-    grounds = Grounds(bundle)
+    grounds = LawContext(bundle)
     found = (LAW.violated(Trial(grounds, example, chance=f"{seed}/{number}")) for number, example in drawn)
     return [violation for violation in found if violation]
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.models import JsonObject, Snapshot
-from policyeng.strict.json_pointer import escaped
-from policyeng.verify.mending.patching import GONE, Draft, Edit, Kind, applied, document_of
+from policyeng.parsing.json_pointer import escaped
+from policyeng.verify.remediation.json_patch import GONE, DocumentPatch, Kind, PatchBuilder, applied, document_of
 from tests.bundles import snapshot, workspace
 
 PLACE: tuple[Kind, str] = ("resource", str(workspace()["id"]))
@@ -38,7 +38,7 @@ def properties(edited: Snapshot | None) -> object:
 )
 def test_an_operation_makes_the_objects_that_it_leads_through(step: JsonObject, wanted: object) -> None:
     """The edit has them as operations of its own, so that any JSON Patch library can perform it."""
-    draft = Draft(ESTATE)
+    draft = PatchBuilder(ESTATE)
 
     assert draft.do(PLACE, step)
     assert properties(applied(ESTATE, draft.edits)) == wanted
@@ -58,7 +58,7 @@ def test_an_operation_makes_the_objects_that_it_leads_through(step: JsonObject, 
 )
 def test_what_cannot_be_performed_leaves_no_edit(step: JsonObject) -> None:
     """A number holds no members, what is not there is neither replaced nor removed, and a test fails."""
-    draft = Draft(ESTATE)
+    draft = PatchBuilder(ESTATE)
 
     assert not draft.do(PLACE, step)
     assert draft.edits == ()
@@ -66,7 +66,7 @@ def test_what_cannot_be_performed_leaves_no_edit(step: JsonObject) -> None:
 
 def test_what_changes_nothing_is_no_edit() -> None:
     """Setting what stands there."""
-    draft = Draft(ESTATE)
+    draft = PatchBuilder(ESTATE)
 
     assert draft.do(PLACE, {"op": "replace", "path": "/properties/x", "value": 1})
     assert draft.edits == ()
@@ -74,9 +74,13 @@ def test_what_changes_nothing_is_no_edit() -> None:
 
 def test_workloads_and_approvals_are_patched_as_they_are_stated() -> None:
     """What they cannot be does not apply."""
-    moved = applied(ESTATE, [Edit("workload", "W-1", ({"op": "replace", "path": "/target", "value": "aks"},))])
-    asked = applied(ESTATE, [Edit("approval", "A-1", ({"op": "replace", "path": "/status", "value": "requested"},))])
-    wrong = applied(ESTATE, [Edit("workload", "w-1", ({"op": "replace", "path": "/target", "value": "moon"},))])
+    moved = applied(ESTATE, [DocumentPatch("workload", "W-1", ({"op": "replace", "path": "/target", "value": "aks"},))])
+    asked = applied(
+        ESTATE, [DocumentPatch("approval", "A-1", ({"op": "replace", "path": "/status", "value": "requested"},))]
+    )
+    wrong = applied(
+        ESTATE, [DocumentPatch("workload", "w-1", ({"op": "replace", "path": "/target", "value": "moon"},))]
+    )
 
     assert moved is not None
     assert moved.workloads[0].target == "aks"
@@ -87,7 +91,7 @@ def test_workloads_and_approvals_are_patched_as_they_are_stated() -> None:
 
 def test_a_resource_is_taken_away_unless_a_declaration_names_it() -> None:
     """What is declared of it would be of nothing."""
-    draft = Draft(ESTATE)
+    draft = PatchBuilder(ESTATE)
     named = snapshot(*ESTATE.resources, workloads=[{"id": "w", "sourceId": PLACE[1].upper()}])
 
     assert draft.do(PLACE, {"op": "remove", "path": ""})
@@ -95,7 +99,7 @@ def test_a_resource_is_taken_away_unless_a_declaration_names_it() -> None:
     gone = applied(ESTATE, draft.edits)
     assert gone is not None
     assert gone.resources == ()
-    assert not Draft(named).do(PLACE, {"op": "remove", "path": ""})
+    assert not PatchBuilder(named).do(PLACE, {"op": "remove", "path": ""})
 
 
 def test_documents_are_found_without_case() -> None:
@@ -108,7 +112,7 @@ def test_documents_are_found_without_case() -> None:
 def test_workloads_are_patched_as_their_file_has_them() -> None:
     """What nobody stated is not there to be replaced, so that the patch fits the file, too."""
     assert document_of(ESTATE, "workload", "w-1") == {"id": "w-1", "target": "aci"}
-    assert not Draft(ESTATE).do(("workload", "w-1"), {"op": "replace", "path": "/workspace", "value": "w"})
+    assert not PatchBuilder(ESTATE).do(("workload", "w-1"), {"op": "replace", "path": "/workspace", "value": "w"})
 
 
 def places_in(value: object, path: str = "") -> list[str]:
@@ -139,10 +143,10 @@ def test_removals_in_one_edit_take_away_what_each_takes_alone(body: JsonObject, 
     estate = snapshot(workspace(**body))
     places = [f"/properties{path}" for path in places_in(body)]
     chosen = data.draw(st.lists(st.sampled_from(places), min_size=1, unique=True)) if places else []
-    drafts = [Draft(estate) for _ in chosen]
+    drafts = [PatchBuilder(estate) for _ in chosen]
     assert all(draft.do(PLACE, {"op": "remove", "path": path}) for draft, path in zip(drafts, chosen, strict=True))
 
-    edits = Draft.joined(drafts).edits if drafts else ()
+    edits = PatchBuilder.joined(drafts).edits if drafts else ()
 
     expected = without(estate.resources[0], set(chosen))
     assert properties(applied(estate, edits)) == expected["properties"] if isinstance(expected, dict) else False
@@ -151,10 +155,10 @@ def test_removals_in_one_edit_take_away_what_each_takes_alone(body: JsonObject, 
 
 def test_what_one_edit_makes_room_for_the_other_does_not_clear() -> None:
     """Two fields of an object that is not there yet."""
-    drafts = [Draft(ESTATE), Draft(ESTATE)]
+    drafts = [PatchBuilder(ESTATE), PatchBuilder(ESTATE)]
     for draft, name in zip(drafts, "bc", strict=True):
         assert draft.do(PLACE, {"op": "add", "path": f"/properties/a/{name}", "value": name})
 
-    edits = Draft.joined(drafts).edits
+    edits = PatchBuilder.joined(drafts).edits
 
     assert properties(applied(ESTATE, edits)) == {"x": 1, "none": None, "a": {"b": "b", "c": "c"}}

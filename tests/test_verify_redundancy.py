@@ -13,13 +13,12 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.cli import run
 from policyeng.evaluation import evaluate
 from policyeng.models import Outcome
-from policyeng.verify.drawing.estates import Estates
 from policyeng.verify.example_documents import read
+from policyeng.verify.generators.estates import EstateGenerator
 from policyeng.verify.redundancy import report
-from policyeng.verify.redundancy.analysis import analysed
-from policyeng.verify.redundancy.implications import implication_remarks
-from policyeng.verify.redundancy.observing import Observed, cases_of
-from policyeng.verify.redundancy.remarks import Analysis, Remark
+from policyeng.verify.redundancy.analysis import analysed, implication_remarks
+from policyeng.verify.redundancy.observing import ObservedOutcomes, cases_of
+from policyeng.verify.redundancy.report import RedundancyAnalysis, Remark
 from tests.bundles import deny_when, rego, write
 
 pytestmark = pytest.mark.slow
@@ -28,12 +27,12 @@ BROKEN = Path(__file__).parent / "broken" / "redundancy"
 
 
 @pytest.fixture(scope="module")
-def analysis() -> Analysis:
+def analysis() -> RedundancyAnalysis:
     """What is said of the broken bundle."""
     return analysed(load_bundle(BROKEN), 60, 1, tries=80)
 
 
-def of(analysis: Analysis, policy: str, kind: str) -> list[Remark]:
+def of(analysis: RedundancyAnalysis, policy: str, kind: str) -> list[Remark]:
     """The remarks of a kind about a policy."""
     return [remark for remark in analysis.remarks if (remark.policy, remark.kind) == (policy, kind)]
 
@@ -58,7 +57,9 @@ def small(folder: Path, *policies: tuple[str, str, str]) -> Bundle:
         ("BRK-RED-006", "parameter", "with no value of its parameter `share` that was tried does it ever fail"),
     ],
 )
-def test_each_broken_policy_is_a_fault_by_name(analysis: Analysis, policy: str, kind: str, words: str) -> None:
+def test_each_broken_policy_is_a_fault_by_name(
+    analysis: RedundancyAnalysis, policy: str, kind: str, words: str
+) -> None:
     """And says what was tried and what to do."""
     (found,) = [remark for remark in of(analysis, policy, kind) if words in remark.message]
 
@@ -67,19 +68,19 @@ def test_each_broken_policy_is_a_fault_by_name(analysis: Analysis, policy: str, 
     assert found.remedy
 
 
-def test_policies_that_are_not_broken_have_no_fault(analysis: Analysis) -> None:
+def test_policies_that_are_not_broken_have_no_fault(analysis: RedundancyAnalysis) -> None:
     """Neither the one that implies another nor the ones that look alike."""
     assert {remark.policy for remark in analysis.faults} == {f"BRK-RED-00{number}" for number in range(1, 7)}
 
 
-def test_what_a_schema_says_is_proved_and_what_no_example_shows_is_not(analysis: Analysis) -> None:
+def test_what_a_schema_says_is_proved_and_what_no_example_shows_is_not(analysis: RedundancyAnalysis) -> None:
     """A reader knows which is which."""
     proved = {remark.policy for remark in analysis.faults if remark.is_proved}
 
     assert proved == {"BRK-RED-005"}
 
 
-def test_a_rare_example_that_tells_a_pair_apart_is_searched_for_and_shown(analysis: Analysis) -> None:
+def test_a_rare_example_that_tells_a_pair_apart_is_searched_for_and_shown(analysis: RedundancyAnalysis) -> None:
     """Where no random example has it; on what is shown the one fails and the other does not, through the reader."""
     (found,) = [remark for remark in of(analysis, "BRK-RED-007", "told apart") if remark.other == "BRK-RED-011"]
     assert found.example is not None
@@ -199,7 +200,7 @@ def test_built_in_policies_that_look_implied_are_told_apart(bundle: Bundle) -> N
             if policy.id in {"AML-INF-103", "AML-INF-110", "AML-INF-112", "AML-INF-118"}
         ]
     )
-    estates, observed = Estates(pairs), Observed(pairs)
+    estates, observed = EstateGenerator(pairs), ObservedOutcomes(pairs)
     for policy in pairs.policies:
         for case, example in cases_of(policy.id, estates):
             if case.path is not None:
@@ -211,7 +212,7 @@ def test_built_in_policies_that_look_implied_are_told_apart(bundle: Bundle) -> N
     assert found["AML-INF-103", "AML-INF-112"].message.endswith("is told apart only with other parameters")
 
 
-def test_reports_say_the_same_in_every_format(analysis: Analysis) -> None:
+def test_reports_say_the_same_in_every_format(analysis: RedundancyAnalysis) -> None:
     """Every remark is in text and JSON, every fault a failure in JUnit."""
     text, document = report.as_text(analysis), json.loads(report.as_json(analysis))
     suite = ET.fromstring(report.as_junit(analysis)).find("testsuite")  # noqa: S314  # written a line above

@@ -16,24 +16,24 @@ import jsonpatch
 import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
+from policyeng.bundle.cases import DEFAULT_AS_OF, Baselines, baselines_of, estate, read_cases
 from policyeng.evaluation import evaluate
 from policyeng.models import Finding, JsonObject, Snapshot
-from policyeng.verify.cases import DEFAULT_AS_OF, Baselines, baselines_of, estate, read_cases
-from policyeng.verify.drawing.examples import Example, examples_of
-from policyeng.verify.laws.law import Grounds, Trial, Violation
+from policyeng.verify.generators.examples import Example, examples_of
+from policyeng.verify.laws.law import LawContext, Trial, Violation
 from policyeng.verify.laws.remediation import LAW, TRIED, proved
-from policyeng.verify.mending.claims import claim
-from policyeng.verify.mending.patching import applied
-from policyeng.verify.mending.rendering import as_json
-from policyeng.verify.mending.suggestion import Suggestion
-from policyeng.verify.minimising import native
+from policyeng.verify.minimize import native
+from policyeng.verify.remediation.header_patches import claim
+from policyeng.verify.remediation.json_patch import applied
+from policyeng.verify.remediation.report import as_json
+from policyeng.verify.remediation.suggestion import Suggestion
 
 BUNDLE = load_bundle()
 BROKEN_BUNDLE = load_bundle(Path(__file__).parent / "broken" / "remediation")
 PATCHED = [one for one in BUNDLE.policies if one.header.remediation and one.header.remediation.patches]
 
 
-def of_cases(bundle: Bundle, policy: Policy, baselines: Baselines, grounds: Grounds) -> list[tuple[str, Violation]]:
+def of_cases(bundle: Bundle, policy: Policy, baselines: Baselines, grounds: LawContext) -> list[tuple[str, Violation]]:
     """What the law says against the fail cases of a policy, by name; cases that no patch is for cost little."""
     file, alone, found = read_cases(policy), bundle.only([policy]), []
     for verdict, name, case in file.named() if file else ():
@@ -56,7 +56,7 @@ def _same(finding: Finding, trial: Trial) -> Finding:
     return next(one for one in trial.evaluation.findings if one == finding)
 
 
-def run(bundle: Bundle, number: int, seed: int, grounds: Grounds) -> list[tuple[int, Violation]]:
+def run(bundle: Bundle, number: int, seed: int, grounds: LawContext) -> list[tuple[int, Violation]]:
     """What the law says against random examples, by their number."""
     found = []
     for position, example in enumerate(islice(examples_of(bundle, seed), number)):
@@ -74,7 +74,7 @@ def test_at_least_forty_policies_have_a_patch() -> None:
 @pytest.mark.slow
 def test_every_patch_mends_its_cases_and_breaks_nothing() -> None:
     """Each patch is tried on one case at least; none is there that no case needs."""
-    grounds, baselines = Grounds(BUNDLE), baselines_of(BUNDLE)
+    grounds, baselines = LawContext(BUNDLE), baselines_of(BUNDLE)
     faults = {policy.id: found for policy in PATCHED if (found := of_cases(BUNDLE, policy, baselines, grounds))}
     counts: Counter[tuple[str, str]] = grounds.made[TRIED]
 
@@ -125,7 +125,7 @@ def done(documents: dict[tuple[str, str], JsonObject], edits: list[JsonObject]) 
 @pytest.mark.slow
 def test_patches_hold_on_random_estates() -> None:
     """A few here; thousands with the driver."""
-    grounds = Grounds(BUNDLE)
+    grounds = LawContext(BUNDLE)
 
     assert run(BUNDLE, 30, 11, grounds) == []
     assert sum(count for (_, what), count in grounds.made[TRIED].items() if what == "tried") > 20
@@ -134,7 +134,7 @@ def test_patches_hold_on_random_estates() -> None:
 def test_a_wrong_patch_and_one_that_breaks_a_neighbour_are_found() -> None:
     """Within some hundred examples, and the policy with the patch is to blame."""
     found = {
-        (violation.policy, violation.message) for _, violation in run(BROKEN_BUNDLE, 120, 1, Grounds(BROKEN_BUNDLE))
+        (violation.policy, violation.message) for _, violation in run(BROKEN_BUNDLE, 120, 1, LawContext(BROKEN_BUNDLE))
     }
 
     assert found == {
@@ -153,7 +153,7 @@ def test_a_policy_that_decides_whether_it_can_be_done_withholds_a_patch() -> Non
         changed = remediation.model_copy(update={"patches": tuple(patches)})
         policies.append(replace(policy, header=policy.header.model_copy(update={"remediation": changed})))
     bundle = BROKEN_BUNDLE.only(policies)
-    grounds = Grounds(bundle)
+    grounds = LawContext(bundle)
 
     found = {violation.policy for _, violation in run(bundle, 120, 1, grounds)}
 
@@ -165,7 +165,7 @@ def test_a_policy_that_decides_whether_it_can_be_done_withholds_a_patch() -> Non
 if __name__ == "__main__":
     total = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
     chosen = int(sys.argv[2]) if len(sys.argv) > 2 else 7
-    ground = Grounds(BUNDLE)
+    ground = LawContext(BUNDLE)
     seen: Counter[tuple[str, str]] = Counter()
     for place, fault in run(BUNDLE, total, chosen, ground):
         seen[fault.policy, fault.message] += 1

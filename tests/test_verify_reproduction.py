@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.cli.verifying.counterexamples import write_example
-from policyeng.cli.writing import Beside
+from policyeng.cli.files import FileWriter
+from policyeng.cli.verify_modes.counterexamples import write_example
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject
-from policyeng.verify.drawing.examples import Example
+from policyeng.verify.generators.examples import Example
 from policyeng.verify.reproduction import command, unwritten
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -55,7 +55,7 @@ def test_what_is_in_files_is_not_printed_but_what_toml_cannot_say() -> None:
 
 def test_further_counterexamples_are_written_with_their_number(tmp_path: Path) -> None:
     """Each with its parameters beside it."""
-    beside = Beside()
+    beside = FileWriter()
 
     first, second = (write_example(beside, tmp_path / "x.json", number, SAYABLE) for number in (1, 2))
 
@@ -67,7 +67,7 @@ def test_further_counterexamples_are_written_with_their_number(tmp_path: Path) -
 
 def test_parameters_that_cannot_be_written_leave_no_file_to_name(tmp_path: Path) -> None:
     """A snapshot without its parameters is another one; the next is written all the same, and the fault is said."""
-    beside = Beside()
+    beside = FileWriter()
     (tmp_path / "x.toml").mkdir()
 
     first, second = (write_example(beside, tmp_path / "x.json", number, SAYABLE) for number in (1, 2))

@@ -14,11 +14,10 @@ from policyeng.errors import EngineError, InputError, UsageError
 from policyeng.verify.example_documents import document_of, example_of, read
 from policyeng.verify.laws import LAWS, Law, laws_named
 from policyeng.verify.laws.law import Trial, Violation
-from policyeng.verify.running.kept import keep
-from policyeng.verify.running.report import as_text
-from policyeng.verify.running.run import Run, run
-from policyeng.verify.running.trying import Blamed
-from policyeng.verify.toml_text import is_sayable, toml_of
+from policyeng.verify.reproduction import is_sayable, toml_of
+from policyeng.verify.runner.report import as_text
+from policyeng.verify.runner.run import LawRun, keep, run
+from policyeng.verify.runner.worker import FailingExample
 from tests.bundles import deny_when, rego, write
 
 BROKEN = Path(__file__).parent / "broken"
@@ -38,7 +37,7 @@ def honest(tmp_path: Path) -> Bundle:
     return load_bundle(write(tmp_path / "honest", {"area/a/a.rego": text}))
 
 
-def told(done: Run) -> object:
+def told(done: LawRun) -> object:
     """What a run says, but for how long it took."""
     found = [
         (entry.law.name, entry.violation, entry.note, document_of(entry.example) if entry.example else None)
@@ -173,7 +172,7 @@ def test_what_cannot_be_kept_or_removed_is_said_and_costs_no_report(
     assert "cannot keep a failure: no space left on device; name another directory" in as_text(done)
     (found,) = done.found
     assert found.example is not None
-    kept = keep(folder, turned.name, Blamed("monotone", found.violation, found.example, found.chance))
+    kept = keep(folder, turned.name, FailingExample("monotone", found.violation, found.example, found.chance))
     with monkeypatch.context() as patched:
         patched.setattr(Path, "unlink", full)
         again = run(mended, laws, examples=1, seed=8, database=folder)

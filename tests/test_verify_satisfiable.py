@@ -13,12 +13,12 @@ from random import Random
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.profiles import with_profile
+from policyeng.bundle.policy_selection import with_profile
 from policyeng.evaluation import evaluate
 from policyeng.models import Outcome, Snapshot
 from policyeng.verify.laws.satisfiable import unsatisfiable
-from policyeng.verify.satisfiability.answering import Answer, answer
 from policyeng.verify.satisfiability.classes import WorkloadClass, classes_of
+from policyeng.verify.satisfiability.result import SatisfiabilityResult, answer
 from policyeng.verify.satisfiability.timeline import told
 from tests.bundles import rego, workspace, write
 from tests.command import policyeng
@@ -55,7 +55,7 @@ def subject(**more: object) -> WorkloadClass:
     return WorkloadClass.model_validate({**given, **more})
 
 
-def sets_of(found: Answer) -> list[tuple[str, ...]]:
+def sets_of(found: SatisfiabilityResult) -> list[tuple[str, ...]]:
     """The conflicting sets of an answer."""
     return [conflict.policies for conflict in found.conflicts]
 
@@ -100,7 +100,7 @@ def test_the_answer_is_that_of_plain_enumeration(tmp_path: Path, seed: int) -> N
         assert sets_of(found) == by_trying(family)
 
 
-def possible(found: Answer, moment: datetime) -> bool:
+def possible(found: SatisfiabilityResult, moment: datetime) -> bool:
     """What the timeline of an answer says of a moment."""
     return [span.possible for span in found.spans if span.begins is None or span.begins <= moment][-1]
 

@@ -9,9 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle.parameter_schemas import fits
-from policyeng.verify.drawing.edits import Json, altered, edit_somewhere, odd, place_of, places, put, remove, value_in
-from policyeng.verify.drawing.schemas import fitting
-from policyeng.verify.shrinking import shrunk
+from policyeng.verify.generators.json_mutations import (
+    Json,
+    altered,
+    edit_somewhere,
+    odd,
+    place_of,
+    places,
+    put,
+    remove,
+    value_in,
+)
+from policyeng.verify.generators.schema_values import fitting
+from policyeng.verify.shrink_document import shrunk
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=4),

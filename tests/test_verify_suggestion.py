@@ -9,11 +9,11 @@ import pytest
 
 from policyeng import load_snapshot
 from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.cases import baselines_of, estate, read_cases
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Outcome, Snapshot
-from policyeng.verify.cases import baselines_of, estate, read_cases
-from policyeng.verify.mending.patching import applied
-from policyeng.verify.mending.suggestion import Mender, Suggestion, suggested
+from policyeng.verify.remediation.json_patch import applied
+from policyeng.verify.remediation.suggestion import Suggester, Suggestion, suggested
 from tests.bundles import rego, snapshot, workspace, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -144,7 +144,7 @@ def test_suggestions_for_a_sample_are_verified_and_done_twice_do_nothing_more(ro
     judged = load_snapshot(root / "samples" / "workspaces" / "regulated.json")
     before = evaluate(BUNDLE, judged, as_of=AS_OF)
     failing = {(one.policy, one.resource) for one in before.findings if one.outcome is Outcome.FAIL}
-    mender = Mender(BUNDLE, judged, AS_OF)
+    mender = Suggester(BUNDLE, judged, AS_OF)
     suggestions = [one for finding in before.findings if (one := mender.suggestion(finding))]
 
     assert len(suggestions) == len(failing)

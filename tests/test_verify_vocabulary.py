@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.verify.drawing.vocabulary import vocabulary_of
+from policyeng.verify.generators.vocabulary import vocabulary_of
 from tests.bundles import write
 
 PYTHON = """

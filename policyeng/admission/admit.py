@@ -9,9 +9,9 @@ from threading import Lock
 
 import orjson
 
-from policyeng.admission.basis import Basis
 from policyeng.admission.changes import Changes, changes_of
 from policyeng.admission.decide import AdmissionOptions, decided_wholly
+from policyeng.admission.session import AdmissionSession
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
 from policyeng.models import Blame, Decision, Enforcement, Exemption, JsonObject, Severity, Snapshot
@@ -83,18 +83,18 @@ def admit(
     return _BASES.basis(bundle, snapshot, parameters or {}).decide(change, options, before)
 
 
-class _Entry:
+class _PendingSession:
     """A basis that the first thread that asks for it makes, while others that ask for it wait."""
 
     def __init__(self, bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> None:
         self._given = (bundle, snapshot, parameters)
-        self._basis: Basis | None = None
+        self._basis: AdmissionSession | None = None
         self._lock = Lock()
 
-    def basis(self) -> Basis:
+    def basis(self) -> AdmissionSession:
         with self._lock:
             if self._basis is None:
-                self._basis = Basis(*self._given)
+                self._basis = AdmissionSession(*self._given)
             return self._basis
 
 
@@ -102,16 +102,16 @@ class _Bases:
     """The bases of the last few states that changes were judged against."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[int, int, bytes], _Entry] = OrderedDict()
+        self._held: OrderedDict[tuple[int, int, bytes], _PendingSession] = OrderedDict()
         self._lock = Lock()
 
-    def basis(self, bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> Basis:
+    def basis(self, bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> AdmissionSession:
         """The one of this very bundle and snapshot; while it is held nothing else can be at their addresses."""
         key = (id(bundle), id(snapshot), orjson.dumps(parameters, option=orjson.OPT_SORT_KEYS))
         with self._lock:
             entry = self._held.get(key)
             if entry is None:
-                entry = self._held[key] = _Entry(bundle, snapshot, parameters)
+                entry = self._held[key] = _PendingSession(bundle, snapshot, parameters)
                 if len(self._held) > _KEPT:
                     self._held.popitem(last=False)
             else:

@@ -12,20 +12,134 @@ from typing import Any, Literal, NamedTuple
 import orjson
 from pydantic import ValidationError
 
-from policyeng.admission.carriers import carried
-from policyeng.admission.named import aligned, as_arm_reads_it, why_not
-from policyeng.bundle.spellings import Spellings
+from policyeng.admission.normalization import aligned, as_arm_reads_it, why_not
+from policyeng.bundle.property_casing import Spellings
 from policyeng.errors import InputError, nearest
-from policyeng.evaluation.estate import Becomes, Notes
+from policyeng.evaluation.prepared_snapshot import Becomes, Notes
 from policyeng.facts import managed_networks
+from policyeng.facts.arm_casing import NO_SPELLINGS
 from policyeng.facts.ids import folded_id, is_at_or_under
-from policyeng.facts.managed_networks import Part, workspace_of_part
-from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Problem, Snapshot, lowered
+from policyeng.facts.managed_networks import NetworkPart, workspace_of_part
+from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Origin, Problem, Snapshot, lowered
+from policyeng.parsing.json_pointer import value_at
+from policyeng.parsing.json_text import require_readable
+from policyeng.parsing.merge_patch import merged
 from policyeng.sources.arm_template import Contents
-from policyeng.sources.spelling import NO_SPELLINGS
-from policyeng.strict.json_pointer import value_at
-from policyeng.strict.json_text import require_readable
-from policyeng.strict.merge_patch import merged
+from policyeng.sources.parsed import ParsedDocument, Placed
+from policyeng.sources.template_carriers import APPLICATION, DEPLOYMENT, STACK, carrier_of, member
+
+#: What takes the resources that it deployed away with it, if it was created so or is deleted so.
+_MANAGING = (STACK, APPLICATION)
+
+#: How the types begin that complete mode does not delete.
+_STAYS = ("microsoft.authorization/", "microsoft.consumption/", f"{DEPLOYMENT}/")
+
+#: The resources of a snapshot, and what changes have made of them, by id as `folded_id` gives it.
+State = tuple[Mapping[str, JsonObject], Mapping[str, Becomes]]
+
+
+def carried(
+    change: Change, now: Becomes, was: JsonObject | None, state: State, spellings: Spellings, contents: Contents
+) -> list[Change | Problem]:
+    """The changes of the resources in the template of what a change puts, and why they are not all known.
+
+    Args:
+        change: of any resource; one that carries no template makes no other changes.
+        now: the resource after the change.
+        was: the resource before it.
+        state: what is there before the template is deployed.
+        spellings: as for `changes_of`.
+        contents: reads the templates of all of the changes.
+    """
+    resource = now.resource or was
+    if resource is None or carrier_of(resource["type"], resource) is None:
+        return []
+    arm_type = lowered(resource["type"])
+    if now.resource is None:
+        message = "deleting it may delete the resources that it manages, which are not evaluated as deleted"
+        return [_problem("warning", message, change)] if arm_type in _MANAGING else []
+    if change.operation is Operation.PATCH and member(change.patch, "properties") is None:
+        return []
+    reading = contents.read(now.resource, now.notes.unreadable)
+    found: list[Change | Problem] = [
+        _problem("error", f"{refusal.message}; {refusal.remedy}".removesuffix("; "), change)
+        for refusal in reading.refusals
+    ]
+    found += _deleted(change, now, was, reading, state)
+    for placed in reading.resources:
+        try:
+            found.append(as_arm_reads_it(_put(placed, now.notes.origin), placed.resource["id"], spellings))
+        except InputError as error:
+            found.append(_problem("error", str(error), change))
+    return found
+
+
+def _put(placed: Placed, origin: Origin | None) -> Change:
+    if origin is not None:
+        fields = {at: origin.pointer_to(there) for at, there in placed.fields.items()}
+        origin = origin.model_copy(update={"pointer": origin.pointer_to(placed.pointer), "fields": fields})
+    return Change(
+        operation=Operation.REPLACE,
+        id=placed.resource["id"],
+        resource=placed.resource,
+        unreadable=placed.unreadable,
+        carried=placed.carried,
+        origin=origin,
+    )
+
+
+def _deleted(
+    change: Change, now: Becomes, was: JsonObject | None, reading: ParsedDocument, state: State
+) -> Iterator[Change | Problem]:
+    """The deletions of a deployment in complete mode, and of a stack that deletes what it no longer has."""
+    resource = now.resource or {}
+    arm_type, properties = lowered(resource["type"]), member(resource, "properties")
+    held, becomes = state
+    there = {**held, **{key: after.resource for key, after in becomes.items()}}
+    if arm_type == DEPLOYMENT and "/properties/mode" in map(lowered, now.notes.unreadable):
+        yield _problem("error", "the mode of the deployment is not known, so neither is what it deletes", change)
+    elif arm_type == DEPLOYMENT and lowered(str(member(properties, "mode"))) == "complete":
+        group = change.id[: lowered(change.id).rfind("/providers/")]
+        if reading.refusals or any("/id" in placed.unreadable for placed in reading.resources):
+            message = "mode Complete deletes what the template does not name, and not all that it names is known"
+            yield _problem("error", message, change)
+        else:
+            yield from _deletes(_below(folded_id(group), there), reading, there)
+    elif arm_type == STACK and "delete" in _unmanaged(properties):
+        managed = member(member(was, "properties"), "resources")
+        if not isinstance(managed, list):
+            message = "the stack deletes what its template no longer has; the snapshot does not have that list"
+            yield _problem("warning", message, change)
+        else:
+            ids = (member(one, "id") for one in managed)
+            yield from _deletes((folded_id(one) for one in ids if isinstance(one, str)), reading, there)
+
+
+def _unmanaged(properties: object) -> list[str]:
+    """What a stack does with resources, groups and management groups that it no longer has."""
+    actions = member(properties, "actionOnUnmanage")
+    return [lowered(str(action)) for action in actions.values()] if isinstance(actions, Mapping) else []
+
+
+def _below(group: str, there: Mapping[str, JsonObject | None]) -> Iterator[str]:
+    """The resources that complete mode deletes: those of a resource group itself, not those in them."""
+    for key, held in there.items():
+        rest = key.removeprefix(f"{group}/providers/")
+        if held is not None and key != rest and rest.count("/") == 2 and not rest.startswith(_STAYS):
+            yield key
+
+
+def _deletes(keys: Iterable[str], reading: ParsedDocument, there: Mapping[str, JsonObject | None]) -> Iterator[Change]:
+    named = {folded_id(placed.resource["id"]) for placed in reading.resources}
+    for key in keys:
+        held = there.get(key)
+        if held is not None and key not in named:
+            yield Change(operation=Operation.DELETE, id=held["id"])
+
+
+def _problem(level: Literal["error", "warning"], message: str, change: Change) -> Problem:
+    return Problem(level=level, message=message, place=change.id)
+
 
 #: What a caller may give: changes, resources to create or replace, or ids to delete; one of them or several.
 Changes = Change | Mapping[str, object] | str | Sequence["Change | Mapping[str, object] | str"]
@@ -51,7 +165,7 @@ class After(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-class Made(NamedTuple):
+class ChangedResources(NamedTuple):
     """What changes make of the resources of a snapshot; ids are as `folded_id` gives them.
 
     Attributes:
@@ -68,7 +182,7 @@ class Made(NamedTuple):
 
 
 #: What no change makes of any snapshot.
-NOTHING_MADE = Made({}, frozenset(), frozenset(), ())
+NOTHING_MADE = ChangedResources({}, frozenset(), frozenset(), ())
 
 
 def changes_of(given: Changes, spellings: Spellings = NO_SPELLINGS) -> tuple[Change, ...]:
@@ -182,7 +296,7 @@ def changed(snapshot: Snapshot, changes: Iterable[Change], spellings: Spellings 
     return After(snapshot.model_copy(update=held), done.changed, done.problems)
 
 
-class Held(dict[str, JsonObject]):
+class UnchangedResources(dict[str, JsonObject]):
     """Resources by their ids as `folded_id` gives them, of which none changes."""
 
     @cached_property
@@ -198,18 +312,20 @@ class Held(dict[str, JsonObject]):
             yield other
 
 
-def held_of(snapshot: Snapshot) -> Held:
+def held_of(snapshot: Snapshot) -> UnchangedResources:
     """The resources of a snapshot by their ids as `folded_id` gives them; of two with one id the first."""
-    return Held((key, held) for key, held in reversed([(_key(held), held) for held in snapshot.resources]) if key)
+    return UnchangedResources(
+        (key, held) for key, held in reversed([(_key(held), held) for held in snapshot.resources]) if key
+    )
 
 
 def made_of(
     changes: Iterable[Change],
-    held: Held,
+    held: UnchangedResources,
     snapshot: Snapshot,
-    onto: Made = NOTHING_MADE,
+    onto: ChangedResources = NOTHING_MADE,
     spellings: Spellings = NO_SPELLINGS,
-) -> Made:
+) -> ChangedResources:
     """Make changes, one after the other; a delete takes what lies under the resource with it, as ARM does.
 
     A resource that carries a template, such as a deployment, is followed by the changes of the template's resources.
@@ -247,7 +363,7 @@ def made_of(
         waiting.extendleft(reversed([entry for entry in entries if isinstance(entry, Change)]))
         problems += (entry for entry in entries if isinstance(entry, Problem))
     becomes |= dict(_with_managed_networks(touched, becomes, held, snapshot))
-    return Made(becomes, frozenset(touched), frozenset(fresh), tuple(problems))
+    return ChangedResources(becomes, frozenset(touched), frozenset(fresh), tuple(problems))
 
 
 def _with_managed_networks(
@@ -276,13 +392,13 @@ def _with_managed_networks(
 
 
 def _with_managed_network(workspace: Becomes, parts: Mapping[str, Becomes]) -> Becomes:
-    there = [Part(part.resource, part.notes.unreadable) for part in parts.values() if part.resource is not None]
+    there = [NetworkPart(part.resource, part.notes.unreadable) for part in parts.values() if part.resource is not None]
     found = managed_networks.with_parts(workspace.resource or {}, workspace.notes.unreadable, there)
     deleted = {managed_networks.place_of(key): _DELETED for key, part in parts.items() if part.resource is None}
     return Becomes(found.resource, workspace.notes._replace(unreadable={**found.unreadable, **deleted}))
 
 
-def _gone(key: str, arm_id: str, held: Held, becomes: Mapping[str, Becomes]) -> set[str]:
+def _gone(key: str, arm_id: str, held: UnchangedResources, becomes: Mapping[str, Becomes]) -> set[str]:
     """What a delete takes away of what is there: the resource, and what lies under it."""
     changed = (other for other in becomes if other.startswith(f"{key}/"))
     near = {other for other in (*held.below(key), *changed) if is_at_or_under(other, arm_id)}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from policyeng.admission.blame import reported, sorted_out, touches_of
+from policyeng.admission.attribution import reported, sorted_out, touches_of
 from policyeng.admission.changes import changed
-from policyeng.admission.deciding import Gate, Grounds, brought, decided
-from policyeng.admission.modes import Modes
+from policyeng.admission.decision import DecisionHeader, DecisionThreshold, brought, decided
+from policyeng.admission.enforcement import Modes
 from policyeng.bundle import Bundle
 from policyeng.evaluation import EvaluationOptions, evaluate_prepared, prepare
-from policyeng.evaluation.estate import estate_of
 from policyeng.evaluation.member_names import with_known_names
+from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.evaluation.tracing import Differences, rows_of
 from policyeng.frozen import frozen
 from policyeng.models import (
@@ -40,7 +40,7 @@ class AdmissionOptions(EvaluationOptions):
     blame: Blame = Blame.TOUCHED
     standing: bool = False
 
-    def gate(self, bundle: Bundle, homes: Mapping[str, str]) -> Gate:
+    def gate(self, bundle: Bundle, homes: Mapping[str, str]) -> DecisionThreshold:
         """What denies.
 
         Args:
@@ -51,7 +51,7 @@ class AdmissionOptions(EvaluationOptions):
             UsageError: a mode names no policy of the bundle, or a scope that is no ARM id.
         """
         problems = () if any(policy.input_form == "policy" for policy in bundle.policies) else (_NO_POLICY,)
-        return Gate(
+        return DecisionThreshold(
             Modes(bundle, self.modes), homes, self.fail_on, self.strict_unknown, self.blame, self.standing, problems
         )
 
@@ -82,7 +82,7 @@ def decided_wholly(
     if before:
         digest = estate_of(with_known_names(snapshot, bundle.spellings)[0], bundle.facts).digest
     named = SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=digest)
-    grounds = Grounds(standing.bundle, named, standing.as_of, standing.engine)
+    grounds = DecisionHeader(standing.bundle, named, standing.as_of, standing.engine)
     return decided(changes, grounds, said, problems, gate)
 
 

@@ -11,7 +11,7 @@ from policyeng.errors import BundleError
 _MOST_KEPT = 2048
 
 
-class Rule(NamedTuple):
+class AnalyzedRule(NamedTuple):
     """One rule of a module: `form` is `set`, `value`, `true`, `map`, `function` or `default`."""
 
     name: str
@@ -19,7 +19,7 @@ class Rule(NamedTuple):
     line: int
 
 
-class Analysis(NamedTuple):
+class ModuleAnalysis(NamedTuple):
     """One Rego module.
 
     Attributes:
@@ -33,16 +33,16 @@ class Analysis(NamedTuple):
 
     rego_v0: bool
     package: str
-    rules: tuple[Rule, ...]
+    rules: tuple[AnalyzedRule, ...]
     reads: frozenset[str]
     words: frozenset[str]
     types: frozenset[str]
 
 
-_kept: dict[tuple[str, bool | None], Analysis] = {}
+_kept: dict[tuple[str, bool | None], ModuleAnalysis] = {}
 
 
-def analysis_of(source: str, rego_v0: bool | None, place: str) -> Analysis:
+def analysis_of(source: str, rego_v0: bool | None, place: str) -> ModuleAnalysis:
     """Return the analysis of a module, which is parsed once.
 
     Args:
@@ -56,19 +56,19 @@ def analysis_of(source: str, rego_v0: bool | None, place: str) -> Analysis:
     found = _kept.get((source, rego_v0))
     if found is None:
         from policyeng.bundle.rego_trees import analyzed, tree_of  # what earlier runs analysed needs no parser
-        from policyeng.rego import RegoError, Source
+        from policyeng.rego import ModuleText, RegoError
 
         try:
             found = analyzed(tree_of(source, rego_v0))
         except RegoError as error:
-            fault = replace(error.diagnostics[0], source=Source(place, source))
+            fault = replace(error.diagnostics[0], source=ModuleText(place, source))
             where = f"{place}:{fault.line}:{fault.column}"
             raise BundleError(str(fault).removeprefix(f"{where}: "), place=(where,)) from None
         keep(source, rego_v0, found)
     return found
 
 
-def keep(source: str, rego_v0: bool | None, analysis: Analysis) -> None:
+def keep(source: str, rego_v0: bool | None, analysis: ModuleAnalysis) -> None:
     """Keep an analysis that an earlier run stored."""
     if len(_kept) >= _MOST_KEPT:
         _kept.clear()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from policyeng.bundle.parsing import bundle_json, bundle_yaml
-from policyeng.bundle.tree import text_of
+from policyeng.bundle.document_parsing import bundle_json, bundle_yaml
+from policyeng.bundle.files import text_of
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject
 

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from types import CodeType, ModuleType
 
-from policyeng.bundle.analysis import Analysis
-from policyeng.bundle.declaration import Declaration, Functions, Policy, PythonPolicy, Role
+from policyeng.bundle.analysis import ModuleAnalysis
+from policyeng.bundle.files import text_of
 from policyeng.bundle.header import rego_metadata
+from policyeng.bundle.header_cache import Headers, ModuleHeader
 from policyeng.bundle.manifest import manifest_of
+from policyeng.bundle.policy_types import Declaration, Functions, Policy, PythonPolicy, Role
 from policyeng.bundle.python_output import printing_to_standard_error
-from policyeng.bundle.stored_headers import Headers, ModuleHeader
-from policyeng.bundle.tree import text_of
 from policyeng.errors import BundleError
 
 _ROLES: tuple[Role, ...] = ("applies", "deny", "unknown")
@@ -47,7 +47,9 @@ def policies_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]
     return list(policies.values())
 
 
-def _rego_policy(root: Path, path: PurePosixPath, source: str, analysis: Analysis, headers: Headers) -> Policy | None:
+def _rego_policy(
+    root: Path, path: PurePosixPath, source: str, analysis: ModuleAnalysis, headers: Headers
+) -> Policy | None:
     place = str(root / path)
     metadata = rego_metadata(source)
     try:

@@ -12,16 +12,16 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from policyeng.bundle.declaration import Policy
-from policyeng.bundle.header import Judged
+from policyeng.bundle.document_parsing import bundle_manifests
+from policyeng.bundle.files import TEST_FOLDERS, is_gatekeepers, text_of
+from policyeng.bundle.header import TargetType
 from policyeng.bundle.outlines import Outline
-from policyeng.bundle.parsing import bundle_manifests
-from policyeng.bundle.tree import TEST_FOLDERS, is_gatekeepers, text_of
+from policyeng.bundle.policy_types import Policy
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject, Severity
 
 
-class Template(NamedTuple):
+class ConstraintTemplate(NamedTuple):
     """A template: the `kind` of its constraints, empty where it states none, and the place of its module."""
 
     kind: str
@@ -43,7 +43,7 @@ class Constraint(NamedTuple):
 
 def with_templates(
     root: Path, tree: Mapping[PurePosixPath, bytes]
-) -> tuple[dict[PurePosixPath, bytes], list[Template]]:
+) -> tuple[dict[PurePosixPath, bytes], list[ConstraintTemplate]]:
     """The files of a root and the modules inside its templates: `template.yaml.rego`, `template.yaml.lib1.rego` ...
 
     A module that lies beside its template, too, is taken from there.
@@ -52,7 +52,7 @@ def with_templates(
         BundleError: a template holds no Rego, or two of them bring different libraries of one package.
     """
     whole = dict(tree)
-    templates: list[Template] = []
+    templates: list[ConstraintTemplate] = []
     libraries: dict[str, bytes] = {}
     present = {
         content.strip(): path
@@ -75,11 +75,11 @@ def with_templates(
             whole.setdefault(module, content)
             if not number:
                 kind = _at(template, "spec", "crd", "spec", "names", "kind")
-                templates.append(Template(kind if isinstance(kind, str) else "", str(root / module), place))
+                templates.append(ConstraintTemplate(kind if isinstance(kind, str) else "", str(root / module), place))
     return whole, templates
 
 
-def kinds_of(templates: Iterable[Template], outlines: Iterable[Outline]) -> dict[str, set[str]]:
+def kinds_of(templates: Iterable[ConstraintTemplate], outlines: Iterable[Outline]) -> dict[str, set[str]]:
     """The kinds of constraints by the package of their template.
 
     Raises:
@@ -150,7 +150,7 @@ def constrained(policy: Policy, constraints: Iterable[Constraint], kinds: Mappin
             "parameters": {name: {"default": value} for name, value in entry.parameters.items()},
         }
         if entry.kinds:
-            update["judges"] = (Judged(type="document", where={"/kind": entry.kinds}),)
+            update["judges"] = (TargetType(type="document", where={"/kind": entry.kinds}),)
         if entry.warns:
             update["severity"] = Severity.INFO
         yield replace(policy, header=policy.header.model_copy(update=update), name=f"{policy.name}.{called}")

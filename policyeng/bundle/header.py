@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from dataclasses import field, fields
 from typing import Annotated, Any, Literal
 
-from policyeng.bundle.header_parts import PARAMETER, Clock, RelatedResource, Strict, require_parameters, require_pointer
+from policyeng.bundle.header_validators import (
+    PARAMETER,
+    Clock,
+    RelatedResource,
+    Strict,
+    require_parameters,
+    require_pointer,
+)
 from policyeng.bundle.parameter_schemas import misfit
 from policyeng.bundle.remediation import Remediation, as_written, require_declared
 from policyeng.errors import BundleError, nearest
@@ -32,7 +39,7 @@ def _own_pointers(value: dict[str, object]) -> dict[str, object]:
 
 
 @frozen(kw_only=True)
-class Judged(Strict):
+class TargetType(Strict):
     """A resource type that a policy judges, without case, optionally narrowed.
 
     Attributes:
@@ -137,7 +144,7 @@ class PolicyHeader(Strict):
     description: str = ""
     related_resources: Annotated[tuple[RelatedResource, ...], Checked(_ref_alone, before=True)] = ()
     severity: Severity
-    judges: Annotated[tuple[Judged, ...], Limited(min_length=1), Checked(_type_alone, before=True)]
+    judges: Annotated[tuple[TargetType, ...], Limited(min_length=1), Checked(_type_alone, before=True)]
     inspects: Annotated[tuple[str, ...], Checked(_pointers)] = ()
     consults: tuple[Consulted, ...] = ()
     when_absent: Verdict | dict[str, Verdict] = "unknown"

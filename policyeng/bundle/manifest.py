@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import orjson
 
-from policyeng.bundle.parsing import bundle_json
+from policyeng.bundle.document_parsing import bundle_json
 from policyeng.errors import BundleError
 from policyeng.frozen import frozen
 from policyeng.models import JsonObject

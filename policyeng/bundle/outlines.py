@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from policyeng.bundle.analysis import Analysis, Rule, analysis_of
+from policyeng.bundle.analysis import AnalyzedRule, ModuleAnalysis, analysis_of
+from policyeng.bundle.document_parsing import bundle_yaml
+from policyeng.bundle.files import text_of
 from policyeng.bundle.header import rego_metadata
 from policyeng.bundle.manifest import manifest_of
-from policyeng.bundle.parsing import bundle_yaml
-from policyeng.bundle.tree import text_of
 
 #: Names of rules that Conftest and Gatekeeper judge by; the rest of the name, if any, follows an underscore.
 JUDGING = ("deny", "violation", "warn")
@@ -32,7 +32,7 @@ class Outline(NamedTuple):
     source: str
     rego_v0: bool
     package: str
-    rules: tuple[Rule, ...]
+    rules: tuple[AnalyzedRule, ...]
     reads: frozenset[str]
     metadata: object
 
@@ -68,5 +68,5 @@ def outlines_of(root: Path, tree: Mapping[PurePosixPath, bytes], ours: Collectio
     return found
 
 
-def _may_judge(analysis: Analysis) -> bool:
+def _may_judge(analysis: ModuleAnalysis) -> bool:
     return any(rule.name.startswith(JUDGING) for rule in analysis.rules)

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from policyeng._performance import IdentityKey
 from policyeng.errors import nearest
-from policyeng.identity import This
 from policyeng.models import JsonObject
-from policyeng.strict.json_pointer import escaped
-from policyeng.strict.json_text import shortened
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import shortened
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -37,7 +37,7 @@ def misfit(schema: JsonObject, value: object) -> str:
     from referencing.exceptions import Unresolvable
 
     try:
-        fault = next(_validator(This(schema)).iter_errors(value), None)
+        fault = next(_validator(IdentityKey(schema)).iter_errors(value), None)
     except SchemaError as error:
         raise ValueError(error.message) from error
     except Unresolvable as error:
@@ -56,13 +56,13 @@ def fits(schema: JsonObject, value: object) -> bool:
     from referencing.exceptions import Unresolvable
 
     try:
-        return _validator(This(schema)).is_valid(value)
+        return _validator(IdentityKey(schema)).is_valid(value)
     except (SchemaError, Unresolvable, RecursionError):
         return False
 
 
 @lru_cache(maxsize=1024)
-def _validator(schema: This[JsonObject]) -> Draft202012Validator:
+def _validator(schema: IdentityKey[JsonObject]) -> Draft202012Validator:
     """What validates values; made once, for that takes longer than anything that it does.
 
     Raises:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policyeng.bundle.declaration import Policy
+from policyeng.bundle.loader import Bundle
 from policyeng.bundle.parameter_schemas import misfit
-from policyeng.bundle.reader import Bundle
+from policyeng.bundle.policy_types import Policy
 from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.models import JsonObject
 

@@ -19,7 +19,7 @@ _REMEDY = "write it with literals, and with constants of the module that are lit
 #: Modules of ours whose constants headers may name.
 _OURS = ("policyeng.facts", "policyeng.models")
 #: Where `policy` can be imported from.
-_HOMES = frozenset({"policyeng", "policyeng.bundle", "policyeng.bundle.declaration"})
+_HOMES = frozenset({"policyeng", "policyeng.bundle", "policyeng.bundle.policy_types"})
 #: How much a header may come to, in nodes and characters: constants that name each other can double it line by line.
 _MOST = 1_000_000
 _NONE: Mapping[str, object] = MappingProxyType({})
@@ -48,7 +48,7 @@ def read_header(content: bytes, place: str) -> StatedHeader:
     if len(declared) != 1:
         what = f"{len(declared)} functions carry `@policy(...)`"
         raise BundleError(what, place=(place,), remedy="declare exactly one, at the top level of the module")
-    return _Header(module, place).stated(declared[0])
+    return _HeaderEvaluator(module, place).stated(declared[0])
 
 
 def _names_of_policy(module: ast.Module) -> frozenset[str]:
@@ -71,7 +71,7 @@ def _policies_of(node: ast.stmt, names: frozenset[str]) -> Iterator[ast.Call]:
                 yield decorator
 
 
-class _Header:
+class _HeaderEvaluator:
     """Evaluates the expressions of one header; everything counts against one limit."""
 
     def __init__(self, module: ast.Module, place: str) -> None:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
-from policyeng.bundle.analysis import Analysis, Rule, analysis_of
-from policyeng.bundle.looked_up import find_types
+from policyeng.bundle.analysis import AnalyzedRule, ModuleAnalysis, analysis_of
+from policyeng.bundle.referenced_types import find_types
 from policyeng.rego import Diagnostic, RegoError, parse_module
 from policyeng.rego.syntax import Head, Module, Ref, Scalar, Var, dotted_name, walk
 from policyeng.rego.syntax import Rule as RuleNode
@@ -99,7 +99,7 @@ def _short(fault: Diagnostic) -> str:
     return f"line {fault.line}: {fault.message}"
 
 
-def analyzed(tree: Module) -> Analysis:
+def analyzed(tree: Module) -> ModuleAnalysis:
     """Return the analysis of a module by its syntax tree."""
     package = ".".join(str(part.value) for part in tree.package.path if isinstance(part, Scalar))
     # A further body of a rule begins behind its head.
@@ -108,13 +108,13 @@ def analyzed(tree: Module) -> Analysis:
     texts = [value for value in values if isinstance(value, str)]
     words = frozenset(filter(_WORD.fullmatch, texts))
     reads = frozenset(names_read(tree))
-    return Analysis(tree.version == 0, package, rules, reads, words, frozenset(find_types(texts)))
+    return ModuleAnalysis(tree.version == 0, package, rules, reads, words, frozenset(find_types(texts)))
 
 
-def _outlined(rule: RuleNode, tree: Module) -> Rule:
+def _outlined(rule: RuleNode, tree: Module) -> AnalyzedRule:
     head = rule.head
     name = head.ref.head.name if isinstance(head.ref.head, Var) else ""
-    return Rule(name, "default" if rule.default else _form(head), tree.source.position(rule.start)[0])
+    return AnalyzedRule(name, "default" if rule.default else _form(head), tree.source.position(rule.start)[0])
 
 
 def _form(head: Head) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-from policyeng.bundle.header_parts import WORKSPACE, Strict, require_pointer
+from policyeng.bundle.header_validators import WORKSPACE, Strict, require_pointer
 from policyeng.frozen import frozen
 from policyeng.models import Checked, JsonObject, Limited, lowered
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from policyeng.bundle.header import parse_header
-from policyeng.bundle.naming import title_of
+from policyeng.bundle.policy_ids import title_of
 from policyeng.errors import BundleError, UsageError
-from policyeng.strict.yaml_lines import flow
+from policyeng.parsing.yaml_writer import flow
 
 Language = Literal["rego", "python"]
 

@@ -6,8 +6,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from policyeng.cli.printing import say
-from policyeng.cli.quick import plain_check, print_version
+from policyeng.cli.console import say
+from policyeng.cli.fast_path import plain_check, print_version
 from policyeng.errors import PolicyengError
 
 
@@ -49,7 +49,7 @@ def _called(arguments: Sequence[str]) -> tuple[object, bool]:
     plain = plain_check(arguments, os.environ)
     if plain is not None:
         from policyeng.cli.check import check
-        from policyeng.cli.variables import IN_FORCE
+        from policyeng.cli.environment import IN_FORCE
         from policyeng.engines import OpaOptions
 
         IN_FORCE.set({})  # a plain run has none, and one before it in this process may have had some

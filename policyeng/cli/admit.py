@@ -13,25 +13,18 @@ import typer
 
 from policyeng import cache
 from policyeng.admission import admit as decide
-from policyeng.admission.problems import with_problems
+from policyeng.admission.decision import with_problems
 from policyeng.cli import options
-from policyeng.cli.loading import (
-    chosen,
-    moment_of,
-    plain_format,
-    require_text,
-    settings_of,
-    walk_of,
-)
-from policyeng.cli.opa import with_opa
-from policyeng.cli.printing import busy, look, say
-from policyeng.cli.reading import reading_lines
-from policyeng.cli.trust import with_trust
-from policyeng.cli.writing import output_of, write
+from policyeng.cli.console import busy, look, say
+from policyeng.cli.context import chosen, moment_of, plain_format, require_text, settings_of, walk_of
+from policyeng.cli.files import output_of, write
+from policyeng.cli.input_summary import reading_lines
+from policyeng.cli.opa_options import with_opa
+from policyeng.cli.signature_options import with_trust
 from policyeng.configuration import Settings
+from policyeng.context import held_of
 from policyeng.engines import OpaOptions
 from policyeng.errors import BundleError, UsageError
-from policyeng.in_force import held_of
 from policyeng.models import Blame, Change, Decision, Operation, Snapshot, lowered
 from policyeng.report import decision as text
 from policyeng.report import decision_json
@@ -39,8 +32,8 @@ from policyeng.sources import (
     CHANGE_FORMATS,
     FORMATS,
     ChangesRead,
-    Given,
-    Walk,
+    DocumentContext,
+    FileWalk,
     given,
     given_parameters,
     is_resource_id,
@@ -100,8 +93,8 @@ class _Request:
     policies: Sequence[Path]
     given_data: Sequence[str]
     from_format: str | None
-    said: Given
-    walk: Walk
+    said: DocumentContext
+    walk: FileWalk
     show_skipped: bool
     no_exemptions: bool
     as_of: datetime

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from policyeng.cli.command import CheckCommand
-from policyeng.cli.late import Late, group_of
-from policyeng.cli.printing import say
-from policyeng.cli.quick import print_version
+from policyeng.cli.console import say
+from policyeng.cli.fast_path import print_version
+from policyeng.cli.lazy_commands import Late, group_of
+from policyeng.cli.strict_command import CheckCommand
 
 COMMANDS = {
     "check": Late(

@@ -9,18 +9,18 @@ from typing import Annotated
 import orjson
 import typer
 
-from policyeng.bundle.origins import Origin, open_origins
-from policyeng.bundle.reader import Bundle, bundle_of
-from policyeng.bundle.verification import SIGNATURES
+from policyeng.bundle.files import BundleOrigin, open_origins
+from policyeng.bundle.loader import Bundle, bundle_of
+from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.cli import options
-from policyeng.cli.command import Command
-from policyeng.cli.loading import plain_format, settings_of
-from policyeng.cli.trust import with_trust
-from policyeng.cli.writing import write
+from policyeng.cli.context import plain_format, settings_of
+from policyeng.cli.files import write
+from policyeng.cli.signature_options import with_trust
+from policyeng.cli.strict_command import Command
+from policyeng.context import verification_of
 from policyeng.errors import BundleError, UsageError
-from policyeng.in_force import verification_of
 from policyeng.models import JsonObject
-from policyeng.report.wording import count
+from policyeng.report.phrases import count
 
 bundle = typer.Typer(
     help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True, add_completion=False
@@ -57,7 +57,7 @@ def build(
       policyeng bundle build --output bundle.tar.gz
       policyeng bundle build --policy policies --revision 2026.11 --output bundle.tar.gz --signing-key private.pem
     """
-    from policyeng.bundle.building import archive_bytes, archive_files  # only this command writes archives
+    from policyeng.bundle.archive_writer import archive_bytes, archive_files  # only this command writes archives
     from policyeng.bundle.signing_keys import SigningKey
     from policyeng.engines.embedded import compile_rego
 
@@ -96,9 +96,9 @@ def sign(
     Examples:
       policyeng bundle sign policies --signing-key private.pem
     """
+    from policyeng.bundle.files import every_file_of
     from policyeng.bundle.signing import signed
     from policyeng.bundle.signing_keys import SigningKey
-    from policyeng.bundle.tree import every_file_of
 
     if not directory.is_dir():
         remedy = "name a directory; `policyeng bundle build --signing-key FILE` signs an archive"
@@ -153,7 +153,7 @@ def verify(
     return 0
 
 
-def _signature(origin: Origin) -> JsonObject | None:
+def _signature(origin: BundleOrigin) -> JsonObject | None:
     if not origin.signed:
         return None
     held = origin.signature
@@ -168,7 +168,7 @@ def _signature(origin: Origin) -> JsonObject | None:
     }
 
 
-def _standing(origin: Origin) -> str:
+def _standing(origin: BundleOrigin) -> str:
     if not origin.signed:
         return "not signed"
     held = origin.signature

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policyeng import cache
-from policyeng.cli.judging import Judged, Request, judged_of, say_errors
-from policyeng.cli.loading import chosen, moment_of, require_text, settings_of, walk_of
-from policyeng.cli.printing import look, say
-from policyeng.cli.reporting import Shown
-from policyeng.cli.writing import output_of, write
+from policyeng.cli.console import look, say
+from policyeng.cli.context import chosen, moment_of, require_text, settings_of, walk_of
+from policyeng.cli.evaluation import CheckOutcome, CheckRequest, judged_of, say_errors
+from policyeng.cli.files import output_of, write
+from policyeng.cli.report_options import ReportOptions
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
@@ -80,12 +80,12 @@ def check(
     files, facts = policy or (), data or ()
     others = [*files, *facts, *(parameters or ()), config, baseline, *(path for _, path in outputs)]
     walk = walk_of(settings, others, gitignore=not no_gitignore)
-    request = Request(
+    request = CheckRequest(
         inputs, files, facts, from_, said, walk, show_skipped, no_exemptions, at, engine, opa, jobs, baseline
     )
     with cache.switched_off(no_cache):
         judged = judged_of(request, settings)
-        shown = Shown(judged, group_by, settings.profile, owner_tag)
+        shown = ReportOptions(judged, group_by, settings.profile, owner_tag)
         _write(outputs, shown)
         if minimise or suggest:
             return _minimised(judged, request, settings, config) if minimise else _suggested(judged, format_)
@@ -100,7 +100,7 @@ def _parameters(texts: Sequence[str]) -> Mapping[str, object]:
     return given_parameters(texts)
 
 
-def _write(outputs: Sequence[tuple[str, Path]], shown: Shown) -> None:
+def _write(outputs: Sequence[tuple[str, Path]], shown: ReportOptions) -> None:
     for name, path in outputs:
         write(path, FORMATS[name](shown.judged.evaluation, **shown.options(name)), "report")
 
@@ -118,15 +118,15 @@ def _refuse_reports(minimise: bool, suggest: bool, format_: str, is_grouped: boo
         raise UsageError("--suggest prints edits, as text or json, instead of a report", remedy=remedy)
 
 
-def _suggested(judged: Judged, format_: str) -> int:
-    from policyeng.cli.suggesting import print_suggestions
+def _suggested(judged: CheckOutcome, format_: str) -> int:
+    from policyeng.cli.suggest import print_suggestions
 
     print_suggestions(judged, format_)
     return judged.evaluation.exit_code
 
 
-def _minimised(judged: Judged, request: Request, settings: Settings, config: Path | None) -> int:
-    from policyeng.cli.minimising import print_minimised
+def _minimised(judged: CheckOutcome, request: CheckRequest, settings: Settings, config: Path | None) -> int:
+    from policyeng.cli.minimize import print_minimised
 
     return print_minimised(judged, request, settings, config)
 
@@ -139,7 +139,7 @@ def _grouping(given: str, names: Sequence[str]) -> str:
     return group_by
 
 
-def _printed(shown: Shown, name: str) -> int:
+def _printed(shown: ReportOptions, name: str) -> int:
     """The exit code, after the report was printed."""
     evaluation = shown.judged.evaluation
     if name != "text":

@@ -6,8 +6,8 @@ from typing import get_type_hints
 
 from policyeng.cli import check as checking
 from policyeng.cli import options
-from policyeng.cli.opa import with_opa
-from policyeng.cli.trust import with_trust
+from policyeng.cli.opa_options import with_opa
+from policyeng.cli.signature_options import with_trust
 
 # Where the command is defined it only names its options; here they are looked up.
 checking.check.__annotations__ = get_type_hints(

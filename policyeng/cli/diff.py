@@ -3,36 +3,138 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from policyeng import cache
-from policyeng.audit.comparing import documents, markdown, text
-from policyeng.audit.comparing.comparison import compared
-from policyeng.audit.comparing.nouns import Comparison
-from policyeng.audit.comparing.states import State
+from policyeng.audit.collection.parts import Collected, PartSource, read, sources_of
+from policyeng.audit.diff import json_report, markdown, text
+from policyeng.audit.diff.comparison import compared
+from policyeng.audit.diff.fleet import PartPair, compared_by_parts
+from policyeng.audit.diff.inputs import ComparisonThreshold, State
+from policyeng.audit.diff.records import Comparison
 from policyeng.cli import options
-from policyeng.cli.diff_sides import Reading, Side, by_parts
-from policyeng.cli.groups import with_group
-from policyeng.cli.loading import chosen, moment_of, plain_format, settings_of, walk_of
-from policyeng.cli.opa import with_opa
-from policyeng.cli.printing import busy, look, say
-from policyeng.cli.reading import reading_lines
-from policyeng.cli.trust import with_trust
-from policyeng.cli.writing import output_of, write
+from policyeng.cli.console import busy, look, say
+from policyeng.cli.context import chosen, moment_of, plain_format, settings_of, walk_of
+from policyeng.cli.files import output_of, write
+from policyeng.cli.input_summary import reading_lines
+from policyeng.cli.opa_options import with_opa
+from policyeng.cli.option_groups import with_group
+from policyeng.cli.signature_options import with_trust
+from policyeng.configuration.estates import EstateSettings
+from policyeng.context import EvaluationSetup, held_of
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
-from policyeng.in_force import Held, held_of
+from policyeng.models import Problem, Snapshot
 from policyeng.sources import FORMATS as SOURCES
-from policyeng.sources import given, given_parameters, read_inputs
+from policyeng.sources import DocumentContext, FileWalk, given, given_parameters, read_inputs
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonOptions:
+    """How both sides are read and judged."""
+
+    from_format: str | None
+    said: DocumentContext
+    walk: FileWalk
+    show_skipped: bool
+    engine: str
+    opa: OpaOptions
+    with_causes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DiffSide:
+    """What is named on one side, and what it is judged with."""
+
+    named: str
+    held: EvaluationSetup
+    as_of: datetime
+
+    @property
+    def gate(self) -> ComparisonThreshold:
+        """What fails the comparison, where this is the later side."""
+        return ComparisonThreshold(self.held.settings.fail_on, self.held.settings.strict_unknown)
+
+    def state(self, snapshot: Snapshot, reading: ComparisonOptions, problems: Sequence[Problem] = ()) -> State:
+        """A snapshot with what it is judged with."""
+        held = self.held
+        return State(
+            held.bundle,
+            snapshot,
+            self.as_of,
+            held.exemptions,
+            held.parameters,
+            reading.engine,
+            reading.opa,
+            problems,
+        )
+
+
+def by_parts(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Comparison:
+    """Compare file with file of two directories, by their paths in there.
+
+    Raises:
+        UsageError: a side is no directory, or an option is given that only counts for a whole.
+    """
+    if reading.from_format or reading.show_skipped or reading.said != DocumentContext():
+        remedy = "leave out --from, --scope, --workspace, --parameters and --show-skipped"
+        raise UsageError("--parts reads each file for itself", remedy=remedy)
+    for side in (before, after):
+        if not Path(side.named).is_dir():
+            raise UsageError("--parts compares directories", place=(side.named,), remedy="name two directories")
+    with busy("comparing"):
+        return compared_by_parts(
+            _pairs(before, after, reading),
+            (before.state(Snapshot(), reading), after.state(Snapshot(), reading)),
+            after.gate,
+            problems=tuple(dict.fromkeys((*before.held.problems, *after.held.problems))),
+            with_causes=reading.with_causes,
+        )
+
+
+def _pairs(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Iterator[PartPair]:
+    """The parts of both sides by their names, each read when it is asked for."""
+    named = [{one.name: one for one in sources_of(_estate(side), reading.walk)} for side in (before, after)]
+    for name in sorted({**named[0], **named[1]}):
+        one, other = (sources.get(name) for sources in named)
+        old = read(one, before.held.bundle.wanted) if one else Collected(name, None)
+        if before.held is after.held and before.as_of == after.as_of and _same(one, other):
+            state = _input_state(before, old, reading)
+            yield PartPair(name, state, state, () if state else old.problems)
+            continue
+        new = read(other, after.held.bundle.wanted) if other else Collected(name, None)
+        said = (*(old.problems if old.snapshot is None else ()), *(new.problems if new.snapshot is None else ()))
+        was, now = _input_state(before, old, reading), _input_state(after, new, reading)
+        yield PartPair(name, was, now, said)
+
+
+def _input_state(side: DiffSide, part: Collected, reading: ComparisonOptions) -> State | None:
+    return None if part.snapshot is None else side.state(part.snapshot, reading, part.problems)
+
+
+def _estate(side: DiffSide) -> EstateSettings:
+    return EstateSettings(name="parts", inputs=(side.named,))
+
+
+def _same(one: PartSource | Collected | None, other: PartSource | Collected | None) -> bool:
+    """Whether two files hold the same bytes."""
+    if not (isinstance(one, PartSource) and isinstance(other, PartSource)):
+        return False
+    try:
+        return Path(one.address).read_bytes() == Path(other.address).read_bytes()
+    except OSError:  # reading says why
+        return False
+
 
 _FORMATS: Mapping[str, Callable[[Comparison], str]] = {
     "text": text.render,
-    "json": documents.render,
+    "json": json_report.render,
     "markdown": markdown.render,
 }
 
@@ -45,7 +147,7 @@ NoCauses = Annotated[bool, typer.Option("--no-causes", help="Do not look for the
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class BeforeOptions:
     """What BEFORE is judged with that AFTER is not; what is not given is as for AFTER."""
 
     policies: Sequence[Path]
@@ -78,8 +180,8 @@ def _earlier(
     as_of_before: Annotated[
         str | None, typer.Option(metavar="TIME", help="Judge BEFORE as of this time; as --as-of unless given.")
     ] = None,
-) -> Earlier:
-    return Earlier(policy_before or (), exemptions_before or (), config_before, as_of_before)
+) -> BeforeOptions:
+    return BeforeOptions(policy_before or (), exemptions_before or (), config_before, as_of_before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +194,12 @@ class _Asked:
     config: Path | None
     no_exemptions: bool
 
-    def held(self) -> Held:
+    def held(self) -> EvaluationSetup:
         """What that comes to."""
         settings = settings_of(self.flags, self.config)
         return held_of(self.policies, self.given_data, settings, no_exemptions=self.no_exemptions)
 
-    def before(self, earlier: Earlier) -> _Asked:
+    def before(self, earlier: BeforeOptions) -> _Asked:
         """The same for the earlier side."""
         flags = {**self.flags, "exemptions": earlier.exemptions} if earlier.exemptions else self.flags
         policies, config = earlier.policies or self.policies, earlier.config or self.config
@@ -135,7 +237,7 @@ def diff(
     no_causes: NoCauses = False,
     no_cache: options.NoCache = False,
     *,
-    earlier: Earlier,
+    earlier: BeforeOptions,
     trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
@@ -164,22 +266,22 @@ def diff(
     with cache.switched_off(no_cache):
         held = asked.held()
         walk = walk_of(held.settings, others, gitignore=not no_gitignore)
-        reading = Reading(from_, said, walk, show_skipped, engine, opa, not no_causes)
+        reading = ComparisonOptions(from_, said, walk, show_skipped, engine, opa, not no_causes)
         theirs = asked.before(earlier).held() if earlier.differs else held
         comparing = by_parts if parts else _whole
-        comparison = comparing(Side(before, theirs, was), Side(after, held, at), reading)
+        comparison = comparing(DiffSide(before, theirs, was), DiffSide(after, held, at), reading)
     _print(comparison, format_, outputs)
     return comparison.exit_code
 
 
-def _whole(before: Side, after: Side, reading: Reading) -> Comparison:
+def _whole(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Comparison:
     """Compare what each side reads as one snapshot."""
     old, new = _state(before, reading), _state(after, reading)
     with busy("comparing"):
         return compared(old, new, after.gate, with_causes=reading.with_causes)
 
 
-def _state(side: Side, reading: Reading) -> State:
+def _state(side: DiffSide, reading: ComparisonOptions) -> State:
     """What a side is judged with, and what was read of it."""
     with busy(f"reading {side.named}"):
         stdin = sys.stdin.buffer.read() if side.named == "-" and sys.stdin is not None else None

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from policyeng.cli.writing import write
+from policyeng.cli.files import write
 from policyeng.errors import UsageError
-from policyeng.pages import MARK, Page
-from policyeng.report.wording import count
+from policyeng.policy_docs import MARK, PolicyPage
+from policyeng.report.phrases import count
 
 
-def linked(pages: Sequence[Page], roots: Sequence[Path], output: Path) -> list[Page]:
+def linked(pages: Sequence[PolicyPage], roots: Sequence[Path], output: Path) -> list[PolicyPage]:
     """The pages with links to the files of their policies, where these and the pages lie below the current directory.
 
     What is installed elsewhere, or in an environment below it, has no place that would be there for other readers.

@@ -12,17 +12,17 @@ import orjson
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.loading import plain_format, selected_bundle, settings_of
-from policyeng.cli.printing import say
-from policyeng.cli.trust import with_trust
-from policyeng.cli.writing import write
+from policyeng.cli.console import say
+from policyeng.cli.context import plain_format, selected_bundle, settings_of
+from policyeng.cli.files import write
+from policyeng.cli.signature_options import with_trust
 from policyeng.errors import BundleError
 from policyeng.models import JsonObject
-from policyeng.report.wording import count
+from policyeng.report.phrases import count
 
 if TYPE_CHECKING:
-    from policyeng.verify.case_runs import CaseRun
-    from policyeng.verify.rego_tests import UnitTest
+    from policyeng.testing.rego_tests import UnitTest
+    from policyeng.testing.runner import CaseRun
 
 
 @with_trust
@@ -47,8 +47,8 @@ def test(
     """Run the cases of every policy, the tests of the fields that are absent, and the Rego unit tests."""
     from policyeng.engines.embedded import using  # only this command pays for these
     from policyeng.rego.syntax import lines_of
-    from policyeng.verify.case_runs import misspelt_pointers, run_cases
-    from policyeng.verify.rego_tests import lines_missed, needs_session, open_session, run_unit_tests
+    from policyeng.testing.rego_tests import lines_missed, needs_session, open_session, run_unit_tests
+    from policyeng.testing.runner import misspelt_pointers, run_cases
 
     format_ = plain_format(format_)
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
@@ -69,7 +69,7 @@ def test(
     counted = sum(len(lines_of(module)) for module in session.modules) if session and coverage else 0
     failed = sum(bool(run.reason) for run in runs) + sum(found.outcome in ("failed", "error") for found in tests)
     if junit:
-        from policyeng.verify.case_junit import render
+        from policyeng.testing.junit import render
 
         write(junit, f"{render(runs, tests)}\n", "JUnit report")
     for remark in misspelt_pointers(bundle):

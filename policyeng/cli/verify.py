@@ -7,13 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from policyeng.cli import options
-from policyeng.cli.loading import plain_format, selected_bundle, settings_of
-from policyeng.cli.opa import with_opa
-from policyeng.cli.trust import with_trust
-from policyeng.cli.verifying import options as verifying
-from policyeng.cli.verifying.classes import ClassOptions, with_classes
-from policyeng.cli.verifying.options import ENGINES, LAWS, MUTATION, REDUNDANCY, SATISFIABLE, Asked, with_questions
-from policyeng.cli.writing import require_directory
+from policyeng.cli.context import plain_format, selected_bundle, settings_of
+from policyeng.cli.files import require_directory
+from policyeng.cli.opa_options import with_opa
+from policyeng.cli.signature_options import with_trust
+from policyeng.cli.verify_modes import options as verifying
+from policyeng.cli.verify_modes.classes import ClassOptions, with_classes
+from policyeng.cli.verify_modes.options import (
+    ENGINES,
+    LAWS,
+    MUTATION,
+    REDUNDANCY,
+    SATISFIABLE,
+    VerifyOptions,
+    with_questions,
+)
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 
@@ -63,24 +71,24 @@ def verify(
     settings = settings_of({"profile": classes.profile, **trust}, config)
     bundle = selected_bundle(policy, settings, data, select, ignore)
     bundle.run_python(twins=True)
-    asked = Asked(bundle, list(_naming(policy, data)), examples, _seed(seed, way), counterexample, format_)
+    asked = VerifyOptions(bundle, list(_naming(policy, data)), examples, _seed(seed, way), counterexample, format_)
     if way == ENGINES:
-        from policyeng.cli.verifying.engines import verify_engines
+        from policyeng.cli.verify_modes.engines import verify_engines
 
         return verify_engines(asked, engines, opa)
     if way == REDUNDANCY:
-        from policyeng.cli.verifying.redundancy import verify_redundancy
+        from policyeng.cli.verify_modes.redundancy import verify_redundancy
 
         return verify_redundancy(asked)
     if way == SATISFIABLE:
-        from policyeng.cli.verifying.satisfiable import verify_satisfiable
+        from policyeng.cli.verify_modes.satisfiable import verify_satisfiable
 
         return verify_satisfiable(asked, settings, classes)
     if way == MUTATION:
-        from policyeng.cli.verifying.mutation import verify_mutation
+        from policyeng.cli.verify_modes.mutation import verify_mutation
 
         return verify_mutation(asked, mutation)
-    from policyeng.cli.verifying.laws import verify_laws
+    from policyeng.cli.verify_modes.laws import verify_laws
 
     return verify_laws(asked, laws)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from policyeng.configuration.given import ENVIRONMENT_PREFIX, from_environment, from_flags
-from policyeng.configuration.settings import NAMES, Given, Settings, known
+from policyeng.configuration.env_and_flags import ENVIRONMENT_PREFIX, from_environment, from_flags
+from policyeng.configuration.settings import NAMES, GivenSetting, Settings, known
 from policyeng.configuration.toml_file import candidates, found, from_file
 from policyeng.errors import UsageError, nearest
 from policyeng.models import Blame, Severity
-from policyeng.sources.walking import excluded
+from policyeng.sources.file_patterns import excluded
 
 __all__ = ["ENVIRONMENT_PREFIX", "Settings", "candidates", "resolve"]
 
@@ -39,7 +39,7 @@ def resolve(
         UsageError: an unknown key or variable, with the nearest name; a value that does not fit; a file that is named
             and missing, or not TOML; a file that was found and that other users control.
     """
-    given: dict[str, Given] = {}
+    given: dict[str, GivenSetting] = {}
     file = found(config or environ.get(f"{ENVIRONMENT_PREFIX}CONFIG"), directory)
     if file is not None:
         given |= from_file(file)
@@ -47,11 +47,11 @@ def resolve(
     if "exclude" in said:
         patterns, origin = said["exclude"]
         listed = patterns if isinstance(patterns, list | tuple) else [patterns]
-        said["exclude"] = Given(excluded(map(str, listed), directory), origin)
+        said["exclude"] = GivenSetting(excluded(map(str, listed), directory), origin)
     return _settings({**given, **said}, file and file.path)
 
 
-def _settings(given: Mapping[str, Given], file: Path | None) -> Settings:
+def _settings(given: Mapping[str, GivenSetting], file: Path | None) -> Settings:
     for name, (_, origin) in given.items():
         if name not in NAMES:
             raise UsageError(f"unknown setting `{name}`{nearest(name, NAMES)}", place=(origin,), remedy=known())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from policyeng.configuration.estates import EstateSettings
-from policyeng.configuration.notifying import Notifying
+from policyeng.configuration.notification_targets import Notifying
 from policyeng.frozen import frozen
 from policyeng.models import Blame, Checked, Enforcement, JsonObject, Limited, Model, Severity
 
@@ -84,7 +84,7 @@ LISTS = ("select", "ignore", "exemptions", "exclude", "expect")
 TABLES = ("parameters", "modes", "estates", "notify")
 
 
-class Given(NamedTuple):
+class GivenSetting(NamedTuple):
     """A value that someone gave, and where."""
 
     value: object

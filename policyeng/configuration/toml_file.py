@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from policyeng.configuration.places import File
-from policyeng.configuration.settings import LISTS, NAMES, Given, known
-from policyeng.configuration.tables import enforcements, require_parameters
-from policyeng.configuration.trust import require_trusted
+from policyeng.configuration.policy_sections import enforcements, require_parameters, require_trusted
+from policyeng.configuration.settings import LISTS, NAMES, GivenSetting, known
+from policyeng.configuration.toml_positions import File
 from policyeng.errors import UsageError, nearest
-from policyeng.sources.walking import excluded
+from policyeng.sources.file_patterns import excluded
 
 FILE_NAME = "policyeng.toml"
 
@@ -70,7 +69,7 @@ def _read(path: Path) -> File | None:
     return File(path, text, table, first)
 
 
-def from_file(file: File) -> Iterator[tuple[str, Given]]:
+def from_file(file: File) -> Iterator[tuple[str, GivenSetting]]:
     """What a file sets, by the names of the settings.
 
     Raises:
@@ -80,7 +79,7 @@ def from_file(file: File) -> Iterator[tuple[str, Given]]:
         place = file.place(key)
         if key not in NAMES:
             raise UsageError(f"unknown key `{key}`{nearest(key, NAMES)}", place=(place,), remedy=known())
-        yield key, Given(_value(key, value, file, place), place)
+        yield key, GivenSetting(_value(key, value, file, place), place)
 
 
 def store_beside(folder: Path, url: str) -> str:
@@ -95,13 +94,13 @@ def _value(key: str, value: object, file: File, place: str) -> object:
     if key == "modes":
         return enforcements(value, file)
     if key == "estates":
-        from policyeng.configuration.estate_tables import estates_of  # most runs are no audits
+        from policyeng.configuration.estates import estates_of  # most runs are no audits
 
         return estates_of(value, file)
     if key == "store" and isinstance(value, str):
         return store_beside(file.path.parent, value)
     if key == "notify":
-        from policyeng.configuration.notify_tables import targets  # the same
+        from policyeng.configuration.notification_targets import targets  # the same
 
         return targets(value, file)
     if key == "max_exemption_days" and type(value) is not int:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from policyeng.engines import python
 from policyeng.engines.opa_options import OpaOptions
-from policyeng.engines.work import Judgement, Pair, Work
+from policyeng.engines.request import EvaluationRequest, Judgement, Pair
 from policyeng.errors import UsageError
 
-__all__ = ["ENGINES", "Judgement", "OpaOptions", "Pair", "Work", "engine_version", "judge", "share"]
+__all__ = ["ENGINES", "EvaluationRequest", "Judgement", "OpaOptions", "Pair", "engine_version", "judge", "share"]
 
 #: The engines that can judge Rego.
 ENGINES = ("embedded", "opa")
 
 
-def judge(work: Work, engine: str = "embedded", opa: OpaOptions | None = None) -> list[Judgement]:
+def judge(work: EvaluationRequest, engine: str = "embedded", opa: OpaOptions | None = None) -> list[Judgement]:
     """Judge every pair: Rego policies by the named engine, Python policies by Python.
 
     Args:
@@ -39,7 +39,7 @@ def judge(work: Work, engine: str = "embedded", opa: OpaOptions | None = None) -
     return [next(verdicts) if policies[pair.policy].rules else python.judge_pair(work, pair) for pair in work.pairs]
 
 
-def share(work: Work) -> None:
+def share(work: EvaluationRequest) -> None:
     """Make what all pairs need, so that processes which are forked then need not.
 
     Raises:
@@ -67,7 +67,7 @@ def engine_version(engine: str = "embedded", opa: OpaOptions | None = None) -> s
     return embedded.version()
 
 
-def _rego(work: Work, pairs: list[Pair], engine: str, opa: OpaOptions | None) -> list[Judgement]:
+def _rego(work: EvaluationRequest, pairs: list[Pair], engine: str, opa: OpaOptions | None) -> list[Judgement]:
     _known(engine)
     from policyeng.engines import embedded
 

@@ -15,40 +15,77 @@ import orjson
 
 from policyeng import __version__, cache, rego
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.declaration import Role
-from policyeng.engines.foreign import foreign_judgement
-from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, within_deadline
-from policyeng.engines.work import (
+from policyeng.bundle.conftest import exception_name
+from policyeng.bundle.policy_types import Role
+from policyeng.engines.request import (
     MARKED_VIEW,
     SWITCHED_OFF,
+    EvaluationRequest,
     Judgement,
     Pair,
-    Work,
     count_overrun,
     is_switched_off,
 )
+from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, within_deadline
 from policyeng.errors import EngineError
-from policyeng.models import Denial, JsonObject, Unknown, lowered
+from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown, lowered
 from policyeng.rego import markers
-from policyeng.rego.budget import Limits
+from policyeng.rego.budget import EvaluationLimits
 from policyeng.rego.compiled import Compiled, compiler_digest
 from policyeng.rego.errors import remember_text
 from policyeng.rego.markers import Cause
 from policyeng.rego.program import Thread
 from policyeng.rego.runtime import Members
-from policyeng.rego.tracing import Read
+from policyeng.rego.tracing import RecordedReads
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
 if TYPE_CHECKING:
-    from policyeng.rego.deciding import HandledThread, MarkedThread
+    from policyeng.rego.decided_results import HandledThread, MarkedThread
     from policyeng.rego.syntax import Module
 
-#: The name of the parsed snapshot in `Work.made`, and of that with markers.
+
+def foreign_judgement(policy: Policy, elements: Iterable[object], exceptions: object) -> Judgement:
+    """A judgement from the elements of the judging rule and those of the `exception` rule beside it, as JSON values."""
+    try:
+        denials = tuple(_conftest_denial(element) for element in elements)
+    except TypeError as error:
+        return Judgement(error=str(error))
+    return Judgement(denials=denials, excepted=_excepted(policy, exceptions) if denials else None)
+
+
+def _conftest_denial(element: object) -> Denial:
+    """A member that we have goes where it belongs, if it fits; the others are kept as what there is (`actual`)."""
+    if isinstance(element, str):
+        return Denial(msg=element)
+    if not isinstance(element, dict) or not isinstance(element.get("msg"), str):
+        raise TypeError("an element of the rule is neither a string nor an object with a string `msg`")
+    rest = {key: value for key, value in element.items() if key != "msg"}
+    path = rest.pop("path") if isinstance(rest.get("path"), str) and rest["path"].startswith("/") else ""
+    expected = rest.pop("expected", None)
+    actual = rest["actual"] if set(rest) == {"actual"} else rest or None
+    return Denial(msg=element["msg"], path=path, actual=actual, expected=expected)
+
+
+def _excepted(policy: Policy, exceptions: object) -> ExemptionMark | None:
+    """The mark of `exception[_][_] == "run_as_root"`, which Conftest asks for `deny_run_as_root`."""
+    rules = dict(policy.rules)
+    name = exception_name(rules["deny"].rpartition(".")[2])
+    if not any(value == name for held in _members(exceptions) for value in _members(held)):
+        return None
+    reason = f"the rule excepts `{name}`" if name else "the rule excepts this rule"
+    return ExemptionMark(id=rules["exception"], category="exception", reason=reason)
+
+
+def _members(held: object) -> Iterable[object]:
+    return held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
+
+
+#: The name of the parsed snapshot in `EvaluationRequest.made`, and of that with markers.
 DOCUMENTS = "documents"
 _MARKED = "marked documents"
 
 #: Of one pair; the watchdog ends what takes too much CPU time.
-LIMITS = Limits(seconds=WALL_LIMIT, steps=4_000_000, size=2_000_000)
+LIMITS = EvaluationLimits(seconds=WALL_LIMIT, steps=4_000_000, size=2_000_000)
 
 _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
@@ -87,7 +124,7 @@ class Documents(NamedTuple):
         return Documents(indexed, [subject for name in _SUBJECTS for subject in snapshot.get(name, ())])
 
 
-def documents_of(work: Work) -> Documents:
+def documents_of(work: EvaluationRequest) -> Documents:
     """Return the snapshot as policies see it, indexed once."""
     if DOCUMENTS not in work.made:
         work.made[DOCUMENTS] = Documents.of(work.document)
@@ -125,10 +162,10 @@ class Recording:
     def __init__(self, names: Mapping[int, str]) -> None:
         """Begin with no reads."""
         self.names = names
-        self.reads: dict[Pair, Sequence[Read]] = {}
+        self.reads: dict[Pair, Sequence[RecordedReads]] = {}
 
 
-def judge_pairs(work: Work, pairs: Sequence[Pair], recording: Recording | None = None) -> list[Judgement]:
+def judge_pairs(work: EvaluationRequest, pairs: Sequence[Pair], recording: Recording | None = None) -> list[Judgement]:
     """Evaluate pairs, which name Rego policies, and return their outcomes in the same order.
 
     Args:
@@ -159,7 +196,7 @@ def judge_pairs(work: Work, pairs: Sequence[Pair], recording: Recording | None =
 class _Evaluator:
     """Evaluates the Rego policies of a bundle in this thread, in the plain form where nothing unknown is met."""
 
-    def __init__(self, work: Work, recording: Recording | None, *, is_new: bool = False) -> None:
+    def __init__(self, work: EvaluationRequest, recording: Recording | None, *, is_new: bool = False) -> None:
         """Take the work; with `is_new` nothing is used again of what evaluated before in this thread."""
         self._work = work
         self._recording = recording
@@ -250,7 +287,7 @@ class _Evaluator:
         return marking.unknowns(causes, pair.subject, pair.workspace) if marking is not None else ()
 
 
-def _parameters(work: Work) -> list[JsonObject]:
+def _parameters(work: EvaluationRequest) -> list[JsonObject]:
     """Return the parameters as plain objects and lists, made once."""
     if "parameters" not in work.made:
         work.made["parameters"] = orjson.loads(orjson.dumps(work.parameters))
@@ -388,7 +425,7 @@ def compile_rego(bundle: Bundle) -> rego.Program:
         EngineError: the bundle does not compile.
     """
     digest, program = _USED.get()
-    return program if program is not None and bundle.digest == digest else _program(_Key(bundle))
+    return program if program is not None and bundle.digest == digest else _program(_ProgramKey(bundle))
 
 
 @contextmanager
@@ -413,7 +450,7 @@ def modules_of(bundle: Bundle) -> list[Module]:
     ]
 
 
-class _Key:
+class _ProgramKey:
     """A bundle as the key of its compiled program, which has the paths of its files."""
 
     def __init__(self, bundle: Bundle) -> None:
@@ -423,13 +460,13 @@ class _Key:
         return hash(self.bundle.digest)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, _Key):
+        if not isinstance(other, _ProgramKey):
             return False
         return (self.bundle.digest, self.bundle.places) == (other.bundle.digest, other.bundle.places)
 
 
 @lru_cache(maxsize=8)
-def _program(key: _Key) -> rego.Program:
+def _program(key: _ProgramKey) -> rego.Program:
     bundle = key.bundle
     data = orjson.loads(bundle.data_bytes)
     names = {place: path for path, place in bundle.places.items()}

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from policyeng.bundle import Bundle
+from policyeng.engines.opa_bundles import OpaServerBundle, place_of
 from policyeng.engines.opa_options import OpaOptions
-from policyeng.engines.opa_place import Place, place_of
 from policyeng.engines.opa_query import Batch
-from policyeng.engines.opa_rego import require_pure
+from policyeng.engines.opa_rewriting import require_pure
 from policyeng.engines.opa_server import FOLDER, binary_of, version_of
-from policyeng.engines.opa_transport import Connection
-from policyeng.engines.work import Judgement, Pair, Work
+from policyeng.engines.opa_transport import OpaConnection
+from policyeng.engines.request import EvaluationRequest, Judgement, Pair
 from policyeng.errors import EngineError
 from policyeng.models import JsonObject
 from policyeng.rego import EvaluationError
@@ -27,7 +27,7 @@ _Key = tuple[int, str, str, OpaOptions]
 _KEPT = 4
 #: Seconds that the end of the process waits for a thread that nobody waits for any more.
 _PATIENCE = 5.0
-_places: OrderedDict[_Key, Place] = OrderedDict()
+_places: OrderedDict[_Key, OpaServerBundle] = OrderedDict()
 _guard = threading.Lock()
 _versions: dict[OpaOptions, str] = {}
 
@@ -35,7 +35,7 @@ _versions: dict[OpaOptions, str] = {}
 _LONGEST = 500
 
 
-def judge_pairs(work: Work, pairs: Sequence[Pair], options: OpaOptions | None = None) -> list[Judgement]:
+def judge_pairs(work: EvaluationRequest, pairs: Sequence[Pair], options: OpaOptions | None = None) -> list[Judgement]:
     """Judgements in the order of the pairs, which name Rego policies.
 
     Raises:
@@ -83,7 +83,7 @@ atexit.register(close, patience=_PATIENCE)
 class _Question:
     """Everything about one snapshot that stays the same when it is asked in parts."""
 
-    def __init__(self, place: Place, batch: Batch, work: Work, options: OpaOptions) -> None:
+    def __init__(self, place: OpaServerBundle, batch: Batch, work: EvaluationRequest, options: OpaOptions) -> None:
         self._place, self._batch, self._work, self._options = place, batch, work, options
         self._input: JsonObject = {**batch.input_of(work), **place.asked}
 
@@ -120,7 +120,7 @@ class _Question:
         return batch.read(self._work, pairs, said.get("verdicts"))
 
 
-def _error(work: Work, fault: EvaluationError) -> Judgement:
+def _error(work: EvaluationRequest, fault: EvaluationError) -> Judgement:
     """Return the error of a policy as the embedded engine reports it."""
     file, message = FOLDER.sub("", fault.file), FOLDER.sub("", " ".join(fault.message.split()))
     lines = dict(work.bundle.modules).get(file, "").splitlines()
@@ -129,7 +129,7 @@ def _error(work: Work, fault: EvaluationError) -> Judgement:
 
 
 @contextmanager
-def _place(bundle: Bundle, options: OpaOptions) -> Iterator[Place]:
+def _place(bundle: Bundle, options: OpaOptions) -> Iterator[OpaServerBundle]:
     """The place of a bundle, for one thread; one that failed is given up, so that the next snapshot starts anew."""
     key = (os.getpid(), bundle.digest, bundle.revision, options)
     with _guard:
@@ -165,7 +165,7 @@ def _drop_idle() -> None:
 
 
 def _server_version(options: OpaOptions) -> str:
-    connection = Connection(options)
+    connection = OpaConnection(options)
     try:
         return _version_in(connection.ask("policyeng/version", {}))
     finally:

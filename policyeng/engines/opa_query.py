@@ -9,7 +9,7 @@ import orjson
 
 from policyeng.bundle import Policy
 from policyeng.engines.embedded import judgement_of
-from policyeng.engines.work import Judgement, Pair, Work
+from policyeng.engines.request import EvaluationRequest, Judgement, Pair
 from policyeng.errors import EngineError
 from policyeng.models import JsonObject, lowered
 
@@ -102,7 +102,7 @@ class Batch:
         """The path of the answer below `data`."""
         return f"{self.package.replace('.', '/')}/answer"
 
-    def input_of(self, work: Work) -> JsonObject:
+    def input_of(self, work: EvaluationRequest) -> JsonObject:
         """What stays the same for every question about one snapshot."""
         snapshot = work.document
         ids: dict[str, int] = {}
@@ -124,7 +124,7 @@ class Batch:
             "as_of": work.as_of.isoformat().replace("+00:00", "Z"),
         }
 
-    def pairs_of(self, work: Work, pairs: Sequence[Pair]) -> dict[str, list[list[object]]]:
+    def pairs_of(self, work: EvaluationRequest, pairs: Sequence[Pair]) -> dict[str, list[list[object]]]:
         """The pairs by the number of their policy; one without a workspace has the null after the last subject.
 
         That of a policy that looks at reviews has what a review says beside its object, too.
@@ -137,7 +137,7 @@ class Batch:
             grouped.setdefault(self.numbers[policy.id], []).append([pair.subject, workspace, *review])
         return grouped
 
-    def read(self, work: Work, pairs: Sequence[Pair], verdicts: object) -> list[Judgement]:
+    def read(self, work: EvaluationRequest, pairs: Sequence[Pair], verdicts: object) -> list[Judgement]:
         """Judgements in the order of the pairs.
 
         Raises:

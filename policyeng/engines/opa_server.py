@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from policyeng.engines.opa_options import OpaOptions
-from policyeng.engines.opa_transport import Connection
+from policyeng.engines.opa_transport import OpaConnection
 from policyeng.errors import EngineError
 
 #: The shell waits for its input to end, which happens when this process ends in whatever way, and then ends OPA,
@@ -92,7 +92,7 @@ class PrivateServer:
         for _ in range(_ATTEMPTS):
             port = _free_port()
             self._spawn(binary, root, port)
-            self.connection = Connection(_at(options, port))
+            self.connection = OpaConnection(_at(options, port))
             try:
                 if self._answers():
                     return

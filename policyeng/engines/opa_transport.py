@@ -29,7 +29,7 @@ _ERRNO = re.compile(r"^.*\[Errno -?[0-9]+\] ", re.MULTILINE)
 _NO_TLS = re.compile(r"wrong.version.number|http.request|packet.length.too.long|record.layer.failure|unknown.protocol")
 
 
-class RefusedError(EngineError):
+class OpaRefusedError(EngineError):
     """OPA refused what it was given; `code` and `text` are its own."""
 
     def __init__(self, code: str, text: str, place: str) -> None:
@@ -37,7 +37,7 @@ class RefusedError(EngineError):
         super().__init__(f"could not decide: the OPA server refuses it: {text}", place=(place,))
 
 
-class Connection:
+class OpaConnection:
     """A connection to one server, for one thread at a time.
 
     Raises:
@@ -125,7 +125,7 @@ class Connection:
         if status == 500 and code.startswith("eval_"):
             return EvaluationError(code, text, file, line)
         if body and status < 500 and status != 404:
-            return RefusedError(code, f"{file}:{line}: {text}" if file else text, self.url)
+            return OpaRefusedError(code, f"{file}:{line}: {text}" if file else text, self.url)
         return self._error(f"it answers {status}{f': {text}' if text else ''}", "see the log of the server")
 
     def _error(self, message: str, remedy: str) -> EngineError:

@@ -8,30 +8,30 @@ from dataclasses import fields
 import orjson
 
 from policyeng.bundle import PolicyInput, SnapshotView
-from policyeng.bundle.declaration import Functions
+from policyeng.bundle.policy_types import Functions
 from policyeng.bundle.python_output import printing_to_standard_error
 from policyeng.engines.recording import RecordedInput, RecordedView, plain
-from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
-from policyeng.engines.work import (
+from policyeng.engines.request import (
     MARKED_VIEW,
     SWITCHED_OFF,
+    EvaluationRequest,
     Judgement,
     Marking,
     Pair,
-    Work,
     count_overrun,
     is_switched_off,
 )
+from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
 from policyeng.models import Denial, JsonObject, Unknown
 from policyeng.rego import Undecided
 from policyeng.rego.markers import NEEDED, Cause, show
-from policyeng.rego.markers import Unknown as Marker
+from policyeng.rego.markers import UnknownValue as Marker
 
 #: How many denials and unknowns a policy may yield for one resource, so that an endless generator ends.
 MOST_YIELDED = 10_000
 
 
-def judge_pair(work: Work, pair: Pair, recording: RecordedView | None = None) -> Judgement:
+def judge_pair(work: EvaluationRequest, pair: Pair, recording: RecordedView | None = None) -> Judgement:
     """One judgement by the Python form of a policy, be it in force or the twin of a Rego policy.
 
     Python policies are trusted code of the bundle: they run in this process, within a deadline but without a
@@ -75,12 +75,12 @@ def judge_pair(work: Work, pair: Pair, recording: RecordedView | None = None) ->
     return judgement._replace(unknowns=unknowns, is_partial=True)
 
 
-def input_of(work: Work) -> tuple[SnapshotView, Sequence[JsonObject]]:
+def input_of(work: EvaluationRequest) -> tuple[SnapshotView, Sequence[JsonObject]]:
     """Return the snapshot as policies see it, and its subjects."""
     return (work.snapshot, work.subjects) if work.marking is None else _marked(work, work.marking)
 
 
-def _marked(work: Work, marking: Marking) -> tuple[SnapshotView, Sequence[JsonObject]]:
+def _marked(work: EvaluationRequest, marking: Marking) -> tuple[SnapshotView, Sequence[JsonObject]]:
     """Return the snapshot with markers and its subjects, made once; what policies work out of it lasts as long."""
     made = work.made.setdefault(MARKED_VIEW, {})
     kept = made.get(marking.named)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from policyeng.engines import embedded, python
 from policyeng.engines.recording import CLOCK, RecordedView
-from policyeng.engines.work import Judgement, Pair, Work
-from policyeng.rego.tracing import Read, Recorder
+from policyeng.engines.request import EvaluationRequest, Judgement, Pair
+from policyeng.rego.tracing import RecordedReads, Recorder
 from policyeng.rego.values import Value
 
 
@@ -21,7 +21,7 @@ class Traced(NamedTuple):
     """
 
     judgement: Judgement
-    reads: Sequence[Read] | None
+    reads: Sequence[RecordedReads] | None
 
     @property
     def reads_clock(self) -> bool:
@@ -32,18 +32,19 @@ class Traced(NamedTuple):
         )
 
 
-#: The name of `Names` in `Work.made`.
+#: The name of `Names` in `EvaluationRequest.made`.
 NAMES = "names"
 #: By the identity of a list of subjects, the names of its members by their identity.
 Names = Mapping[int, Mapping[int, str]]
 
 
-def trace(work: Work, names: Callable[[], Sequence[str]]) -> Iterator[tuple[Pair, Traced]]:
+def trace(work: EvaluationRequest, names: Callable[[], Sequence[str]]) -> Iterator[tuple[Pair, Traced]]:
     """Evaluate every pair, and yield it with its outcome and its reads.
 
     Args:
         work: what is evaluated.
-        names: gives those of the subjects as documents, in their order, where `Work.made` does not have them.
+        names: gives those of the subjects as documents, in their order, where `EvaluationRequest.made` does not
+            have them.
 
     Raises:
         EngineError: the bundle does not compile.
@@ -60,7 +61,9 @@ def trace(work: Work, names: Callable[[], Sequence[str]]) -> Iterator[tuple[Pair
         yield from _trace_python(work, [pair for pair in work.pairs if not policies[pair.policy].rules], names)
 
 
-def _names_of(work: Work, subjects: Sequence[Value], names: Callable[[], Sequence[str]]) -> Mapping[int, str]:
+def _names_of(
+    work: EvaluationRequest, subjects: Sequence[Value], names: Callable[[], Sequence[str]]
+) -> Mapping[int, str]:
     """Return the names of subjects by their identity."""
     known: Names = work.made.get(NAMES, {})
     found = known.get(id(subjects))
@@ -69,7 +72,9 @@ def _names_of(work: Work, subjects: Sequence[Value], names: Callable[[], Sequenc
     return found
 
 
-def _trace_rego(work: Work, pairs: Sequence[Pair], names: Callable[[], Sequence[str]]) -> Iterator[tuple[Pair, Traced]]:
+def _trace_rego(
+    work: EvaluationRequest, pairs: Sequence[Pair], names: Callable[[], Sequence[str]]
+) -> Iterator[tuple[Pair, Traced]]:
     recorder = embedded.Recording(_names_of(work, embedded.documents_of(work).subjects, names))
     for pair, judgement in zip(pairs, embedded.judge_pairs(work, pairs, recorder), strict=True):
         reads = recorder.reads.pop(pair, None)
@@ -78,7 +83,7 @@ def _trace_rego(work: Work, pairs: Sequence[Pair], names: Callable[[], Sequence[
 
 
 def _trace_python(
-    work: Work, pairs: Sequence[Pair], names: Callable[[], Sequence[str]]
+    work: EvaluationRequest, pairs: Sequence[Pair], names: Callable[[], Sequence[str]]
 ) -> Iterator[tuple[Pair, Traced]]:
     recorder = Recorder()
     snapshot, subjects = python.input_of(work)

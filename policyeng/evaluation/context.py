@@ -9,17 +9,17 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from policyeng._performance import uncollected
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import Work
-from policyeng.evaluation.estate import Estate, Resource, estate_of
-from policyeng.evaluation.marking import Markings, markings_of
+from policyeng.engines import EvaluationRequest
+from policyeng.evaluation.input_warnings import known_classifications, unknown_classifications
 from policyeng.evaluation.member_names import with_known_names
-from policyeng.evaluation.plan import Planned, plan
-from policyeng.evaluation.remarks import known_classifications, unknown_classifications
+from policyeng.evaluation.plan import PlannedPair, plan
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, estate_of
+from policyeng.evaluation.unknown_markers import Markings, markings_of
 from policyeng.facts.coverage import is_whole
 from policyeng.frozen import frozen
-from policyeng.garbage import uncollected
 from policyeng.models import JsonObject, Snapshot, read_only
 
 
@@ -38,8 +38,8 @@ class EvaluationContext:
     bundle: Bundle
     snapshot: Snapshot
     parameters: Sequence[JsonObject]
-    estate: Estate
-    planned: Sequence[Planned]
+    estate: PreparedSnapshot
+    planned: Sequence[PlannedPair]
     markings: Markings
     made: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -59,13 +59,13 @@ class EvaluationContext:
         kept = [entry for entry in self.planned if concerns(policies[entry.pair.policy], subjects[entry.pair.subject])]
         return replace(self, planned=kept)
 
-    def work(self, as_of: datetime) -> Work:
+    def work(self, as_of: datetime) -> EvaluationRequest:
         """The pairs that are not decided yet, for an engine.
 
         What Python policies work out for all resources (`SnapshotView.once`) is theirs for one judging and no longer:
         it may depend on the clock.
         """
-        return Work(
+        return EvaluationRequest(
             bundle=self.bundle,
             snapshot=self.estate.view.fresh(),
             subjects=self.estate.documents,

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from policyeng import exemptions as exempting
+from policyeng._performance import uncollected
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions, engine_version, judge
-from policyeng.evaluation.conclusion import exit_code, homes_of, problems_of, summary_of
 from policyeng.evaluation.context import EvaluationContext, prepare
-from policyeng.evaluation.estate import Estate
 from policyeng.evaluation.findings import findings_of
 from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
-from policyeng.garbage import uncollected
-from policyeng.masking import masked_message
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot
+from policyeng.evaluation.summary import exit_code, homes_of, problems_of, summary_of
 from policyeng.models import (
     BundleRef,
     EngineRef,
@@ -28,6 +27,7 @@ from policyeng.models import (
     Snapshot,
     SnapshotRef,
 )
+from policyeng.redaction import masked_message
 
 
 def evaluate(
@@ -92,7 +92,7 @@ def evaluate_pairs(prepared: EvaluationContext, options: EvaluationOptions) -> F
     """
     work = prepared.work(options.moment)
     if options.jobs > 1 or (options.jobs == 0 and len(prepared.planned) >= 2 * PAIRS_OF_A_PROCESS):
-        from policyeng.evaluation.dividing import findings_by_processes, processes_for  # most are not divided
+        from policyeng.evaluation.partitioning import findings_by_processes, processes_for  # most are not divided
 
         count = processes_for(options, len(prepared.planned))
         if count > 1:
@@ -127,7 +127,7 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
     )
 
 
-def _nothing_evaluated(bundle: Bundle, estate: Estate) -> Problem:
+def _nothing_evaluated(bundle: Bundle, estate: PreparedSnapshot) -> Problem:
     there = sum(not subject.is_gap for subject in estate.subjects)
     seen = f"{there} resources and {len(bundle.policies)} policies, and none of them applies"
     message = f"nothing was evaluated: {seen}; see `policyeng policies list` for what the policies judge"

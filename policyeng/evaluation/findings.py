@@ -9,9 +9,8 @@ from operator import itemgetter
 from policyeng.bundle import Policy
 from policyeng.engines import Judgement, Pair
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.estate import Resource
-from policyeng.evaluation.places import with_places
-from policyeng.masking import masked, masked_message
+from policyeng.evaluation.prepared_snapshot import Resource
+from policyeng.evaluation.source_locations import with_places
 from policyeng.models import (
     Denial,
     Finding,
@@ -23,6 +22,7 @@ from policyeng.models import (
     Unknown,
     lowered,
 )
+from policyeng.redaction import masked, masked_message
 
 Entry = Finding | Passed
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policyeng.bundle.spellings import Spellings
+from policyeng.bundle.property_casing import Spellings
+from policyeng.facts.arm_casing import REMOVE_ONE, as_arm_reads, respelled_pointer, twice_said
 from policyeng.models import JsonObject, Origin, Problem, Snapshot, lowered
-from policyeng.sources.spelling import REMOVE_ONE, as_arm_reads, respelled_pointer, twice_said
 
 
 def with_known_names(snapshot: Snapshot, spellings: Spellings) -> tuple[Snapshot, list[Problem]]:

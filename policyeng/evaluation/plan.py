@@ -7,20 +7,21 @@ from typing import NamedTuple
 
 from policyeng.bundle import Bundle
 from policyeng.engines import Pair
-from policyeng.evaluation.estate import Estate, Resource
-from policyeng.evaluation.narrowing import Narrowing, lost_in
-from policyeng.evaluation.selectors import selectors_of
+from policyeng.evaluation.matching import TargetMatcher, lost_in, selectors_of
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
 from policyeng.models import Unknown
 
 
-class Planned(NamedTuple):
+class PlannedPair(NamedTuple):
     """A pair to judge; with `unknowns` it is decided already and no engine sees it."""
 
     pair: Pair
     unknowns: tuple[Unknown, ...] = ()
 
 
-def plan(bundle: Bundle, estate: Estate, wanted: Mapping[int, Collection[int]] | None = None) -> Iterator[Planned]:
+def plan(
+    bundle: Bundle, estate: PreparedSnapshot, wanted: Mapping[int, Collection[int]] | None = None
+) -> Iterator[PlannedPair]:
     """Every pair of a policy and a subject that it judges, policies first.
 
     With `wanted` the pairs are these, by number of the policy and positions of what it judges.
@@ -37,10 +38,10 @@ def plan(bundle: Bundle, estate: Estate, wanted: Mapping[int, Collection[int]] |
                 unknowns = (Unknown(msg=subject.unreadable[""], path=""),)
             elif not undecided and (subject.unreadable or subject.carried):
                 unknowns = lost_in(judges, subject)
-            yield Planned(Pair(number, index, subject.workspace), unknowns)
+            yield PlannedPair(Pair(number, index, subject.workspace), unknowns)
 
 
 def _taken(bundle: Bundle, subjects: Sequence[Resource]) -> Iterator[tuple[int, Collection[int]]]:
     """The number of each policy, and what it judges."""
-    narrowing = Narrowing(subjects)
+    narrowing = TargetMatcher(subjects)
     return ((number, narrowing.taken(selectors_of(policy.header))) for number, policy in enumerate(bundle.policies))

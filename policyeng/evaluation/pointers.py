@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from policyeng.models import Carried, JsonObject, lowered
-from policyeng.strict.json_pointer import keys_of as keys_in
-from policyeng.strict.json_pointer import list_index
+from policyeng.parsing.json_pointer import keys_of as keys_in
+from policyeng.parsing.json_pointer import list_index
 
 _ABSENT = object()
 #: So many pointers at most are in a question whose answer is kept.

@@ -13,17 +13,17 @@ from types import MappingProxyType
 import orjson
 
 from policyeng.bundle import SnapshotView
+from policyeng.engines.request import EvaluationRequest, Pair
 from policyeng.engines.tracing import Traced, trace
-from policyeng.engines.work import Pair, Work
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.estate import Resource
-from policyeng.evaluation.indices import OF_RESOURCES, Path, indexed_again
+from policyeng.evaluation.indexes import OF_RESOURCES, Path, indexed_again
+from policyeng.evaluation.matching import selectors_of
 from policyeng.evaluation.plan import plan
-from policyeng.evaluation.rows import Row
-from policyeng.evaluation.selectors import selectors_of
+from policyeng.evaluation.prepared_snapshot import Resource
+from policyeng.evaluation.subject_changes import SubjectChange
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.models import JsonObject, lowered
-from policyeng.rego.tracing import Kind, Read, escape
+from policyeng.rego.tracing import Kind, RecordedReads, escape
 
 #: A policy of a bundle and a subject of an estate, by their positions.
 Numbers = tuple[int, int]
@@ -41,7 +41,7 @@ def name_of(subject: Resource) -> str:
     return f"{kind}:{lowered(subject.reported_id)}"
 
 
-def trace_pairs(prepared: EvaluationContext, work: Work) -> Iterator[tuple[Pair, Traced]]:
+def trace_pairs(prepared: EvaluationContext, work: EvaluationRequest) -> Iterator[tuple[Pair, Traced]]:
     """Evaluate pairs, and record what each of them reads, by the names that `name_of` gives.
 
     Args:
@@ -64,7 +64,7 @@ class Differences:
         entries: of the indices of resources that are others in the later state, as `indexed_again` gives them.
     """
 
-    def __init__(self, rows: Iterable[Row], view: SnapshotView) -> None:
+    def __init__(self, rows: Iterable[SubjectChange], view: SnapshotView) -> None:
         """Compare two states.
 
         Args:
@@ -88,7 +88,7 @@ class Differences:
         """The names of the subjects that differ."""
         return self._by_name
 
-    def meets(self, read: Read, workspace: str = "") -> bool:
+    def meets(self, read: RecordedReads, workspace: str = "") -> bool:
         """Return whether a read may find something else.
 
         Args:
@@ -109,7 +109,7 @@ class Differences:
             return True
         return kind == "whole" and self.meets_whole(pointer)
 
-    def meets_in(self, read: Read) -> bool:
+    def meets_in(self, read: RecordedReads) -> bool:
         """Return whether a read of a subject that differs may find something else."""
         differing = self._paths[read.document]
         if differing is None:
@@ -245,7 +245,7 @@ class Reads:
         known = self.own.get(numbers)
         if known is None or own not in differences.documents:
             return known is not None
-        return not any(differences.meets_in(Read(own, pointer, kind)) for pointer, kind in known)
+        return not any(differences.meets_in(RecordedReads(own, pointer, kind)) for pointer, kind in known)
 
     def affected_by(self, differences: Differences) -> set[Numbers]:
         """Return the pairs that may find something else; those on subjects that differ only where they read another."""
@@ -253,7 +253,7 @@ class Reads:
         for name in differences.documents:
             for pointer, readers in self._at.get(name, {}).items():
                 for kind, pairs in readers.items():
-                    if differences.meets_in(Read(name, pointer, kind)):
+                    if differences.meets_in(RecordedReads(name, pointer, kind)):
                         found |= pairs
         at = self._at.get("input", {})
         for place in differences.members:
@@ -283,7 +283,7 @@ class Reads:
             yield pointer
 
 
-def rows_of(earlier: Sequence[Resource], later: Sequence[Resource]) -> Iterator[Row]:
+def rows_of(earlier: Sequence[Resource], later: Sequence[Resource]) -> Iterator[SubjectChange]:
     """Return the subjects that may differ between two states, found by comparing all of them."""
     were, are = _by_key(earlier), _by_key(later)
     for key in {**were, **are}:
@@ -291,10 +291,10 @@ def rows_of(earlier: Sequence[Resource], later: Sequence[Resource]) -> Iterator[
             yield from row_between(key[1], before, after)
 
 
-def row_between(key: str, before: Resource | None, after: Resource | None) -> Iterator[Row]:
+def row_between(key: str, before: Resource | None, after: Resource | None) -> Iterator[SubjectChange]:
     """Return one row, which has no position; none where nothing can differ."""
     if before is not after and not (before and after and _is_same(before, after)):
-        yield Row(-1, key, before, after)
+        yield SubjectChange(-1, key, before, after)
 
 
 def touched_pairs(
@@ -338,18 +338,18 @@ def touched_pairs(
     return found
 
 
-def comes_or_goes(row: Row) -> bool:
+def comes_or_goes(row: SubjectChange) -> bool:
     """Return whether a subject is there on one side only, or is as a whole not known on one side only."""
     before, after = row.before, row.after
     return before is None or after is None or ("" in before.unreadable) != ("" in after.unreadable)
 
 
-def _name_of(row: Row) -> str:
+def _name_of(row: SubjectChange) -> str:
     side = row.before or row.after
     return name_of(side) if side is not None else ""
 
 
-def _sides(rows: Iterable[Row]) -> Iterator[tuple[str, JsonObject | None, JsonObject | None]]:
+def _sides(rows: Iterable[SubjectChange]) -> Iterator[tuple[str, JsonObject | None, JsonObject | None]]:
     """The resources among the rows, by key, before and after."""
     for row in rows:
         side = row.before or row.after
@@ -357,19 +357,19 @@ def _sides(rows: Iterable[Row]) -> Iterator[tuple[str, JsonObject | None, JsonOb
             yield row.key, row.before and row.before.document, row.after and row.after.document
 
 
-def _is_marked_otherwise(row: Row) -> bool:
+def _is_marked_otherwise(row: SubjectChange) -> bool:
     """Whether something else of a subject is not known: whoever reads it may meet that."""
     before, after = ((dict(side.unreadable), side.carried) if side else ({}, None) for side in (row.before, row.after))
     return before != after
 
 
-def _has_indexed_fields(row: Row) -> bool:
+def _has_indexed_fields(row: SubjectChange) -> bool:
     return any(
         side is not None and side.judged_type in (COMPUTE_TYPE, CLUSTER_TYPE) for side in (row.before, row.after)
     )
 
 
-def _differing_in(row: Row) -> Sequence[tuple[str, bool]] | None:
+def _differing_in(row: SubjectChange) -> Sequence[tuple[str, bool]] | None:
     """The places that differ, in lower case because unread places are spelled in any; None for all of a subject."""
     before, after = row.before, row.after
     if before is None or after is None or before.carried != after.carried:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from policyeng.facts.ids import folded_id, name_of
 from policyeng.models import JsonObject, lowered
-from policyeng.strict.json_pointer import escaped, filled, keys_of, value_at
+from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 
 SETTINGS = "/properties/managedNetwork"
 ISOLATION_MODE = f"{SETTINGS}/isolationMode"
@@ -20,7 +20,7 @@ _BELOW_WORKSPACE = "/managednetworks/"
 _BELOW_NETWORK = "/outboundrules/"
 
 
-class Part(NamedTuple):
+class NetworkPart(NamedTuple):
     """A managed network, or one of its outbound rules.
 
     Attributes:
@@ -31,7 +31,7 @@ class Part(NamedTuple):
     unreadable: Mapping[str, str]
 
 
-class Whole(NamedTuple):
+class WholeNetwork(NamedTuple):
     """A workspace with its managed network in it.
 
     Attributes:
@@ -62,7 +62,7 @@ def place_of(arm_id: str) -> str:
     return f"{_RULES}/{escaped(name_of(arm_id))}" if _BELOW_NETWORK in folded_id(arm_id) else SETTINGS
 
 
-def with_parts(workspace: JsonObject, unreadable: Mapping[str, str], parts: Iterable[Part]) -> Whole:
+def with_parts(workspace: JsonObject, unreadable: Mapping[str, str], parts: Iterable[NetworkPart]) -> WholeNetwork:
     """Put managed networks and outbound rules into their workspace; what they state replaces what it states."""
     resource: object = workspace
     unread, fields = dict(unreadable), dict[str, tuple[str, str]]()
@@ -83,7 +83,7 @@ def with_parts(workspace: JsonObject, unreadable: Mapping[str, str], parts: Iter
                 unread[target] = reason
             elif pointer.startswith(f"{source}/"):
                 unread[target + pointer.removeprefix(source)] = reason
-    return Whole(resource if isinstance(resource, dict) else workspace, unread, fields)
+    return WholeNetwork(resource if isinstance(resource, dict) else workspace, unread, fields)
 
 
 def differs(workspace: JsonObject, part: JsonObject) -> bool:

@@ -37,7 +37,7 @@ class Steady:
 
 
 @frozen
-class Place:
+class ReservationScope:
     """Where machines run that may be reserved: the id that the scope must hold, the size, the region, and when."""
 
     arm_id: str
@@ -84,7 +84,7 @@ def _is_stopped(properties: object) -> bool:
     return folded(inside(properties, "powerState", "code")) == "stopped"
 
 
-def reserves(reservation: JsonObject, place: Place, facts: Facts) -> bool | None:
+def reserves(reservation: JsonObject, place: ReservationScope, facts: Facts) -> bool | None:
     """Whether a reservation is in force for the machines of a place; None where it may, and the snapshot does not tell.
 
     It is in force from `benefitStartTime` until `expiryDateTime` or midnight (UTC) of `expiryDate`, while its state is
@@ -96,12 +96,12 @@ def reserves(reservation: JsonObject, place: Place, facts: Facts) -> bool | None
     return next((answer for answer in (False, None) if answer in answers), True)
 
 
-def _is_of_machines(reservation: JsonObject, _place: Place, _facts: Facts) -> bool | None:
+def _is_of_machines(reservation: JsonObject, _place: ReservationScope, _facts: Facts) -> bool | None:
     kind = folded(inside(reservation, "properties", "reservedResourceType"))
     return kind == "virtualmachines" if kind else None
 
 
-def _is_in_force(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
+def _is_in_force(reservation: JsonObject, place: ReservationScope, _facts: Facts) -> bool | None:
     stated = inside(reservation, "properties")
     state, start = inside(stated, "provisioningState"), _unless_blank(inside(stated, "benefitStartTime"))
     end = _unless_blank(inside(stated, "expiryDateTime")) or _unless_blank(inside(stated, "expiryDate"))
@@ -117,12 +117,12 @@ def _unless_blank(stated: object) -> object:
     return None if isinstance(stated, str) and folded(stated) is None else stated
 
 
-def _is_in_region(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
+def _is_in_region(reservation: JsonObject, place: ReservationScope, _facts: Facts) -> bool | None:
     region = squeezed(reservation.get("location"))
     return region == place.region if region and place.region else None
 
 
-def _is_of_size(reservation: JsonObject, place: Place, facts: Facts) -> bool | None:
+def _is_of_size(reservation: JsonObject, place: ReservationScope, facts: Facts) -> bool | None:
     name = folded(inside(reservation, "sku", "name"))
     if name is None:
         return None
@@ -156,7 +156,7 @@ def sizes_wanted(size: str, facts: Facts) -> tuple[str, ...]:
     return f"size {folded(size)}", f"series {own.series}" if own else _FLEXIBLE, _ANY
 
 
-def _is_in_scope(reservation: JsonObject, place: Place, _facts: Facts) -> bool | None:
+def _is_in_scope(reservation: JsonObject, place: ReservationScope, _facts: Facts) -> bool | None:
     kind, scopes = _scopes_of(reservation)
     if kind == "shared":
         return True
@@ -181,7 +181,7 @@ def limits_of(reservation: JsonObject) -> list[str]:
     return scopes if kind in _LIMITED and scopes else ["/"]
 
 
-_PARTS: tuple[Callable[[JsonObject, Place, Facts], bool | None], ...] = (
+_PARTS: tuple[Callable[[JsonObject, ReservationScope, Facts], bool | None], ...] = (
     _is_of_machines,
     _is_in_force,
     _is_in_region,

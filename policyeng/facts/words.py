@@ -44,7 +44,7 @@ class Regulated:
 
 
 @frozen
-class Stage:
+class WorkloadStage:
     """One of dev, test, staging and production, and which tag says so, or that none does."""
 
     name: str
@@ -157,22 +157,24 @@ def _classification(resource: JsonObject, workspace: JsonObject | None) -> tuple
     return [], "nobody"
 
 
-def stage(resource: JsonObject, workspace: JsonObject | None) -> Stage:
+def stage(resource: JsonObject, workspace: JsonObject | None) -> WorkloadStage:
     """The stage that work is in; an unknown one or none counts as production, so a missing tag loosens nothing."""
     for document, of in ((resource, "resource"), (workspace, "workspace")):
         for name in STAGE_TAGS:
             if values := list(_stated(document, {name})):
                 return _stage(values, name, of)
-    return Stage("production", "no tag `environment` or `stage`, which counts as production")
+    return WorkloadStage("production", "no tag `environment` or `stage`, which counts as production")
 
 
-def _stage(values: Sequence[object], name: str, of: str) -> Stage:
+def _stage(values: Sequence[object], name: str, of: str) -> WorkloadStage:
     """The stage that the values of one tag give; there are several where its name is there in other letters, too."""
     value, folds = values[0], {folded(value) for value in values}
     if len(folds) > 1:
-        return Stage("production", f"the tag `{name}` of the {of} has several values, which counts as production")
+        return WorkloadStage(
+            "production", f"the tag `{name}` of the {of} has several values, which counts as production"
+        )
     reason, name_of_stage = _tag_reason(name, of, value), folded(value)
     if name_of_stage in STAGES:
-        return Stage(name_of_stage, reason)
+        return WorkloadStage(name_of_stage, reason)
     unknown = "is none of dev, test, staging and production and counts" if isinstance(value, str) else "counts"
-    return Stage("production", f"{reason}, which {unknown} as production")
+    return WorkloadStage("production", f"{reason}, which {unknown} as production")

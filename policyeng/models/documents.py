@@ -164,7 +164,7 @@ class Carried(Model):
     reason: str
 
 
-class Places(Protocol):
+class FilePlaces(Protocol):
     """A file that was read, asked for lines and columns when a report needs them."""
 
     def places(self, pointers: Sequence[str]) -> list[tuple[int, int]]:

@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal, NamedTuple, overload
 
 from policyeng.frozen import frozen
-from policyeng.masking import masked_message
 from policyeng.models.base import AwareDatetime, Checked, Model
+from policyeng.redaction import masked_message
 
 
 class Outcome(StrEnum):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from policyeng.later import attributes
 from policyeng.rego.builtins import LibraryError
-from policyeng.rego.errors import Diagnostic, RegoError, Source
-from policyeng.rego.markers import MarkedList, MarkedObject, Undecided, Unknown, mark
+from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
+from policyeng.rego.markers import MarkedList, MarkedObject, Undecided, UnknownValue, mark
 from policyeng.rego.program import EvaluationError, Program
 from policyeng.rego.values import UNDEFINED
 
@@ -23,11 +23,11 @@ __all__ = [
     "LibraryError",
     "MarkedList",
     "MarkedObject",
+    "ModuleText",
     "Program",
     "RegoError",
-    "Source",
     "Undecided",
-    "Unknown",
+    "UnknownValue",
     "compile",
     "mark",
     "parse_module",

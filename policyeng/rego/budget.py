@@ -22,7 +22,7 @@ class BudgetExceededError(Exception):
     code = "eval_budget_error"
 
 
-class Limits(NamedTuple):
+class EvaluationLimits(NamedTuple):
     """What one evaluation may use.
 
     Attributes:
@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     size: int
 
 
-UNLIMITED = Limits(float("inf"), 1 << 62, 1 << 62)
+UNLIMITED = EvaluationLimits(float("inf"), 1 << 62, 1 << 62)
 
 
 class Budget(threading.local):

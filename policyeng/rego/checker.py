@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from policyeng.rego.builtins import REFUSED, signatures
-from policyeng.rego.errors import Diagnostic, Source
+from policyeng.rego.errors import Diagnostic, ModuleText
 from policyeng.rego.resolver import COMPILE_ERROR, TYPE_ERROR, Definition, operator_name
 from policyeng.rego.syntax import (
     COMPREHENSIONS,
@@ -24,7 +24,7 @@ from policyeng.rego.syntax import (
     root_name,
     walk_terms,
 )
-from policyeng.rego.tree import Node, path_text
+from policyeng.rego.tree import DataNode, path_text
 from policyeng.rego.types import Tree
 
 RECURSION_ERROR = "rego_recursion_error"
@@ -77,7 +77,7 @@ class Checker:
         types: of the rules, once they are inferred.
     """
 
-    def __init__(self, root: Node, *, allow_print: bool, refused: dict[str, str] | None = None) -> None:
+    def __init__(self, root: DataNode, *, allow_print: bool, refused: dict[str, str] | None = None) -> None:
         """Take the rules."""
         self.root = root
         self.allow_print = allow_print
@@ -108,7 +108,7 @@ class Checker:
                 self.check_definition(node, definition)
         self._check_recursion()
 
-    def check_definition(self, node: Node, definition: Definition) -> None:
+    def check_definition(self, node: DataNode, definition: Definition) -> None:
         """Check the calls and modifiers of one rule and note what it reads."""
         reads = self.reads.setdefault(node.path, set())
         terms = [*definition.path, *(definition.arguments or ())]
@@ -123,14 +123,14 @@ class Checker:
                 self._check_expression(definition.source, expression, node.path, reads)
             terms = []
 
-    def check_body(self, source: Source, body: Body) -> None:
+    def check_body(self, source: ModuleText, body: Body) -> None:
         """Check the calls and modifiers of a query."""
         reads = self.reads.setdefault((), set())
         for expression in walk_expressions(body):
             self._check_expression(source, expression, (), reads)
 
     def _check_expression(
-        self, source: Source, expression: Expr, path: tuple[str, ...], reads: set[tuple[str, ...]]
+        self, source: ModuleText, expression: Expr, path: tuple[str, ...], reads: set[tuple[str, ...]]
     ) -> None:
         for term in terms_of(expression):
             self._note(term, path, reads)
@@ -149,10 +149,10 @@ class Checker:
         elif root_name(term) == "data":
             reads.update(node.path for node in self.targets(term))
 
-    def targets(self, ref: Ref) -> list[Node]:
+    def targets(self, ref: Ref) -> list[DataNode]:
         """Return the rules that a reference below `data` may read."""
         reached = [self.root]
-        found: list[Node] = []
+        found: list[DataNode] = []
         for part in ref.path:
             found += [node for node in reached if node.is_rule or node.dynamic]
             inner = [node for node in reached if not node.is_rule]
@@ -168,7 +168,7 @@ class Checker:
             found += [below for below in node.below() if (below.is_rule and not below.is_function) or below.dynamic]
         return found
 
-    def _check_call(self, source: Source, expression: Expr, call: Call) -> None:
+    def _check_call(self, source: ModuleText, expression: Expr, call: Call) -> None:
         name = operator_name(call)
         shown = name if name is not None else path_text(call.operator.path)
         if name in self.refused:
@@ -193,7 +193,7 @@ class Checker:
             message = f"function {shown} has arity {arity}, got {given} argument{plural}"
             self.faults.append(Diagnostic(TYPE_ERROR, message, source, call.start))
 
-    def _check_modifier(self, source: Source, modifier: With, reads: set[tuple[str, ...]]) -> None:
+    def _check_modifier(self, source: ModuleText, modifier: With, reads: set[tuple[str, ...]]) -> None:
         target = modifier.target
         head = root_name(target)
         if isinstance(modifier.value, Call) and (name := operator_name(modifier.value)) in self.refused:

@@ -17,7 +17,7 @@ from typing import Any
 from policyeng.rego.builtins import BuiltinError, load_pattern, signatures
 from policyeng.rego.checker import Checker, terms_of, walk_expressions
 from policyeng.rego.compiled import Compiled
-from policyeng.rego.errors import Diagnostic, RegoError, Source
+from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.numbers import NumberTooLargeError, parse_number
 from policyeng.rego.resolver import Branch, Definition, operator_name
 from policyeng.rego.runtime import look_up
@@ -45,7 +45,7 @@ from policyeng.rego.syntax import (
     root_name,
     walk_terms,
 )
-from policyeng.rego.tree import Node
+from policyeng.rego.tree import DataNode
 from policyeng.rego.values import UNDEFINED, Value, equal, make_set, to_key
 
 #: CPython takes 20 nested loops and handlers.
@@ -84,7 +84,7 @@ _RESULTS = {"string": "str", "boolean": "bool", "array": "list", "object": "dict
 
 @dataclass(slots=True)
 class _Text:
-    source: Source
+    source: ModuleText
     lines: list[str] = field(default_factory=list)
     places: list[tuple[int, int]] = field(default_factory=list)
 
@@ -98,7 +98,7 @@ class Compiler:
 
     def __init__(
         self,
-        root: Node,
+        root: DataNode,
         checker: Checker,
         data: Value,
         *,
@@ -132,7 +132,7 @@ class Compiler:
         self.builtins: dict[str, str] = {}
         self.patterns: dict[str, str] = {}
         self.rules: dict[tuple[str, ...], str] = {}
-        self.pending: list[Node] = []
+        self.pending: list[DataNode] = []
         self.texts: dict[str, _Text] = {}
         self.count = 0
         self.expansions: dict[tuple[str, ...], int] = {}
@@ -151,7 +151,7 @@ class Compiler:
             code, self.scalars, self.constants, self.base, self.builtins, self.patterns, self.rules, functions
         )
 
-    def compile_query(self, source: Source, body: Body, variables: dict[str, str]) -> tuple[CodeType, str]:
+    def compile_query(self, source: ModuleText, body: Body, variables: dict[str, str]) -> tuple[CodeType, str]:
         """Return the code of a query, and the name of the function that lists the values of its variables."""
         self.texts = {}
         name = self.fresh("q")
@@ -225,7 +225,7 @@ class Compiler:
             self.patterns[text] = f"p{len(self.patterns)}"
         return self.patterns[text]
 
-    def function_of(self, node: Node) -> str:
+    def function_of(self, node: DataNode) -> str:
         """Return the name of the function of a rule or document; write it later."""
         if node.path not in self.rules:
             self.rules[node.path] = self.fresh("r")
@@ -277,9 +277,9 @@ class Compiler:
 
     # Functions.
 
-    def _write(self, node: Node) -> None:
+    def _write(self, node: DataNode) -> None:
         definitions = node.definitions or node.dynamic
-        source = definitions[0].source if definitions else Source("<data>", "")
+        source = definitions[0].source if definitions else ModuleText("<data>", "")
         name = self.rules[node.path]
         writer = self.writer(self, source)
         if definitions:
@@ -332,7 +332,7 @@ class Compiler:
         """Whether a body need not run each time, because nobody watches it and nothing that it reads is replaced."""
         return self.inlines and not self.covers and not self.print_calls and not self.checker.replaced
 
-    def is_remembered(self, node: Node) -> bool:
+    def is_remembered(self, node: DataNode) -> bool:
         """Whether it is kept what a function gives for texts: it has one argument, which it takes for a text."""
         if not self.is_quick or node.path not in self.pure or len(node.definitions[0].arguments or ()) != 1:
             return False
@@ -347,7 +347,7 @@ class Compiler:
             for at, argument in enumerate(term.arguments)
         )
 
-    def constant_of(self, node: Node) -> Term | None:
+    def constant_of(self, node: DataNode) -> Term | None:
         """Return the value of a rule that has the same one whatever there is."""
         if not self.is_quick or len(node.definitions) != 1 or node.dynamic or node.children:
             return None
@@ -358,11 +358,11 @@ class Compiler:
         value = branch.value
         return value if is_one and is_always and value is not None and _is_constant(value) else None
 
-    def cache_of(self, node: Node) -> str:
+    def cache_of(self, node: DataNode) -> str:
         """Return the name of what keeps the value of a rule: for the program or for one evaluation."""
         return "PROGRAM" if self._is_pure(node) else "CACHE"
 
-    def _is_pure(self, node: Node) -> bool:
+    def _is_pure(self, node: DataNode) -> bool:
         return all(below.path in self.pure for below in node.below() if below.is_rule or below.dynamic)
 
     def _set(self, writer: _Writer, definitions: list[Definition]) -> None:
@@ -451,7 +451,7 @@ class Compiler:
         if ends and not same:
             writer.line("if found is not UNDEFINED: return found")
 
-    def _document(self, writer: _Writer, node: Node) -> None:
+    def _document(self, writer: _Writer, node: DataNode) -> None:
         """Write what builds the object at a path from the rules below it.
 
         Below a rule with variables in its head, which OPA evaluates with all rules below its path, there are only the
@@ -509,7 +509,7 @@ class Compiler:
         return _relocate(code, lines or [1], self.written)
 
 
-def _too_deep(source: Source, start: int) -> RegoError:
+def _too_deep(source: ModuleText, start: int) -> RegoError:
     message = "loops and terms are nested too deeply here; make rules of their own of some"
     return RegoError(Diagnostic("rego_compile_error", message, source, start))
 
@@ -551,7 +551,7 @@ def _relocate(code: CodeType, lines: list[int], written: dict[str, dict[str, str
     return code.replace(co_consts=constants, co_varnames=tuple(names), co_firstlineno=first, co_linetable=bytes(table))
 
 
-def _fits(node: Node, rest: list[str]) -> bool:
+def _fits(node: DataNode, rest: list[str]) -> bool:
     """Whether there may be something at a path below a node."""
     for name in rest:
         if node.is_rule or node.dynamic:
@@ -572,7 +572,7 @@ def _value_of(branch: Branch) -> Term:
 class _Writer:
     """Writes one function and those that it needs."""
 
-    def __init__(self, compiler: Compiler, source: Source, *, ordered: bool = False) -> None:
+    def __init__(self, compiler: Compiler, source: ModuleText, *, ordered: bool = False) -> None:
         self.compiler = compiler
         self.source = source
         #: The text of the rule that is being written, to which `offset` belongs.
@@ -873,7 +873,7 @@ class _Writer:
 
     def is_virtual(self, ref: Ref) -> bool:
         """Whether a reference is to what rules may define."""
-        node: Node | None = self.compiler.root
+        node: DataNode | None = self.compiler.root
         for part in ref.path if root_name(ref) == "data" else ():
             if node is None or node.is_rule or node.dynamic or not isinstance(part, Scalar | Number):
                 break
@@ -1348,7 +1348,7 @@ class _Writer:
                 self.defined(base)
         return base
 
-    def any_child(self, node: Node, path: list[Term]) -> str:
+    def any_child(self, node: DataNode, path: list[Term]) -> str:
         """Write a look-up of a name that is not constant among packages and rules.
 
         Only the children that the rest of the path fits are evaluated, because others may need this very rule.
@@ -1375,7 +1375,7 @@ class _Writer:
         self.line(f"  if {key} not in {names} and {below} is not UNDEFINED: {found}[{key}] = {below}")
         return self.follow(found, [path[0], *path[1 + len(rest) :]])
 
-    def rule(self, node: Node) -> str:
+    def rule(self, node: DataNode) -> str:
         if node.is_function:
             self.line(self.fail)
             return "UNDEFINED"

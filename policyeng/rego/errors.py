@@ -9,7 +9,7 @@ from functools import cached_property
 
 
 @dataclass(frozen=True)
-class Source:
+class ModuleText:
     """The text of one module.
 
     Attributes:
@@ -61,7 +61,7 @@ class Diagnostic:
 
     code: str
     message: str
-    source: Source
+    source: ModuleText
     offset: int
     hints: tuple[str, ...] = field(default=())
 

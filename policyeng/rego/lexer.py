@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from policyeng.rego.errors import Diagnostic, RegoError, Source
+from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 
 PARSE_ERROR = "rego_parse_error"
 
 
-class Token(NamedTuple):
+class RegoToken(NamedTuple):
     """A token.
 
     Attributes:
@@ -60,7 +60,7 @@ _TEMPLATE = {
 }
 
 
-def tokenize(source: Source) -> tuple[list[Token], list[Comment]]:
+def tokenize(source: ModuleText) -> tuple[list[RegoToken], list[Comment]]:
     """Split a module into tokens and comments.
 
     Raises:
@@ -70,9 +70,9 @@ def tokenize(source: Source) -> tuple[list[Token], list[Comment]]:
 
 
 class _Lexer:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ModuleText) -> None:
         self.source, self.text = source, source.text
-        self.tokens: list[Token] = []
+        self.tokens: list[RegoToken] = []
         self.comments: list[Comment] = []
         #: The quotes of the templates that are being read, and how many braces are open in the expression of each.
         self.quotes: list[str] = []
@@ -80,7 +80,7 @@ class _Lexer:
         self.at = 1 if self.text.startswith("\ufeff") else 0
         self.spaced = self.newline = False
 
-    def run(self) -> tuple[list[Token], list[Comment]]:
+    def run(self) -> tuple[list[RegoToken], list[Comment]]:
         while self.at < len(self.text):
             match = _TOKEN.match(self.text, self.at)
             if match is None:
@@ -158,7 +158,7 @@ class _Lexer:
             raise self.error("illegal number format")
 
     def add(self, kind: str, text: str, end: int) -> None:
-        self.tokens.append(Token(kind, text, self.at, end, self.spaced, self.newline))
+        self.tokens.append(RegoToken(kind, text, self.at, end, self.spaced, self.newline))
         self.spaced = self.newline = False
         self.at = end
 

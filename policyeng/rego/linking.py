@@ -11,13 +11,13 @@ from policyeng.rego.builtins import signatures
 from policyeng.rego.checker import Checker
 from policyeng.rego.compiled import Compiled
 from policyeng.rego.compiler import Compiler
-from policyeng.rego.errors import Diagnostic, RegoError, Source, remember_text
+from policyeng.rego.errors import Diagnostic, ModuleText, RegoError, remember_text
 from policyeng.rego.parser import parse_module, parse_query
 from policyeng.rego.program import Cover, Print, Program
 from policyeng.rego.resolver import Definition, resolve_module, resolve_query
 from policyeng.rego.safety import Orderer
 from policyeng.rego.syntax import Module, constant_names, pattern_variables, root_name
-from policyeng.rego.tree import Node, build_tree, conflicts
+from policyeng.rego.tree import DataNode, build_tree, conflicts
 from policyeng.rego.type_checker import check_query_types, check_types
 from policyeng.rego.values import Value
 
@@ -26,7 +26,7 @@ from policyeng.rego.values import Value
 class Linked:
     """The rules of a program and what was found about them."""
 
-    root: Node
+    root: DataNode
     checker: Checker
     compiler: Compiler
 
@@ -36,7 +36,7 @@ class Linked:
         Raises:
             RegoError: loops are nested too deeply for it, in a reference with very many variables.
         """
-        from policyeng.rego.handled import HandledCompiler  # imported when a document has markers
+        from policyeng.rego.marker_handling import HandledCompiler  # imported when a document has markers
 
         plain = self.compiler
         return HandledCompiler(plain.root, plain.checker, plain.data, inlines=plain.inlines).compile()
@@ -51,7 +51,7 @@ class Linked:
         Raises:
             RegoError: the query is not well formed.
         """
-        source = Source("query", query)
+        source = ModuleText("query", query)
         body, variables = resolve_query(parse_query(query), source)
         checker = self.checker
         checker.faults = []

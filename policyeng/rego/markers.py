@@ -1,6 +1,6 @@
 """Values that are not known: markers in the input, and collections that may have more than they show.
 
-An `Unknown` stands for a value that could not be read. Whatever touches it raises `Undecided`: its type, a comparison,
+An `UnknownValue` is a value that could not be read. Whatever touches it raises `Undecided`: its type, a comparison,
 its truth, iteration, an attribute, a hash, a format. It may be stored and passed on. A `MarkedObject`, `MarkedList` or
 `MarkedSet` has such values, or may have members that it does not show. It passes for a plain collection (`__class__`)
 and raises only where the answer depends on what is not known.
@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from policyeng.rego import runtime, values
-from policyeng.rego.values import UNDEFINED, Key, Value, from_key
+from policyeng.rego.values import UNDEFINED, Value, ValueKey, from_key
 
 #: The pointer and the reason of something that is not known.
 Cause = tuple[str, str]
@@ -63,7 +63,7 @@ class Undecided(BaseException):
         return (*others, *(cause for cause in self.causes if cause not in others))
 
 
-class Unknown:
+class UnknownValue:
     """A value that could not be read."""
 
     __slots__ = ("_cause", "_may_lack")
@@ -82,20 +82,20 @@ class Unknown:
         self._cause = (pointer, reason)
         self._may_lack = may_lack
 
-    def __reduce__(self) -> tuple[type[Unknown], Cause]:
+    def __reduce__(self) -> tuple[type[UnknownValue], Cause]:
         """Stay a marker in another process."""
-        return Unknown, self._cause
+        return UnknownValue, self._cause
 
-    def __copy__(self) -> Unknown:
+    def __copy__(self) -> UnknownValue:
         """Stay the same: nothing changes it."""
         return self
 
-    def __deepcopy__(self, _: object) -> Unknown:
+    def __deepcopy__(self, _: object) -> UnknownValue:
         """Stay the same."""
         return self
 
 
-def _touch(marker: Unknown, *_: object, **__: object) -> NoReturn:
+def _touch(marker: UnknownValue, *_: object, **__: object) -> NoReturn:
     raise Undecided(marker._cause)
 
 
@@ -106,10 +106,10 @@ _TOUCHED = (
     "rpow rrshift rshift rsub rtruediv rxor setitem str sub truediv trunc xor"
 )
 for _name in _TOUCHED.split():
-    setattr(Unknown, f"__{_name}__", _touch)
+    setattr(UnknownValue, f"__{_name}__", _touch)
 
 
-class Count(Unknown):
+class Count(UnknownValue):
     """The number of the members of a collection of which not all are known; a comparison may still be decided."""
 
     __slots__ = ("_least", "_most")
@@ -120,7 +120,7 @@ class Count(Unknown):
         self._least = least
         self._most = most
 
-    __hash__ = Unknown.__hash__
+    __hash__ = UnknownValue.__hash__
 
     def __lt__(self, other: int) -> bool:
         """Compare the bounds."""
@@ -154,10 +154,10 @@ class Count(Unknown):
         _touch(self)
 
 
-MARKERS = frozenset((Unknown, Count))
+MARKERS = frozenset((UnknownValue, Count))
 
 
-def cause_of(marker: Unknown) -> Cause:
+def cause_of(marker: UnknownValue) -> Cause:
     """Return the place and the reason of a marker."""
     return marker._cause
 
@@ -229,7 +229,7 @@ def deep_causes(value: Value) -> tuple[Cause, ...]:
     while waiting:
         one = waiting.pop()
         kind = type(one)
-        if kind in SCALARS or kind is Key or kind is set:
+        if kind in SCALARS or kind is ValueKey or kind is set:
             continue
         if kind in MARKERS:
             found[cause_of(one)] = None
@@ -328,7 +328,7 @@ class MarkedObject(SpecialObject, _MarkedCollection, dict[Any, Any]):  # type: i
     def each(self) -> Iterator[tuple[Value, Value]]:
         """Yield the entries with those that may be absent, then raise if there may be others."""
         for key, value in dict.items(self):
-            yield key, Unknown(*cause_of(value), may_lack=True) if type(value) in MARKERS else value
+            yield key, UnknownValue(*cause_of(value), may_lack=True) if type(value) in MARKERS else value
         if self.open:
             raise Undecided(*self.open)
 
@@ -472,7 +472,7 @@ def resolve(value: Value) -> Value:
         Undecided: a part of it is not known.
     """
     kind = type(value)
-    if kind in SCALARS or kind is set or kind is Key:
+    if kind in SCALARS or kind is set or kind is ValueKey:
         return value
     if kind is list:
         if SCALARS.issuperset(map(type, value)):
@@ -525,8 +525,8 @@ def _parts(pointer: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
-def _hide(cause: Cause, _: Value) -> Unknown:
-    return Unknown(*cause)
+def _hide(cause: Cause, _: Value) -> UnknownValue:
+    return UnknownValue(*cause)
 
 
 def _open(cause: Cause, found: Value) -> Value:
@@ -702,7 +702,7 @@ def _numbered(base: Value) -> Iterator[tuple[Value, Value]]:
     causes = base.bounds()[2]
     for index, value in enumerate(base.each()):
         # What may be there, too, may be before any item.
-        yield Unknown(*causes[0]) if causes else index, value
+        yield UnknownValue(*causes[0]) if causes else index, value
 
 
 def is_member(value: Value, collection: Value) -> bool:
@@ -783,7 +783,7 @@ def make_partial(
     entries = dict(found)
     for one in perhaps:
         try:
-            entries.setdefault(to_key(one), Unknown(*causes[0]))
+            entries.setdefault(to_key(one), UnknownValue(*causes[0]))
         except Undecided:
             open_ = True
     return MarkedObject(entries, causes if open_ else ())

@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import NoReturn, TypeVar
 
-from policyeng.rego.errors import Diagnostic, RegoError, Source
-from policyeng.rego.lexer import PARSE_ERROR, Token, tokenize
+from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
+from policyeng.rego.lexer import PARSE_ERROR, RegoToken, tokenize
 from policyeng.rego.syntax import (
     Array,
     ArrayComprehension,
@@ -89,7 +89,7 @@ def parse_module(file: str, text: str, version: int = 1) -> Module:
     Raises:
         RegoError: the text is not Rego of that version.
     """
-    parser = _Parser(Source(file, text), version)
+    parser = _RegoParser(ModuleText(file, text), version)
     return parser.run(parser.module)
 
 
@@ -104,7 +104,7 @@ def parse_query(text: str, version: int = 1, imports: tuple[str, ...] = ()) -> B
     Raises:
         RegoError: the text is not a query.
     """
-    parser = _Parser(Source("query", text), version)
+    parser = _RegoParser(ModuleText("query", text), version)
     parser.add_keywords(imports)
     return parser.run(lambda: parser.query("eof"))
 
@@ -117,8 +117,8 @@ class _UnreadableError(Exception):
         self.diagnostic, self.at = diagnostic, at
 
 
-class _Parser:
-    def __init__(self, source: Source, version: int) -> None:
+class _RegoParser:
+    def __init__(self, source: ModuleText, version: int) -> None:
         self.source, self.version = source, version
         self.tokens, self.comments = tokenize(source)
         self.at = self.wildcards = self.depth = 0
@@ -131,11 +131,11 @@ class _Parser:
     # Tokens
 
     @property
-    def token(self) -> Token:
+    def token(self) -> RegoToken:
         return self.tokens[self.at]
 
     @property
-    def following(self) -> Token:
+    def following(self) -> RegoToken:
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
 
     def is_sign(self, *signs: str) -> bool:
@@ -147,7 +147,7 @@ class _Parser:
         is_one = token.kind == "name" and token.text in words and token.text in self.keywords
         return is_one and not self.begins_ref()
 
-    def is_name(self, token: Token | None = None) -> bool:
+    def is_name(self, token: RegoToken | None = None) -> bool:
         """Whether a token can be a variable; `contains` is a keyword in the head of a rule alone."""
         token = token or self.token
         return token.kind == "name" and (token.text not in self.keywords or token.text == "contains")
@@ -156,12 +156,12 @@ class _Parser:
         """Whether this is a name that a reference begins with; a keyword can be one there."""
         return self.token.kind == "name" and self.following.kind in (".", "[") and not self.following.spaced
 
-    def take(self) -> Token:
+    def take(self) -> RegoToken:
         token = self.token
         self.at += token.kind != "eof"
         return token
 
-    def expect(self, sign: str) -> Token:
+    def expect(self, sign: str) -> RegoToken:
         if not self.is_sign(sign):
             self.fail(f"unexpected {self.described()}: expected `{sign}`")
         return self.take()
@@ -432,7 +432,7 @@ class _Parser:
         args = [self.wildcard(arg) if isinstance(arg, Var) and arg.is_wildcard else arg for arg in head.args]
         return replace(head, args=args)
 
-    def wildcard(self, place: Token | Var) -> Var:
+    def wildcard(self, place: RegoToken | Var) -> Var:
         name, self.wildcards = f"${self.wildcards}", self.wildcards + 1
         return Var(place.start, place.end, name)
 
@@ -796,7 +796,7 @@ class _Parser:
             left = self.call(name, self.take(), left, self.level(number + 1))
         return left
 
-    def call(self, name: str, place: Token, *arguments: Term) -> Call:
+    def call(self, name: str, place: RegoToken, *arguments: Term) -> Call:
         head, *path = name.split(".")
         parts: list[Term] = [Scalar(place.start, place.end, part) for part in path]
         operator = Ref(place.start, place.end, Var(place.start, place.end, head), parts)
@@ -865,13 +865,13 @@ class _Parser:
             self.fail("expected number without leading zero")
         return Number(start, self.take().end, prefix + text)
 
-    def string(self, token: Token) -> str:
+    def string(self, token: RegoToken) -> str:
         text = token.text[1:-1]
         if token.kind == "raw string" or "\\" not in text:
             return text
         return self.unescaped(token.text, token)
 
-    def unescaped(self, text: str, token: Token) -> str:
+    def unescaped(self, text: str, token: RegoToken) -> str:
         try:
             value = json.loads(text, strict=False)
         except ValueError:

@@ -11,16 +11,16 @@ from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from policyeng.rego import runtime, values
-from policyeng.rego.budget import BUDGET, UNLIMITED, BudgetExceededError, Limits, charge
+from policyeng.rego.budget import BUDGET, UNLIMITED, BudgetExceededError, EvaluationLimits, charge
 from policyeng.rego.builtins import BuiltinError, load_function, load_pattern
 from policyeng.rego.compiled import Compiled
-from policyeng.rego.errors import Diagnostic, RegoError, Source
+from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.markers import Undecided
 from policyeng.rego.numbers import NumberTooLargeError
 from policyeng.rego.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
-    from policyeng.rego.deciding import HandledThread, MarkedThread, Outcome
+    from policyeng.rego.decided_results import DecidedResult, HandledThread, MarkedThread
     from policyeng.rego.linking import Linked
 
 _MISSING = object()
@@ -187,7 +187,7 @@ class Thread:
         function: Callable[[], Value] = self.globals[f"{self._rules[tuple(path.split('.')[1:])]}_"]
         return function
 
-    def begin(self, input_: Value, limits: Limits = UNLIMITED) -> None:
+    def begin(self, input_: Value, limits: EvaluationLimits = UNLIMITED) -> None:
         """Begin an evaluation: what rules gave for another input is forgotten, and what was used is not counted."""
         space, weights, steps = self.globals, self.weights, self.steps
         space["INPUT"] = input_
@@ -345,7 +345,7 @@ class Program:
 
     def marked_thread(self) -> MarkedThread:
         """Return what evaluates rules in this thread over an input with markers; what meets one raises `Undecided`."""
-        from policyeng.rego.deciding import MarkedThread  # imported when a document has markers
+        from policyeng.rego.decided_results import MarkedThread  # imported when a document has markers
 
         found: MarkedThread | None = getattr(self._local, "marked", None)
         if found is None:
@@ -354,7 +354,7 @@ class Program:
 
     def handled_thread(self) -> HandledThread:
         """Return what finds in this thread which results hold whatever is not known."""
-        from policyeng.rego.deciding import HandledThread  # as above
+        from policyeng.rego.decided_results import HandledThread  # as above
 
         found: HandledThread | None = getattr(self._local, "handled", None)
         if found is None:
@@ -364,7 +364,7 @@ class Program:
             found = self._local.handled = HandledThread(self._handled, self._data, None, None, self._names)
         return found
 
-    def decide(self, path: str, input: Value) -> Outcome:  # noqa: A002  # as below
+    def decide(self, path: str, input: Value) -> DecidedResult:  # noqa: A002  # as below
         """Return what holds of a rule over an input with markers, and what is not known.
 
         Args:
@@ -375,7 +375,7 @@ class Program:
             EvaluationError: a builtin, a conflict or a limit ended it.
             KeyError: there is no such rule.
         """
-        from policyeng.rego.deciding import outcome_of  # as above
+        from policyeng.rego.decided_results import outcome_of  # as above
 
         marked = self.marked_thread()
         marked.begin(input)
@@ -440,7 +440,7 @@ class Program:
 
     def _compile(self, query: str) -> tuple[str, CodeType]:
         if self._linked is None:
-            raise RegoError(Diagnostic("query", "this program answers no queries", Source("query", query), 0))
+            raise RegoError(Diagnostic("query", "this program answers no queries", ModuleText("query", query), 0))
         code, name, recompiled = self._linked.compile_query(query)
         if recompiled is not None:
             self.compiled = recompiled

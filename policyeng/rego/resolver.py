@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from policyeng.rego.builtins import signatures
-from policyeng.rego.errors import Diagnostic, RegoError, Source
+from policyeng.rego.errors import Diagnostic, ModuleText, RegoError
 from policyeng.rego.syntax import (
     COMPREHENSIONS,
     Array,
@@ -77,7 +77,7 @@ class Definition:
         branches: its body and those of its `else`.
     """
 
-    source: Source
+    source: ModuleText
     path: list[Term]
     arguments: list[Term] | None
     key: Term | None
@@ -125,7 +125,7 @@ def resolve_module(
     return found
 
 
-def resolve_query(body: Body, source: Source, imports: Iterable[Import] = ()) -> tuple[Body, dict[str, str]]:
+def resolve_query(body: Body, source: ModuleText, imports: Iterable[Import] = ()) -> tuple[Body, dict[str, str]]:
     """Resolve a query.
 
     Returns:
@@ -137,7 +137,7 @@ def resolve_query(body: Body, source: Source, imports: Iterable[Import] = ()) ->
     package = Ref(0, 0, Var(0, 0, "data"), [])
     module = Module(source, 1, package, list(imports), [], [])
     resolver = _Resolver(module, (), (), strict=False)
-    scope = _Scope(None, _declared(body))
+    scope = _NameScope(None, _declared(body))
     resolved = resolver.body(body, scope)
     if resolver.faults:
         raise RegoError(*resolver.faults)
@@ -152,15 +152,15 @@ class _Name:
     start: int = 0
 
 
-class _Scope:
-    def __init__(self, parent: _Scope | None, declares: frozenset[str]) -> None:
+class _NameScope:
+    def __init__(self, parent: _NameScope | None, declares: frozenset[str]) -> None:
         self.parent = parent
         #: What the body of this scope declares anywhere; no rule or import is meant by these names.
         self.declares = declares
         self.names: dict[str, _Name] = {}
 
     def find(self, name: str) -> _Name | None:
-        scope: _Scope | None = self
+        scope: _NameScope | None = self
         while scope is not None:
             if name in scope.names:
                 return scope.names[name]
@@ -173,7 +173,7 @@ class _Scope:
         return found is not None and found.kind != "called"
 
     def hides(self, name: str) -> bool:
-        scope: _Scope | None = self
+        scope: _NameScope | None = self
         while scope is not None:
             if name in scope.declares:
                 return True
@@ -218,7 +218,7 @@ class _Resolver:
         head = rule.head
         if self.strict or self.module.version == 1:
             self.check_overrides(rule)
-        arguments_scope = _Scope(None, frozenset(_names_in(head.args or ())))
+        arguments_scope = _NameScope(None, frozenset(_names_in(head.args or ())))
         self.computed_arguments = []
         arguments = None if head.args is None else [self.argument(term, arguments_scope) for term in head.args]
         path: list[Term] = [*self.module.package.path, Scalar(head.ref.start, head.ref.end, root_name(head.ref))]
@@ -227,7 +227,7 @@ class _Resolver:
         current: Rule | None = rule
         unused = {name for name in arguments_scope.names if not name.startswith("$")}
         while current is not None:
-            scope = _Scope(None, arguments_scope.declares | _declared(current.body))
+            scope = _NameScope(None, arguments_scope.declares | _declared(current.body))
             scope.names = {name: _Name(entry.name, entry.kind) for name, entry in arguments_scope.names.items()}
             # What a head uses is not unused.
             head_terms = [*current.head.ref.path, *_present(current.head.key, current.head.value)]
@@ -256,17 +256,17 @@ class _Resolver:
             if name in _ROOTS:
                 self.fail(rule.head.start, f"args must not shadow {name} (use a different variable name)")
 
-    def head_term(self, term: Term | None, scope: _Scope, support: Body) -> Term | None:
+    def head_term(self, term: Term | None, scope: _NameScope, support: Body) -> Term | None:
         resolved = None if term is None else self.term(term, scope, support)
         return self.capture(resolved, support) if resolved is not None and _needs_evaluation(resolved) else resolved
 
-    def head_part(self, term: Term, scope: _Scope, support: Body) -> Term:
+    def head_part(self, term: Term, scope: _NameScope, support: Body) -> Term:
         resolved = self.term(term, scope, support)
         if isinstance(resolved, Scalar | Number | Var):
             return resolved
         return self.capture(resolved, support)
 
-    def argument(self, term: Term, scope: _Scope) -> Term:
+    def argument(self, term: Term, scope: _NameScope) -> Term:
         match term:
             case Var(name=name) | Ref(head=Var(name=name), path=[]):
                 if name.startswith("$"):
@@ -294,18 +294,18 @@ class _Resolver:
         return term
 
     def argument_key(self, key: Term) -> Term:
-        return self.term(key, _Scope(None, frozenset()), [])
+        return self.term(key, _NameScope(None, frozenset()), [])
 
     # Bodies.
 
-    def body(self, body: Body, scope: _Scope, used: Iterable[str] = ()) -> Body:
+    def body(self, body: Body, scope: _NameScope, used: Iterable[str] = ()) -> Body:
         found: Body = []
         for expression in body:
             self.expression(expression, scope, found)
         self.check_unused(body, scope, frozenset(used))
         return found or [Expr(0, 0, Scalar(0, 0, value=True))]
 
-    def check_unused(self, body: Body, scope: _Scope, used: frozenset[str]) -> None:
+    def check_unused(self, body: Body, scope: _NameScope, used: frozenset[str]) -> None:
         if self.faults:
             return
         for name, entry in scope.names.items():
@@ -315,7 +315,7 @@ class _Resolver:
                 at = entry.start or (body[0].start if body else 0)
                 self.fail(at, f"{entry.kind} var {name} unused")
 
-    def expression(self, expression: Expr, scope: _Scope, found: Body) -> None:
+    def expression(self, expression: Expr, scope: _NameScope, found: Body) -> None:
         withs, support = self.withs(expression, scope)
         found += support
         value = expression.value
@@ -354,27 +354,27 @@ class _Resolver:
         found += extra
         found.append(Expr(expression.start, expression.end, resolved, expression.negated, withs, assigned=assigned))
 
-    def operand(self, body: Body, scope: _Scope, *, explicit: bool, what: str) -> Body:
+    def operand(self, body: Body, scope: _NameScope, *, explicit: bool, what: str) -> Body:
         if explicit:
-            return self.body(body, _Scope(scope, _declared(body)))
+            return self.body(body, _NameScope(scope, _declared(body)))
         for expression in body:
             if isinstance(expression.value, Call) and operator_name(expression.value) == "assign":
                 self.fail(expression.start, f"cannot assign vars inside {what}")
                 return []
         return self.implicit_body(body, scope)
 
-    def closed_body(self, value: Not, body: Body, scope: _Scope) -> Body:
+    def closed_body(self, value: Not, body: Body, scope: _NameScope) -> Body:
         if value.explicit:
-            return self.body(body, _Scope(scope, _declared(body)))
+            return self.body(body, _NameScope(scope, _declared(body)))
         return self.operand(body, scope, explicit=False, what="negated expression")
 
-    def implicit_body(self, body: Body, scope: _Scope) -> Body:
+    def implicit_body(self, body: Body, scope: _NameScope) -> Body:
         found: Body = []
         for expression in body:
             self.expression(expression, scope, found)
         return found
 
-    def withs(self, expression: Expr, scope: _Scope) -> tuple[list[With], Body]:
+    def withs(self, expression: Expr, scope: _NameScope) -> tuple[list[With], Body]:
         support: Body = []
         withs = []
         for modifier in expression.withs:
@@ -383,7 +383,7 @@ class _Resolver:
             withs.append(With(modifier.start, modifier.end, target, value))
         return withs, support
 
-    def with_target(self, target: Ref, scope: _Scope) -> Ref:
+    def with_target(self, target: Ref, scope: _NameScope) -> Ref:
         name = root_name(target)
         if name in self.globals and not scope.hides(name) and not scope.has(name):
             self.used.add(name)
@@ -395,7 +395,7 @@ class _Resolver:
             scope.names[name] = _Name(name, "called")
         return target
 
-    def with_value(self, value: Term, scope: _Scope, support: Body) -> Term:
+    def with_value(self, value: Term, scope: _NameScope, support: Body) -> Term:
         """A value is evaluated outside of the modifier; the name of a function is none."""
         match value:
             case Var(name=name) | Ref(head=Var(name=name)) if not scope.has(name):
@@ -412,7 +412,7 @@ class _Resolver:
             return resolved
         return self.capture(resolved, support) if _needs_evaluation(resolved) else resolved
 
-    def assignment(self, value: Call, scope: _Scope, extra: Body) -> Call:
+    def assignment(self, value: Call, scope: _NameScope, extra: Body) -> Call:
         target, source = value.arguments
         name = target.name if isinstance(target, Var) else ""
         if isinstance(target, Ref) and not target.path:
@@ -423,7 +423,7 @@ class _Resolver:
         left = self.target(target, scope)
         return _equality(value.start, value.end, left, right)
 
-    def target(self, term: Term, scope: _Scope) -> Term:
+    def target(self, term: Term, scope: _NameScope) -> Term:
         match term:
             case Var() | Ref(head=Var(), path=[]):
                 name = term if isinstance(term, Var) else Var(term.start, term.end, root_name(term))
@@ -436,7 +436,7 @@ class _Resolver:
         self.fail(term.start, f"cannot assign to {_kind_name(term)}")
         return term
 
-    def declare(self, variable: Var, scope: _Scope, kind: str) -> Term:
+    def declare(self, variable: Var, scope: _NameScope, kind: str) -> Term:
         if variable.is_wildcard:
             return self.fresh_wildcard(variable)
         found = scope.names.get(variable.name)
@@ -453,7 +453,7 @@ class _Resolver:
         entry = scope.names[variable.name] = _Name(self.fresh_name(variable.name), kind, 1, variable.start)
         return Var(variable.start, variable.end, entry.name)
 
-    def membership(self, value: SomeIn, scope: _Scope, extra: Body) -> Term:
+    def membership(self, value: SomeIn, scope: _NameScope, extra: Body) -> Term:
         """`some k, x in xs` is `x = xs[k]`, with the variables of both patterns declared."""
         arguments = value.member.arguments
         container = arguments[-1]
@@ -483,10 +483,10 @@ class _Resolver:
             right = Ref(container.start, container.end, head, [place])
         return _equality(value.start, value.end, left, right)
 
-    def every(self, value: Every, scope: _Scope, extra: Body) -> Every:
+    def every(self, value: Every, scope: _NameScope, extra: Body) -> Every:
         domain = self.capture(self.term(value.domain, scope, extra), extra)
         names = frozenset(name.name for name in (value.key, value.value) if name is not None)
-        inner = _Scope(scope, names | _declared(value.body))
+        inner = _NameScope(scope, names | _declared(value.body))
         key = self.declare(value.key, inner, "declared") if value.key is not None else None
         item = self.declare(value.value, inner, "declared")
         body = self.body(value.body, inner)
@@ -513,7 +513,7 @@ class _Resolver:
         support.append(Expr(term.start, term.end, _equality(term.start, term.end, variable, term), generated=True))
         return variable
 
-    def call(self, call: Call, scope: _Scope, support: Body) -> Call:
+    def call(self, call: Call, scope: _NameScope, support: Body) -> Call:
         operator = call.operator
         name = root_name(operator)
         if scope.has(name):
@@ -536,7 +536,7 @@ class _Resolver:
             message = f"deprecated built-in function calls in expression: {name}"
             self.faults.append(Diagnostic(TYPE_ERROR, message, self.module.source, call.start))
 
-    def term(self, term: Term, scope: _Scope, support: Body) -> Term:
+    def term(self, term: Term, scope: _NameScope, support: Body) -> Term:
         match term:
             case Scalar() | Number():
                 return term
@@ -567,22 +567,22 @@ class _Resolver:
                 return type(term)(term.start, term.end, item, body)
         return self.template(term, scope, support)
 
-    def comprehension(self, body: Body, terms: list[Term], scope: _Scope) -> tuple[Body, list[Term]]:
-        inner = _Scope(scope, _declared(body))
+    def comprehension(self, body: Body, terms: list[Term], scope: _NameScope) -> tuple[Body, list[Term]]:
+        inner = _NameScope(scope, _declared(body))
         resolved = self.body(body, inner, used=_names_in(terms, nested=True))
         support: Body = []
         heads = [self.term(term, inner, support) for term in terms]
         heads = [self.capture(head, support) if _needs_evaluation(head) else head for head in heads]
         return _append(resolved, support), heads
 
-    def template(self, template: Template, scope: _Scope, support: Body) -> Term:
+    def template(self, template: Template, scope: _NameScope, support: Body) -> Term:
         """A template string is a call of a builtin with a set of what each part may be."""
         parts: list[Term] = []
         for part in template.parts:
             if not isinstance(part, Expr):
                 parts.append(part)
                 continue
-            inner = _Scope(scope, frozenset())
+            inner = _NameScope(scope, frozenset())
             body: Body = []
             if isinstance(part.value, Call):
                 value: Term = self.term(part.value, inner, body)
@@ -608,7 +608,7 @@ class _Resolver:
         support.append(Expr(template.start, template.end, call, generated=True))
         return output
 
-    def variable(self, term: Var, scope: _Scope) -> Term:
+    def variable(self, term: Var, scope: _NameScope) -> Term:
         if term.is_wildcard:
             return self.fresh_wildcard(term)
         found = scope.find(term.name)
@@ -627,7 +627,7 @@ class _Resolver:
         scope.names[term.name] = _Name(term.name, "seen")
         return term
 
-    def ref(self, term: Ref, scope: _Scope, support: Body) -> Term:
+    def ref(self, term: Ref, scope: _NameScope, support: Body) -> Term:
         head = self.term(term.head, scope, support)
         path = [self.term(part, scope, support) for part in term.path]
         if isinstance(head, Ref):

@@ -11,8 +11,8 @@ from policyeng.rego.budget import BUDGET, BudgetExceededError
 from policyeng.rego.numbers import to_integer
 from policyeng.rego.values import (
     UNDEFINED,
-    Key,
     Value,
+    ValueKey,
     equal,
     from_key,
     is_number,
@@ -36,7 +36,7 @@ _LONGEST_REMEMBERED = 500
 
 
 #: The types of values that have parts, as they are among the parts of another.
-COLLECTIONS = frozenset((list, dict, set, Key))
+COLLECTIONS = frozenset((list, dict, set, ValueKey))
 
 
 class ConflictError(Exception):
@@ -98,7 +98,7 @@ def pairs(base: Value) -> Iterable[tuple[Value, Value]]:
     if kind is list:
         return enumerate(base)
     if kind is dict:
-        if Key in map(type, base):
+        if ValueKey in map(type, base):
             return [(from_key(key), value) for key, value in base.items()]
         return base.items()  # type: ignore[no-any-return]  # a value has any type
     if kind is set:
@@ -286,7 +286,7 @@ class Weights:
         self.shared = len(shared)
         while waiting:
             value = waiting.pop()
-            if type(value) is Key:
+            if type(value) is ValueKey:
                 value = value.value
             known = self.weighed.get(id(value))
             if known is not None and id(value) not in self.kept:
@@ -306,7 +306,7 @@ class Weights:
             kind = type(part)
             if kind in COLLECTIONS:
                 found += 1
-                identity = id(part.value if kind is Key else part)
+                identity = id(part.value if kind is ValueKey else part)
                 known = self.weighed.get(identity) or self.kept.get(identity)
                 weight += known[0] if known else 1
         if found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from policyeng.rego.errors import Diagnostic, Source
+from policyeng.rego.errors import Diagnostic, ModuleText
 from policyeng.rego.resolver import operator_name
 from policyeng.rego.syntax import (
     COMPREHENSIONS,
@@ -47,7 +47,7 @@ class Orderer:
         faults: what is unsafe so far.
     """
 
-    def __init__(self, source: Source, arity: Arity) -> None:
+    def __init__(self, source: ModuleText, arity: Arity) -> None:
         """Take the text that offsets refer to, and what knows the functions."""
         self.source = source
         self.arity = arity

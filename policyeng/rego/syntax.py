@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
-from policyeng.rego.errors import Source
+from policyeng.rego.errors import ModuleText
 from policyeng.rego.lexer import Comment
 
 
@@ -238,7 +238,7 @@ class Module:
         package: as a reference below `data`.
     """
 
-    source: Source
+    source: ModuleText
     version: int
     package: Ref
     imports: list[Import]

@@ -17,7 +17,7 @@ from policyeng.rego.values import UNDEFINED, Value
 Kind = Literal["value", "keys", "whole"]
 
 
-class Read(NamedTuple):
+class RecordedReads(NamedTuple):
     """What an evaluation has read.
 
     Attributes:
@@ -90,9 +90,9 @@ class Recorder:
         self._read[document, pointer, kind] = None
 
     @property
-    def reads(self) -> list[Read]:
+    def reads(self) -> list[RecordedReads]:
         """What has been read, each once, in its order."""
-        return list(map(Read._make, self._read))
+        return list(map(RecordedReads._make, self._read))
 
 
 class RecordedCache(dict[Value, Any]):

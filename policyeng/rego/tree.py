@@ -11,7 +11,7 @@ from policyeng.rego.syntax import Number, Scalar, Term
 
 
 @dataclass(slots=True)
-class Node:
+class DataNode:
     """One path below `data`.
 
     Attributes:
@@ -21,7 +21,7 @@ class Node:
     """
 
     path: tuple[str, ...]
-    children: dict[str, Node] = field(default_factory=dict)
+    children: dict[str, DataNode] = field(default_factory=dict)
     definitions: list[Definition] = field(default_factory=list)
     dynamic: list[Definition] = field(default_factory=list)
     is_package: bool = False
@@ -36,27 +36,27 @@ class Node:
         """Whether it is called with arguments."""
         return bool(self.definitions) and self.definitions[0].arguments is not None
 
-    def below(self) -> Iterator[Node]:
+    def below(self) -> Iterator[DataNode]:
         """Yield this node and all below it."""
         yield self
         for child in self.children.values():
             yield from child.below()
 
-    def child(self, name: str) -> Node:
+    def child(self, name: str) -> DataNode:
         """Return the node of a name below this one, made if there is none."""
-        return self.children.setdefault(name, Node((*self.path, name)))
+        return self.children.setdefault(name, DataNode((*self.path, name)))
 
-    def find(self, path: Iterable[str]) -> Node | None:
+    def find(self, path: Iterable[str]) -> DataNode | None:
         """Return the node at a path below this one, None if there is none."""
-        node: Node | None = self
+        node: DataNode | None = self
         for name in path:
             node = node.children.get(name) if node is not None else None
         return node
 
 
-def build_tree(packages: Iterable[tuple[str, ...]], definitions: Iterable[Definition]) -> Node:
+def build_tree(packages: Iterable[tuple[str, ...]], definitions: Iterable[Definition]) -> DataNode:
     """Arrange rules by their paths."""
-    root = Node(())
+    root = DataNode(())
     for package in packages:
         node = root
         for name in package:
@@ -85,7 +85,7 @@ def path_text(path: Iterable[Term | str]) -> str:
     return text
 
 
-def conflicts(root: Node) -> Iterator[Diagnostic]:
+def conflicts(root: DataNode) -> Iterator[Diagnostic]:
     """Yield the rules that cannot be together."""
     for node in root.below():
         if node.definitions:
@@ -94,7 +94,7 @@ def conflicts(root: Node) -> Iterator[Diagnostic]:
             yield from _dynamic_conflicts(node)
 
 
-def _conflicts_at(node: Node) -> Iterator[Diagnostic]:
+def _conflicts_at(node: DataNode) -> Iterator[Diagnostic]:
     first = node.definitions[0]
     name = path_text(node.path)
     below = [child for part in node.children.values() for child in part.below() if child.definitions or child.dynamic]
@@ -116,7 +116,7 @@ def _conflicts_at(node: Node) -> Iterator[Diagnostic]:
         yield _fault(first, f"package {name} conflicts with rule {name}")
 
 
-def _dynamic_conflicts(node: Node) -> Iterator[Diagnostic]:
+def _dynamic_conflicts(node: DataNode) -> Iterator[Diagnostic]:
     by_path: dict[str, list[Definition]] = {}
     for definition in node.dynamic:
         by_path.setdefault(path_text("*" if not isinstance(p, Scalar) else p for p in definition.path), []).append(

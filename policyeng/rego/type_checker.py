@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 from policyeng.rego import types
 from policyeng.rego.builtins import signatures
 from policyeng.rego.checker import Checker
-from policyeng.rego.errors import Diagnostic, Source
+from policyeng.rego.errors import Diagnostic, ModuleText
 from policyeng.rego.resolver import TYPE_ERROR, Branch, Definition, operator_name
 from policyeng.rego.syntax import (
     Array,
@@ -38,7 +38,7 @@ from policyeng.rego.syntax import (
     root_name,
     walk_terms,
 )
-from policyeng.rego.tree import Node, path_text
+from policyeng.rego.tree import DataNode, path_text
 from policyeng.rego.types import (
     ANY,
     BOOLEAN,
@@ -56,10 +56,10 @@ from policyeng.rego.types import (
 
 _ROOTS = frozenset(("data", "input"))
 _DATA = (STRING.rank, "data")
-_KINDS = {types.Object: "objects", types.Array: "arrays", types.Set: "sets"}
+_KINDS = {types.ObjectType: "objects", types.ArrayType: "arrays", types.SetType: "sets"}
 
 
-def check_types(root: Node, checker: Checker) -> list[Diagnostic]:
+def check_types(root: DataNode, checker: Checker) -> list[Diagnostic]:
     """Return what is wrong with the types of rules; the types go to `checker.types`.
 
     Args:
@@ -71,17 +71,17 @@ def check_types(root: Node, checker: Checker) -> list[Diagnostic]:
     return sorted(dict.fromkeys(found.faults), key=lambda fault: (fault.source.file, fault.offset))
 
 
-def check_query_types(root: Node, checker: Checker, source: Source, body: Body) -> list[Diagnostic]:
+def check_query_types(root: DataNode, checker: Checker, source: ModuleText, body: Body) -> list[Diagnostic]:
     """Return what is wrong with the types of an ordered query, after `check_types`."""
     found = _TypeChecker(root, checker, checker.types)
     # A query may ask whether two values are equal; in a rule that would never be, OPA takes it for a mistake.
     found.equalities = frozenset(("eq",))
     found.source = source
-    found.check_body(_Scope(found.scope), body)
+    found.check_body(_TypeScope(found.scope), body)
     return list(dict.fromkeys(found.faults))
 
 
-class _Scope:
+class _TypeScope:
     """The types that are known in a body.
 
     Attributes:
@@ -92,14 +92,14 @@ class _Scope:
     __slots__ = ("outer", "tree", "variables")
 
     def __init__(
-        self, outer: _Scope | None, tree: Tree | None = None, variables: dict[str, Type] | None = None
+        self, outer: _TypeScope | None, tree: Tree | None = None, variables: dict[str, Type] | None = None
     ) -> None:
         self.outer = outer
         self.tree = tree
         self.variables: dict[str, Type] = {} if variables is None else variables
 
     def find(self, name: str) -> Type:
-        scope: _Scope | None = self
+        scope: _TypeScope | None = self
         while scope is not None:
             if name in scope.variables:
                 return scope.variables[name]
@@ -110,9 +110,9 @@ class _Scope:
         if found != UNKNOWN:
             self.variables[name] = types.bounded(found)
 
-    def documents(self, name: str) -> Iterable[tuple[_Scope, Tree]]:
+    def documents(self, name: str) -> Iterable[tuple[_TypeScope, Tree]]:
         """Yield what is known about a root document, from the inside to the outside."""
-        scope: _Scope | None = self
+        scope: _TypeScope | None = self
         while scope is not None:
             if scope.tree is not None and (tree := scope.tree.children.get((STRING.rank, name))) is not None:
                 yield scope, tree
@@ -120,12 +120,12 @@ class _Scope:
 
 
 class _TypeChecker:
-    def __init__(self, root: Node, checker: Checker, tree: Tree) -> None:
+    def __init__(self, root: DataNode, checker: Checker, tree: Tree) -> None:
         self.root = root
         self.checker = checker
-        self.scope = _Scope(None, tree)
+        self.scope = _TypeScope(None, tree)
         self.tree = tree
-        self.source = Source("", "")
+        self.source = ModuleText("", "")
         self.faults: list[Diagnostic] = []
         self.equalities = frozenset(("eq", "equal"))
         self.closures: dict[int, Type] = {}
@@ -152,7 +152,7 @@ class _TypeChecker:
 
     def check_branch(self, definition: Definition, branch: Branch) -> None:
         before = len(self.faults)
-        scope = _Scope(self.scope)
+        scope = _TypeScope(self.scope)
         self.check_body(scope, branch.body)
         key = None if definition.key is None else self.capture(scope, definition.key)
         value = None if branch.value is None else self.capture(scope, branch.value)
@@ -186,11 +186,11 @@ class _TypeChecker:
 
     # Bodies.
 
-    def check_body(self, scope: _Scope, body: Body) -> None:
+    def check_body(self, scope: _TypeScope, body: Body) -> None:
         for expression in body:
             self.check_expression(scope, expression)
 
-    def check_expression(self, scope: _Scope, expression: Expr) -> None:
+    def check_expression(self, scope: _TypeScope, expression: Expr) -> None:
         if expression.withs:
             scope = self.replacing(scope, expression)
         value = expression.value
@@ -204,7 +204,7 @@ class _TypeChecker:
             case _:
                 self.infer(scope, self.settle(scope, value))  # type: ignore[arg-type]  # no other node is left
 
-    def check_inside(self, scope: _Scope, expression: Expr) -> None:
+    def check_inside(self, scope: _TypeScope, expression: Expr) -> None:
         """Check the references and comprehensions of an expression and of the bodies inside of it."""
         value = expression.value
         bodies: list[Body] = []
@@ -229,7 +229,7 @@ class _TypeChecker:
             for inner in body:
                 self.check_inside(scope, inner)
 
-    def check_call(self, scope: _Scope, expression: Expr, call: Call) -> None:
+    def check_call(self, scope: _TypeScope, expression: Expr, call: Call) -> None:
         name = operator_name(call)
         if name == "print":
             return
@@ -252,7 +252,7 @@ class _TypeChecker:
             self._check_arguments(scope, expression, call, before, arguments, signature)
 
     def _check_arguments(
-        self, scope: _Scope, expression: Expr, call: Call, before: int, arguments: list[Term], signature: Function
+        self, scope: _TypeScope, expression: Expr, call: Call, before: int, arguments: list[Term], signature: Function
     ) -> None:
         wanted = [*signature.arguments, ANY if signature.result == UNKNOWN else signature.result]
         given = [self.type_of(scope, argument) for argument in arguments]
@@ -274,7 +274,7 @@ class _TypeChecker:
         hints = [f"have: {_texts(given)}", f"want: {_texts(wanted[: len(given)])}"]
         self.fail(expression.start, f"{name}: invalid argument(s)", *hints)
 
-    def _is_member(self, scope: _Scope, expression: Expr, before: int, arguments: list[Term]) -> bool:
+    def _is_member(self, scope: _TypeScope, expression: Expr, before: int, arguments: list[Term]) -> bool:
         """Whether `x in xs` or `k, x in xs` may be; a value that has no members is not a mistake."""
         collection = self.type_of(scope, arguments[-1])
         wanted = [types.keys(collection), types.values(collection)]
@@ -300,7 +300,7 @@ class _TypeChecker:
 
     # Modifiers.
 
-    def replacing(self, scope: _Scope, expression: Expr) -> _Scope:
+    def replacing(self, scope: _TypeScope, expression: Expr) -> _TypeScope:
         """Return the scope of an expression, where what its `with` replaces, and the rules that read it, differ."""
         inner = scope
         replaced: list[tuple[list[Key], Type]] = []
@@ -317,7 +317,7 @@ class _TypeChecker:
                 tree = Tree()
                 for reader in self.readers(path) - ({path} if isinstance(old, Function) else set()):
                     tree.put([_DATA, *((STRING.rank, name) for name in reader)], ANY)
-                inner = _Scope(inner, tree, scope.variables)
+                inner = _TypeScope(inner, tree, scope.variables)
             if isinstance(old, Function):
                 if isinstance(new, Function) and not types.may_equal(old, new):
                     name = ".".join([root_name(target), *constant_names(target.path)])
@@ -337,7 +337,7 @@ class _TypeChecker:
             tree = Tree()
             for path_keys, found in replaced:
                 tree.put(path_keys, found)
-            inner = _Scope(inner, tree, scope.variables)
+            inner = _TypeScope(inner, tree, scope.variables)
         return inner
 
     def readers(self, path: tuple[str, ...]) -> set[tuple[str, ...]]:
@@ -360,7 +360,7 @@ class _TypeChecker:
 
     # Terms that OPA evaluates before the expression they are in.
 
-    def capture(self, scope: _Scope, term: Term) -> Term:
+    def capture(self, scope: _TypeScope, term: Term) -> Term:
         """Check the references and comprehensions in a term; return it with variables in their places."""
         match term:
             case Ref() | ArrayComprehension() | SetComprehension() | ObjectComprehension():
@@ -381,7 +381,7 @@ class _TypeChecker:
                 return Object(term.start, term.end, pairs)
         return term
 
-    def settle(self, scope: _Scope, term: Term) -> Term:
+    def settle(self, scope: _TypeScope, term: Term) -> Term:
         """Capture the parts of a term, but not the term itself if it is a reference or a comprehension."""
         match term:
             case Ref():
@@ -390,13 +390,13 @@ class _TypeChecker:
                 return term
         return self.capture(scope, term)
 
-    def infer(self, scope: _Scope, term: Term) -> Type:
+    def infer(self, scope: _TypeScope, term: Term) -> Type:
         """Check a reference or a comprehension and return its type; other terms have nothing to check."""
         match term:
             case Ref():
                 return self.check_ref(scope, term)
             case ArrayComprehension() | SetComprehension() | ObjectComprehension():
-                inner = _Scope(scope)
+                inner = _TypeScope(scope)
                 before = len(self.faults)
                 self.check_body(inner, term.body)
                 if len(self.faults) > before:
@@ -411,7 +411,7 @@ class _TypeChecker:
                 return found
         return UNKNOWN
 
-    def type_of(self, scope: _Scope, term: Term) -> Type:
+    def type_of(self, scope: _TypeScope, term: Term) -> Type:
         """Return the type of a term as far as it is known."""
         match term:
             case Var():
@@ -441,7 +441,7 @@ class _TypeChecker:
                 return types.object_(static, dynamic)
         return self.closures.get(id(term), UNKNOWN)
 
-    def type_of_ref(self, scope: _Scope, ref: Ref) -> Type:
+    def type_of_ref(self, scope: _TypeScope, ref: Ref) -> Type:
         name = root_name(ref)
         keys = [_key(part) for part in ref.path]
         if name in _ROOTS:
@@ -455,7 +455,7 @@ class _TypeChecker:
 
     # References.
 
-    def check_ref(self, scope: _Scope, ref: Ref) -> Type:
+    def check_ref(self, scope: _TypeScope, ref: Ref) -> Type:
         """Check a reference, infer the types of the variables in it and return its own type."""
         before = len(self.faults)
         found = self.type_of_ref(scope, ref)
@@ -474,7 +474,7 @@ class _TypeChecker:
             self._check_path(scope, ref, known, 0)
         return UNKNOWN if len(self.faults) > before else self.type_of_ref(scope, ref)
 
-    def _check_document(self, scope: _Scope, ref: Ref, name: str) -> None:
+    def _check_document(self, scope: _TypeScope, ref: Ref, name: str) -> None:
         for layer, tree in scope.documents(name):
             node = tree
             for place, part in enumerate(ref.path):
@@ -498,7 +498,7 @@ class _TypeChecker:
                 return None
         return self._check_path(scope, ref, ANY, 0)
 
-    def _check_path(self, scope: _Scope, ref: Ref, found: Type, first: int) -> None:
+    def _check_path(self, scope: _TypeScope, ref: Ref, found: Type, first: int) -> None:
         for place in range(first, len(ref.path)):
             part = ref.path[place]
             if types.is_empty(found):
@@ -524,14 +524,14 @@ class _TypeChecker:
             found = types.values(found)
         return None
 
-    def _enumerates(self, scope: _Scope, variable: Var, names: Type) -> bool:
+    def _enumerates(self, scope: _TypeScope, variable: Var, names: Type) -> bool:
         known = scope.find(variable.name)
         if known != UNKNOWN:
             return types.may_equal(known, names)
         scope.put(variable.name, names)
         return True
 
-    def _invalid(self, scope: _Scope, ref: Ref, place: int, want: Type, known: Iterable[Key]) -> None:
+    def _invalid(self, scope: _TypeScope, ref: Ref, place: int, want: Type, known: Iterable[Key]) -> None:
         from difflib import get_close_matches  # for messages only
 
         part = ref.path[place]
@@ -559,7 +559,7 @@ class _TypeChecker:
 
     # Unification.
 
-    def _unify(self, scope: _Scope, term: Term, want: Type, *, union: bool = False) -> bool:
+    def _unify(self, scope: _TypeScope, term: Term, want: Type, *, union: bool = False) -> bool:
         """Return whether a term may have a type; its variables without a type get one.
 
         Where the type is one of a `union`, a variable gets it in addition to what it has.
@@ -579,7 +579,7 @@ class _TypeChecker:
                 # Each of them gives types to the variables.
                 return True in [self._unify(scope, term, member, union=True) for member in want.members]
             case Array():
-                if not isinstance(want, types.Array) or (
+                if not isinstance(want, types.ArrayType) or (
                     len(term.items) != len(want.static) and want.dynamic == UNKNOWN
                 ):
                     return False
@@ -588,14 +588,14 @@ class _TypeChecker:
                     for index, item in enumerate(term.items)
                 )
             case Set():
-                return isinstance(want, types.Set) and all(
+                return isinstance(want, types.SetType) and all(
                     self._unify(scope, item, want.of, union=union) for item in term.items
                 )
             case Object():
-                return isinstance(want, types.Object) and self._unify_object(scope, term, want, union=union)
+                return isinstance(want, types.ObjectType) and self._unify_object(scope, term, want, union=union)
         return types.may_equal(self.type_of(scope, term), want)
 
-    def _unify_object(self, scope: _Scope, term: Object, want: types.Object, *, union: bool) -> bool:
+    def _unify_object(self, scope: _TypeScope, term: Object, want: types.ObjectType, *, union: bool) -> bool:
         if len(term.items) != len(want.static) and not want.dynamic:
             return False
         for key, value in term.items:
@@ -608,7 +608,7 @@ class _TypeChecker:
                 return False
         return True
 
-    def _unify_both(self, scope: _Scope, left: Term, left_type: Type, right: Term, right_type: Type) -> bool:
+    def _unify_both(self, scope: _TypeScope, left: Term, left_type: Type, right: Term, right_type: Type) -> bool:
         """Return whether two terms may be equal; variables without a type get that of the other side."""
         left_unknown, right_unknown = is_unknown(left_type), is_unknown(right_type)
         if left_unknown and not right_unknown:
@@ -638,7 +638,7 @@ class _TypeChecker:
                 return self._unify(scope, term, other)
         return False
 
-    def _unify_terms(self, scope: _Scope, left: Term, right: Term) -> bool:
+    def _unify_terms(self, scope: _TypeScope, left: Term, right: Term) -> bool:
         return self._unify_both(scope, left, self.type_of(scope, left), right, self.type_of(scope, right))
 
 
@@ -678,7 +678,7 @@ def _document(node: Tree, keys: list[Key | None]) -> Type | None:
 
 def _known_keys(found: Type) -> set[Key]:
     match found:
-        case types.Object():
+        case types.ObjectType():
             return {key for key, _ in found.static}
         case Union():
             return {key for member in found.members for key in _known_keys(member)}

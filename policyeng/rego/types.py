@@ -26,13 +26,13 @@ Key = tuple[Any, ...]
 Json = dict[str, Any]
 
 
-class Scalar(NamedTuple):
+class ScalarType(NamedTuple):
     """Null, boolean, number, string, or nothing that is known."""
 
     rank: int
 
 
-class Array(NamedTuple):
+class ArrayType(NamedTuple):
     """An array: the types of its first items, then of all others."""
 
     rank: int
@@ -40,7 +40,7 @@ class Array(NamedTuple):
     static: tuple[Type, ...]
 
 
-class Object(NamedTuple):
+class ObjectType(NamedTuple):
     """An object: the types of other keys and their values, if there may be others, then of the values of known keys."""
 
     rank: int
@@ -48,7 +48,7 @@ class Object(NamedTuple):
     static: tuple[tuple[Key, Type], ...]
 
 
-class Set(NamedTuple):
+class SetType(NamedTuple):
     """A set; the member of the empty set is `UNKNOWN`."""
 
     rank: int
@@ -70,13 +70,13 @@ class Function(NamedTuple):
     result: Type
 
 
-Type = Scalar | Array | Object | Set | Union | Function
+Type = ScalarType | ArrayType | ObjectType | SetType | Union | Function
 
-UNKNOWN: Type = Scalar(-1)
-NULL = Scalar(0)
-BOOLEAN = Scalar(1)
-NUMBER = Scalar(2)
-STRING = Scalar(3)
+UNKNOWN: Type = ScalarType(-1)
+NULL = ScalarType(0)
+BOOLEAN = ScalarType(1)
+NUMBER = ScalarType(2)
+STRING = ScalarType(3)
 ANY = Union(7, ())
 
 _SCALARS = {"null": NULL, "boolean": BOOLEAN, "number": NUMBER, "string": STRING}
@@ -87,19 +87,19 @@ _WIDTH = 120
 _MAX_PARTS = 50_000
 
 
-def array(static: Iterable[Type] = (), dynamic: Type = UNKNOWN) -> Array:
+def array(static: Iterable[Type] = (), dynamic: Type = UNKNOWN) -> ArrayType:
     """Return the type of an array."""
-    return Array(4, dynamic, tuple(static))
+    return ArrayType(4, dynamic, tuple(static))
 
 
-def object_(static: Iterable[tuple[Key, Type]] = (), dynamic: tuple[Type, ...] = ()) -> Object:
+def object_(static: Iterable[tuple[Key, Type]] = (), dynamic: tuple[Type, ...] = ()) -> ObjectType:
     """Return the type of an object."""
-    return Object(5, dynamic, tuple(sorted(dict(static).items())))
+    return ObjectType(5, dynamic, tuple(sorted(dict(static).items())))
 
 
-def set_(of: Type) -> Set:
+def set_(of: Type) -> SetType:
     """Return the type of a set."""
-    return Set(6, of)
+    return SetType(6, of)
 
 
 def function(arguments: Iterable[Type], result: Type) -> Function:
@@ -153,7 +153,7 @@ def key_type(key: Key) -> Type:
         return array(map(key_type, key[1]))
     if key[0] == 7:
         return object_((name, key_type(value)) for name, value in key[1])
-    return Scalar(key[0])
+    return ScalarType(key[0])
 
 
 def key_text(key: Key) -> str:
@@ -173,16 +173,16 @@ def text(found: Type) -> str:
 
 def _text(found: Type) -> str:
     match found:
-        case Scalar():
+        case ScalarType():
             return _NAMES[found.rank]
-        case Array():
+        case ArrayType():
             static = f"<{', '.join(map(_text, found.static))}>" if found.static else ""
             return f"array{static}" + (f"[{_text(found.dynamic)}]" if found.dynamic != UNKNOWN else "")
-        case Object():
+        case ObjectType():
             static = ", ".join(f"{key_text(key)}: {_text(value)}" for key, value in found.static)
             dynamic = f"[{': '.join(map(_text, found.dynamic))}]" if found.dynamic else ""
             return "object" + (f"<{static}>" if static else "") + dynamic
-        case Set():
+        case SetType():
             return "set" if found.of == UNKNOWN else f"set[{_text(found.of)}]"
         case Union():
             return f"any<{', '.join(map(_text, found.members))}>" if found.members else "any"
@@ -192,13 +192,13 @@ def _text(found: Type) -> str:
 def is_unknown(found: Type) -> bool:
     """Return whether a type, or a part of it, is not known; so it is in the type of the empty set."""
     match found:
-        case Scalar():
+        case ScalarType():
             return found == UNKNOWN
-        case Array():
+        case ArrayType():
             return any(map(is_unknown, found.static)) or (found.dynamic != UNKNOWN and is_unknown(found.dynamic))
-        case Object():
+        case ObjectType():
             return any(is_unknown(value) for _, value in found.static) or any(map(is_unknown, found.dynamic))
-        case Set():
+        case SetType():
             return is_unknown(found.of)
         case Function():
             return any(map(is_unknown, found.arguments)) or is_unknown(found.result)
@@ -207,17 +207,17 @@ def is_unknown(found: Type) -> bool:
 
 def bounded(found: Type) -> Type:
     """Return a type, or any type in its place if it has too many parts."""
-    if isinstance(found, Scalar):
+    if isinstance(found, ScalarType):
         return found
     rest: list[Type] = [found]
     count = 0
     while rest:
         match rest.pop():
-            case Array(dynamic=dynamic, static=static):
+            case ArrayType(dynamic=dynamic, static=static):
                 rest += [dynamic, *static]
-            case Object(dynamic=pair, static=properties):
+            case ObjectType(dynamic=pair, static=properties):
                 rest += [*pair, *(value for _, value in properties)]
-            case Set(of=of):
+            case SetType(of=of):
                 rest.append(of)
             case Union(members=members):
                 rest += members
@@ -266,16 +266,16 @@ def _members(found: Type) -> tuple[Type, ...]:
 def select(found: Type, key: Key) -> Type:
     """Return the type of the part of a value at a constant key, `UNKNOWN` if it has none."""
     match found:
-        case Array():
+        case ArrayType():
             if key[0] != NUMBER.rank or not isinstance(key[1], int) or key[1] < 0:
                 return UNKNOWN
             return found.static[key[1]] if key[1] < len(found.static) else found.dynamic
-        case Object():
+        case ObjectType():
             place = bisect_left(found.static, (key,))
             if place < len(found.static) and found.static[place][0] == key:
                 return found.static[place][1]
             return found.dynamic[1] if found.dynamic and _contains(found.dynamic[0], key_type(key)) else UNKNOWN
-        case Set():
+        case SetType():
             return key_type(key) if _contains(found.of, key_type(key)) else UNKNOWN
         case Union(members=members):
             return any_of(select(member, key) for member in members) if members else ANY
@@ -289,11 +289,11 @@ def _contains(wide: Type, narrow: Type) -> bool:
 def keys(found: Type) -> Type:
     """Return the type of what enumerates a value: indices, keys or members; `UNKNOWN` for a scalar."""
     match found:
-        case Array():
+        case ArrayType():
             return NUMBER
-        case Object():
+        case ObjectType():
             return any_of([*(key_type(key) for key, _ in found.static), *found.dynamic[:1]])
-        case Set():
+        case SetType():
             return found.of
         case Union(members=members):
             return any_of(map(keys, members)) if members else ANY
@@ -303,11 +303,11 @@ def keys(found: Type) -> Type:
 def values(found: Type) -> Type:
     """Return the type of what a value contains; `UNKNOWN` for a scalar."""
     match found:
-        case Array():
+        case ArrayType():
             return any_of([*found.static, found.dynamic])
-        case Object():
+        case ObjectType():
             return any_of([*(value for _, value in found.static), *found.dynamic[1:]])
-        case Set():
+        case SetType():
             return found.of
         case Union(members=members):
             return any_of(map(values, members)) if members else ANY
@@ -317,9 +317,9 @@ def values(found: Type) -> Type:
 def is_empty(found: Type) -> bool:
     """Return whether values of a type contain nothing."""
     match found:
-        case Array() | Object():
+        case ArrayType() | ObjectType():
             return not found.static and found.dynamic in ((), UNKNOWN)
-        case Set():
+        case SetType():
             return found.of == UNKNOWN
     return False
 
@@ -335,21 +335,21 @@ def may_equal(left: Type, right: Type) -> bool:
             return _may_contain(left, right) or _may_contain(right, left)
         case Union(), _:
             return _may_contain(left, right)
-        case Scalar(), _:
+        case ScalarType(), _:
             return left == right
-        case Array(), Array():
+        case ArrayType(), ArrayType():
             return (
                 _items_may_equal(left, right)
                 and _items_may_equal(right, left)
                 and (UNKNOWN in (left.dynamic, right.dynamic) or may_equal(left.dynamic, right.dynamic))
             )
-        case Object(), Object():
+        case ObjectType(), ObjectType():
             return (
                 _properties_may_equal(left, right)
                 and _properties_may_equal(right, left)
                 and (not left.dynamic or not right.dynamic or _may_equal_if_known(left.dynamic[1], right.dynamic[1]))
             )
-        case Set(), Set():
+        case SetType(), SetType():
             return _may_equal_if_known(left.of, right.of)
         case Function(), Function():
             return len(left.arguments) == len(right.arguments) and all(map(may_equal, left.arguments, right.arguments))
@@ -366,11 +366,11 @@ def _may_contain(union: Union, found: Type) -> bool:
     return not union.members or any(may_equal(member, found) for member in union.members)
 
 
-def _items_may_equal(left: Array, right: Array) -> bool:
+def _items_may_equal(left: ArrayType, right: ArrayType) -> bool:
     return all(may_equal(item, select(right, (NUMBER.rank, index))) for index, item in enumerate(left.static))
 
 
-def _properties_may_equal(left: Object, right: Object) -> bool:
+def _properties_may_equal(left: ObjectType, right: ObjectType) -> bool:
     for key, value in left.static:
         other = select(right, key)
         if other == UNKNOWN:
@@ -386,18 +386,18 @@ def merge(left: Type, right: Type) -> Type:
     if isinstance(left, Union) and not isinstance(right, Union):
         left, right = right, left
     match left, right:
-        case Object(static=()), Object(static=()):
+        case ObjectType(static=()), ObjectType(static=()):
             if not left.dynamic or not right.dynamic:
                 return left if left.dynamic else right
             key = either(left.dynamic[0], right.dynamic[0])
             return object_((), (key, merge(left.dynamic[1], right.dynamic[1])))
-        case Object(static=(), dynamic=(key, value)), Union(members=members):
+        case ObjectType(static=(), dynamic=(key, value)), Union(members=members):
             for member in members:
                 match member:
-                    case Object(static=(), dynamic=(other_key, other)):
+                    case ObjectType(static=(), dynamic=(other_key, other)):
                         grown = object_((), (either(other_key, key), either(other, value)))
                         return Union(7, tuple(sorted({*members, grown} - {member})))
-        case Set(), Set():
+        case SetType(), SetType():
             return set_(either(left.of, right.of))
     return either(left, right)
 
@@ -426,13 +426,13 @@ class Tree:
         node = self
         for place, key in enumerate(path, start=1):
             child = node.children.setdefault(key, Tree())
-            if isinstance(child.type, Object) and place < len(path):
+            if isinstance(child.type, ObjectType) and place < len(path):
                 child.type = _insert_into(child.type, path[place:], found)
             node = child
         node.type = bounded(merge(node.type, found))
-        if isinstance(found, Object):
+        if isinstance(found, ObjectType):
             for inner, leaf in node.leaves(()):
-                if isinstance(node.type, Object):
+                if isinstance(node.type, ObjectType):
                     node.type = _insert_into(node.type, inner, leaf)
 
     def leaves(self, path: tuple[Key, ...]) -> Iterable[tuple[tuple[Key, ...], Type]]:
@@ -452,7 +452,7 @@ class Tree:
         return object_(static, (STRING, ANY))
 
 
-def _insert_into(outer: Object, path: tuple[Key, ...], found: Type) -> Object:
+def _insert_into(outer: ObjectType, path: tuple[Key, ...], found: Type) -> ObjectType:
     inner = found if len(path) == 1 else _insert_into(object_(), path[1:], found)
     key = key_type(path[0])
     if outer.dynamic:

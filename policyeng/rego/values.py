@@ -5,7 +5,7 @@ of any size, a float, which means the decimal number that its `repr` shows, or a
 the same digits. Nothing ever changes a value once it is made.
 
 Members of sets and keys of objects are in a hashable form: a string, a number or null is itself, everything else is a
-`Key`.
+`ValueKey`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Undefined(dict[Any, Any]):
 UNDEFINED = Undefined()
 
 
-class Key:
+class ValueKey:
     """A boolean, array, object or set in the hashable form of a key.
 
     Attributes:
@@ -75,15 +75,15 @@ class Key:
 
     def __eq__(self, other: object) -> bool:
         """Compare the values exactly."""
-        return type(other) is Key and self._form == other._form
+        return type(other) is ValueKey and self._form == other._form
 
     def __hash__(self) -> int:
         """Return the same number for equal values."""
         return self._hash
 
-    def __reduce__(self) -> tuple[type[Key], tuple[Value]]:
+    def __reduce__(self) -> tuple[type[ValueKey], tuple[Value]]:
         """Create it again where it is read: each process hashes texts differently."""
-        return Key, (self.value,)
+        return ValueKey, (self.value,)
 
     def __repr__(self) -> str:
         """Show the value."""
@@ -105,12 +105,12 @@ def _freeze(value: Value) -> Value:
 
 def to_key(value: Value) -> Value:
     """Return the hashable form of a value."""
-    return value if type(value) in _PLAIN_KEYS else Key(value)
+    return value if type(value) in _PLAIN_KEYS else ValueKey(value)
 
 
 def from_key(key: Value) -> Value:
     """Return the value of a hashable form."""
-    return key.value if type(key) is Key else key
+    return key.value if type(key) is ValueKey else key
 
 
 def members(collection: set[Value]) -> list[Value]:
@@ -123,7 +123,7 @@ def ordered_keys(keys: Value) -> list[Value]:
     try:
         return sorted(keys)
     except TypeError:
-        # Of several types, or with a `Key`.
+        # Of several types, or with a `ValueKey`.
         return sorted(keys, key=lambda key: sort_key(from_key(key)))
 
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 from io import StringIO
 
 from policyeng.models import Evaluation, Finding, Outcome
-from policyeng.report.about import About
-from policyeng.report.escapes import visible
-from policyeng.report.wording import denial_sentence, denials, rfc3339, unknown_sentence, unknowns
+from policyeng.report.context import ReportContext
+from policyeng.report.escaping import visible
+from policyeng.report.phrases import denial_sentence, denials, rfc3339, unknown_sentence, unknowns
 
 COLUMNS = (
     "policy",
@@ -48,17 +48,17 @@ _FORMULA = re.compile(_BEGINNING + r"(?=['=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])"
 _GUARD = re.compile(_BEGINNING + "'")
 
 
-def render(evaluation: Evaluation, *, about: About | None = None) -> str:
+def render(evaluation: Evaluation, *, about: ReportContext | None = None) -> str:
     """Give a heading and the rows, in UTF-8 with CRLF at the end of each; unprintable characters are JSON escapes."""
-    return "".join(lines(evaluation.findings, about or About(), headed=True))
+    return "".join(lines(evaluation.findings, about or ReportContext(), headed=True))
 
 
-def render_marked(evaluation: Evaluation, *, about: About | None = None) -> str:
+def render_marked(evaluation: Evaluation, *, about: ReportContext | None = None) -> str:
     """Give the same after a byte order mark, without which Excel takes UTF-8 for something else."""
     return BYTE_ORDER_MARK + render(evaluation, about=about)
 
 
-def lines(findings: Iterable[Finding], about: About, *, headed: bool) -> Iterator[str]:
+def lines(findings: Iterable[Finding], about: ReportContext, *, headed: bool) -> Iterator[str]:
     """Give the lines one after the other, for a report that is written in parts; `headed` has the heading first."""
     if headed:
         yield _line(COLUMNS)
@@ -85,7 +85,7 @@ def unguarded(text: str) -> str:
     return _GUARD.sub(r"\1\2", text)
 
 
-def _cells(finding: Finding, about: About) -> tuple[str, ...]:
+def _cells(finding: Finding, about: ReportContext) -> tuple[str, ...]:
     kind, since, mark, at = about.kind(finding), about.since(finding), finding.exemption, finding.location
     reasons = map(denial_sentence, denials(finding)) if finding.outcome is Outcome.FAIL else ()
     return (

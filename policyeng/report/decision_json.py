@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from policyeng.models import Decision, JsonObject
 from policyeng.report.json import dumped, findings_in_utc, published, snapshot_in_utc
-from policyeng.report.wording import in_utc
+from policyeng.report.phrases import in_utc
 
 _FINDINGS = ("denied", "warned", "shadowed", "undecided", "exempted", "standing", "cleared")
 

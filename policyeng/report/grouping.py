@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from policyeng.models import Finding, Outcome
-from policyeng.report.escapes import compact, visible
-from policyeng.report.lines import BLANK, LABEL, STYLES, Line, beside, entitled, item, labelled, margin, paragraph
-from policyeng.report.places import elsewhere, field_places, place
-from policyeng.report.wording import (
+from policyeng.report.escaping import compact, visible
+from policyeng.report.layout import BLANK, LABEL, STYLES, Line, beside, entitled, item, labelled, margin, paragraph
+from policyeng.report.locations import elsewhere, field_places, place
+from policyeng.report.phrases import (
     by_policy,
     by_resource,
     count,

@@ -10,7 +10,7 @@ from policyeng.models import Severity
 from policyeng.models.validated import ValidatedModel
 
 
-class Point(ValidatedModel):
+class HistoryPoint(ValidatedModel):
     """One run of an estate in its trends.
 
     Attributes:
@@ -46,5 +46,5 @@ class Trend(ValidatedModel):
 
     estate: str
     run: int
-    points: tuple[Point, ...] = ()
+    points: tuple[HistoryPoint, ...] = ()
     since: Mapping[tuple[str, str], Since] = {}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from policyeng.models import Evaluation, Finding, Findings, JsonObject, Model, Passed, SnapshotRef, to_bytes
-from policyeng.report.escapes import visible
-from policyeng.report.wording import in_utc
+from policyeng.report.escaping import visible
+from policyeng.report.phrases import in_utc
 
 if TYPE_CHECKING:
     from policyeng.models.validated import ValidatedModel

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
-from policyeng.report.escapes import compact, markdown_code, markdown_text
-from policyeng.report.markup import fold, prose, table
-from policyeng.report.places import elsewhere, place
-from policyeng.report.settings import settings_text
-from policyeng.report.wording import (
+from policyeng.report.context import settings_text
+from policyeng.report.escaping import compact, markdown_code, markdown_text
+from policyeng.report.locations import elsewhere, place
+from policyeng.report.markdown_tables import fold, prose, table
+from policyeng.report.phrases import (
     by_policy,
     by_resource,
     denials,

@@ -18,9 +18,9 @@ from pydantic_core import to_json
 
 from policyeng import __version__
 from policyeng.models import Denial, Evaluation, Finding, Findings, JsonObject, Outcome, Place, Severity, Unknown
-from policyeng.report.escapes import markdown_text, visible
-from policyeng.report.places import elsewhere, place_of, problem_place
-from policyeng.report.wording import (
+from policyeng.report.escaping import markdown_text, visible
+from policyeng.report.locations import elsewhere, place_of, problem_place
+from policyeng.report.phrases import (
     denial_sentence,
     denials,
     exemption_sentence,

@@ -6,15 +6,152 @@ ask for; all others are allowed with nothing said. What cannot be read, or not b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from policyeng.errors import InputError, PolicyengError
-from policyeng.models import Change, Decision, JsonObject
-from policyeng.server.cluster_changes import asked_for
-from policyeng.server.review_answer import answer, of_decision, of_error, of_nothing
-from policyeng.server.review_request import request_in, request_of
-from policyeng.sources.kubernetes.beside_snapshot import BesideSnapshot
+from policyeng.facts.ids import folded_id
+from policyeng.models import Change, Decision, Denial, Finding, JsonObject, Origin, Outcome, Unknown
+from policyeng.report.escaping import visible
+from policyeng.report.phrases import count, denial_sentence, denials, short_name, unknown_sentence, unknowns
+from policyeng.server.kubernetes_changes import ReviewedObject, asked_for
+from policyeng.server.review_request import API_VERSION, KIND, request_in, request_of
+from policyeng.sources.kubernetes.owners import BesideSnapshot
+
+_Reason = TypeVar("_Reason", Denial, Unknown)
+_MOST_MESSAGE = 4000
+_MOST_LINES = 9
+_MOST_LINE = 400
+_MOST_WARNING = 256
+_MOST_WARNINGS = 14
+_MOST_VALUE = 1024
+_MOST_DENIALS = 3
+_MOST_UNDECIDED = 3
+
+
+def answer(uid: str, *, allowed: bool, **said: object) -> JsonObject:
+    """A review as it goes out; what is said beside the verdict is left out where it is empty."""
+    response = {"uid": uid, "allowed": allowed, **{key: value for key, value in said.items() if value}}
+    return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+
+
+def of_decision(uid: str, decision: Decision, asked: ReviewedObject, decision_id: str) -> JsonObject:
+    """The answer that a decision comes to."""
+    annotations = {
+        "decision-id": _cut(visible(decision_id), _MOST_VALUE),
+        "denied-policies": _listed(decision.denied, _MOST_VALUE),
+        "exit-code": str(decision.exit_code),
+        "snapshot-digest": _cut(decision.snapshot.digest, _MOST_VALUE),
+    }
+    return answer(
+        uid,
+        allowed=decision.allowed,
+        status=None if decision.allowed else _status(decision, asked),
+        warnings=_bounded(_warnings(decision, asked)),
+        auditAnnotations={key: value for key, value in annotations.items() if value},
+    )
+
+
+def of_nothing(uid: str, asked: ReviewedObject) -> JsonObject:
+    """The answer to a request that changes nothing in Azure."""
+    return answer(uid, allowed=True, warnings=_bounded(asked.remarks))
+
+
+def of_error(uid: str, error: PolicyengError, decision_id: str, *, unfit: bool = False) -> JsonObject:
+    """The answer where nothing could be decided: what is asked is unfit to be read, or nothing judges it now."""
+    status = {
+        "code": 422 if unfit else 500,
+        "message": _cut(visible(f"policyeng could not decide: {error}"), _MOST_MESSAGE),
+        "reason": "Invalid" if unfit else "InternalError",
+    }
+    annotations = {"decision-id": _cut(visible(decision_id), _MOST_VALUE), "exit-code": "2"}
+    kept = {key: value for key, value in annotations.items() if value}
+    return answer(uid, allowed=False, status=status, auditAnnotations=kept)
+
+
+def _status(decision: Decision, asked: ReviewedObject) -> JsonObject:
+    undecided = decision.exit_code == 2
+    lines = [*_lines(decision, asked)]
+    policies = len({finding.policy for finding in decision.denied})
+    heading = "policyeng could not decide" if undecided else f"{count(policies, 'policy')} of policyeng"
+    said = [f"{heading}:", *lines[:_MOST_LINES]]
+    if len(lines) > _MOST_LINES:
+        said.append(f"and {len(lines) - _MOST_LINES} more")
+    message = _cut("\n".join(said), _MOST_MESSAGE)
+    return {
+        "code": 500 if undecided else 403,
+        "message": message,
+        "reason": "InternalError" if undecided else "Forbidden",
+    }
+
+
+def _lines(decision: Decision, asked: ReviewedObject) -> Iterator[str]:
+    for problem in decision.problems:
+        if problem.level == "error":
+            yield _cut(visible(f"{problem.place}: {problem.message}" if problem.place else problem.message), _MOST_LINE)
+    for finding in decision.denied:
+        reasons = _reasons(finding, asked.fields)
+        more = f"; and {len(reasons) - _MOST_DENIALS} more" if len(reasons) > _MOST_DENIALS else ""
+        on = "" if folded_id(finding.resource) in asked.fields else f" on {short_name(finding.resource)}"
+        sentence = "; ".join(reasons[:_MOST_DENIALS]) + more
+        said = "could not be judged: " if finding.outcome is Outcome.ERROR else ""
+        yield _cut(f"{finding.policy} ({finding.severity}){on}: {said}{sentence}", _MOST_LINE)
+
+
+def _reasons(finding: Finding, fields: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
+    """Why a finding is none that passes, with the fields as the object has them."""
+    there = Origin(file="", fields=fields.get(folded_id(finding.resource), {}))
+    if finding.outcome is Outcome.FAIL:
+        return [denial_sentence(_moved(denial, there)) for denial in denials(finding)]
+    return [unknown_sentence(_moved(reason, there)) for reason in unknowns(finding)]
+
+
+def _moved(reason: _Reason, there: Origin) -> _Reason:
+    return reason.model_copy(update={"path": there.pointer_to(reason.path)})
+
+
+def _warnings(decision: Decision, asked: ReviewedObject) -> Iterator[str]:
+    """What who asks should know, what matters most first."""
+    yield from (f"{each.policy} fails: {_short(each, asked)}" for each in decision.warned)
+    here = [each for each in decision.standing if folded_id(each.resource) in asked.fields]
+    yield from (f"{each.policy} failed before, and does still: {_short(each, asked)}" for each in here)
+    yield from asked.remarks
+    yield from (problem.message for problem in decision.problems if problem.level == "warning")
+    open_ = decision.undecided
+    if len(open_) > _MOST_UNDECIDED:
+        yield f"{count(len(open_), 'finding')} could not be decided: {_listed(open_, _MOST_WARNING // 2)}"
+    else:
+        yield from (f"{each.policy} could not be decided: {_reasons(each, asked.fields)[0]}" for each in open_)
+
+
+def _short(finding: Finding, asked: ReviewedObject) -> str:
+    """A finding without the values that it found."""
+    bare = tuple(denial.model_copy(update={"actual": None, "expected": None}) for denial in denials(finding))
+    on = "" if folded_id(finding.resource) in asked.fields else f" on {short_name(finding.resource)}"
+    return _reasons(finding.model_copy(update={"denials": bare}), asked.fields)[0] + on
+
+
+def _bounded(warnings: Iterable[str]) -> list[str]:
+    said = [_cut(visible(warning), _MOST_WARNING) for warning in dict.fromkeys(warnings)]
+    more = [f"and {len(said) - _MOST_WARNINGS} more warnings"] if len(said) > _MOST_WARNINGS else []
+    return said[:_MOST_WARNINGS] + more
+
+
+def _listed(findings: Iterable[Finding], most: int) -> str:
+    """The policies of findings, each once, as many as there is room for."""
+    policies = list(dict.fromkeys(finding.policy for finding in findings))
+    text = ""
+    for position, policy in enumerate(policies):
+        joined = f"{text}, {policy}" if text else policy
+        if len(joined) > most - 16:
+            return f"{text} and {len(policies) - position} more"
+        text = joined
+    return text
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
 
 #: Decides on changes, after others that the cluster holds already have been made of the snapshot: `(held, changes)`.
 Admit = Callable[[Sequence[Change], Sequence[Change]], Decision]

@@ -2,26 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import cache, partial
+from http import HTTPStatus
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from policyeng import __version__
 from policyeng.models import JsonObject
 from policyeng.server import openapi
-from policyeng.server.front import Front
 from policyeng.server.options import Route
-from policyeng.server.problems import RefusedError, problem_response
+from policyeng.server.problems import RequestRefusedError, problem_response
+from policyeng.server.request_ids import new_id
 from policyeng.server.routes import admission_review, admit, check, health, policy_restrictions
-from policyeng.server.routes.direct import DirectRoute
+from policyeng.server.routes.raw_route import DirectRoute
 from policyeng.server.schemas import schemas
 from policyeng.server.service import Service
+
+#: The function of a route.
+Answering = Callable[[Request], Coroutine[object, object, Response]]
+_SANE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+_log = logging.getLogger("policyeng.server")
+
+
+class Middleware:
+    """Give each request an id, in the answer too, and turn what nobody foresaw into an answer that says nothing.
+
+    The id is the caller's `X-Request-Id` where that is one; it is in the state of the request as `request_id`.
+    While the server is `leaving`, each answer ends its connection, so that the next request goes elsewhere.
+
+    Args:
+        app: answers what the routes do not.
+        routes: by method and path, functions that answer. The layers of FastAPI before them would cost more than they.
+        leaving: whether the server is about to end.
+    """
+
+    def __init__(self, app: ASGIApp, routes: Mapping[tuple[str, str], Answering], leaving: Callable[[], bool]) -> None:
+        self._app = app
+        self._routes = routes
+        self._leaving = leaving
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection of ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get("x-request-id", "")
+        request_id = given if _SANE.fullmatch(given) else new_id()
+        scope.setdefault("state", {})["request_id"] = request_id
+        began = False
+
+        async def sending(message: Message) -> None:
+            nonlocal began
+            if message["type"] == "http.response.start":
+                began = True
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-Id"] = request_id
+                headers["Cache-Control"] = "no-store"
+                if self._leaving():
+                    headers["Connection"] = "close"
+            await send(message)
+
+        try:
+            if function := self._routes.get((scope["method"], scope["path"])):
+                response = await function(Request(scope, receive, sending))
+                await response(scope, receive, sending)
+            else:
+                await self._app(scope, receive, sending)
+        except ClientDisconnect:
+            _log.info("request %s: the client went away", request_id)
+        except Exception:
+            _log.exception("request %s: internal error", request_id)
+            if began:
+                raise
+            message = "internal error; the log of the server has it by the id of the request"
+            refused = RequestRefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+            await problem_response(refused, request_id)(scope, receive, sending)
+
 
 #: Adds each route that judges to an application.
 _ADDING = {
@@ -71,7 +137,7 @@ def application(service: Service) -> FastAPI:
         if isinstance(each, DirectRoute)
         for method in each.methods or ()
     }
-    app.middleware_stack = Front(app.build_middleware_stack(), routes, lambda: service.leaving)
+    app.middleware_stack = Middleware(app.build_middleware_stack(), routes, lambda: service.leaving)
     app.openapi = cache(partial(_document, app, service))  # type: ignore[method-assign]  # as FastAPI's documentation has it
     return app
 
@@ -87,5 +153,7 @@ def _document(app: FastAPI, service: Service) -> JsonObject:
 async def _refuse(request: Request, error: Exception) -> Response:
     """What Starlette refuses: a path that there is not, or a method."""
     status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
-    refused = RefusedError(status, f"`{request.method} {request.url.path}` is not answered here", headers=headers)
+    refused = RequestRefusedError(
+        status, f"`{request.method} {request.url.path}` is not answered here", headers=headers
+    )
     return problem_response(refused, request.state.request_id)

@@ -12,9 +12,9 @@ from typing import Protocol
 
 import orjson
 
-from policyeng.server.decision_entry import line_of, timestamp
+from policyeng.server.decision_record import line_of, timestamp
 from policyeng.server.service import Answered
-from policyeng.server.shared import SharedLock
+from policyeng.server.shared_memory import SharedLock
 
 _log = logging.getLogger("policyeng.server")
 #: How many entries go to the disk in one step, at most.

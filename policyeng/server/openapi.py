@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 import orjson
 
 from policyeng.models import JsonObject
-from policyeng.server.bodies import JSON, YAML
 from policyeng.server.problems import PROBLEM
+from policyeng.server.request_body import JSON, YAML
 from policyeng.server.service import Service
-from policyeng.server.tokens import Scope
+from policyeng.server.tokens import TokenScope
 
 _BEARER = "token"
 _NAMED = re.compile(r'"\$ref":"#/components/schemas/(\w+)"')
@@ -62,7 +62,7 @@ def check(service: Service) -> JsonObject:
     }
     return _judging(
         service,
-        Scope.CHECK,
+        TokenScope.CHECK,
         "Judge a document as `policyeng check` does",
         "The answer is the JSON report, whatever the findings; its `exitCode` is that of the command. What cannot be "
         "read of the document is a problem in it.",
@@ -85,7 +85,7 @@ def admit(service: Service) -> JsonObject:
     }
     return _judging(
         service,
-        Scope.ADMIT,
+        TokenScope.ADMIT,
         "Decide on a change before it is made",
         "A change is a resource to create or replace, an id to delete, an operation, or a list of them that are made "
         "together; what-if output and Terraform plans are read as `policyeng admit` reads them. The answer is the "
@@ -108,7 +108,7 @@ def admission_review(service: Service) -> JsonObject:
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
     return _judging(
         service,
-        Scope.ADMIT,
+        TokenScope.ADMIT,
         "Answer an AdmissionReview of Kubernetes",
         "`admission.k8s.io/v1`, for a ValidatingWebhookConfiguration. Objects of kinds that are not judged are allowed "
         "with nothing said; what cannot be decided is not allowed.",
@@ -124,7 +124,7 @@ def policy_restrictions(service: Service) -> JsonObject:
     examples = {"create": {"summary": "A workspace that is about to be made", "value": {"resourceDetails": details}}}
     return _judging(
         service,
-        Scope.ADMIT,
+        TokenScope.ADMIT,
         "Ask as Azure Policy is asked",
         "The form of `checkPolicyRestrictions` (Microsoft.PolicyInsights 2023-03-01). Pending fields are refused.",
         {JSON: _content("RestrictionsRequest", examples)},
@@ -148,7 +148,7 @@ def readyz() -> JsonObject:
 def metrics(service: Service) -> JsonObject:
     """Of `GET /metrics`."""
     answers = {200: _answer("The text format of Prometheus.", {"text/plain": {"schema": {"type": "string"}}})}
-    return _asking("Metrics", answers | _refusals(_who(service)), **_secured(service, Scope.METRICS))
+    return _asking("Metrics", answers | _refusals(_who(service)), **_secured(service, TokenScope.METRICS))
 
 
 def used(schemas: JsonObject, *told: object) -> JsonObject:
@@ -161,7 +161,7 @@ def used(schemas: JsonObject, *told: object) -> JsonObject:
 
 def _judging(
     service: Service,
-    scope: Scope,
+    scope: TokenScope,
     summary: str,
     description: str,
     taken: Mapping[str, JsonObject],
@@ -192,7 +192,7 @@ def _who(service: Service) -> tuple[int, ...]:
     return (401, 403) if service.tokens is not None else certificate
 
 
-def _secured(service: Service, scope: Scope) -> JsonObject:
+def _secured(service: Service, scope: TokenScope) -> JsonObject:
     return {"security": [{_BEARER: []}], "x-scope": str(scope)} if service.tokens is not None else {}
 
 

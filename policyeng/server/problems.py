@@ -16,7 +16,7 @@ PROBLEM = "application/problem+json"
 _RETRY_AFTER = "1"
 
 
-class RefusedError(InputError):
+class RequestRefusedError(InputError):
     """A request that gets no verdict.
 
     Args:
@@ -39,14 +39,14 @@ class RefusedError(InputError):
         self.headers = dict(headers or {})
 
 
-def too_busy(message: str, *, status: int = HTTPStatus.SERVICE_UNAVAILABLE) -> RefusedError:
+def too_busy(message: str, *, status: int = HTTPStatus.SERVICE_UNAVAILABLE) -> RequestRefusedError:
     """A refusal of what may go well later."""
-    return RefusedError(status, message, remedy="ask again later", headers={"Retry-After": _RETRY_AFTER})
+    return RequestRefusedError(status, message, remedy="ask again later", headers={"Retry-After": _RETRY_AFTER})
 
 
 def status_of(error: PolicyengError) -> int:
     """The status for an error: what is wrong with a request is its caller's to mend, the rest is ours."""
-    if isinstance(error, RefusedError):
+    if isinstance(error, RequestRefusedError):
         return error.status
     if isinstance(error, InputError | UsageError):
         return HTTPStatus.UNPROCESSABLE_ENTITY
@@ -69,6 +69,6 @@ def problem_of(error: PolicyengError, request_id: str) -> JsonObject:
 
 def problem_response(error: PolicyengError, request_id: str) -> Response:
     """The answer to a request that is refused."""
-    headers = error.headers if isinstance(error, RefusedError) else {}
+    headers = error.headers if isinstance(error, RequestRefusedError) else {}
     body = orjson.dumps(problem_of(error, request_id))
     return Response(body, status_of(error), headers, PROBLEM)

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject
+from policyeng.parsing.json_text import shortened
 from policyeng.sources.kubernetes.objects import inner
-from policyeng.sources.kubernetes.one_object import is_judged
-from policyeng.sources.reading import kind_of, spelled
-from policyeng.strict.json_text import shortened
+from policyeng.sources.kubernetes.single_object import is_judged
+from policyeng.sources.parsed import kind_of, spelled
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
@@ -29,7 +29,7 @@ class Verb(StrEnum):
     CONNECT = "CONNECT"
 
 
-class Request(NamedTuple):
+class ReviewRequest(NamedTuple):
     """What is asked about an object that is judged.
 
     Attributes:
@@ -61,7 +61,7 @@ def request_in(review: object) -> JsonObject:
     return request
 
 
-def request_of(request: JsonObject) -> Request | None:
+def request_of(request: JsonObject) -> ReviewRequest | None:
     """What a request of a review asks; None where it is about nothing that is judged, or changes nothing of it.
 
     Raises:
@@ -85,7 +85,7 @@ def request_of(request: JsonObject) -> Request | None:
         if held is not None and _kind_of(held) != kind:
             message = f"an object of another kind than `{shortened(' '.join(kind))}`, which `kind` says"
             raise InputError(message, place=(f"/request/{key}",), remedy="send the object that the request is about")
-    return Request(Verb(operation), *objects)
+    return ReviewRequest(Verb(operation), *objects)
 
 
 def _object(request: JsonObject, key: str) -> JsonObject | None:

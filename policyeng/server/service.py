@@ -2,30 +2,117 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from math import ceil
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from policyeng.admission import Changes, admit
+from policyeng.context import EvaluationSetup
 from policyeng.errors import PolicyengError
-from policyeng.in_force import Held
 from policyeng.models import Blame, Change, Decision, Evaluation
-from policyeng.server.allowed import Allowed, counting
-from policyeng.server.bodies import Bodies
+from policyeng.server.allowed_changes import Allowed, counting
+from policyeng.server.file_watcher import Watched
 from policyeng.server.options import ServerOptions
-from policyeng.server.problems import RefusedError
-from policyeng.server.queue import Queue
-from policyeng.server.state import Standing, require_fresh
+from policyeng.server.problems import RequestRefusedError, too_busy
+from policyeng.server.request_body import Bodies
+from policyeng.server.snapshot_state import SnapshotState, require_fresh
 from policyeng.server.tls import Certificates
-from policyeng.server.tokens import Scope, Tokens
-from policyeng.server.watching import Watched
+from policyeng.server.tokens import Tokens, TokenScope
 
 if TYPE_CHECKING:  # it needs the libraries of the store, and a server without one does not
-    from policyeng.server.reports import Reports
+    from policyeng.server.history_site import Reports
+
+_T = TypeVar("_T")
+
+
+class Queue:
+    """Work for threads, from one event loop.
+
+    A request has a place from when it is let in until its work is done, also where nobody waits for the answer any
+    more: a thread cannot be stopped, so the place stays taken as long as the work needs. One that waits for a thread
+    gives its place back at once when its time is over or its client went away.
+
+    Args:
+        threads: how many work.
+        waiting: how many may wait for one.
+
+    Attributes:
+        taken: places that are taken now.
+        overdue: threads whose work nobody waits for any more.
+        closed: refuse what comes; what is there ends.
+    """
+
+    def __init__(self, threads: int, waiting: int) -> None:
+        self.threads = threads
+        self.places = threads + waiting
+        self.taken = 0
+        self.overdue = 0
+        self.closed = False
+        self._free = asyncio.Semaphore(threads)
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="policyeng-judge")
+
+    def require_place(self) -> None:
+        """Refuse what cannot be let in now.
+
+        Raises:
+            RefusedError: there is no place (429), or nothing is let in any more (503).
+        """
+        if self.closed:
+            raise too_busy("the server is about to end")
+        if self.taken >= self.places:
+            raise too_busy("too many requests at a time", status=HTTPStatus.TOO_MANY_REQUESTS)
+
+    async def run(self, work: Callable[[], _T], until: float) -> _T:
+        """What the work returns or raises.
+
+        Args:
+            work: called on a thread of ours.
+            until: the time of the loop at which the answer is due.
+
+        Raises:
+            RefusedError: there is no place (429), nothing is let in any more, or it took too long (503).
+        """
+        self.require_place()
+        self.taken += 1
+        try:
+            async with asyncio.timeout_at(until):
+                await self._free.acquire()
+        except TimeoutError:
+            self.taken -= 1
+            raise too_busy("the request waited for its turn until its time was over") from None
+        except BaseException:
+            self.taken -= 1
+            raise
+        return await self._answer(work, until)
+
+    async def _answer(self, work: Callable[[], _T], until: float) -> _T:
+        loop = asyncio.get_running_loop()
+        answer = loop.run_in_executor(self._threads, work)
+        answer.add_done_callback(self._give_back)
+        try:
+            await asyncio.wait({answer}, timeout=max(0.0, until - loop.time()))
+            if answer.done():
+                return answer.result()
+            raise too_busy("the request could not be answered in its time")
+        finally:
+            if not answer.done():
+                self.overdue += 1
+                answer.add_done_callback(self._end_overdue)
+
+    def _give_back(self, answer: asyncio.Future[_T]) -> None:
+        answer.exception()  # heard, also where nobody waits for it any more
+        self.taken -= 1
+        self._free.release()
+
+    def _end_overdue(self, _: asyncio.Future[_T]) -> None:
+        self.overdue -= 1
+
 
 #: Threads of a worker that judge: a long document must not keep decisions waiting. They share one processor.
 THREADS = 2
@@ -63,7 +150,7 @@ class Answered:
     document: object = None
     outcome: Evaluation | Decision | None = None
     refusal: PolicyengError | None = None
-    held: Held | None = None
+    held: EvaluationSetup | None = None
     state_age: float | None = None
     client: str = ""
     traceparent: str = ""
@@ -83,7 +170,7 @@ class Log(Protocol):
         """Write what waits, and end."""
 
 
-class Metrics(Protocol):
+class ServiceMetrics(Protocol):
     """What is counted."""
 
     def become(self, worker: int) -> None:
@@ -117,12 +204,12 @@ class Service:
     """
 
     options: ServerOptions
-    holding: Watched[Held]
-    state: Watched[Standing] | None = None
+    holding: Watched[EvaluationSetup]
+    state: Watched[SnapshotState] | None = None
     tokens: Watched[Tokens] | None = None
     certificates: Certificates | None = None
     log: Log | None = None
-    metrics: Metrics | None = None
+    metrics: ServiceMetrics | None = None
     reports: Reports | None = None
     leaving: bool = False
     queue: Queue = field(init=False)
@@ -183,13 +270,13 @@ class Service:
         if self.state is not None:
             try:
                 require_fresh(self.state.current, now(), self.options.max_snapshot_age)
-            except RefusedError as error:
+            except RequestRefusedError as error:
                 said.append(error.message)
         if self.options.unready_on_fault:
             said += [f"an earlier reading is in force: {fault}" for fault in self.faults()]
         return said
 
-    def caller(self, authorization: str, subject: str, scope: Scope) -> str:
+    def caller(self, authorization: str, subject: str, scope: TokenScope) -> str:
         """Who asks: the subject of the certificate, and the name of the token; empty where nobody has to say it.
 
         Args:
@@ -212,13 +299,13 @@ class Service:
         """
         if self.options.tls_client_ca is not None and not subject:
             remedy = "connect with a certificate that the server's roots have signed"
-            raise RefusedError(HTTPStatus.FORBIDDEN, "the client has shown no certificate", remedy=remedy)
+            raise RequestRefusedError(HTTPStatus.FORBIDDEN, "the client has shown no certificate", remedy=remedy)
 
     def faults(self) -> list[str]:
         """What was read and is not in force; what was read before is."""
         return [f"{each.what}: {each.fault.message}" for each in self.watched() if each.fault]
 
-    def standing(self, given: Standing | None, at: datetime) -> tuple[Standing, float]:
+    def standing(self, given: SnapshotState | None, at: datetime) -> tuple[SnapshotState, float]:
         """The state to judge changes against, and its age in seconds.
 
         Args:
@@ -230,10 +317,12 @@ class Service:
         """
         if given is not None and self.state is not None:
             message = "the request brings a `state`, and the server judges against its own"
-            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=("/state",), remedy="leave it out")
+            raise RequestRefusedError(
+                HTTPStatus.UNPROCESSABLE_ENTITY, message, place=("/state",), remedy="leave it out"
+            )
         return self.fresh(given or (self.state.current if self.state is not None else None), at)
 
-    def fresh(self, standing: Standing | None, at: datetime) -> tuple[Standing, float]:
+    def fresh(self, standing: SnapshotState | None, at: datetime) -> tuple[SnapshotState, float]:
         """A state to judge changes against, and its age in seconds.
 
         Raises:
@@ -241,15 +330,15 @@ class Service:
         """
         if standing is None:
             remedy = "send `state`, or have the server started with `--snapshot`"
-            raise RefusedError(
+            raise RequestRefusedError(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "there is no state to judge changes against", remedy=remedy
             )
         return standing, require_fresh(standing, at, self.options.max_snapshot_age)
 
     def decided(
         self,
-        held: Held,
-        standing: Standing,
+        held: EvaluationSetup,
+        standing: SnapshotState,
         changes: Sequence[Change],
         at: datetime,
         blame: Blame,
@@ -295,8 +384,8 @@ def now() -> datetime:
 
 
 def decide(
-    held: Held,
-    standing: Standing,
+    held: EvaluationSetup,
+    standing: SnapshotState,
     change: Changes,
     at: datetime,
     blame: Blame,

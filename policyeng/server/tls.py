@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from policyeng.errors import UsageError
-from policyeng.server.watching import Watched
+from policyeng.server.file_watcher import Watched
 
 #: Names of parts of a subject as RFC 4514 writes them.
 _SHORT = {

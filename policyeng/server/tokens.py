@@ -12,14 +12,14 @@ from http import HTTPStatus
 from pathlib import Path
 
 from policyeng.errors import UsageError, nearest
-from policyeng.server.problems import RefusedError
+from policyeng.server.problems import RequestRefusedError
 
 _REALM = 'Bearer realm="policyeng"'
 _REMEDY = "write `NAME SCOPE,SCOPE sha256:HEX`, the hash of the token in 64 hexadecimal digits"
 _HASH = re.compile(r"sha256:([0-9a-f]{64})", re.IGNORECASE)
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """What a token lets its holder ask for."""
 
     CHECK = "check"
@@ -29,21 +29,21 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class ApiToken:
     """One token: whose it is, what it is for, and its SHA-256."""
 
     name: str
-    scopes: frozenset[Scope]
+    scopes: frozenset[TokenScope]
     digest: bytes
 
 
 class Tokens:
     """The tokens that are known; without any, every request is refused."""
 
-    def __init__(self, known: Sequence[Token] = ()) -> None:
+    def __init__(self, known: Sequence[ApiToken] = ()) -> None:
         self._known = tuple(known)
 
-    def holder(self, authorization: str, scope: Scope) -> str:
+    def holder(self, authorization: str, scope: TokenScope) -> str:
         """The name of who asks.
 
         Every hash is compared, each in constant time, so that the time says nothing of any token.
@@ -68,11 +68,11 @@ class Tokens:
             raise _refused(HTTPStatus.FORBIDDEN, message, f"send one with the scope `{scope}`", what)
         return holders[0].name
 
-    def name_of(self, digest: bytes, scope: Scope) -> str | None:
+    def name_of(self, digest: bytes, scope: TokenScope) -> str | None:
         """The name of whose token has this hash; None where none has, or it is not for that."""
         return next((token.name for token in self._holders(digest) if scope in token.scopes), None)
 
-    def _holders(self, digest: bytes) -> list[Token]:
+    def _holders(self, digest: bytes) -> list[ApiToken]:
         return [token for token in self._known if hmac.compare_digest(token.digest, digest)]
 
 
@@ -81,9 +81,9 @@ def digest_of(token: str) -> bytes:
     return hashlib.sha256(token.encode("latin-1", "replace")).digest()
 
 
-def _refused(status: int, message: str, remedy: str, what: str = "") -> RefusedError:
+def _refused(status: int, message: str, remedy: str, what: str = "") -> RequestRefusedError:
     challenge = ", ".join(part for part in (_REALM, what) if part)
-    return RefusedError(status, message, remedy=remedy, headers={"WWW-Authenticate": challenge})
+    return RequestRefusedError(status, message, remedy=remedy, headers={"WWW-Authenticate": challenge})
 
 
 def read_tokens(path: Path) -> Tokens:
@@ -106,7 +106,7 @@ def read_tokens(path: Path) -> Tokens:
     return Tokens(known)
 
 
-def _tokens(text: str, file: str) -> Iterator[Token]:
+def _tokens(text: str, file: str) -> Iterator[ApiToken]:
     names: set[str] = set()
     digests: set[bytes] = set()
     for number, line in enumerate(text.splitlines(), 1):
@@ -121,14 +121,14 @@ def _tokens(text: str, file: str) -> Iterator[Token]:
         yield token
 
 
-def _token(words: Sequence[str], place: str) -> Token:
+def _token(words: Sequence[str], place: str) -> ApiToken:
     if len(words) != 3 or not (found := _HASH.fullmatch(words[2])):  # the line is not repeated: it may hold a token
         raise UsageError("the line is not well formed", place=(place,), remedy=_REMEDY)
     scopes = words[1].lower().split(",")
-    known = [str(scope) for scope in Scope]
+    known = [str(scope) for scope in TokenScope]
     if wrong := next((scope for scope in scopes if scope not in known), None):
         remedy = f"the scopes are {', '.join(known)}"
         raise UsageError(f"there is no scope `{wrong}`{nearest(wrong, known)}", place=(place,), remedy=remedy)
     if "" in scopes:
         raise UsageError("a scope is empty", place=(place,), remedy=_REMEDY)
-    return Token(words[0], frozenset(map(Scope, scopes)), bytes.fromhex(found[1]))
+    return ApiToken(words[0], frozenset(map(TokenScope, scopes)), bytes.fromhex(found[1]))

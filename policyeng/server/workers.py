@@ -17,8 +17,8 @@ from multiprocessing.connection import Connection, wait
 from types import FrameType
 
 from policyeng.errors import InputError, PolicyengError
+from policyeng.server.file_watcher import Fingerprint, ReloadFault, Watched
 from policyeng.server.service import Service
-from policyeng.server.watching import Fault, Fingerprint, Watched
 
 #: Seconds between two looks at the files, and before another worker takes the place of one that ended.
 _LOOK, _PAUSE = 2.0, 1.0
@@ -75,7 +75,7 @@ class Commands:
         self._watched[what].take(self._read.pop(what))
         self._connection.send(("taken", ""))
 
-    def _keep(self, what: str, fault: Fault, failures: int) -> None:
+    def _keep(self, what: str, fault: ReloadFault, failures: int) -> None:
         self._read.pop(what, None)
         self._watched[what].keep_as(fault, failures)
 

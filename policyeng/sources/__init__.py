@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 from policyeng.later import attributes
 
 if TYPE_CHECKING:
-    from policyeng.sources.arm_entry import is_resource_id
+    from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
+    from policyeng.sources.arm_resource import is_resource_id
     from policyeng.sources.baseline_report import read_baseline
     from policyeng.sources.changes import CHANGE_FORMATS, ChangesRead, parse_changes, read_changes, read_whole
+    from policyeng.sources.context import DocumentContext, given
+    from policyeng.sources.discovery import Skipped
     from policyeng.sources.exemptions_file import ExemptionsRead, exemptions_of, load_exemptions, read_exemptions
+    from policyeng.sources.file_patterns import EVERYTHING, FileWalk, excluded, whole_paths
     from policyeng.sources.formats import FORMATS
-    from policyeng.sources.inputs import Inputs, Read, load_snapshot, read_inputs
-    from policyeng.sources.opening import Skipped
-    from policyeng.sources.surroundings import Given, given
+    from policyeng.sources.reader import Inputs, ReadDocument, load_snapshot, read_inputs
     from policyeng.sources.template_parameters import given_parameters
-    from policyeng.sources.walking import EVERYTHING, Walk, excluded, whole_paths
-    from policyeng.strict.json_text import DEFAULT_MAX_BYTES
 
 __all__ = [
     "CHANGE_FORMATS",
@@ -30,12 +30,12 @@ __all__ = [
     "EVERYTHING",
     "FORMATS",
     "ChangesRead",
+    "DocumentContext",
     "ExemptionsRead",
-    "Given",
+    "FileWalk",
     "Inputs",
-    "Read",
+    "ReadDocument",
     "Skipped",
-    "Walk",
     "excluded",
     "exemptions_of",
     "given",
@@ -57,28 +57,28 @@ __getattr__ = attributes(
     {
         "CHANGE_FORMATS": "changes",
         "ChangesRead": "changes",
-        "DEFAULT_MAX_BYTES": "inputs",
-        "EVERYTHING": "walking",
+        "DEFAULT_MAX_BYTES": "reader",
+        "EVERYTHING": "file_patterns",
         "ExemptionsRead": "exemptions_file",
         "FORMATS": "formats",
-        "Given": "surroundings",
-        "Inputs": "inputs",
-        "Read": "inputs",
-        "Skipped": "opening",
-        "Walk": "walking",
-        "excluded": "walking",
+        "DocumentContext": "context",
+        "Inputs": "reader",
+        "ReadDocument": "reader",
+        "Skipped": "discovery",
+        "FileWalk": "file_patterns",
+        "excluded": "file_patterns",
         "exemptions_of": "exemptions_file",
-        "given": "surroundings",
+        "given": "context",
         "given_parameters": "template_parameters",
-        "is_resource_id": "arm_entry",
+        "is_resource_id": "arm_resource",
         "load_exemptions": "exemptions_file",
-        "load_snapshot": "inputs",
+        "load_snapshot": "reader",
         "parse_changes": "changes",
         "read_baseline": "baseline_report",
         "read_changes": "changes",
         "read_exemptions": "exemptions_file",
-        "read_inputs": "inputs",
+        "read_inputs": "reader",
         "read_whole": "changes",
-        "whole_paths": "walking",
+        "whole_paths": "file_patterns",
     },
 )

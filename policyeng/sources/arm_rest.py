@@ -7,10 +7,19 @@ from dataclasses import replace
 
 from policyeng.facts.coverage import covered_by
 from policyeng.models import JsonObject
-from policyeng.sources.arm_entry import ENVELOPE, looks_like_arm, read_entry
-from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, kind_of, next_page, reading_of
-from policyeng.strict.json_pointer import escaped
-from policyeng.strict.json_text import shortened
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_resource import ENVELOPE, looks_like_arm, read_entry
+from policyeng.sources.parsed import (
+    ALONE,
+    ParsedDocument,
+    Placed,
+    Refusal,
+    Surroundings,
+    kind_of,
+    next_page,
+    reading_of,
+)
 
 SUMMARY = "ARM resources, alone, in a `value` list or in a bare list"
 
@@ -46,17 +55,17 @@ def detect(document: object) -> bool:
     return looks_like_arm(document) or _is_list(document) or _nothing_here(document) is not None
 
 
-def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: ARG001  # it says everything itself
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
     """Read an answer; one that holds no resource is refused with what it is."""
     return _read_at(document, "")
 
 
-def _read_at(document: object, base: str) -> Reading:
+def _read_at(document: object, base: str) -> ParsedDocument:
     if isinstance(document, list):
         return _listed(reading_of(_entries(document, base)))
     if not isinstance(document, dict):
         message = f"not an ARM answer: {kind_of(document)} where an object or a list should be"
-        return Reading(refusals=(Refusal(base, message, "save what the REST API answers to GET"),))
+        return ParsedDocument(refusals=(Refusal(base, message, "save what the REST API answers to GET"),))
     example = example_body(document)
     if example is not None:
         status, body = example
@@ -67,7 +76,7 @@ def _read_at(document: object, base: str) -> Reading:
     return reading_of([nothing._replace(pointer=base) if nothing else read_entry(document, base)])
 
 
-def _listed(reading: Reading) -> Reading:
+def _listed(reading: ParsedDocument) -> ParsedDocument:
     """A list with what it covers, unless further pages follow."""
     if reading.truncated or reading.refusals:
         return reading

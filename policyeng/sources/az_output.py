@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import is_placeholder, types_of
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_resource import is_placeholder, types_of
 from policyeng.sources.azure_cli import kind_of_file, kind_of_output, movable
-from policyeng.sources.azure_cli.kinds import PRINTED, Kind, at_home, stated_id
-from policyeng.sources.azure_cli.shapes import said_by_output
-from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
-from policyeng.strict.json_text import shortened
+from policyeng.sources.azure_cli.base import PRINTED, CliDocumentKind, at_home, stated_id
+from policyeng.sources.azure_cli.tables import said_by_output
+from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, kind_of, reading_of
 
 SUMMARY = "what `az ml ... show` or `list` prints, as JSON or YAML"
 
@@ -31,11 +31,11 @@ def detect(document: object) -> bool:
     return _is_output(document) or _failed(document)
 
 
-def read(document: object, around: Surroundings = ALONE) -> Reading:
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Bring every entity of the output into ARM shape."""
     if _failed(document):
         message = "the error of a command that failed, not what it prints about a resource"
-        return Reading(refusals=(Refusal("", message, "mend the command and save its output again"),))
+        return ParsedDocument(refusals=(Refusal("", message, "mend the command and save its output again"),))
     if not isinstance(document, list):
         return _entries([("", document)], around)
     return _entries([(f"/{index}", entry) for index, entry in enumerate(document)], around)
@@ -49,17 +49,19 @@ def belongs_to_workspace(document: object) -> bool:
     return kind is not None and kind.in_workspace
 
 
-def _entries(entries: list[tuple[str, object]], around: Surroundings) -> Reading:
+def _entries(entries: list[tuple[str, object]], around: Surroundings) -> ParsedDocument:
     known = [(pointer, entry, _kind(entry)) for pointer, entry in entries]
     idle = [kind.nothing for _, _, kind in known if kind and kind.nothing]
     if idle and len(idle) == len(known):
-        return Reading(nothing=idle[0])
+        return ParsedDocument(nothing=idle[0])
     reading = reading_of(given for pointer, entry, kind in known for given in _entry(entry, kind, pointer, around))
     homeless = any("id" not in entry for _, entry, kind in known if kind and isinstance(entry, dict))
     return replace(reading, movable=movable(reading.resources) if homeless else "")
 
 
-def _entry(entry: object, kind: Kind | None, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+def _entry(
+    entry: object, kind: CliDocumentKind | None, pointer: str, around: Surroundings
+) -> Iterator[Placed | Refusal]:
     if not isinstance(entry, dict):
         yield Refusal(pointer, f"not what `az ml` prints: {kind_of(entry)} where an object should be", _REMEDY)
     elif kind is None:
@@ -78,7 +80,7 @@ def _entry(entry: object, kind: Kind | None, pointer: str, around: Surroundings)
             yield given if "id" in entry else given._replace(unreadable={**given.unreadable, "/id": _NO_ID})
 
 
-def _kind(entry: object) -> Kind | None:
+def _kind(entry: object) -> CliDocumentKind | None:
     if not isinstance(entry, dict):
         return None
     arm_type = _type_of(entry)

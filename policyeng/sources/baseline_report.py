@@ -6,10 +6,10 @@ from pathlib import Path
 
 from policyeng.errors import InputError
 from policyeng.models import Evaluation
-from policyeng.sources.opening import Named, content_of, display
-from policyeng.sources.reading import Refusal, seen, spelled
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json
+from policyeng.sources.discovery import Named, content_of, display
+from policyeng.sources.parsed import Refusal, seen, spelled
 from policyeng.sources.validation import validated
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json
 
 _REMEDY = "give a report that `--output json=PATH` wrote"
 

@@ -9,9 +9,9 @@ from pathlib import Path, PurePath
 
 from policyeng.errors import InputError
 from policyeng.models import Document, Problem
-from policyeng.sources.opening import STDIN, display
-from policyeng.sources.texts import YAML_SUFFIXES
-from policyeng.strict.json_text import lines_of, parse_json
+from policyeng.parsing.json_text import lines_of, parse_json
+from policyeng.sources.discovery import STDIN, display
+from policyeng.sources.text import YAML_SUFFIXES
 
 #: What Conftest reads and we do not, by the suffix or the beginning of the name.
 _OTHER_SUFFIXES = re.compile(
@@ -31,7 +31,7 @@ def read_documents(file: str, content: bytes, max_bytes: int) -> list[Document]:
         remedy = "give the same as JSON or YAML; `conftest parse FILE` writes it"
         raise InputError("only JSON and YAML documents are judged", place=(file,), remedy=remedy)
     if _is_yaml(file, content):
-        from policyeng.strict.yaml_text import parse_kubernetes_yaml  # YAML is loaded only where there is some
+        from policyeng.parsing.yaml_text import parse_kubernetes_yaml  # YAML is loaded only where there is some
 
         read = parse_kubernetes_yaml(content, file, max_bytes=max_bytes)
         if len(read) > 1:

@@ -10,13 +10,13 @@ from typing import NamedTuple
 from policyeng.errors import InputError, nearest
 from policyeng.facts.letters import disguised, plain, same_person
 from policyeng.models import Exemption, Problem
-from policyeng.sources.arm_entry import is_placeholder, types_of
-from policyeng.sources.opening import Named, content_of, display
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json, shortened
+from policyeng.sources.arm_resource import is_placeholder, types_of
+from policyeng.sources.discovery import Named, content_of, display
+from policyeng.sources.parsed import Refusal, kind_of, seen
 from policyeng.sources.problems import problem_of, raise_errors
-from policyeng.sources.reading import Refusal, kind_of, seen
 from policyeng.sources.validation import validated
-from policyeng.strict.json_pointer import escaped
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json, shortened
 
 DEFAULT_MAX_DAYS = 365
 
@@ -58,7 +58,7 @@ def read_exemptions(
         if file.lower().endswith(".json"):
             document, places = parse_json(content, file, max_bytes=max_bytes), None
         else:
-            from policyeng.strict.yaml_text import parse_yaml  # YAML is loaded only where there is some
+            from policyeng.parsing.yaml_text import parse_yaml  # YAML is loaded only where there is some
 
             document, places = parse_yaml(content, file, max_bytes=max_bytes)
     except InputError as error:

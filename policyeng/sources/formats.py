@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from policyeng.errors import UsageError, nearest
 from policyeng.later import Modules
-from policyeng.sources.reading import Format
+from policyeng.sources.parsed import Format
 
 #: By the name that `--from` takes, in the order in which content is looked at.
 FORMATS: Mapping[str, Format] = Modules(
@@ -19,7 +19,7 @@ FORMATS: Mapping[str, Format] = Modules(
         "kubernetes": "kubernetes",
         "terraform": "terraform",
         "resource-graph": "resource_graph",
-        "role-access": "role_access",
+        "role-access": "role_assignments",
         "az-output": "az_output",
         "arm-rest": "arm_rest",
     },

@@ -21,13 +21,15 @@ from policyeng.models import (
     lowered,
     name_in_json,
 )
-from policyeng.sources.arm_entry import read_entry, with_top_level_names
-from policyeng.sources.reading import (
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_resource import read_entry, with_top_level_names
+from policyeng.sources.parsed import (
     ALONE,
     Collection,
     Noun,
+    ParsedDocument,
     Placed,
-    Reading,
     Refusal,
     Stated,
     Surroundings,
@@ -37,8 +39,6 @@ from policyeng.sources.reading import (
     spelled,
 )
 from policyeng.sources.validation import validated
-from policyeng.strict.json_pointer import escaped
-from policyeng.strict.json_text import shortened
 
 SUMMARY = "snapshots with `snapshotVersion` and `resources`"
 
@@ -52,14 +52,14 @@ _COLLECTIONS: Mapping[Collection, type[Noun]] = {
 
 
 @frozen(kw_only=True)
-class _Header(Model):
+class _SnapshotHeader(Model):
     snapshot_version: Literal[1]
     scope: str = ""
     taken_at: AwareDatetime | None = None
     incomplete: tuple[str, ...] = ()
 
 
-_HEADER_KEYS = tuple(name_in_json(entry.name) for entry in fields(_Header))
+_HEADER_KEYS = tuple(name_in_json(entry.name) for entry in fields(_SnapshotHeader))
 _KEYS = (*_HEADER_KEYS, "covers", "resources", *_COLLECTIONS)
 _ENTRY = "write `TYPE at ID`, such as `Microsoft.MachineLearningServices/workspaces/computes at /subscriptions/...`"
 
@@ -69,16 +69,16 @@ def detect(document: object) -> bool:
     return isinstance(document, dict) and "snapshotVersion" in document
 
 
-def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: ARG001  # it says everything itself
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
     """Read a native snapshot; a part that is wrong is refused alone, with its pointer."""
     if not isinstance(document, dict):
         message = f"not a native snapshot: {kind_of(document)} where an object should be"
-        return Reading(refusals=(Refusal("", message, "begin with `snapshotVersion`: 1"),))
+        return ParsedDocument(refusals=(Refusal("", message, "begin with `snapshotVersion`: 1"),))
     refusals = list(first_refusals(_unknown_keys(document)))
     version = document.get("snapshotVersion")
     if type(version) is not int or version != 1:
         message = f"`snapshotVersion` is {spelled(version)}; version 1 is the one that is read"
-        return Reading(refusals=(Refusal("/snapshotVersion" if version else "", message, "write 1"),))
+        return ParsedDocument(refusals=(Refusal("/snapshotVersion" if version else "", message, "write 1"),))
     header, faults = _header({key: document[key] for key in _HEADER_KEYS if key in document})
     stated = list(first_refusals(_stated(document)))
     reading = reading_of(_resources(document))
@@ -96,7 +96,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: AR
     )
 
 
-def _covers(document: JsonObject, reading: Reading) -> Iterator[str | Refusal]:
+def _covers(document: JsonObject, reading: ParsedDocument) -> Iterator[str | Refusal]:
     """What a snapshot covers: what it states, else all of `LISTED` if it has resources; and what these show."""
     if "covers" in document:
         entries, refusals = _listed(document, "covers")
@@ -140,9 +140,9 @@ def _misspelled(document: JsonObject) -> Iterator[tuple[str, str]]:
         seen.add(covered.kind if covered else "")
 
 
-def _header(stated: JsonObject) -> tuple[_Header | None, tuple[Refusal, ...]]:
+def _header(stated: JsonObject) -> tuple[_SnapshotHeader | None, tuple[Refusal, ...]]:
     """The header; one that states nothing but the version needs no validator, which takes longer than the reading."""
-    return validated(_Header, stated, "") if len(stated) > 1 else (_Header(snapshot_version=1), ())
+    return validated(_SnapshotHeader, stated, "") if len(stated) > 1 else (_SnapshotHeader(snapshot_version=1), ())
 
 
 def _unknown_keys(document: JsonObject) -> Iterator[Refusal]:

@@ -10,11 +10,20 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import ENVELOPE, read_entry, top_level_name, types_of, with_top_level_names
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
+from policyeng.sources.arm_resource import ENVELOPE, read_entry, top_level_name, types_of, with_top_level_names
 from policyeng.sources.arm_rest import example_body
-from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, keys_seen, kind_of, reading_of
-from policyeng.strict.json_pointer import escaped
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES, parse_json
+from policyeng.sources.parsed import (
+    ALONE,
+    ParsedDocument,
+    Placed,
+    Refusal,
+    Surroundings,
+    keys_seen,
+    kind_of,
+    reading_of,
+)
 
 SUMMARY = "Azure Resource Graph rows, as `az graph query` and the REST API print them"
 
@@ -26,7 +35,7 @@ _TRUNCATED = "the query found more rows than the file holds; page on with `az gr
 _CHANGES = "changes of resources over time, not resources as they are"
 
 
-class _Row(NamedTuple):
+class _QueryRow(NamedTuple):
     """A row with its JSON Pointer, and those of its columns where they are not its members."""
 
     value: object
@@ -42,19 +51,19 @@ def detect(document: object) -> bool:
     return isinstance(body, dict) and (_is_answer(body) or _nothing(body) != "")
 
 
-def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: ARG001  # it says everything itself
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
     """Read the rows that are resources; columns that the query left out cannot be read."""
     body, base = _body(document)
     nothing = _nothing(body)
     if nothing:
-        return Reading(nothing=nothing)
+        return ParsedDocument(nothing=nothing)
     table = body if isinstance(body, list) else body.get("data") if isinstance(body, dict) else None
     if not isinstance(table, list | dict):
         message = f"no rows of Azure Resource Graph: {kind_of(table)} where a list or a table should be"
-        return Reading(refusals=(Refusal(base, message, "give what `az graph query -o json` prints"),))
+        return ParsedDocument(refusals=(Refusal(base, message, "give what `az graph query -o json` prints"),))
     rows = list(_rows(table, base if isinstance(body, list) else f"{base}/data"))
     if not rows:
-        return Reading(nothing="a query that found nothing", truncated=_truncated(body, 0))
+        return ParsedDocument(nothing="a query that found nothing", truncated=_truncated(body, 0))
     return reading_of((_read(row) for row in rows), _truncated(body, len(rows)))
 
 
@@ -102,9 +111,9 @@ def _is_operation(value: object) -> bool:
     return isinstance(name, str) and lowered(name).startswith("microsoft.resourcegraph/")
 
 
-def _rows(table: list[object] | JsonObject, pointer: str) -> Iterator[_Row]:
+def _rows(table: list[object] | JsonObject, pointer: str) -> Iterator[_QueryRow]:
     if isinstance(table, list):
-        yield from (_Row(row, f"{pointer}/{index}", {}) for index, row in enumerate(table))
+        yield from (_QueryRow(row, f"{pointer}/{index}", {}) for index, row in enumerate(table))
         return
     columns, rows = table.get("columns"), table.get("rows")
     names = (
@@ -115,13 +124,13 @@ def _rows(table: list[object] | JsonObject, pointer: str) -> Iterator[_Row]:
     for index, cells in enumerate(rows if isinstance(rows, list) else []):
         place = f"{pointer}/rows/{index}"
         if not isinstance(cells, list) or len(cells) != len(names) or not all(isinstance(name, str) for name in names):
-            yield _Row(cells, place, {})
+            yield _QueryRow(cells, place, {})
             continue
         fields = {f"/{escaped(name)}": f"{place}/{column}" for column, name in enumerate(names)}
-        yield _Row({str(name): cell for name, cell in zip(names, cells, strict=True)}, place, fields)
+        yield _QueryRow({str(name): cell for name, cell in zip(names, cells, strict=True)}, place, fields)
 
 
-def _read(row: _Row) -> Placed | Refusal:
+def _read(row: _QueryRow) -> Placed | Refusal:
     if not isinstance(row.value, dict):
         message = f"no row of a query: {kind_of(row.value)} where an object, or as many cells as columns, should be"
         return Refusal(row.pointer, message, "give what `az graph query -o json` prints")

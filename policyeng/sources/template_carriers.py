@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.reading import kind_of
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
+from policyeng.sources.parsed import kind_of
 from policyeng.sources.template_parameters import Unresolved
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES, parse_json
 
 DEPLOYMENT = "microsoft.resources/deployments"
 STACK = "microsoft.resources/deploymentstacks"

@@ -12,10 +12,10 @@ import orjson
 
 from policyeng.errors import InputError, UsageError
 from policyeng.frozen import frozen
-from policyeng.sources.opening import Named, content_of, display
-from policyeng.sources.reading import seen
-from policyeng.sources.texts import read_text
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES, shortened
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, shortened
+from policyeng.sources.discovery import Named, content_of, display
+from policyeng.sources.parsed import seen
+from policyeng.sources.text import read_text
 
 
 @frozen

@@ -5,7 +5,7 @@ Source: https://learn.microsoft.com/azure/machine-learning/how-to-configure-envi
 
 from __future__ import annotations
 
-from policyeng.sources.reading import ALONE, Reading, Refusal, Surroundings
+from policyeng.sources.parsed import ALONE, ParsedDocument, Refusal, Surroundings
 
 SUMMARY = "a workspace's `config.json`, which says where what lies beside it belongs"
 
@@ -17,12 +17,12 @@ def detect(document: object) -> bool:
     return isinstance(document, dict) and all(key in document for key in _KEYS)
 
 
-def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: ARG001  # it says everything itself
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
     """There is nothing to judge in it."""
     if not workspace_of(document):
         message = "the workspace is not named by text"
-        return Reading(refusals=(Refusal("", message, f"give {', '.join(f'`{key}`' for key in _KEYS)}"),))
-    return Reading(nothing="names the workspace of the files beside it")
+        return ParsedDocument(refusals=(Refusal("", message, f"give {', '.join(f'`{key}`' for key in _KEYS)}"),))
+    return ParsedDocument(nothing="names the workspace of the files beside it")
 
 
 def workspace_of(document: object) -> str:

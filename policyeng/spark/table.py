@@ -39,7 +39,7 @@ COLUMNS: Mapping[str, str] = {
 }
 
 
-class Rows:
+class PendingRows:
     """Rows that wait to be handed over together, column by column."""
 
     def __init__(self) -> None:

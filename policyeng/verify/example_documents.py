@@ -9,11 +9,11 @@ from datetime import datetime
 import orjson
 
 from policyeng.bundle import Bundle
+from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.models import Exemption, JsonObject, Snapshot
 from policyeng.sources import read_inputs
-from policyeng.verify.cases import DEFAULT_AS_OF
-from policyeng.verify.drawing.edits import Json
-from policyeng.verify.drawing.examples import Example
+from policyeng.verify.generators.examples import Example
+from policyeng.verify.generators.json_mutations import Json
 
 
 def document_of(example: Example) -> JsonObject:

@@ -3,12 +3,41 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from policyeng.verify.drawing.examples import Example
+from policyeng.models import JsonObject
 from policyeng.verify.example_documents import snapshot_text
-from policyeng.verify.toml_text import is_sayable, toml_of
+from policyeng.verify.generators.examples import Example
+
+
+def is_sayable(value: object) -> bool:
+    """Whether TOML has the value: it knows no null."""
+    if isinstance(value, dict):
+        return all(map(is_sayable, value.values()))
+    return all(map(is_sayable, value)) if isinstance(value, list) else value is not None
+
+
+def toml_of(parameters: Mapping[str, JsonObject]) -> str:
+    """The configuration with these parameters by policy id, all of which TOML has; empty without any."""
+    lines: list[str] = []
+    for policy, own in parameters.items():
+        lines += [f"[parameters.{_text(policy)}]", *(f"{_text(name)} = {_toml(value)}" for name, value in own.items())]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_text(key)} = {_toml(inner)}' for key, inner in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return _text(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _text(text: str) -> str:
+    """A basic string; it has the escapes of JSON, and may not hold a bare delete."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
 
 #: Where a counterexample lies when no file was asked for: on standard input.
 _NO_FILE = Path("-")

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from policyeng.bundle import Bundle
 from policyeng.models import Exemption, JsonObject, Snapshot
-from policyeng.verify.drawing.examples import Example, Examples, Kind
+from policyeng.verify.generators.examples import Example, Examples, Kind
 
 try:
     from hypothesis import strategies as st

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from policyeng.models import lowered
-from policyeng.workloads.answers import ABSENT, Answer, agreed, undecided
-from policyeng.workloads.estate import Estate, Placement
-from policyeng.workloads.reading import Reader, Segments
+from policyeng.workloads.fields import Reader, Segments
+from policyeng.workloads.lookup import Placement, ResourceLookup
+from policyeng.workloads.resolved import ABSENT, ResolvedValue, agreed, undecided
 
 #: The instance type that every Kubernetes compute has; without a definition of its own it has no GPU. Source:
 #: learn.microsoft.com, "Create and manage instance types" (Azure Machine Learning on Kubernetes).
@@ -25,7 +25,7 @@ WITHOUT_FPGAS = frozenset({"databricks", "data-lake-analytics", "hdinsight", "sy
 _WITHOUT_FPGA = ("none", "gpu")
 
 
-def of_size(estate: Estate, size: Answer[str], absent: str) -> Answer[str]:
+def of_size(estate: ResourceLookup, size: ResolvedValue[str], absent: str) -> ResolvedValue[str]:
     """`gpu`, `fpga` or `none` of a VM size; undecided where it is absent or not in the catalogue.
 
     None is presumed: a declared workload adds an accelerator that the catalogue does not give the size.
@@ -36,10 +36,10 @@ def of_size(estate: Estate, size: Answer[str], absent: str) -> Answer[str]:
     known = estate.facts.size(name.value)
     if known is None:
         return undecided(f"the size `{name.value}` is not in the catalogue")
-    return Answer(known.accelerator, presumed=known.accelerator == "none")
+    return ResolvedValue(known.accelerator, presumed=known.accelerator == "none")
 
 
-def of_placement(estate: Estate, placement: Placement, instance_type: Answer[str]) -> Answer[str]:
+def of_placement(estate: ResourceLookup, placement: Placement, instance_type: ResolvedValue[str]) -> ResolvedValue[str]:
     """The accelerator of a job or batch deployment: its compute's, or on serverless its own instance type's."""
     target, compute = placement.target, placement.compute
     if target.value is None:
@@ -59,7 +59,7 @@ def of_placement(estate: Estate, placement: Placement, instance_type: Answer[str
     return of_size(estate, size, f"the compute `{compute.id}` states no size")
 
 
-def of_instance_type(compute: Reader | None, instance_type: Answer[str]) -> Answer[str]:
+def of_instance_type(compute: Reader | None, instance_type: ResolvedValue[str]) -> ResolvedValue[str]:
     """The accelerator of an instance type that a Kubernetes compute defines; the undefined default has none."""
     if instance_type.reason:
         return undecided(instance_type.reason)
@@ -73,11 +73,11 @@ def of_instance_type(compute: Reader | None, instance_type: Answer[str]) -> Answ
     if defined.value:
         return of_containers(defined.value, ("resources", "limits"), ("resources", "requests"))
     if wanted == DEFAULT_INSTANCE_TYPE:
-        return Answer("none", presumed=True)
+        return ResolvedValue("none", presumed=True)
     return undecided(f"the instance type `{name.value}` is not defined in the snapshot")
 
 
-def of_containers(asked: Reader, *places: Segments) -> Answer[str]:
+def of_containers(asked: Reader, *places: Segments) -> ResolvedValue[str]:
     """The accelerator that containers ask for at any of `places`; none where no amount is above 0.
 
     Where no amount is stated at all, none is presumed.
@@ -90,8 +90,8 @@ def of_containers(asked: Reader, *places: Segments) -> Answer[str]:
         return undecided(reasons[0])
     wanted = sorted({kind for kind, amount in amounts if (amount.value or 0) > 0})
     if not wanted:
-        return Answer("none", presumed=all(amount.absent for _, amount in amounts))
-    return agreed([Answer(kind) for kind in wanted], "the containers ask for")
+        return ResolvedValue("none", presumed=all(amount.absent for _, amount in amounts))
+    return agreed([ResolvedValue(kind) for kind in wanted], "the containers ask for")
 
 
 def _accelerator_keys(asked: Reader, place: Segments) -> dict[str, str]:
@@ -103,7 +103,7 @@ def _accelerator_keys(asked: Reader, place: Segments) -> dict[str, str]:
     return {"gpu": "gpu", "fpga": "fpga"} | vendors
 
 
-def _machine_size(estate: Estate, compute: Reader) -> Answer[str]:
+def _machine_size(estate: ResourceLookup, compute: Reader) -> ResolvedValue[str]:
     machine_id = compute.text("properties", "resourceId")
     machine = estate.find(machine_id.value) if machine_id.value else None
     if machine is None:

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from policyeng.facts.ids import name_of
 from policyeng.models import DeclaredWorkload, JsonObject, read_only
-from policyeng.workloads.answers import ABSENT, Answer, joined, undecided
-from policyeng.workloads.drafts import NO_FEATURES, Draft, Tags
-from policyeng.workloads.estate import Estate, home_of
-from policyeng.workloads.runs import FEATURES, as_one_run, documents_of
+from policyeng.workloads.builder import FEATURES, NO_FEATURES, Tags, WorkloadDraft, as_one_run, documents_of
+from policyeng.workloads.lookup import ResourceLookup, home_of
+from policyeng.workloads.resolved import ABSENT, ResolvedValue, joined, undecided
 
 
 class Workload(NamedTuple):
@@ -29,14 +28,14 @@ class Workload(NamedTuple):
     possible: dict[str, frozenset[object]]
 
 
-def derived_workload(draft: Draft, additions: Sequence[DeclaredWorkload]) -> Workload:
+def derived_workload(draft: WorkloadDraft, additions: Sequence[DeclaredWorkload]) -> Workload:
     """The workload of an ARM resource, with what is declared about it.
 
     A declared fact counts where ARM does not say; where both say and differ the field is undecided. Features add up.
     Declared tags do not: a declaration must not loosen what the tags of a resource and its workspace decide.
     """
     source = draft.source
-    answers: dict[str, Answer[object]] = {
+    answers: dict[str, ResolvedValue[object]] = {
         "/purpose": joined(draft.purpose, [one.purpose for one in additions], "purpose"),
         "/target": joined(draft.target, [one.target for one in additions], "target"),
         "/features": _features(draft.features, additions),
@@ -56,12 +55,12 @@ def derived_workload(draft: Draft, additions: Sequence[DeclaredWorkload]) -> Wor
             "sourceId": source.id,
             "runs": documents_of(runs, additions),
         },
-        answers | {"/workspaceId": Answer(workspace_id).or_reason("the id lies in no workspace")},
+        answers | {"/workspaceId": ResolvedValue(workspace_id).or_reason("the id lies in no workspace")},
         draft.tags,
     )
 
 
-def declared_workload(one: DeclaredWorkload, estate: Estate) -> Workload:
+def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload:
     """A workload that stands alone; what it does not say is undecided, never assumed."""
     source = estate.find(one.source_id) if one.source_id else None
     lost = bool(one.source_id) and source is None
@@ -69,27 +68,29 @@ def declared_workload(one: DeclaredWorkload, estate: Estate) -> Workload:
     where = f"its source `{one.source_id}` is not in the snapshot" if lost else ""
     why = f"{silent} and {where}" if lost else silent
     workspace_id = one.workspace_id or home_of(one.source_id or "")
-    answers: dict[str, Answer[object]] = {
-        "/purpose": Answer(one.purpose).or_reason(why),
-        "/target": Answer(one.target).or_reason(why),
+    answers: dict[str, ResolvedValue[object]] = {
+        "/purpose": ResolvedValue(one.purpose).or_reason(why),
+        "/target": ResolvedValue(one.target).or_reason(why),
         "/features": _features(NO_FEATURES, [one]),
-        "/accelerator": Answer(one.accelerator).or_reason(why),
+        "/accelerator": ResolvedValue(one.accelerator).or_reason(why),
         "/memoryGiB": ABSENT,
-        "/computeId": Answer(reason=where),
-        "/workspaceId": Answer(workspace_id).or_reason("the declared workload names no workspace"),
-        "/sourceId": Answer(one.source_id if source else None, where),
+        "/computeId": ResolvedValue(reason=where),
+        "/workspaceId": ResolvedValue(workspace_id).or_reason("the declared workload names no workspace"),
+        "/sourceId": ResolvedValue(one.source_id if source else None, where),
         **_stated_only([one]),
     }
     fixed = {
         "id": one.id,
         "sourceType": source.body.get("type") if source else None,
         "name": one.id,
-        "runs": documents_of([as_one_run(Answer(one.target).or_reason(why), ABSENT, Answer(one.features))], []),
+        "runs": documents_of(
+            [as_one_run(ResolvedValue(one.target).or_reason(why), ABSENT, ResolvedValue(one.features))], []
+        ),
     }
-    return _workload(fixed, answers, Tags(Answer(dict(one.tags))))
+    return _workload(fixed, answers, Tags(ResolvedValue(dict(one.tags))))
 
 
-def _stated_only(additions: Sequence[DeclaredWorkload]) -> dict[str, Answer[object]]:
+def _stated_only(additions: Sequence[DeclaredWorkload]) -> dict[str, ResolvedValue[object]]:
     """The fields that ARM has no word for."""
     models = [one.model for one in additions if one.model]
     return {
@@ -99,14 +100,14 @@ def _stated_only(additions: Sequence[DeclaredWorkload]) -> dict[str, Answer[obje
     }
 
 
-def _features(known: Answer[tuple[str, ...]], additions: Sequence[DeclaredWorkload]) -> Answer[object]:
+def _features(known: ResolvedValue[tuple[str, ...]], additions: Sequence[DeclaredWorkload]) -> ResolvedValue[object]:
     if known.value is None:
         return undecided(known.reason)
     named = {*known.value, *(feature for one in additions for feature in one.features)}
-    return Answer([feature for feature in FEATURES if feature in named])
+    return ResolvedValue([feature for feature in FEATURES if feature in named])
 
 
-def _workload(fixed: JsonObject, answers: dict[str, Answer[object]], tags: Tags) -> Workload:
+def _workload(fixed: JsonObject, answers: dict[str, ResolvedValue[object]], tags: Tags) -> Workload:
     document: JsonObject = {"type": "workload", **fixed, "model": {}, "tags": tags.written.value}
     for pointer, answer in answers.items():
         parent, _, key = pointer[1:].rpartition("/")

@@ -11,16 +11,144 @@ from policyeng.facts import Facts
 from policyeng.facts.ids import folded_id
 from policyeng.frozen import frozen
 from policyeng.models import WORKSPACE_TYPE, DeclaredWorkload, Snapshot, lowered, to_bytes
+from policyeng.workloads.accelerators import of_containers, of_instance_type, of_placement, of_size
+from policyeng.workloads.builder import WorkloadDraft, compute_id, tags_of
 from policyeng.workloads.declared import Workload, declared_workload, derived_workload
-from policyeng.workloads.deployments import batch_deployment, online_deployment
-from policyeng.workloads.drafts import Draft
-from policyeng.workloads.estate import Asking, Estate, survey
-from policyeng.workloads.jobs import job
-from policyeng.workloads.reading import Reader
-from policyeng.workloads.services import service
+from policyeng.workloads.fields import Reader
+from policyeng.workloads.jobs import instance_type, job
+from policyeng.workloads.lookup import Placement, RecordingLookup, ResourceLookup, home_of, survey
+from policyeng.workloads.resolved import ABSENT, ResolvedValue, first, undecided
+
+TARGETS = {"aci": "aci", "aks": "aks"}
+
+
+def service(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
+    """The work of a `workspaces/services`; its user's tags are `kvTags`, below those of the ARM resource."""
+    kind = source.text("properties", "computeType").or_reason("the computeType is absent")
+    target = TARGETS.get(lowered(kind.value or ""))
+    return WorkloadDraft(
+        source=source,
+        purpose=ResolvedValue("realtime-inference"),
+        target=ResolvedValue(target)
+        if target
+        else undecided(kind.reason or f"the computeType `{kind.value}` is not a target of web services"),
+        accelerator=of_containers(source, REQUIREMENTS),
+        compute_id=_compute_id(estate, source),
+        memory_gib=source.number(*REQUIREMENTS, "memoryInGB"),
+        tags=tags_of(source, ("tags",), ("properties", "kvTags")),
+    )
+
+
+def _compute_id(estate: ResourceLookup, source: Reader) -> ResolvedValue[str]:
+    """The compute that `computeName` names; Container Instances name none."""
+    name = source.text("properties", "computeName")
+    if name.value is None:
+        return name
+    placement = estate.place(name, home_of(source.id))
+    if placement.compute:
+        return ResolvedValue(placement.compute.id)
+    return undecided(placement.target.reason or f"`{name.value}` is not a compute of the workspace")
+
+
+REQUIREMENTS = ("properties", "containerResourceRequirements")
+LIMITS = (*REQUIREMENTS, "containerResourceLimits")
+REQUESTS = (*REQUIREMENTS, "containerResourceRequests")
+#: The words of `endpointComputeType` for Kubernetes; the second is that of version 2021-03-01-preview.
+ON_KUBERNETES = ("kubernetes", "k8s")
+#: The targets that a deployment on Kubernetes can have.
+KUBERNETES = ("kubernetes", "aks")
+
+
+def online_deployment(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
+    """The work of a `workspaces/onlineEndpoints/deployments`: real-time inference."""
+    kind = source.text("properties", "endpointComputeType").or_reason("the endpointComputeType is absent")
+    placement = _online_placement(estate, source, kind)
+    return WorkloadDraft(
+        source=source,
+        purpose=ResolvedValue("realtime-inference"),
+        target=placement.target,
+        accelerator=_online_accelerator(estate, source, kind, placement),
+        compute_id=compute_id(placement),
+        tags=tags_of(source, ("tags",)),
+    )
+
+
+def batch_deployment(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
+    """The work of a `workspaces/batchEndpoints/deployments`: batch inference; a pipeline component names its own."""
+    properties = source.inside("properties").or_reason("the deployment has no properties")
+    whole = properties.value
+    if whole is None:
+        placement = Placement(undecided(properties.reason))
+    else:
+        default = whole.text("deploymentConfiguration", "settings", "defaultCompute")
+        placement = estate.place(first(whole.text("compute"), default), home_of(source.id))
+    asked = instance_type(whole) if whole else ABSENT
+    return WorkloadDraft(
+        source=source,
+        purpose=ResolvedValue("batch-inference"),
+        target=placement.target,
+        accelerator=of_placement(estate, placement, asked),
+        compute_id=compute_id(placement),
+        features=_component_features(source),
+        tags=tags_of(source, ("tags",)),
+    )
+
+
+def _online_placement(estate: ResourceLookup, source: Reader, kind: ResolvedValue[str]) -> Placement:
+    named = lowered(kind.value or "")
+    if named == "managed":
+        return Placement(ResolvedValue("managed-online"))
+    compute = _endpoint_compute(estate, source)
+    if named == "azuremlcompute":
+        return Placement(ResolvedValue("compute-cluster"), compute.compute)
+    if named not in ON_KUBERNETES:
+        return Placement(undecided(kind.reason or f"the endpointComputeType `{kind.value}` is not a compute target"))
+    if compute.target.value in KUBERNETES:
+        return compute
+    if compute.target.value is None:
+        return Placement(undecided(compute.target.reason, KUBERNETES))
+    return Placement(undecided(f"a Kubernetes deployment, but its endpoint's compute is `{compute.target.value}`"))
+
+
+def _endpoint_compute(estate: ResourceLookup, source: Reader) -> Placement:
+    """Where the endpoint of a deployment says that it runs; its id is the deployment's without the last two parts."""
+    endpoint_id = "/".join(folded_id(source.id).split("/")[:-2])
+    endpoint = estate.find(endpoint_id)
+    if endpoint is None:
+        return Placement(undecided("the endpoint is not in the snapshot"))
+    # `target` is the name of API version 2021-03-01-preview.
+    named = first(endpoint.text("properties", "compute"), endpoint.text("properties", "target"))
+    reference = named.or_reason("the endpoint names no compute")
+    return estate.place(reference, home_of(source.id))
+
+
+def _online_accelerator(
+    estate: ResourceLookup, source: Reader, kind: ResolvedValue[str], placement: Placement
+) -> ResolvedValue[str]:
+    """Of a Kubernetes deployment what its containers ask for, else its instance type's; of others their size's."""
+    size = source.text("properties", "instanceType")
+    named = lowered(kind.value or "")
+    if named == "managed" or (named == "azuremlcompute" and not size.absent):
+        return of_size(estate, size, "the deployment names no instance type")
+    if named == "azuremlcompute":
+        return of_placement(estate, placement, size)
+    if named not in ON_KUBERNETES:
+        return undecided(placement.target.reason)
+    asked = of_containers(source, LIMITS, REQUESTS)
+    if asked.value != "none":
+        return asked
+    return of_instance_type(placement.compute, size)
+
+
+def _component_features(source: Reader) -> ResolvedValue[tuple[str, ...]]:
+    kind = source.text("properties", "deploymentConfiguration", "deploymentConfigurationType")
+    if kind.reason:
+        return undecided(kind.reason)
+    return ResolvedValue(("pipeline",) if lowered(kind.value or "") == "pipelinecomponent" else ())
+
 
 #: What makes a workload, by ARM type in lower case.
-DERIVED_FROM: Mapping[str, Callable[[Estate, Reader], Draft]] = {
+DERIVED_FROM: Mapping[str, Callable[[ResourceLookup, Reader], WorkloadDraft]] = {
     f"{WORKSPACE_TYPE}/jobs": job,
     f"{WORKSPACE_TYPE}/onlineendpoints/deployments": online_deployment,
     f"{WORKSPACE_TYPE}/batchendpoints/deployments": batch_deployment,
@@ -47,7 +175,7 @@ class Derivation:
     Declarations that name none are under the empty id.
     """
 
-    estate: Estate
+    estate: ResourceLookup
     additions: Mapping[str, Sequence[DeclaredWorkload]]
     derived: dict[str, Derived]
 
@@ -62,7 +190,7 @@ class Derivation:
         Args:
             becomes: by id as `folded_id` gives it.
         """
-        estate = Estate(ChainMap({**becomes}, self.estate.resources), self.estate.facts)
+        estate = ResourceLookup(ChainMap({**becomes}, self.estate.resources), self.estate.facts)
         due = {source for key in becomes for source in self._asking.get(key, ())}
         due |= {key for key, held in becomes.items() if key in self.derived or _builder(held)}
         return {source: _derived(estate, source, self.additions.get(source, ())) for source in sorted(due)}
@@ -78,7 +206,9 @@ class Derivation:
 
     def copy(self) -> Derivation:
         """A copy that `change` may change."""
-        return Derivation(Estate(dict(self.estate.resources), self.estate.facts), self.additions, dict(self.derived))
+        return Derivation(
+            ResourceLookup(dict(self.estate.resources), self.estate.facts), self.additions, dict(self.derived)
+        )
 
     def change(self, becomes: Mapping[str, Reader | None], again: Mapping[str, Derived | None]) -> None:
         """Have resources be others, and derive from them what `again` gives."""
@@ -110,16 +240,16 @@ def derive(snapshot: Snapshot, facts: Facts) -> tuple[Workload, ...]:
     return derivation(snapshot, facts).workloads()
 
 
-def _sources(estate: Estate, additions: Iterable[str]) -> Iterator[str]:
+def _sources(estate: ResourceLookup, additions: Iterable[str]) -> Iterator[str]:
     """The resources that make workloads, type by type, and then what else is declared."""
     by_type = estate.of_types(DERIVED_FROM)
     found = [folded_id(source.id) for sources in by_type.values() for source in sources]
     yield from dict.fromkeys((*found, *additions))
 
 
-def _derived(estate: Estate, source: str, additions: Sequence[DeclaredWorkload]) -> Derived | None:
+def _derived(estate: ResourceLookup, source: str, additions: Sequence[DeclaredWorkload]) -> Derived | None:
     """What one source makes; None for nothing."""
-    asking = Asking(estate.resources, estate.facts)
+    asking = RecordingLookup(estate.resources, estate.facts)
     held = estate.resources.get(source)
     build = _builder(held)
     if held is not None and build is not None:
@@ -129,6 +259,6 @@ def _derived(estate: Estate, source: str, additions: Sequence[DeclaredWorkload])
     return Derived(workloads, frozenset(asking.asked)) if workloads else None
 
 
-def _builder(held: Reader | None) -> Callable[[Estate, Reader], Draft] | None:
+def _builder(held: Reader | None) -> Callable[[ResourceLookup, Reader], WorkloadDraft] | None:
     named = held.body.get("type") if held is not None else None
     return DERIVED_FROM.get(lowered(named)) if isinstance(named, str) else None

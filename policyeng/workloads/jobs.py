@@ -7,11 +7,10 @@ from typing import NamedTuple
 from policyeng.facts.numbers import whole
 from policyeng.models import lowered
 from policyeng.workloads.accelerators import of_placement
-from policyeng.workloads.answers import ABSENT, Answer, agreed, first, undecided
-from policyeng.workloads.drafts import Draft, compute_id, tags_of
-from policyeng.workloads.estate import Estate, Placement, home_of
-from policyeng.workloads.reading import Reader
-from policyeng.workloads.runs import Run, as_one_run, features_of
+from policyeng.workloads.builder import RunStep, WorkloadDraft, as_one_run, compute_id, features_of, tags_of
+from policyeng.workloads.fields import Reader
+from policyeng.workloads.lookup import Placement, ResourceLookup, home_of
+from policyeng.workloads.resolved import ABSENT, ResolvedValue, agreed, first, undecided
 
 #: Job and step types that are features of the documents' training table. Designer leaves no trace in ARM.
 KINDS = ("automl", "pipeline", "sweep")
@@ -20,11 +19,11 @@ KINDS = ("automl", "pipeline", "sweep")
 DEFAULT_TRIALS = 1000
 
 
-class Part(NamedTuple):
+class JobPart(NamedTuple):
     """A job, or one step of a pipeline, and what it says of its compute."""
 
     properties: Reader
-    reference: Answer[str]
+    reference: ResolvedValue[str]
 
     @property
     def step(self) -> str | None:
@@ -32,7 +31,7 @@ class Part(NamedTuple):
         return self.properties.base[-1] if self.properties.base != ("properties",) else None
 
 
-def job(estate: Estate, source: Reader) -> Draft:
+def job(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
     """The work of a `workspaces/jobs`; a pipeline gathers the computes, accelerators and features of its steps."""
     parts = parts_of(source)
     workspace_id = home_of(source.id)
@@ -43,9 +42,9 @@ def job(estate: Estate, source: Reader) -> Draft:
     kind = source.text("properties", "jobType").or_reason("the jobType is absent")
     runs = tuple(_run(placement, part, kind) for placement, part in placed)
     lost = as_one_run(undecided(parts.reason), ABSENT, undecided(parts.reason))
-    return Draft(
+    return WorkloadDraft(
         source=source,
-        purpose=Answer("training", presumed=True),  # ARM does not say what a job is for
+        purpose=ResolvedValue("training", presumed=True),  # ARM does not say what a job is for
         target=target,
         accelerator=agreed(accelerators, "its steps use").or_reason(parts.reason),
         compute_id=computes if computes.value or not target.reason else undecided(target.reason),
@@ -55,7 +54,7 @@ def job(estate: Estate, source: Reader) -> Draft:
     )
 
 
-def parts_of(source: Reader) -> Answer[tuple[Part, ...]]:
+def parts_of(source: Reader) -> ResolvedValue[tuple[JobPart, ...]]:
     """What a job runs: its steps, each on its own compute or else the pipeline's, or the job itself; at least one."""
     properties = source.inside("properties").or_reason("the job has no properties")
     if properties.value is None:
@@ -66,20 +65,20 @@ def parts_of(source: Reader) -> Answer[tuple[Part, ...]]:
     if steps.reason:
         return undecided(steps.reason)
     if not steps.value:
-        return Answer((Part(job_itself, default),))
-    return Answer(tuple(Part(step, first(compute_of(step), default)) for step in steps.value))
+        return ResolvedValue((JobPart(job_itself, default),))
+    return ResolvedValue(tuple(JobPart(step, first(compute_of(step), default)) for step in steps.value))
 
 
-def compute_of(properties: Reader) -> Answer[str]:
+def compute_of(properties: Reader) -> ResolvedValue[str]:
     """The compute that a job or a step names."""
     earlier = _earlier_compute(properties)
     if earlier.value is None:
         return first(properties.text("computeId"), undecided(earlier.reason) if earlier.reason else ABSENT)
-    on_own_machine = Answer("local") if earlier.value.at("isLocal").value is True else ABSENT
+    on_own_machine = ResolvedValue("local") if earlier.value.at("isLocal").value is True else ABSENT
     return first(properties.text("computeId"), earlier.value.text("target"), on_own_machine)
 
 
-def _earlier_compute(properties: Reader) -> Answer[Reader]:
+def _earlier_compute(properties: Reader) -> ResolvedValue[Reader]:
     """Where a job of API version 2021-03-01-preview states its compute and the number and size of its nodes."""
     stated = properties.at("compute")
     if isinstance(stated.value, dict):
@@ -87,7 +86,7 @@ def _earlier_compute(properties: Reader) -> Answer[Reader]:
     return undecided(stated.reason) if stated.reason and properties.carried is None else ABSENT
 
 
-def instance_type(properties: Reader) -> Answer[str]:
+def instance_type(properties: Reader) -> ResolvedValue[str]:
     """The instance type that a run asks for: its own, or that of a sweep's trial."""
     earlier = _earlier_compute(properties).value
     return first(
@@ -97,12 +96,12 @@ def instance_type(properties: Reader) -> Answer[str]:
     )
 
 
-def _run(placement: Placement, part: Part, job_kind: Answer[str]) -> Run:
+def _run(placement: Placement, part: JobPart, job_kind: ResolvedValue[str]) -> RunStep:
     step_kind = first(part.properties.text("jobType"), part.properties.text("type")) if part.step else ABSENT
     reason = job_kind.reason or step_kind.reason
     kinds = {lowered(kind.value) for kind in (job_kind, step_kind) if kind.value}
-    features = {name: undecided(reason) if reason else Answer(name in kinds) for name in KINDS}
-    return Run(
+    features = {name: undecided(reason) if reason else ResolvedValue(name in kinds) for name in KINDS}
+    return RunStep(
         step=part.step,
         target=placement.target,
         compute_id=compute_id(placement),
@@ -111,7 +110,7 @@ def _run(placement: Placement, part: Part, job_kind: Answer[str]) -> Run:
     )
 
 
-def _concurrent_trials(sweep: Reader) -> Answer[int]:
+def _concurrent_trials(sweep: Reader) -> ResolvedValue[int]:
     """How many trials may run at once: as many as there are, unless a limit says otherwise."""
     stated = first(
         sweep.number("limits", "maxConcurrentTrials"),
@@ -120,14 +119,14 @@ def _concurrent_trials(sweep: Reader) -> Answer[int]:
         sweep.number("maxTotalTrials") if sweep.carried is None else ABSENT,
     )
     if stated.absent:
-        return Answer(DEFAULT_TRIALS)
+        return ResolvedValue(DEFAULT_TRIALS)
     if stated.value is None:
         return undecided(stated.reason)
     trials = whole(stated.value)
-    return undecided("the limit of trials is no count") if trials is None else Answer(trials)
+    return undecided("the limit of trials is no count") if trials is None else ResolvedValue(trials)
 
 
-def _distributed(run: Reader) -> Answer[bool]:
+def _distributed(run: Reader) -> ResolvedValue[bool]:
     """More than one node, or a distribution that is not said to stay on one node (several processes share it)."""
     earlier = _earlier_compute(run).value
     nodes = first(
@@ -138,4 +137,4 @@ def _distributed(run: Reader) -> Answer[bool]:
     distribution = first(run.at("distribution"), run.at("trial", "distribution"))
     if nodes.reason or distribution.reason:
         return undecided(nodes.reason or distribution.reason)
-    return Answer(nodes.value > 1 if nodes.value is not None else bool(distribution.value))
+    return ResolvedValue(nodes.value > 1 if nodes.value is not None else bool(distribution.value))

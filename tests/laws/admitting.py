@@ -8,7 +8,7 @@ from datetime import timedelta
 from random import Random
 
 import policyeng
-from policyeng.admission import AdmissionOptions, Basis, decided_wholly
+from policyeng.admission import AdmissionOptions, AdmissionSession, decided_wholly
 from policyeng.admission.changes import changed, changes_of
 from policyeng.bundle import Bundle
 from policyeng.errors import InputError
@@ -29,9 +29,9 @@ from policyeng.models import (
     lowered,
 )
 from policyeng.report.json import render
-from policyeng.verify.drawing.edits import happens
-from policyeng.verify.drawing.examples import Examples
-from policyeng.verify.laws.fields import looked_at
+from policyeng.verify.generators.examples import Examples
+from policyeng.verify.generators.json_mutations import happens
+from policyeng.verify.laws.field_perturbation import looked_at
 from policyeng.verify.laws.law import Trial, Violation
 from tests.laws.asked import Answer, Asked
 from tests.laws.changing import changes_of_estate
@@ -50,14 +50,14 @@ def unlike_the_whole(trial: Trial, name: str, snapshot: Snapshot) -> Violation |
     `snapshot` is that of the example, from wherever it was read.
     """
     random = trial.random(f"{name}/admission")
-    basis = Basis(trial.bundle, snapshot, trial.example.parameters)
+    basis = AdmissionSession(trial.bundle, snapshot, trial.example.parameters)
     for _ in range(_CHANGES):
         before = _drawn(random, trial, snapshot) if happens(random, _AFTER_OTHERS) else ()
         changes = _drawn(random, trial, changed(snapshot, before).snapshot)
         judging = _judging(random, trial)
         found = _unlike(trial, basis, changes, judging, before)
         if found is not None:  # on a machine without time to spare a pair may have met its deadline: once more, anew
-            fresh = Basis(trial.bundle, snapshot, trial.example.parameters)
+            fresh = AdmissionSession(trial.bundle, snapshot, trial.example.parameters)
             found = _unlike(trial, fresh, changes, judging, before)
         if found is not None:
             return found
@@ -68,7 +68,7 @@ def unlike_the_whole(trial: Trial, name: str, snapshot: Snapshot) -> Violation |
 def unlike_the_whole_in_turns(trial: Trial, name: str, snapshot: Snapshot, turns: int) -> Violation | None:
     """As `unlike_the_whole`, of one basis, on which changes that were made already come, stay and go."""
     random = trial.random(f"{name}/turns")
-    basis = Basis(trial.bundle, snapshot, trial.example.parameters)
+    basis = AdmissionSession(trial.bundle, snapshot, trial.example.parameters)
     pool = [change for _ in range(3) for change in _drawn(random, trial, snapshot)]
     judgings = [_judging(random, trial) for _ in range(3)]
     before: tuple[Change, ...] = ()
@@ -87,7 +87,11 @@ def unlike_the_whole_in_turns(trial: Trial, name: str, snapshot: Snapshot, turns
 
 
 def _unlike(
-    trial: Trial, basis: Basis, changes: Sequence[Change], judging: AdmissionOptions, before: Sequence[Change]
+    trial: Trial,
+    basis: AdmissionSession,
+    changes: Sequence[Change],
+    judging: AdmissionOptions,
+    before: Sequence[Change],
 ) -> Violation | None:
     whole = decided_wholly(basis.bundle, basis.snapshot, changes, judging, trial.example.parameters, before)
     return _differing(whole, basis.decide(changes, judging, before), changes, before)
@@ -168,7 +172,7 @@ def allowed_otherwise(trial: Trial, gate: Severity) -> Violation | None:
     changes = _drawn(random, trial, trial.snapshot)
     clock, parameters = trial.example.as_of, trial.example.parameters
     judging = AdmissionOptions(clock, fail_on=gate, blame=Blame.INTRODUCED)
-    decision = Basis(trial.bundle, trial.snapshot, parameters).decide(changes, judging)
+    decision = AdmissionSession(trial.bundle, trial.snapshot, parameters).decide(changes, judging)
     after = changed(trial.snapshot, changes)
     if any(problem.level == "error" for problem in decision.problems):
         return None if not decision.allowed else Violation("a change that cannot be judged is allowed")

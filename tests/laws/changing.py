@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from random import Random
 
 from policyeng.models import WORKSPACE_TYPE, Carried, Change, JsonObject, Operation, Snapshot, lowered
-from policyeng.verify.drawing.edits import (
+from policyeng.verify.generators.estates import copied_object
+from policyeng.verify.generators.json_mutations import (
     altered,
     copied,
     edit_somewhere,
@@ -17,7 +18,6 @@ from policyeng.verify.drawing.edits import (
     remove,
     value_in,
 )
-from policyeng.verify.drawing.estates import copied_object
 
 #: How many resources are changed at once.
 _AT_ONCE = (1, 1, 1, 1, 2, 3, 6)

@@ -8,10 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from policyeng.bundle.cases import STATED
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.sources import Inputs, given, read_inputs
-from policyeng.sources.service_made import service_made, with_attachment
-from policyeng.verify.cases import STATED
+from policyeng.sources.server_generated import service_made, with_attachment
 from policyeng.verify.laws.law import Trial, Violation, by_pair, spelled
 from tests.writers import WRITERS, sayable
 from tests.writers.arm_template import SCOPE

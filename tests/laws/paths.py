@@ -11,14 +11,14 @@ from tempfile import TemporaryDirectory
 
 import policyeng
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.tree import built_in_root
+from policyeng.bundle.files import built_in_root
 from policyeng.errors import InputError, PolicyengError
 from policyeng.models import Evaluation, Exemption, JsonObject, Outcome
 from policyeng.report.json import render
 from policyeng.sources import load_snapshot, read_exemptions
 from policyeng.verify.example_documents import snapshot_text
-from policyeng.verify.laws.law import Grounds, Trial, Violation
-from policyeng.verify.toml_text import is_sayable, toml_of
+from policyeng.verify.laws.law import LawContext, Trial, Violation
+from policyeng.verify.reproduction import is_sayable, toml_of
 from tests.laws.admitting import admitted, unlike_the_whole
 from tests.laws.asked import Answer, Asked
 from tests.laws.processes import audited, can_audit, checked
@@ -140,7 +140,7 @@ def _spoken(answer: Answer) -> Sequence[str]:
     return () if answer.findings or not answer.problems else (f"it says: {answer.problems[0].get('message')}",)
 
 
-def _naming(grounds: Grounds) -> Sequence[str] | None:
+def _naming(grounds: LawContext) -> Sequence[str] | None:
     """How a process is given the bundle; None, and said aloud, where it cannot be."""
     bundle = grounds.bundle
     roots = [str(root.resolve()) for root in bundle.roots if root.resolve() != built_in_root()]

@@ -13,7 +13,7 @@ import orjson
 
 from policyeng.models import Evaluation, Outcome
 from policyeng.report.csv import BYTE_ORDER_MARK, unguarded
-from policyeng.report.escapes import visible
+from policyeng.report.escaping import visible
 
 #: A policy and a resource; the resource is empty where a format names it in prose alone.
 Told = tuple[str, str]

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 
 import orjson
 
+from policyeng.bundle.cases import STATED
 from policyeng.models import Evaluation, Exemption, JsonObject, Snapshot
 from policyeng.report import FORMATS
 from policyeng.sources import read_exemptions
-from policyeng.verify.cases import STATED
-from policyeng.verify.drawing.scenes import plain
 from policyeng.verify.example_documents import document_of, example_of, read, text_of
+from policyeng.verify.generators.case_scenarios import plain
 from policyeng.verify.laws.law import Trial, Violation, first_difference
 from tests.laws import exemptions
 from tests.laws.reports_read import READERS, said

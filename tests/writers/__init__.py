@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import types_of
+from policyeng.sources.arm_resource import types_of
 from tests.writers import (
     arm_template,
     az_output,

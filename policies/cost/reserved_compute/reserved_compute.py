@@ -8,7 +8,7 @@ from policyeng.facts.ids import ScopeIndex, index_scopes, positions_near
 from policyeng.facts.reservations import (
     RESERVATION_TYPE,
     UNTOLD,
-    Place,
+    ReservationScope,
     limits_of,
     reserves,
     sizes_reserved,
@@ -74,7 +74,7 @@ def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
             missing = "how many nodes it keeps cannot be told" if steady.count is None else "the size is not stated"
             yield Unknown(msg=missing, path=path)
             continue
-        place = Place(given.resource["id"], size, region, given.as_of)
+        place = ReservationScope(given.resource["id"], size, region, given.as_of)
         is_covered = _is_covered(place, given)
         if is_covered:
             continue
@@ -89,7 +89,7 @@ def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
             yield Denial(msg="no reservation covers nodes that never stop", path=path, actual=actual, expected=expected)
 
 
-def _is_covered(place: Place, given: PolicyInput) -> bool | None:
+def _is_covered(place: ReservationScope, given: PolicyInput) -> bool | None:
     """Whether a reservation covers a place, of those whose sizes and scope may."""
     indexed = given.snapshot.once(("AML-COST-106",), lambda: _indexed(given))
     answer: bool | None = False

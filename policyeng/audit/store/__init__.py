@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from policyeng.errors import UsageError
 
 if TYPE_CHECKING:
-    from policyeng.audit.store.kept import Store
+    from policyeng.audit.store.store import Store
 
 __all__ = ["Store", "open_store"]
 
 
 def open_store(url: str, *, create: bool = False) -> Store:
-    """Open a store; a context manager that implements `policyeng.audit.history.History`.
+    """Open a store; a context manager that implements `policyeng.audit.records.History`.
 
     Args:
         url: `sqlite:///PATH` or `postgresql://...`.
@@ -27,7 +27,7 @@ def open_store(url: str, *, create: bool = False) -> Store:
 
     if not all(map(find_spec, ("sqlalchemy", "alembic"))):
         raise UsageError("audits need SQLAlchemy and Alembic", remedy="install `policyeng[audit]`")
-    from policyeng.audit.store.kept import Store
-    from policyeng.audit.store.opening import engine_of
+    from policyeng.audit.store.connection import engine_of
+    from policyeng.audit.store.store import Store
 
     return Store(engine_of(url, create=create), url)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import orjson
 
-from policyeng.audit.history import Run
+from policyeng.audit.records import AuditRun
 
 
-class Standing(NamedTuple):
+class SpanState(NamedTuple):
     """What a span says of a finding other than a pass, beside its part."""
 
     policy: str
@@ -44,12 +44,12 @@ def canonical(value: object) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def standing_digest(standing: Iterable[Standing]) -> str:
+def standing_digest(standing: Iterable[SpanState]) -> str:
     """The digest over what stands in a part, whatever its order."""
     return digest_of(standing_json(standing))
 
 
-def standing_json(standing: Iterable[Standing]) -> bytes:
+def standing_json(standing: Iterable[SpanState]) -> bytes:
     """What stands as JSON, whatever its order."""
     return canonical([list(entry) for entry in sorted(standing)])
 
@@ -59,7 +59,7 @@ def part_key(part: str) -> str:
     return digest_of(part.encode())[:32]
 
 
-def span_key(part: str, standing: Standing) -> str:
+def span_key(part: str, standing: SpanState) -> str:
     """The key of a span: the same for every span of one finding that says the same."""
     return part_key(part) + digest_of(canonical(list(standing)))[:32]
 
@@ -78,7 +78,7 @@ def content_of(policies: str, retention: str, parts: Iterable[PartRow]) -> str:
     return digest.hexdigest()
 
 
-def document_of(run: Run) -> str:
+def document_of(run: AuditRun) -> str:
     """The JSON of a run without its hash, which is what the hash is made over."""
     return canonical(orjson.loads(run.model_dump_json(by_alias=True, exclude={"hash"}))).decode()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Fault(NamedTuple):
+class IntegrityFault(NamedTuple):
     """A row that is not the one that was written, or is missing, or was put in.
 
     Attributes:
@@ -31,7 +31,7 @@ class Verified(NamedTuple):
         retention: the hash of the newest retention; empty without one.
     """
 
-    faults: list[Fault]
+    faults: list[IntegrityFault]
     runs: int
     pruned: list[int]
     unused: int

@@ -33,8 +33,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from policyeng.audit.store.kept import Store
-from policyeng.audit.store.opening import said, writing
+from policyeng.audit.store.connection import said, writing
+from policyeng.audit.store.store import Store
 from policyeng.audit.store.tables import AnyText
 from policyeng.models.validated import ValidatedModel
 

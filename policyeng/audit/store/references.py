@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
-from policyeng.audit.store.contents import fetch, in_batches
-from policyeng.audit.store.kept_evaluations import head_of
-from policyeng.audit.store.kept_snapshots import resources_of
+from policyeng.audit.store.blobs import fetch, in_batches
+from policyeng.audit.store.codecs import head_of, resources_of
 from policyeng.audit.store.tables import PARTS, RUNS
 
 

@@ -3,22 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
 import orjson
 from sqlalchemy import Connection, delete, func, insert, select
 
-from policyeng.audit.history import Run
-from policyeng.audit.store.chained_retentions import Retentions, retentions_of
-from policyeng.audit.store.contents import in_batches
+from policyeng.audit.records import AuditRun
+from policyeng.audit.store.blobs import in_batches
+from policyeng.audit.store.connection import alone, said, streamed, writing
 from policyeng.audit.store.digests import retention_hash
-from policyeng.audit.store.kept import Store, run_of
+from policyeng.audit.store.faults import IntegrityFault
 from policyeng.audit.store.locks import retention_lock
-from policyeng.audit.store.opening import alone, said, streamed, writing
 from policyeng.audit.store.references import needed_by
+from policyeng.audit.store.store import Store, run_of
 from policyeng.audit.store.tables import CONTENTS, RETENTIONS, RUNS
 from policyeng.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class Retentions:
+    """What the table of retentions says.
+
+    Attributes:
+        hashes: of all, the oldest first.
+        pruned: the numbers of the runs that lost something.
+        faults: what is wrong with the rows.
+    """
+
+    hashes: list[str] = field(default_factory=list)
+    pruned: set[int] = field(default_factory=set)
+    faults: list[IntegrityFault] = field(default_factory=list)
+
+
+def retentions_of(connection: Connection) -> Retentions:
+    """Read the table, and hold each row against its hash and the row before it."""
+    found = Retentions()
+    previous = ""
+    rows = connection.execute(select(RETENTIONS).order_by(RETENTIONS.c.number))
+    for number, row in enumerate(rows, 1):
+        stated = retention_hash(row.number, row.at, row.runs, row.dropped, row.previous)
+        if row.number != number or row.hash != stated or row.previous != previous:
+            message = f"retention {row.number} was altered, or does not follow the one before it"
+            found.faults.append(IntegrityFault("retentions", None, message))
+        previous = row.hash
+        found.hashes.append(row.hash)
+        found.pruned.update(_numbers(row.runs))
+    return found
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        numbers = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return []
+    return [number for number in numbers if isinstance(number, int)] if isinstance(numbers, list) else []
 
 
 class Pruned(NamedTuple):
@@ -64,16 +104,16 @@ def prune(store: Store, *, now: datetime, keep_runs: int | None = None, keep_sin
     return Pruned(losing, contents, size, hash_)
 
 
-def _runs(connection: Connection) -> Mapping[str, list[Run]]:
+def _runs(connection: Connection) -> Mapping[str, list[AuditRun]]:
     """The runs by estate, the newest first."""
-    found: dict[str, list[Run]] = {}
+    found: dict[str, list[AuditRun]] = {}
     for row in connection.execute(select(RUNS.c.document, RUNS.c.hash).order_by(RUNS.c.number.desc())):
         run = run_of(row.document, row.hash)
         found.setdefault(run.estate, []).append(run)
     return found
 
 
-def _old(runs: Mapping[str, list[Run]], keep_runs: int | None, keep_since: datetime | None) -> set[int]:
+def _old(runs: Mapping[str, list[AuditRun]], keep_runs: int | None, keep_since: datetime | None) -> set[int]:
     """The numbers of the runs that need not stay whole."""
     old: set[int] = set()
     for listed in runs.values():

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from sqlalchemy import Connection, bindparam, collate, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from policyeng.audit.history import Span
-from policyeng.audit.store.digests import Standing, part_key, span_key
-from policyeng.audit.store.opening import streamed
+from policyeng.audit.records import FindingSpan
+from policyeng.audit.store.connection import streamed
+from policyeng.audit.store.digests import SpanState, part_key, span_key
 from policyeng.audit.store.tables import SPANS
 from policyeng.models import Outcome, Severity
 
@@ -20,19 +20,25 @@ from policyeng.models import Outcome, Severity
 _ABOVE = "g"
 
 
-def standing_in(connection: Connection, estate: str, part: str) -> set[Standing]:
+def standing_in(connection: Connection, estate: str, part: str) -> set[SpanState]:
     """What stands in a part by the newest run of its estate."""
     begin = part_key(part)
     rows = connection.execute(
-        select(*(SPANS.c[name] for name in Standing._fields)).where(
+        select(*(SPANS.c[name] for name in SpanState._fields)).where(
             SPANS.c.estate == estate, SPANS.c.key >= begin, SPANS.c.key < begin + _ABOVE, SPANS.c.last.is_(None)
         )
     )
-    return {Standing(*row) for row in rows}
+    return {SpanState(*row) for row in rows}
 
 
 def move(
-    connection: Connection, estate: str, part: str, *, runs: tuple[int, int], ends: set[Standing], begins: set[Standing]
+    connection: Connection,
+    estate: str,
+    part: str,
+    *,
+    runs: tuple[int, int],
+    ends: set[SpanState],
+    begins: set[SpanState],
 ) -> None:
     """End and begin spans of a part.
 
@@ -102,7 +108,7 @@ def turned(connection: Connection, estate: str, number: int, before: int, read: 
     return Turned(len(begun - ended), fixed, len(gone) - fixed)
 
 
-def spans_of(connection: Connection, estate: str, clocks: Mapping[int, datetime], since: int) -> Iterator[Span]:
+def spans_of(connection: Connection, estate: str, clocks: Mapping[int, datetime], since: int) -> Iterator[FindingSpan]:
     """The spans of an estate, sorted by part, policy, resource and first run.
 
     Args:
@@ -122,7 +128,7 @@ def spans_of(connection: Connection, estate: str, clocks: Mapping[int, datetime]
     rows = streamed(connection, asked.order_by(*order, SPANS.c.first, SPANS.c.key))
     for row in rows:
         last: int | None = row.last
-        yield Span.model_construct(
+        yield FindingSpan.model_construct(
             part=row.part,
             policy=row.policy,
             resource=row.resource,

@@ -8,10 +8,10 @@ from fractions import Fraction
 from policyeng.rego import numbers
 from policyeng.rego.budget import charged
 from policyeng.rego.builtins.registry import builtin, too_deep, wrong_element, wrong_type
-from policyeng.rego.values import UNDEFINED, Key, Value, from_key, is_number, members, sort_key, sort_values
+from policyeng.rego.values import UNDEFINED, Value, ValueKey, from_key, is_number, members, sort_key, sort_values
 
 _COUNTED = frozenset((list, dict, set, str))
-_TRUE = Key(True)
+_TRUE = ValueKey(True)
 #: The mantissa with which OPA multiplies numbers that are not all integers.
 _PRODUCT_BITS = 53
 

@@ -54,7 +54,7 @@ class GraphqlSyntaxError(BuiltinError):
     """Text that is no GraphQL."""
 
 
-class _Token(NamedTuple):
+class _GraphqlToken(NamedTuple):
     """A token: its kind (a punctuator is its own), its text, and the comments before it."""
 
     kind: str
@@ -68,7 +68,7 @@ def parse_query(text: str) -> _Tree:
     Raises:
         GraphqlSyntaxError: it is not valid.
     """
-    return _run(text, _Parser.parse_query)
+    return _run(text, _GraphqlParser.parse_query)
 
 
 def parse_schema(text: str) -> _Tree:
@@ -77,17 +77,17 @@ def parse_schema(text: str) -> _Tree:
     Raises:
         GraphqlSyntaxError: it is not valid.
     """
-    return _run(text, _Parser.parse_schema)
+    return _run(text, _GraphqlParser.parse_schema)
 
 
-def _run(text: str, parse: Callable[[_Parser], _Tree]) -> _Tree:
+def _run(text: str, parse: Callable[[_GraphqlParser], _Tree]) -> _Tree:
     try:
-        return parse(_Parser(text))
+        return parse(_GraphqlParser(text))
     except RecursionError:
         raise BuiltinError("the GraphQL is nested too deeply") from None
 
 
-def _read_tokens(text: str) -> Iterator[_Token]:
+def _read_tokens(text: str) -> Iterator[_GraphqlToken]:
     comments: list[Value] = []
     place = 0
     while place < len(text):
@@ -106,16 +106,16 @@ def _read_tokens(text: str) -> Iterator[_Token]:
         comments = []
         if kind == "block":
             content, place = _read_block(text, place)
-            yield _Token("block", content, group)
+            yield _GraphqlToken("block", content, group)
         elif kind == "string":
-            yield _Token("string", _ESCAPE.sub(_unescape, content[1:-1]), group)
+            yield _GraphqlToken("string", _ESCAPE.sub(_unescape, content[1:-1]), group)
         elif kind == "number":
             if (content in {"0", "-0"} and text[place : place + 1].isdecimal()) or _MORE_NUMBER.match(text, place):
                 raise GraphqlSyntaxError("Invalid number in GraphQL string")
-            yield _Token("float" if found["fraction"] or found["exponent"] else "int", content, group)
+            yield _GraphqlToken("float" if found["fraction"] or found["exponent"] else "int", content, group)
         else:
-            yield _Token("name" if kind == "name" else content, content if kind == "name" else "", group)
-    yield _Token("end", "", {"List": comments} if comments else None)
+            yield _GraphqlToken("name" if kind == "name" else content, content if kind == "name" else "", group)
+    yield _GraphqlToken("end", "", {"List": comments} if comments else None)
 
 
 def _unescape(found: re.Match[str]) -> str:
@@ -160,14 +160,14 @@ def _prune(tree: _Tree) -> _Tree:
     return {name: value for name, value in tree.items() if value is not None and value != [] and value != {}}
 
 
-class _Parser:
+class _GraphqlParser:
     """A parser by recursive descent, which reads as that of OPA does."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _read_tokens(text)
         self._next = next(self._tokens)
 
-    def _take(self) -> _Token:
+    def _take(self) -> _GraphqlToken:
         taken = self._next
         if taken.kind != "end":
             self._next = next(self._tokens)
@@ -182,7 +182,7 @@ class _Parser:
     def _refuse(self) -> GraphqlSyntaxError:
         return GraphqlSyntaxError(f"Unexpected {self._next.kind} {self._next.text!r} in GraphQL string")
 
-    def _expect(self, kind: str) -> _Token:
+    def _expect(self, kind: str) -> _GraphqlToken:
         if self._next.kind != kind:
             raise self._refuse()
         return self._take()
@@ -190,7 +190,7 @@ class _Parser:
     def _expect_name(self) -> str:
         return self._expect("name").text
 
-    def _expect_keyword(self, *words: str) -> _Token:
+    def _expect_keyword(self, *words: str) -> _GraphqlToken:
         if self._next.kind != "name" or self._next.text not in words:
             raise self._refuse()
         return self._take()

@@ -42,7 +42,7 @@ class _OtherSyntaxError(Exception):
 
 
 @dataclass(frozen=True)
-class _Part:
+class _PatternPart:
     """A class of characters and how often it occurs, or a word boundary, which has no class.
 
     Attributes:
@@ -58,8 +58,8 @@ class _Part:
         return self.least == self.most
 
 
-_Sequence = tuple[_Part, ...]
-_BOUNDARY = _Part(None)
+_Sequence = tuple[_PatternPart, ...]
+_BOUNDARY = _PatternPart(None)
 
 
 def translate(pattern: str) -> Callable[[str], object] | None:
@@ -164,8 +164,8 @@ class _Reader:
         if len(sequences) > _MOST_SEQUENCES or sum(map(len, sequences)) > _LONGEST:
             raise _OtherSyntaxError
 
-    def _repeated(self) -> _Part:
-        part = _BOUNDARY if self._take("\\b") else _Part(self._class())
+    def _repeated(self) -> _PatternPart:
+        part = _BOUNDARY if self._take("\\b") else _PatternPart(self._class())
         if self._text[self._place : self._place + 1] not in ("*", "+", "?", "{"):
             return part
         if part is _BOUNDARY:
@@ -328,7 +328,7 @@ def _is_anchored_linear(sequence: _Sequence) -> bool:
     return True
 
 
-def _render(part: _Part) -> str:
+def _render(part: _PatternPart) -> str:
     if part.ranges is None:
         return r"\b"
     ranges, negation = part.ranges, ""

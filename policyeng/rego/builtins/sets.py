@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from policyeng.rego.budget import charged
 from policyeng.rego.builtins.registry import builtin, check_set, too_deep
-from policyeng.rego.values import Key, Value, members
+from policyeng.rego.values import Value, ValueKey, members
 
 
 @builtin("and")
@@ -44,7 +44,7 @@ def unite_all(collection: Value) -> Value:
 
 def _list_sets(collection: Value) -> list[set[Value]]:
     keys = check_set(1, collection)
-    found = [key.value for key in keys if type(key) is Key and type(key.value) is set]
+    found = [key.value for key in keys if type(key) is ValueKey and type(key.value) is set]
     if len(found) < len(keys):
         try:
             # OPA reports the first in the order of the members.

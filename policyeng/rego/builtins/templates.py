@@ -38,7 +38,7 @@ class _Operand:
 
 
 @dataclass
-class _Node:
+class _TemplateNode:
     """A text, a pipeline, or a control structure with its bodies."""
 
     kind: str
@@ -46,8 +46,8 @@ class _Node:
     targets: list[str] = field(default_factory=list)
     is_assignment: bool = False
     commands: list[list[_Operand]] = field(default_factory=list)
-    body: list[_Node] = field(default_factory=list)
-    otherwise: list[_Node] = field(default_factory=list)
+    body: list[_TemplateNode] = field(default_factory=list)
+    otherwise: list[_TemplateNode] = field(default_factory=list)
 
 
 class _LeaveError(Exception):
@@ -69,8 +69,8 @@ def render(template: str, values: Value) -> str:
         data = json.loads(to_text(values), parse_int=str, parse_float=str)
     except ValueError:
         raise BuiltinError("strings.render_template: the values are not JSON") from None
-    nodes = _Parser(template).parse()
-    state = _State(data)
+    nodes = _TemplateParser(template).parse()
+    state = _RenderState(data)
     state.walk(data, nodes)
     return "".join(state.parts).replace("<no value>", "<undefined>")
 
@@ -79,7 +79,7 @@ def _refuse(what: str) -> BuiltinError:
     return BuiltinError(f"strings.render_template: {what}")
 
 
-class _Parser:
+class _TemplateParser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._place = 0
@@ -87,16 +87,16 @@ class _Parser:
         self._variables = ["$"]
         self._trims = False
 
-    def parse(self) -> list[_Node]:
+    def parse(self) -> list[_TemplateNode]:
         """Return the nodes of the whole text."""
         nodes, end = self._parse_list(0, False)
         if end:
             raise _refuse(f"unexpected {{{{{end}}}}}")
         return nodes
 
-    def _parse_list(self, depth: int, in_range: bool) -> tuple[list[_Node], str]:
+    def _parse_list(self, depth: int, in_range: bool) -> tuple[list[_TemplateNode], str]:
         """Return the nodes before an `end` or `else`, or the end of the text, and which of them."""
-        nodes: list[_Node] = []
+        nodes: list[_TemplateNode] = []
         while True:
             found = _ACTION.search(self._text, self._place)
             text = self._text[self._place : found.start() if found else len(self._text)]
@@ -104,7 +104,7 @@ class _Parser:
                 text = text.lstrip(_SPACES)
             if found and found[1]:
                 text = text.rstrip(_SPACES)
-            nodes.append(_Node("text", text))
+            nodes.append(_TemplateNode("text", text))
             if found is None:
                 if depth:
                     raise _refuse("unexpected EOF")
@@ -121,7 +121,7 @@ class _Parser:
             if word in ("break", "continue"):
                 if not in_range or len(self._tokens) > 1:
                     raise _refuse(f"unexpected {word}")
-                nodes.append(_Node(word))
+                nodes.append(_TemplateNode(word))
             elif word in ("if", "with", "range"):
                 nodes.append(self._parse_control(depth, in_range))
             elif word in ("template", "define", "block"):
@@ -149,7 +149,7 @@ class _Parser:
             elif self._tokens:
                 self._tokens.append(" ")
 
-    def _parse_control(self, depth: int, in_range: bool) -> _Node:
+    def _parse_control(self, depth: int, in_range: bool) -> _TemplateNode:
         mark = len(self._variables)
         kind = self._tokens.pop(0)
         node = self._parse_pipeline(kind)
@@ -168,8 +168,8 @@ class _Parser:
         del self._variables[mark:]
         return node
 
-    def _parse_pipeline(self, kind: str) -> _Node:
-        node = _Node(kind)
+    def _parse_pipeline(self, kind: str) -> _TemplateNode:
+        node = _TemplateNode(kind)
         words = [one for one in self._tokens if one != " "]
         place = next((place for place, one in enumerate(words) if one in (":=", "=")), -1)
         if place >= 0:
@@ -236,14 +236,14 @@ class _Parser:
         raise _refuse(f"function {word!r} is not defined, or not supported")
 
 
-class _State:
+class _RenderState:
     """The variables and the output of one rendering."""
 
     def __init__(self, data: Value) -> None:
         self.parts: list[str] = []
         self._variables: list[tuple[str, Any]] = [("$", data)]
 
-    def walk(self, dot: Value, nodes: list[_Node]) -> None:
+    def walk(self, dot: Value, nodes: list[_TemplateNode]) -> None:
         """Write nodes."""
         for node in nodes:
             if node.kind == "text":
@@ -265,14 +265,14 @@ class _State:
         charge(len(text) + 1)
         self.parts.append(text)
 
-    def _walk_choice(self, dot: Value, node: _Node) -> None:
+    def _walk_choice(self, dot: Value, node: _TemplateNode) -> None:
         value = self._evaluate(dot, node)
         if not _is_true(value):
             self.walk(dot, node.otherwise)
         else:
             self.walk(value if node.kind == "with" else dot, node.body)
 
-    def _walk_range(self, dot: Value, node: _Node) -> None:
+    def _walk_range(self, dot: Value, node: _TemplateNode) -> None:
         over = self._evaluate(dot, node, declares=False)
         if over is not _NOTHING and not isinstance(over, list | dict):
             raise _refuse("range can't iterate over this")
@@ -304,7 +304,7 @@ class _State:
                 return
         raise _refuse(f"undefined variable: {name}")
 
-    def _evaluate(self, dot: Value, node: _Node, declares: bool = True) -> Value:
+    def _evaluate(self, dot: Value, node: _TemplateNode, declares: bool = True) -> Value:
         value = self._run(dot, node.commands)
         for name in node.targets if declares else ():
             self._set(name, value, node.is_assignment)

@@ -9,7 +9,7 @@ from policyeng.rego.builtins.linear import Ranges, join_ranges
 from policyeng.rego.builtins.registry import BuiltinError
 
 
-class _Token(NamedTuple):
+class _GlobToken(NamedTuple):
     """What one character may be, None for any, and how often: `""` once, `+` or `*`."""
 
     kind: str
@@ -27,8 +27,8 @@ def intersect(left: str, right: str) -> bool:
     return trimmed is not None and _intersect(*trimmed)
 
 
-def _tokenize(text: str) -> list[_Token]:
-    tokens: list[_Token] = []
+def _tokenize(text: str) -> list[_GlobToken]:
+    tokens: list[_GlobToken] = []
     place = 0
     while place < len(text):
         place, character, escaped = _next(text, place)
@@ -47,7 +47,7 @@ def _tokenize(text: str) -> list[_Token]:
             following, character, escaped = _next(text, place)
             if not escaped and character in "+*":
                 place, flag = following, character
-        tokens.append(_Token(kind, ranges, flag))
+        tokens.append(_GlobToken(kind, ranges, flag))
     return tokens
 
 
@@ -84,7 +84,7 @@ def _refusal(text: str, place: int) -> BuiltinError:
     return BuiltinError(f"input:{text}, pos:{place}, the input provided is invalid")
 
 
-def _simplify(tokens: list[_Token]) -> list[_Token]:
+def _simplify(tokens: list[_GlobToken]) -> list[_GlobToken]:
     simple = tokens[:1]
     for token in tokens[1:]:
         latest = simple[-1]
@@ -95,7 +95,7 @@ def _simplify(tokens: list[_Token]) -> list[_Token]:
     return simple
 
 
-def _match(one: _Token, other: _Token) -> bool:
+def _match(one: _GlobToken, other: _GlobToken) -> bool:
     if "dot" in (one.kind, other.kind):
         return True
     left, right = 0, 0
@@ -111,7 +111,7 @@ def _match(one: _Token, other: _Token) -> bool:
     return False
 
 
-def _trim(left: list[_Token], right: list[_Token]) -> tuple[list[_Token], list[_Token]] | None:
+def _trim(left: list[_GlobToken], right: list[_GlobToken]) -> tuple[list[_GlobToken], list[_GlobToken]] | None:
     """Return the globs without what both match once at their ends; None where they do not match there."""
     first = 0
     while first < min(len(left), len(right)) and not left[first].flag and not right[first].flag:
@@ -129,7 +129,7 @@ def _trim(left: list[_Token], right: list[_Token]) -> tuple[list[_Token], list[_
     return left[first : last + 1], right[first : other + 1]
 
 
-def _intersect(left: list[_Token], right: list[_Token]) -> bool:
+def _intersect(left: list[_GlobToken], right: list[_GlobToken]) -> bool:
     """Return whether the globs have a text in common, as gintersect decides it by recursion.
 
     `normal` and `star` have its answers for the rests of both globs: the first of the two has the token at hand, which

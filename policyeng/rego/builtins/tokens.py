@@ -45,7 +45,7 @@ _NANOSECONDS = 1_000_000_000
 _UNVERIFIED: list[Value] = [False, {}, {}]
 
 
-class _Token(NamedTuple):
+class _WebToken(NamedTuple):
     header: str
     payload: str
     signature: str
@@ -68,7 +68,7 @@ class _Token(NamedTuple):
 
 
 @dataclass
-class _Header:
+class _TokenHeader:
     """The parts of a header that matter.
 
     Attributes:
@@ -81,11 +81,11 @@ class _Header:
     valid: bool = False
 
 
-def _split(text: Value) -> _Token:
+def _split(text: Value) -> _WebToken:
     parts = check_string(1, text).split(".")
     if len(parts) != 3:
         raise BuiltinError(f"encoded JWT must have 3 sections, found {len(parts)}")
-    return _Token(*parts)
+    return _WebToken(*parts)
 
 
 def _parse_object(text: str) -> dict[str, Value]:
@@ -95,7 +95,7 @@ def _parse_object(text: str) -> dict[str, Value]:
     return value
 
 
-def _parse_header(document: dict[str, Value]) -> _Header:
+def _parse_header(document: dict[str, Value]) -> _TokenHeader:
     for name in _HEADERS & set(document):
         if type(document[name]) is not str:
             raise BuiltinError(f"{name}: must be a string")
@@ -111,7 +111,7 @@ def _parse_header(document: dict[str, Value]) -> _Header:
             raise BuiltinError("crit: must be a nonempty list")
     unknown = set(document) - _HEADERS - {"crit"}
     alg, kid, cty = (document.get(name, "") for name in ("alg", "kid", "cty"))
-    return _Header(alg, kid, cty, valid=bool(alg) and not critical & unknown)
+    return _TokenHeader(alg, kid, cty, valid=bool(alg) and not critical & unknown)
 
 
 @builtin("io.jwt.decode")
@@ -154,7 +154,7 @@ def _parse_jwks(text: str) -> list[NamedKey]:
     return [parse_jwk(key) for key in keys]
 
 
-def _choose_keys(keys: list[NamedKey], header: _Header) -> list[Key]:
+def _choose_keys(keys: list[NamedKey], header: _TokenHeader) -> list[Key]:
     """Return the keys that may have signed: the one that the header names, or each of its algorithm or of any."""
     if header.kid:
         for key in keys:

@@ -49,14 +49,14 @@ class InvalidYamlError(BuiltinError):
 
 
 @dataclass(eq=False)
-class _Node:
+class _YamlNode:
     kind: str
     tag: str = ""
     text: str = ""
     quoted: bool = False
     tagged: bool = False
-    alias: _Node | None = None
-    children: list[_Node] = field(default_factory=list)
+    alias: _YamlNode | None = None
+    children: list[_YamlNode] = field(default_factory=list)
 
     @property
     def short_tag(self) -> str:
@@ -106,12 +106,12 @@ def write(json_text: str) -> str:
     return stream.getvalue()
 
 
-def _compose(text: str) -> _Node | None:
+def _compose(text: str) -> _YamlNode | None:
     """Return the first document."""
-    first: _Node | None = None
-    anchors: dict[str, _Node] = {}
+    first: _YamlNode | None = None
+    anchors: dict[str, _YamlNode] = {}
     # The nodes whose children come next.
-    stack: list[_Node] = []
+    stack: list[_YamlNode] = []
     events: Iterator[Value] = yaml.parse(text, Loader=_PARSER)
     for event in events:
         kind = type(event)
@@ -123,14 +123,14 @@ def _compose(text: str) -> _Node | None:
         if kind is yaml.AliasEvent:
             if event.anchor not in anchors:
                 raise InvalidYamlError(f"yaml: unknown anchor '{event.anchor}' referenced")
-            node = _Node("alias", text=event.anchor, alias=anchors[event.anchor])
+            node = _YamlNode("alias", text=event.anchor, alias=anchors[event.anchor])
         elif kind is yaml.ScalarEvent:
             if event.style == '"' and _SLASH.search(text[event.start_mark.index : event.end_mark.index]):
                 raise InvalidYamlError("yaml: found unknown escape character")
             node = _compose_scalar(event)
         elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
             name = "seq" if kind is yaml.SequenceStartEvent else "map"
-            node = _Node(name, _short_tag(event.tag) if event.tag not in (None, "!") else f"!!{name}")
+            node = _YamlNode(name, _short_tag(event.tag) if event.tag not in (None, "!") else f"!!{name}")
         else:
             continue
         if stack:
@@ -145,8 +145,8 @@ def _compose(text: str) -> _Node | None:
     return first
 
 
-def _compose_scalar(event: Value) -> _Node:
-    node = _Node("scalar", text=event.value, quoted=event.style not in (None, ""))
+def _compose_scalar(event: Value) -> _YamlNode:
+    node = _YamlNode("scalar", text=event.value, quoted=event.style not in (None, ""))
     if event.tag not in (None, "!"):
         node.tag, node.tagged = _short_tag(event.tag), True
     elif node.quoted:
@@ -233,7 +233,7 @@ def _is_timestamp(text: str) -> bool:
     )
 
 
-def _normalize(node: _Node, seen: set[_Node]) -> None:
+def _normalize(node: _YamlNode, seen: set[_YamlNode]) -> None:
     """Do to a document what OPA does before it is decoded."""
     if node in seen:
         return
@@ -247,28 +247,28 @@ def _normalize(node: _Node, seen: set[_Node]) -> None:
         _normalize(child, seen)
 
 
-def _pairs(node: _Node) -> Iterator[tuple[_Node, _Node]]:
+def _pairs(node: _YamlNode) -> Iterator[tuple[_YamlNode, _YamlNode]]:
     return zip(node.children[::2], node.children[1::2], strict=True)
 
 
-def _collapse_merges(node: _Node) -> None:
-    merged: list[_Node] = []
-    kept: list[_Node] = []
+def _collapse_merges(node: _YamlNode) -> None:
+    merged: list[_YamlNode] = []
+    kept: list[_YamlNode] = []
     for key, value in _pairs(node):
         if key.kind != "scalar" or key.tag != "!!merge":
             kept += (key, value)
             continue
         if not merged:
-            merge = _Node("seq", "!!seq", children=merged)
+            merge = _YamlNode("seq", "!!seq", children=merged)
             kept += (key, merge)
         merged += value.children if value.kind == "seq" else [value]
     if len(merged) > 1:
         node.children = kept
 
 
-def _drop_duplicates(node: _Node) -> None:
+def _drop_duplicates(node: _YamlNode) -> None:
     places: dict[str, int] = {}
-    kept: list[_Node] = []
+    kept: list[_YamlNode] = []
     for key, value in _pairs(node):
         text = None
         if key.kind == "scalar" and key.tag != "!!merge":
@@ -296,11 +296,11 @@ class _Decoder:
 
     def __init__(self) -> None:
         self._decoded = self._repeated = self._depth = 0
-        self._open: set[_Node] = set()
+        self._open: set[_YamlNode] = set()
         #: The keys that the merges of a mapping must not set.
         self._merged: set[Value] | None = None
 
-    def decode(self, node: _Node) -> Value:
+    def decode(self, node: _YamlNode) -> Value:
         """Return the value of a node."""
         self._count()
         if node.alias is not None:
@@ -327,17 +327,17 @@ class _Decoder:
             if self._repeated / self._decoded > 0.99 - 0.89 * min(max(share, 0.0), 1.0):
                 raise InvalidYamlError("yaml: document contains excessive aliasing")
 
-    def _enter(self, node: _Node) -> None:
+    def _enter(self, node: _YamlNode) -> None:
         if node in self._open:
             raise InvalidYamlError(f"yaml: anchor '{node.text}' value contains itself")
         self._open.add(node)
         self._depth += 1
 
-    def _leave(self, node: _Node) -> None:
+    def _leave(self, node: _YamlNode) -> None:
         self._depth -= 1
         self._open.discard(node)
 
-    def _decode_scalar(self, node: _Node) -> Value:
+    def _decode_scalar(self, node: _YamlNode) -> Value:
         if node.tag == "!!str":
             return node.text
         tag, value = _resolve(node.tag, node.text)
@@ -350,11 +350,11 @@ class _Decoder:
             raise InvalidYamlError("yaml: !!binary value contains invalid base64 data")
         return base64.b64decode(compact).decode("utf-8", "policyeng.rego.each_byte")
 
-    def _fill(self, node: _Node, found: dict[Value, Value], *, names_only: bool) -> None:
+    def _fill(self, node: _YamlNode, found: dict[Value, Value], *, names_only: bool) -> None:
         """Set the entries of a mapping, then those that it merges."""
         self._refuse_duplicates(node)
         merged, self._merged = self._merged, None
-        merge: _Node | None = None
+        merge: _YamlNode | None = None
         for key_node, value_node in _pairs(node):
             if key_node.kind == "scalar" and key_node.text == "<<" and key_node.tag == "!!merge":
                 merge = value_node
@@ -372,14 +372,14 @@ class _Decoder:
         if merge is not None:
             self._merge(node, merge, found, names_only=names_only)
 
-    def _refuse_duplicates(self, node: _Node) -> None:
+    def _refuse_duplicates(self, node: _YamlNode) -> None:
         seen = set()
         for key in node.children[::2]:
             if (key.kind, key.text) in seen:
                 raise InvalidYamlError(f"yaml: mapping key {key.text!r} already defined")
             seen.add((key.kind, key.text))
 
-    def _decode_key(self, node: _Node, *, names_only: bool) -> Value:
+    def _decode_key(self, node: _YamlNode, *, names_only: bool) -> Value:
         key = self.decode(node)
         if type(key) is list or type(key) is dict:
             raise InvalidYamlError("yaml: invalid map key")
@@ -390,7 +390,7 @@ class _Decoder:
             return node.text
         return key
 
-    def _merge(self, node: _Node, merge: _Node, found: dict[Value, Value], *, names_only: bool) -> None:
+    def _merge(self, node: _YamlNode, merge: _YamlNode, found: dict[Value, Value], *, names_only: bool) -> None:
         before = self._merged
         if before is None:
             self._merged = {_typed(self.decode(key)) for key in node.children[::2]}

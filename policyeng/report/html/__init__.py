@@ -15,14 +15,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from policyeng.models import Evaluation, Outcome, Severity
-from policyeng.report import wording
-from policyeng.report.about import About
-from policyeng.report.escapes import compact, visible
+from policyeng.report import phrases
+from policyeng.report.context import ReportContext, settings_text
+from policyeng.report.escaping import compact, prose, shown, visible
 from policyeng.report.html.charts import compliance_chart, severity_chart
-from policyeng.report.html.findings import Findings
-from policyeng.report.html.texts import prose, shown
-from policyeng.report.places import elsewhere, place
-from policyeng.report.settings import settings_text
+from policyeng.report.html.findings import HtmlFindings
+from policyeng.report.locations import elsewhere, place
 
 #: How many passes are listed; those beyond are counted, and the page says so.
 LISTED_PASSES = 20_000
@@ -35,7 +33,7 @@ def render(
     *,
     group_by: str | None = None,
     profile: str | None = None,
-    about: About | None = None,
+    about: ReportContext | None = None,
     served: bool = False,
 ) -> str:
     """Give the page.
@@ -48,7 +46,7 @@ def render(
         about: owners, areas and controls to filter by, and the past of an estate.
         served: whether a server shows it, with ways to other reports and to sign out.
     """
-    told = about or About()
+    told = about or ReportContext()
     trend = told.trend
     points = trend.points if trend and len(trend.points) > 1 else ()
     style, script = _asset("page.css"), _asset("page.js")
@@ -57,7 +55,7 @@ def render(
         .get_template("page.html")
         .render(
             evaluation=evaluation,
-            findings=Findings(evaluation, told, LISTED_PASSES),
+            findings=HtmlFindings(evaluation, told, LISTED_PASSES),
             group_by=group_by or "",
             profile=profile,
             about=told,
@@ -111,26 +109,26 @@ def _environment() -> Environment:
     environment.filters.update(
         prose=prose,
         compact=compact,
-        short=wording.short_name,
-        moment=wording.to_the_second,
-        day=lambda moment: wording.in_utc(moment).date().isoformat(),
-        named=wording.named,
-        count=wording.count,
+        short=phrases.short_name,
+        moment=phrases.to_the_second,
+        day=lambda moment: phrases.in_utc(moment).date().isoformat(),
+        named=phrases.named,
+        count=phrases.count,
         place=place,
         grouped="{:,}".format,
     )
     environment.globals.update(
         visible=visible,
-        denials=wording.denials,
-        unknowns=wording.unknowns,
-        parted=wording.parted,
-        has_values=wording.has_values,
-        exemption_sentence=wording.exemption_sentence,
+        denials=phrases.denials,
+        unknowns=phrases.unknowns,
+        parted=phrases.parted,
+        has_values=phrases.has_values,
+        exemption_sentence=phrases.exemption_sentence,
         settings_text=settings_text,
-        verdict=wording.verdict,
-        headline=wording.headline,
+        verdict=phrases.verdict,
+        headline=phrases.headline,
         elsewhere=elsewhere,
-        shown_path=wording.shown_path,
+        shown_path=phrases.shown_path,
         severities=tuple(reversed(Severity)),
         passed=Outcome.PASS,
         failed=Outcome.FAIL,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import ceil, log10
 
 from policyeng.models import Severity
-from policyeng.report.history import Point
-from policyeng.report.wording import in_utc
+from policyeng.report.history import HistoryPoint
+from policyeng.report.phrases import in_utc
 
 WIDTH, HEIGHT = 640, 240
 #: Room for the labels of the axes: left, top, right, bottom.
@@ -65,7 +65,7 @@ class Chart:
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
 
 
-def compliance_chart(points: Sequence[Point]) -> Chart:
+def compliance_chart(points: Sequence[HistoryPoint]) -> Chart:
     """Draw compliance over runs, strict and as Azure counts, on an axis from 0 to 100 percent."""
     across, up = _across(points), _Axis(100)
     lines = [
@@ -89,7 +89,7 @@ def compliance_chart(points: Sequence[Point]) -> Chart:
     return Chart("compliance", "Compliance over runs", said, _dates(points, across), percentages, lines)
 
 
-def severity_chart(points: Sequence[Point]) -> Chart:
+def severity_chart(points: Sequence[HistoryPoint]) -> Chart:
     """Draw failures that no exemption covers over runs, a bar for each, with the worst severity at the bottom."""
     across = _across(points)
     totals = [sum(point.failures.values()) for point in points]
@@ -134,16 +134,16 @@ def _nice(highest: int) -> int:
     )
 
 
-def _across(points: Sequence[Point]) -> list[float]:
+def _across(points: Sequence[HistoryPoint]) -> list[float]:
     """The place of each run: the middles of equal parts, as runs follow each other and not as the calendar goes."""
     part = (WIDTH - LEFT - RIGHT) / len(points)
     return [round(LEFT + part * (number + 0.5), 2) for number in range(len(points))]
 
 
-def _dates(points: Sequence[Point], across: Sequence[float]) -> list[Tick]:
+def _dates(points: Sequence[HistoryPoint], across: Sequence[float]) -> list[Tick]:
     step = ceil(len(points) / _DATES)
     return [Tick(x, _day(point)) for x, point in list(zip(across, points, strict=True))[::step]]
 
 
-def _day(point: Point) -> str:
+def _day(point: HistoryPoint) -> str:
     return in_utc(point.as_of).date().isoformat()

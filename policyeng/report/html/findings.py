@@ -10,10 +10,10 @@ from functools import cached_property
 from markupsafe import Markup
 
 from policyeng.models import Evaluation, Finding, Severity
-from policyeng.report.about import About, Kind
+from policyeng.report.context import PolicyCategory, ReportContext
+from policyeng.report.escaping import island
 from policyeng.report.history import Since
-from policyeng.report.html.texts import island
-from policyeng.report.wording import rfc3339, short_name
+from policyeng.report.phrases import rfc3339, short_name
 
 #: Outcomes as a reader tells them apart, the worst first; an exempt failure is one of its own.
 OUTCOMES = ("fail", "error", "unknown", "exempt", "pass")
@@ -25,12 +25,12 @@ class Ruling:
 
     number: int
     finding: Finding
-    kind: Kind
+    kind: PolicyCategory
     counts: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FindingRow:
     """A finding with what stands beside it."""
 
     finding: Finding
@@ -45,10 +45,10 @@ def outcome_of(finding: Finding) -> str:
     return "exempt" if finding.exemption is not None else finding.outcome.value
 
 
-class Findings:
+class HtmlFindings:
     """The findings of an evaluation, the worst first; `listed` is how many passes are among them at most."""
 
-    def __init__(self, evaluation: Evaluation, about: About, listed: int) -> None:
+    def __init__(self, evaluation: Evaluation, about: ReportContext, listed: int) -> None:
         self._rulings: dict[tuple[object, ...], Ruling] = {}
         rows = sorted((self._row(finding, about) for finding in evaluation.findings), key=_urgency)
         needing = sum(row.outcome != "pass" for row in rows)
@@ -84,21 +84,21 @@ class Findings:
             {"policies": list(map(_entry, self._rulings.values())), "resources": _named(resources), "rows": rows}
         )
 
-    def _rows(self) -> Iterator[Row]:
+    def _rows(self) -> Iterator[FindingRow]:
         yield from self.needing
         yield from self.passing
 
-    def _row(self, finding: Finding, about: About) -> Row:
+    def _row(self, finding: Finding, about: ReportContext) -> FindingRow:
         alike = (finding.policy, finding.title, finding.severity, finding.remediation, finding.source)
         ruling = self._rulings.get(alike)
         if ruling is None:
             ruling = self._rulings[alike] = Ruling(len(self._rulings), finding, about.kind(finding))
         outcome = outcome_of(finding)
         ruling.counts[outcome] += 1
-        return Row(finding, outcome, ruling, about.owner(finding), about.since(finding))
+        return FindingRow(finding, outcome, ruling, about.owner(finding), about.since(finding))
 
 
-def _urgency(row: Row) -> tuple[object, ...]:
+def _urgency(row: FindingRow) -> tuple[object, ...]:
     return (row.outcome == "pass", -row.finding.severity.rank, OUTCOMES.index(row.outcome), row.ruling.number)
 
 

@@ -16,14 +16,14 @@ from policyeng.errors import InputError, PolicyengError
 from policyeng.models import Blame, Change, Decision, Problem, Snapshot
 from policyeng.server import openapi
 from policyeng.server.admission_review import review
-from policyeng.server.bodies import BODY, json_of
 from policyeng.server.options import Route
-from policyeng.server.problems import RefusedError
+from policyeng.server.problems import RequestRefusedError
+from policyeng.server.request_body import BODY, json_of
 from policyeng.server.review_request import request_in
-from policyeng.server.routes.answering import Answer, Asked, Point, answer
+from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
 from policyeng.server.service import Service
-from policyeng.server.state import Standing
-from policyeng.server.tokens import Scope
+from policyeng.server.snapshot_state import SnapshotState
+from policyeng.server.tokens import TokenScope
 from policyeng.sources.kubernetes.objects import inner
 
 _UNLISTED = Snapshot(covers=())
@@ -31,13 +31,13 @@ _WITHOUT_STATE = Problem(
     level="warning",
     message="the server has no state, so that nothing is known of other resources; start it with `--snapshot`",
 )
-ADMISSION_REVIEW = Point(Route.ADMISSION_REVIEW, Scope.ADMIT)
+ADMISSION_REVIEW = Endpoint(Route.ADMISSION_REVIEW, TokenScope.ADMIT)
 
 
 def add(app: FastAPI, service: Service) -> None:
     """Add the route."""
 
-    def reviewed(service: Service, asked: Asked) -> Answer:
+    def reviewed(service: Service, asked: RouteRequest) -> RouteResponse:
         held, document = service.holding.current, _review_of(asked)
         state = _state(service, asked.at)
         heard: list[tuple[Decision, float]] = []
@@ -62,9 +62,9 @@ def add(app: FastAPI, service: Service) -> None:
 
         said = review(document, state.beside, admit, decision_id=asked.decision_id)
         decision, age = heard[-1] if heard else (None, None)
-        return Answer(orjson.dumps(said.answer), held, document, decision, age, said.refusal)
+        return RouteResponse(orjson.dumps(said.answer), held, document, decision, age, said.refusal)
 
-    def refused(asked: Asked, error: PolicyengError) -> Answer:
+    def refused(asked: RouteRequest, error: PolicyengError) -> RouteResponse:
         """An AdmissionReview all the same, so that nothing is let in where the webhook is told to ignore failures."""
         document = _review_of(asked)
 
@@ -72,7 +72,7 @@ def add(app: FastAPI, service: Service) -> None:
             raise error
 
         said = review(document, _state(service, asked.at).beside, admit, decision_id=asked.decision_id)
-        return Answer(orjson.dumps(said.answer), document=document, refusal=said.refusal)
+        return RouteResponse(orjson.dumps(said.answer), document=document, refusal=said.refusal)
 
     @app.post("/v1/admission-review", **openapi.admission_review(service))
     async def admission_review(request: Request) -> Response:
@@ -83,12 +83,12 @@ def _is_dry_run(document: object) -> bool:
     return inner(document, "request", "dryRun") is True
 
 
-def _state(service: Service, at: datetime) -> Standing:
+def _state(service: Service, at: datetime) -> SnapshotState:
     """What objects are evaluated beside: of a server without a state, nothing, and nothing else is known."""
-    return service.state.current if service.state is not None else Standing(_UNLISTED, at)
+    return service.state.current if service.state is not None else SnapshotState(_UNLISTED, at)
 
 
-def _review_of(asked: Asked) -> object:
+def _review_of(asked: RouteRequest) -> object:
     """The review that is asked.
 
     Raises:
@@ -99,5 +99,5 @@ def _review_of(asked: Asked) -> object:
         request_in(document)
     except InputError as error:
         message, place = error.message, (BODY, *error.place)
-        raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=place, remedy=error.remedy) from None
+        raise RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=place, remedy=error.remedy) from None
     return document

@@ -10,23 +10,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from policyeng.admission import changes_of
-from policyeng.admission.problems import with_problems
+from policyeng.admission.decision import with_problems
+from policyeng.context import EvaluationSetup
 from policyeng.errors import InputError
-from policyeng.in_force import Held
 from policyeng.models import Blame, Decision, JsonObject
+from policyeng.parsing.json_pointer import escaped
 from policyeng.server import openapi
-from policyeng.server.bodies import BODY, json_of
 from policyeng.server.options import Route
-from policyeng.server.problems import RefusedError
-from policyeng.server.routes.answering import Answer, Asked, Point, answer
+from policyeng.server.problems import RequestRefusedError
+from policyeng.server.request_body import BODY, json_of
+from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
 from policyeng.server.service import Service, decide
-from policyeng.server.state import Standing
-from policyeng.server.tokens import Scope
+from policyeng.server.snapshot_state import SnapshotState
+from policyeng.server.tokens import TokenScope
 from policyeng.sources import ChangesRead, parse_changes, read_inputs
 from policyeng.sources.problems import raise_errors
-from policyeng.strict.json_pointer import escaped
 
-ADMIT = Point(Route.ADMIT, Scope.ADMIT)
+ADMIT = Endpoint(Route.ADMIT, TokenScope.ADMIT)
 
 _REMEDY = (
     'send a resource, an id, `{"operation": ...}`, a list of them, what-if output, a plan, or any of that as '
@@ -42,7 +42,7 @@ def add(app: FastAPI, service: Service) -> None:
         return await answer(service, request, ADMIT, decided)
 
 
-def decided(service: Service, asked: Asked) -> Answer:
+def decided(service: Service, asked: RouteRequest) -> RouteResponse:
     """The decision on a change.
 
     Raises:
@@ -69,7 +69,7 @@ def decided(service: Service, asked: Asked) -> Answer:
             is_standing=asked.standing,
         )
     decision = with_problems(decision, read.problems)
-    return Answer(rendered(decision, asked.decision_id, age), held, document, decision, age)
+    return RouteResponse(rendered(decision, asked.decision_id, age), held, document, decision, age)
 
 
 def rendered(decision: Decision, decision_id: str, age: float) -> bytes:
@@ -105,7 +105,7 @@ def _change(document: object) -> ChangesRead:
     read = parse_changes(orjson.dumps(document), BODY)
     first = next((problem for problem in read.problems if problem.level == "error"), None)
     if first is not None and not read.changes:
-        raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, first.message, place=(first.place or BODY,))
+        raise RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, first.message, place=(first.place or BODY,))
     return read
 
 
@@ -113,7 +113,7 @@ def _is_ours(document: JsonObject) -> bool:
     return not document.keys().isdisjoint({"operation", "id"})
 
 
-def _state(given: object, held: Held, asked: Asked) -> Standing:
+def _state(given: object, held: EvaluationSetup, asked: RouteRequest) -> SnapshotState:
     """What a request says is there before the change; it is of now unless it says otherwise."""
     read = read_inputs(["-"], stdin=orjson.dumps(given), **held.bundle.wanted)
     try:
@@ -121,8 +121,8 @@ def _state(given: object, held: Held, asked: Asked) -> Standing:
     except InputError as error:
         message = f"the state cannot be read: {error.message}"
         raise _refused(message, "/state", "send a snapshot that `policyeng check` reads") from None
-    return Standing(read.snapshot, read.snapshot.taken_at or asked.at)
+    return SnapshotState(read.snapshot, read.snapshot.taken_at or asked.at)
 
 
-def _refused(message: str, place: str, remedy: str = _REMEDY) -> RefusedError:
-    return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, place), remedy=remedy)
+def _refused(message: str, place: str, remedy: str = _REMEDY) -> RequestRefusedError:
+    return RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, place), remedy=remedy)

@@ -12,23 +12,23 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from policyeng.context import EvaluationSetup
 from policyeng.evaluation import evaluate
 from policyeng.frozen import frozen
-from policyeng.in_force import Held
 from policyeng.models import AppliedSettings, AwareDatetime, Exemption, Limited, Model, Problem, Severity
 from policyeng.report.json import render
 from policyeng.server import openapi
-from policyeng.server.bodies import BODY, JSON, YAML, json_of
+from policyeng.server.id_patterns import GROUP, WORKSPACE
 from policyeng.server.options import Route
-from policyeng.server.patterns import GROUP, WORKSPACE
-from policyeng.server.problems import RefusedError
-from policyeng.server.routes.answering import Answer, Asked, Point, answer
+from policyeng.server.problems import RequestRefusedError
+from policyeng.server.request_body import BODY, JSON, YAML, json_of
+from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
 from policyeng.server.service import Service
-from policyeng.server.tokens import Scope
+from policyeng.server.tokens import TokenScope
 from policyeng.sources import FORMATS, exemptions_of, given, read_inputs
 from policyeng.sources.validation import validated
 
-CHECK = Point(Route.CHECK, Scope.CHECK, (JSON, *YAML))
+CHECK = Endpoint(Route.CHECK, TokenScope.CHECK, (JSON, *YAML))
 
 
 @frozen(kw_only=True)
@@ -62,7 +62,7 @@ def add(app: FastAPI, service: Service) -> None:
         return await answer(service, request, CHECK, judged)
 
 
-def judged(service: Service, asked: Asked) -> Answer:
+def judged(service: Service, asked: RouteRequest) -> RouteResponse:
     """The report on a document.
 
     Raises:
@@ -92,17 +92,17 @@ def judged(service: Service, asked: Asked) -> Answer:
         problems=(*read.problems, *problems),
     )
     evaluation = evaluation.model_copy(update={"settings": _applied(held, options)})
-    return Answer(render(evaluation).encode(), held, outcome=evaluation)
+    return RouteResponse(render(evaluation).encode(), held, outcome=evaluation)
 
 
-def _applied(held: Held, options: CheckOptions) -> AppliedSettings:
+def _applied(held: EvaluationSetup, options: CheckOptions) -> AppliedSettings:
     """The settings of the server, without those that the request replaces."""
     replaced = {name for name in ("exemptions", "fail_on", "strict_unknown") if getattr(options, name) is not None}
     changes = tuple(change for change in held.applied.changes if change.setting not in replaced)
     return held.applied.model_copy(update={"changes": changes}) if replaced else held.applied
 
 
-def _wanted(asked: Asked) -> tuple[bytes, CheckOptions]:
+def _wanted(asked: RouteRequest) -> tuple[bytes, CheckOptions]:
     """The document to judge, and what is said beside it."""
     if asked.media_type in YAML:
         return asked.content, CheckOptions()
@@ -120,11 +120,11 @@ def _wanted(asked: Asked) -> tuple[bytes, CheckOptions]:
     return orjson.dumps(snapshot), options.model_copy(update={"as_of": as_of})
 
 
-def _refused(message: str, pointer: str, remedy: str) -> RefusedError:
-    return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)
+def _refused(message: str, pointer: str, remedy: str) -> RequestRefusedError:
+    return RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)
 
 
-def _exemptions(options: CheckOptions, held: Held) -> tuple[list[Exemption], list[Problem]]:
+def _exemptions(options: CheckOptions, held: EvaluationSetup) -> tuple[list[Exemption], list[Problem]]:
     """Those of the request, else those in force; as in a file, a faulty one is a problem and hides no other."""
     if options.exemptions is None:
         return list(held.exemptions), list(held.problems)

@@ -11,9 +11,9 @@ from starlette.responses import JSONResponse, Response
 from policyeng.errors import PolicyengError
 from policyeng.server import openapi
 from policyeng.server.problems import problem_response
-from policyeng.server.routes.answering import caller_of
-from policyeng.server.service import Metrics, Service
-from policyeng.server.tokens import Scope
+from policyeng.server.routes.handling import caller_of
+from policyeng.server.service import Service, ServiceMetrics
+from policyeng.server.tokens import TokenScope
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -37,13 +37,13 @@ def add(app: FastAPI, service: Service) -> None:
         return JSONResponse({"ready": not reasons, "reasons": reasons, "faults": service.faults()}, status, degraded)
 
 
-def add_metrics(app: FastAPI, service: Service, metrics: Metrics) -> None:
+def add_metrics(app: FastAPI, service: Service, metrics: ServiceMetrics) -> None:
     """Add the route of the metrics."""
 
     @app.get("/metrics", **openapi.metrics(service))
     async def exposition(request: Request) -> Response:
         try:
-            caller_of(service, request, Scope.METRICS)
+            caller_of(service, request, TokenScope.METRICS)
         except PolicyengError as error:
             return problem_response(error, request.state.request_id)
         return Response(metrics.exposition(), media_type=_PROMETHEUS)

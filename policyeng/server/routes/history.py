@@ -14,14 +14,13 @@ from starlette.responses import RedirectResponse, Response
 
 from policyeng.errors import PolicyengError, UsageError
 from policyeng.report.html import HOME, SIGN_IN, SIGN_OUT, page
-from policyeng.server.bodies import Bodies, media_type_of
+from policyeng.server.history_site import LASTING, Attempts, Reports, Sessions
 from policyeng.server.options import is_loopback
-from policyeng.server.problems import RefusedError, problem_response, status_of
-from policyeng.server.reports import Reports
-from policyeng.server.routes.answering import caller_of
+from policyeng.server.problems import RequestRefusedError, problem_response, status_of
+from policyeng.server.request_body import Bodies, media_type_of
+from policyeng.server.routes.handling import caller_of
 from policyeng.server.service import Service
-from policyeng.server.sessions import LASTING, Attempts, Sessions
-from policyeng.server.tokens import Scope
+from policyeng.server.tokens import TokenScope
 
 #: Bytes of a form, and of all that are being sent.
 _FORM, _FORMS = 4096, 256 * 4096
@@ -74,7 +73,7 @@ class _Pages:
                     return RedirectResponse(SIGN_IN, HTTPStatus.SEE_OTHER, _HEADERS)
                 return _html(await show(request, holder))
             except UsageError as error:  # retention has taken what the run found
-                gone = RefusedError(HTTPStatus.GONE, error.message, remedy=error.remedy)
+                gone = RequestRefusedError(HTTPStatus.GONE, error.message, remedy=error.remedy)
                 return _refusal(request, gone)
             except PolicyengError as error:
                 return _refusal(request, error)
@@ -89,7 +88,7 @@ class _Pages:
         """The newest run of an estate."""
         name = request.path_params["estate"]
         if (run := await self._reports.newest(name)) is None:
-            raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no run of estate `{name}`", remedy="see `/`")
+            raise RequestRefusedError(HTTPStatus.NOT_FOUND, f"there is no run of estate `{name}`", remedy="see `/`")
         return await self._reports.report(run)
 
     async def run(self, request: Request, _: str) -> bytes:
@@ -98,7 +97,7 @@ class _Pages:
         try:
             found = await self._reports.run(int(number) if number.isascii() and number[:9].isdigit() else 0)
         except (UsageError, ValueError):
-            raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no run `{number}`", remedy="see `/`") from None
+            raise RequestRefusedError(HTTPStatus.NOT_FOUND, f"there is no run `{number}`", remedy="see `/`") from None
         return await self._reports.report(found)
 
     async def form(self, request: Request) -> Response:
@@ -120,11 +119,13 @@ class _Pages:
             self._attempts.require_patience(address)
             token = await self._token(request)
             try:
-                holder = self._service.caller(f"Bearer {token}", getattr(request.state, "subject", ""), Scope.HISTORY)
-            except RefusedError:
+                holder = self._service.caller(
+                    f"Bearer {token}", getattr(request.state, "subject", ""), TokenScope.HISTORY
+                )
+            except RequestRefusedError:
                 self._attempts.refused(address)
                 raise
-        except RefusedError as error:
+        except RequestRefusedError as error:
             _log.warning("request %s: refused to sign in from %s", request.state.request_id, address)
             headers = {name: value for name, value in error.headers.items() if name != "WWW-Authenticate"}
             return _html(page("sign_in.html", refusal=str(error)).encode(), status_of(error), headers)
@@ -156,7 +157,7 @@ class _Pages:
         """
         _require_host(self._service, request)
         if self._service.tokens is None or "authorization" in request.headers:
-            return caller_of(self._service, request, Scope.HISTORY)
+            return caller_of(self._service, request, TokenScope.HISTORY)
         self._service.require_certificate(getattr(request.state, "subject", ""))
         key = request.cookies.get(self._cookie, "")
         return self._sessions.holder(key, self._service.tokens.current)
@@ -169,7 +170,7 @@ class _Pages:
                 fields = parse_qs(content.decode("latin-1"), max_num_fields=8)
             except ValueError:
                 message = "the form has too many fields"
-                raise RefusedError(HTTPStatus.BAD_REQUEST, message, remedy="send `token` alone") from None
+                raise RequestRefusedError(HTTPStatus.BAD_REQUEST, message, remedy="send `token` alone") from None
         return fields.get("token", [""])[0].strip()
 
 
@@ -182,7 +183,7 @@ def _require_host(service: Service, request: Request) -> None:
     host = _split(f"//{request.headers.get('host', '')}").hostname or ""
     if service.tokens is None and not is_loopback(host):
         message = f"`{host}` is not how this server is called"
-        raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST, message, remedy="ask `127.0.0.1` or `localhost`")
+        raise RequestRefusedError(HTTPStatus.MISDIRECTED_REQUEST, message, remedy="ask `127.0.0.1` or `localhost`")
 
 
 def _require_same_site(request: Request) -> None:
@@ -196,7 +197,7 @@ def _require_same_site(request: Request) -> None:
     ours = site in ("same-origin", "none") if site else not origin or (bool(host) and _split(origin).netloc == host)
     if not ours:
         message = "the form was sent by a page of another site"
-        raise RefusedError(HTTPStatus.FORBIDDEN, message, remedy=f"open `{SIGN_IN}` here")
+        raise RequestRefusedError(HTTPStatus.FORBIDDEN, message, remedy=f"open `{SIGN_IN}` here")
 
 
 def _split(url: str) -> SplitResult:

@@ -18,16 +18,16 @@ from starlette.responses import Response
 from policyeng.frozen import frozen
 from policyeng.models import Blame, Decision, Denial, Finding, JsonObject, Limited, Model, Outcome, lowered
 from policyeng.server import openapi
-from policyeng.server.bodies import BODY, json_of
+from policyeng.server.id_patterns import WITHIN
 from policyeng.server.options import Route
-from policyeng.server.patterns import WITHIN
-from policyeng.server.problems import RefusedError
-from policyeng.server.routes.answering import Answer, Asked, Point, answer
+from policyeng.server.problems import RequestRefusedError
+from policyeng.server.request_body import BODY, json_of
+from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
 from policyeng.server.service import Service, decide
-from policyeng.server.tokens import Scope
+from policyeng.server.tokens import TokenScope
 from policyeng.sources.validation import validated
 
-RESTRICTIONS = Point(Route.RESTRICTIONS, Scope.ADMIT)
+RESTRICTIONS = Endpoint(Route.RESTRICTIONS, TokenScope.ADMIT)
 
 #: The name of a resource that has none yet.
 UNNAMED = "unnamed"
@@ -68,7 +68,7 @@ def add(app: FastAPI, service: Service) -> None:
         return await answer(service, request, RESTRICTIONS, evaluated)
 
 
-def evaluated(service: Service, asked: Asked) -> Answer:
+def evaluated(service: Service, asked: RouteRequest) -> RouteResponse:
     """What the policies say of a resource that is about to be made, in Azure's form.
 
     Raises:
@@ -87,7 +87,7 @@ def evaluated(service: Service, asked: Asked) -> Answer:
         raise _refused(decision.problems[0].message, "/resourceDetails", "correct it there")
     told = list(_evaluations(decision, held.bundle.name, audited=request.include_audit_effect))
     body = {"fieldRestrictions": [], "contentEvaluationResult": {"policyEvaluations": told}}
-    return Answer(orjson.dumps(body, default=str), held, document, decision, age)
+    return RouteResponse(orjson.dumps(body, default=str), held, document, decision, age)
 
 
 def resource_of(details: Details) -> JsonObject:
@@ -151,5 +151,5 @@ def _expressions(denials: Iterable[Denial]) -> list[JsonObject]:
     ]
 
 
-def _refused(message: str, pointer: str, remedy: str) -> RefusedError:
-    return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)
+def _refused(message: str, pointer: str, remedy: str) -> RequestRefusedError:
+    return RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)

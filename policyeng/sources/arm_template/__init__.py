@@ -9,30 +9,30 @@ from pathlib import PurePath
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import types_of
+from policyeng.parsing.json_pointer import filled, keys_of
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_resource import types_of
 from policyeng.sources.arm_template.deployments import deployed, with_outputs
-from policyeng.sources.arm_template.naming import called
-from policyeng.sources.arm_template.resolving import Resolver, settled
-from policyeng.sources.arm_template.scopes import Place, Scope
-from policyeng.sources.arm_template.templates import Template
-from policyeng.sources.arm_template.values import Work
-from policyeng.sources.arm_template.walking import Draft, Level, Walk, with_known_keys
-from policyeng.sources.reading import (
+from policyeng.sources.arm_template.resolver import Resolver, settled
+from policyeng.sources.arm_template.resource_ids import called
+from policyeng.sources.arm_template.resources import PartialResource, TemplateLevel, TemplateWalk, with_known_keys
+from policyeng.sources.arm_template.scope import DeploymentTarget, TemplateScope
+from policyeng.sources.arm_template.templates import ArmTemplate
+from policyeng.sources.arm_template.unresolved import ExpressionBudget
+from policyeng.sources.parsed import (
     ALONE,
     UNKNOWN_SCOPE,
+    ParsedDocument,
     Placed,
-    Reading,
     Refusal,
     Surroundings,
     kind_of,
     moved,
     reading_of,
 )
-from policyeng.sources.service_made import attached, service_made
+from policyeng.sources.server_generated import attached, service_made
 from policyeng.sources.template_carriers import template_of
 from policyeng.sources.template_parameters import Unresolved, parameters_of
-from policyeng.strict.json_pointer import filled, keys_of
-from policyeng.strict.json_text import shortened
 
 SUMMARY = "ARM templates, and what Bicep is compiled to"
 
@@ -53,29 +53,29 @@ def detect(document: object) -> bool:
     return _schema(document) in _SCHEMAS or _is_parameters(document) or _exported(document) is not None
 
 
-def read(document: object, around: Surroundings = ALONE) -> Reading:
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Read a template; what is known only at deployment is unreadable, with the expression and its cause."""
     if not isinstance(document, dict):
-        return Reading(refusals=(Refusal("", f"no template: {kind_of(document)}", "give a JSON object"),))
+        return ParsedDocument(refusals=(Refusal("", f"no template: {kind_of(document)}", "give a JSON object"),))
     if (exported := _exported(document)) is not None:
         return _with_error(moved(read(exported, around), "/template"), document.get("error"), around)
     if _is_parameters(document):
-        return Reading(nothing="values of template parameters; they are used with their template")
+        return ParsedDocument(nothing="values of template parameters; they are used with their template")
     try:
         document = template_of(document)
     except InputError as error:
-        return Reading(refusals=(Refusal("/resources", error.message, error.remedy),))
+        return ParsedDocument(refusals=(Refusal("/resources", error.message, error.remedy),))
     place, movable = _place(document, around)
-    walk = Walk(around, deployed)
+    walk = TemplateWalk(around, deployed)
     given = {**_parameters_beside(document, walk), **{name.lower(): value for name, value in around.parameters.items()}}
-    template = Template(document, "", given, place, Work())
+    template = ArmTemplate(document, "", given, place, ExpressionBudget())
     walk.remarks += [("/parameters" * ("parameters" in document), text) for text in template.unknown_parameters()]
-    level = Level(template.scope, place, second=template.is_second_language)
+    level = TemplateLevel(template.scope, place, second=template.is_second_language)
     with_outputs(template, walk, level)
     walk.resources(document["resources"], "/resources", level._replace(scope=template.scope))
     reading = reading_of([*_placed(walk.drafts, place), *walk.refusals])
     remarks = dict.fromkeys((*walk.remarks, *template.remarks))
-    return Reading(
+    return ParsedDocument(
         resources=reading.resources,
         refusals=reading.refusals,
         incomplete=tuple(dict.fromkeys(walk.incomplete)),
@@ -94,15 +94,15 @@ class Contents:
         self._file = file
 
     @cached_property
-    def _walk(self) -> Walk:
-        return Walk(Surroundings(file=self._file), deployed)
+    def _walk(self) -> TemplateWalk:
+        return TemplateWalk(Surroundings(file=self._file), deployed)
 
     @cached_property
-    def _outside(self) -> Scope:
+    def _outside(self) -> TemplateScope:
         """What expressions see outside of any template."""
-        return Template({}, "", {}, Place(""), Work()).scope
+        return ArmTemplate({}, "", {}, DeploymentTarget(""), ExpressionBudget()).scope
 
-    def read(self, resource: JsonObject, unreadable: Mapping[str, str]) -> Reading:
+    def read(self, resource: JsonObject, unreadable: Mapping[str, str]) -> ParsedDocument:
         """Read the template of a resource as if it were a document; pointers are into the resource.
 
         Args:
@@ -112,15 +112,15 @@ class Contents:
         identity: str = resource["id"]
         if lowered(resource["type"]) not in types_of(identity):
             message = f"`{shortened(identity)}` is not the id of a `{shortened(resource['type'])}`"
-            return Reading(refusals=(Refusal("", message, "correct the one that is wrong"),))
+            return ParsedDocument(refusals=(Refusal("", message, "correct the one that is wrong"),))
         body: object = resource
         for at, why in unreadable.items():
             if lowered(at).startswith(("/properties", "/kind")):
                 body = filled(body, keys_of(at), Unresolved(why, "{unknown}"))
         start = lowered(identity).rfind("/providers/")
         base, named = identity[:start], identity[start + len("/providers/") :].split("/")
-        place = Place(base, unreadable.get("/id", _UNPLACED) if "{" in base else "")
-        level = Level(self._outside, place, doubt=unreadable.get("", ""), is_root=True)
+        place = DeploymentTarget(base, unreadable.get("/id", _UNPLACED) if "{" in base else "")
+        level = TemplateLevel(self._outside, place, doubt=unreadable.get("", ""), is_root=True)
         walk = self._walk
         walk.drafts, walk.refusals, walk.remarks, walk.incomplete = [], [], [], []
         names = called(resource["type"], "/".join(named[2::2]), None, base)
@@ -138,7 +138,7 @@ def _exported(document: JsonObject) -> JsonObject | None:
     return inner if _schema(inner) in _SCHEMAS else None
 
 
-def _with_error(reading: Reading, error: object, around: Surroundings) -> Reading:
+def _with_error(reading: ParsedDocument, error: object, around: Surroundings) -> ParsedDocument:
     """The reading of a template that is not whole where the export ended with an error."""
     if not isinstance(error, dict):
         return reading
@@ -156,22 +156,22 @@ def _is_parameters(document: JsonObject) -> bool:
     return _schema(document).endswith("deploymentparameters.json")
 
 
-def _place(document: JsonObject, around: Surroundings) -> tuple[Place, str]:
+def _place(document: JsonObject, around: Surroundings) -> tuple[DeploymentTarget, str]:
     """What the template is deployed to, and the beginning of its ids that nobody states."""
     kind = _SCHEMAS.get(_schema(document), "group")
     reason = _UNPLACED if "{" in around.scope else ""
     if kind == "group":
-        return Place(around.scope, reason), UNKNOWN_SCOPE if around.scope == UNKNOWN_SCOPE else ""
+        return DeploymentTarget(around.scope, reason), UNKNOWN_SCOPE if around.scope == UNKNOWN_SCOPE else ""
     if kind == "subscription":
-        whole = Place(around.scope, reason).subscription
-        return Place(whole, reason if "{" in whole else ""), whole if "{" in whole else ""
+        whole = DeploymentTarget(around.scope, reason).subscription
+        return DeploymentTarget(whole, reason if "{" in whole else ""), whole if "{" in whole else ""
     if kind == "tenant":
-        return Place(""), ""
+        return DeploymentTarget(""), ""
     group = "/providers/Microsoft.Management/managementGroups/{managementGroup}"
-    return Place(group, "nobody says which management group the template is deployed to"), group
+    return DeploymentTarget(group, "nobody says which management group the template is deployed to"), group
 
 
-def _parameters_beside(document: JsonObject, walk: Walk) -> Mapping[str, object]:
+def _parameters_beside(document: JsonObject, walk: TemplateWalk) -> Mapping[str, object]:
     """The values of the parameter file that lies beside the template, by name in lower case."""
     path = PurePath(walk.around.file)
     if not document.get("parameters") or path.suffix.lower() not in (".json", ".jsonc"):
@@ -198,7 +198,7 @@ def _is_parameter_file(name: str, stem: str) -> bool:
     return folded.startswith(f"{stem.lower()}.") and ".param" in folded and folded.endswith((".json", ".jsonc"))
 
 
-def _placed(drafts: Iterable[Draft], place: Place) -> list[Placed]:
+def _placed(drafts: Iterable[PartialResource], place: DeploymentTarget) -> list[Placed]:
     taken: set[str] = set()
     identities: list[str] = []
     for draft in drafts:
@@ -214,7 +214,7 @@ def _placed(drafts: Iterable[Draft], place: Place) -> list[Placed]:
     return [_one(draft, identity, known, place) for draft, identity in zip(drafts, identities, strict=True)]
 
 
-def _one(draft: Draft, identity: str, known: frozenset[str], place: Place) -> Placed:
+def _one(draft: PartialResource, identity: str, known: frozenset[str], place: DeploymentTarget) -> Placed:
     value, unreadable = settled(draft.resource, known, place.id)
     body = value if isinstance(value, dict) else {}
     why = {"": draft.doubt} if draft.doubt else {}

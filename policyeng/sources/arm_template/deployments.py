@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import PurePath
 from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_template.links import beside, link_of
-from policyeng.sources.arm_template.naming import Called
-from policyeng.sources.arm_template.resolving import Resolver
-from policyeng.sources.arm_template.scopes import Place, Scope
-from policyeng.sources.arm_template.templates import Template
-from policyeng.sources.arm_template.values import in_braces, text_of
-from policyeng.sources.arm_template.walking import Level, Walk, entries_of
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
+from policyeng.sources.arm_template.resolver import Resolver
+from policyeng.sources.arm_template.resource_ids import Called
+from policyeng.sources.arm_template.resources import TemplateLevel, TemplateWalk, entries_of
+from policyeng.sources.arm_template.scope import DeploymentTarget, TemplateScope
+from policyeng.sources.arm_template.templates import ArmTemplate
+from policyeng.sources.arm_template.unresolved import in_braces, text_of
 from policyeng.sources.template_carriers import (
     CARRIERS,
     DEPLOYMENT,
@@ -25,9 +28,74 @@ from policyeng.sources.template_carriers import (
     template_of,
 )
 from policyeng.sources.template_parameters import Unresolved, parameters_of
-from policyeng.sources.texts import Text
-from policyeng.strict.json_pointer import escaped
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
+from policyeng.sources.text import Text
+
+#: Folders above a file that are looked for in a URI.
+MAX_FOLDERS = 8
+
+_STAND_IN = re.compile(r"\{[^{}]*\}")
+_HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/]*", re.IGNORECASE)
+_NAME_OF_FILE = re.compile(r"[\w. -]+\.jsonc?", re.IGNORECASE)
+_FOLDER = re.compile(r"[\w. -]+")
+
+
+class Link(NamedTuple):
+    """A linked file: how a message calls it, and where it may lie relative to the document, most likely first."""
+
+    called: str
+    paths: tuple[str, ...]
+
+
+def link_of(link: object, walk: TemplateWalk, level: TemplateLevel) -> Link:
+    """Where a `templateLink` or `parametersLink` may lead to; no paths where it names no file."""
+    if not isinstance(link, dict):
+        return Link("", ())
+    folder = f"{level.linked}/" if level.linked else ""
+    paths: list[str] = []
+    relative = text_of(Resolver(level.scope).value(link.get("relativePath", "")))
+    if relative and not relative.startswith("/") and "{" not in relative:
+        paths.append(folder + relative)
+    segments, called = _segments(text_of(Resolver(level.scope).value(link.get("uri", ""))))
+    own = PurePath(level.text.file if level.text else walk.around.file).name
+    for start in range(len(segments)):
+        path = "/".join(segments[start:])
+        if not (start and path == own):  # another file of the same name
+            paths += dict.fromkeys((folder + path, path))
+    return Link(paths[0] if relative and paths else called, tuple(paths))
+
+
+def beside(walk: TemplateWalk, path: str) -> Text | None:
+    """A file beside the document; None where there is none that can be read."""
+    if path not in walk.files:
+        try:
+            walk.files[path] = walk.around.text_beside(path)
+        except InputError:
+            walk.files[path] = None
+    return walk.files[path]
+
+
+def _segments(uri: str) -> tuple[list[str], str]:
+    """The folders and the file that a URI ends in, and how a message calls them: without what is not known before."""
+    host = _HOST.match(uri)
+    pieces = _STAND_IN.split(uri[host.end() :] if host else uri)
+    for index in reversed(range(len(pieces))):
+        path = re.split(r"[?#]", pieces[index], maxsplit=1)[0]
+        if _NAME_OF_FILE.fullmatch(path.rpartition("/")[2]):
+            segments = [segment for segment in path.split("/") if segment not in ("", ".")]
+            whole = host is not None and not index  # then nobody says which folders lie above the template
+            known = _file_and_folders(segments, may_rise=not whole)
+            return known, "/".join(known[-2:] if whole else known)
+    return [], ""
+
+
+def _file_and_folders(segments: list[str], *, may_rise: bool) -> list[str]:
+    first = len(segments) - 1
+    while first and len(segments) - first <= MAX_FOLDERS and _FOLDER.fullmatch(segments[first - 1]):
+        if segments[first - 1] == ".." and not may_rise:
+            break
+        first -= 1
+    return segments[first:]
+
 
 #: Deployments inside one another; ARM itself has a limit of its own.
 MAX_NESTING = 8
@@ -44,7 +112,7 @@ class _Found(NamedTuple):
     path: str = ""
 
 
-def deployed(walk: Walk, body: JsonObject, pointer: str, names: Called, level: Level) -> None:
+def deployed(walk: TemplateWalk, body: JsonObject, pointer: str, names: Called, level: TemplateLevel) -> None:
     """Walk the resources of the template that a resource carries; refuse what cannot be read."""
     carrier = CARRIERS[lowered(names.arm_type)]
     if level.depth >= MAX_NESTING:
@@ -69,7 +137,7 @@ def deployed(walk: Walk, body: JsonObject, pointer: str, names: Called, level: L
     walk.resources(found.body.get("resources"), f"{found.pointer}/resources", inner)
 
 
-def _refuse(walk: Walk, pointer: str, names: Called, level: Level, why: str, remedy: str) -> None:
+def _refuse(walk: TemplateWalk, pointer: str, names: Called, level: TemplateLevel, why: str, remedy: str) -> None:
     """Refuse a carrier; what policies look up may be in it, so the snapshot is not complete."""
     name = shortened(names.name)
     if lowered(names.arm_type) == DEPLOYMENT:
@@ -80,12 +148,14 @@ def _refuse(walk: Walk, pointer: str, names: Called, level: Level, why: str, rem
     walk.refuse(level, pointer, message, remedy)
 
 
-def with_outputs(template: Template, walk: Walk, level: Level) -> None:
+def with_outputs(template: ArmTemplate, walk: TemplateWalk, level: TemplateLevel) -> None:
     """Let the template's expressions see what its deployments give (`reference('name').outputs.x.value`)."""
     template.scope = replace(template.scope, outputs=_outputs(walk, template, level))
 
 
-def _inside(walk: Walk, body: JsonObject, pointer: str, found: _Found, level: Level, names: Called) -> Level:
+def _inside(
+    walk: TemplateWalk, body: JsonObject, pointer: str, found: _Found, level: TemplateLevel, names: Called
+) -> TemplateLevel:
     """The level of the resources of a carried template."""
     place = _place(body, level, names)
     inner = level._replace(place=place, depth=level.depth + 1, is_root=False)
@@ -95,13 +165,13 @@ def _inside(walk: Walk, body: JsonObject, pointer: str, found: _Found, level: Le
     elif not _is_inner(body, level, names):
         return inner
     given = _given(walk, body, found, level)
-    template = Template(found.body, found.pointer, given, place, level.scope.work, is_inner=True)
+    template = ArmTemplate(found.body, found.pointer, given, place, level.scope.work, is_inner=True)
     inner = inner._replace(scope=template.scope, second=template.is_second_language)
     with_outputs(template, walk, inner)
     return inner._replace(scope=template.scope)
 
 
-def _is_inner(body: JsonObject, level: Level, names: Called) -> bool:
+def _is_inner(body: JsonObject, level: TemplateLevel, names: Called) -> bool:
     """Whether the template's expressions see its own parameters; only a deployment in a template can differ."""
     if level.is_root or lowered(names.arm_type) != DEPLOYMENT:
         return True
@@ -112,7 +182,9 @@ def _is_inner(body: JsonObject, level: Level, names: Called) -> bool:
     return level.second
 
 
-def _template_of(walk: Walk, body: JsonObject, pointer: str, level: Level, carrier: Carrier) -> _Found | None:
+def _template_of(
+    walk: TemplateWalk, body: JsonObject, pointer: str, level: TemplateLevel, carrier: Carrier
+) -> _Found | None:
     """The template of a carrier; None where it is not there.
 
     Raises:
@@ -137,7 +209,7 @@ def _template_of(walk: Walk, body: JsonObject, pointer: str, level: Level, carri
     return None
 
 
-def _wanted(walk: Walk, body: JsonObject, level: Level) -> str:
+def _wanted(walk: TemplateWalk, body: JsonObject, level: TemplateLevel) -> str:
     """Which template is missing, and what to do."""
     if level.is_root:
         return "the document does not hold it; give the template itself"
@@ -147,17 +219,19 @@ def _wanted(walk: Walk, body: JsonObject, level: Level) -> str:
     return "the document does not hold it, and names no file that may lie beside; compile everything into one template"
 
 
-def _place(body: JsonObject, level: Level, names: Called) -> Place:
+def _place(body: JsonObject, level: TemplateLevel, names: Called) -> DeploymentTarget:
     """What the template of a carrier is deployed to."""
     if CARRIERS[lowered(names.arm_type)].is_stored:
         reason = f"`{shortened(names.name)}` does not state where its template is deployed to"
-        return Place(f"/subscriptions/{{subscription}}/resourceGroups/{in_braces(f'from {names.id}')}", reason)
+        return DeploymentTarget(
+            f"/subscriptions/{{subscription}}/resourceGroups/{in_braces(f'from {names.id}')}", reason
+        )
     resolver = Resolver(level.scope)
     if lowered(names.arm_type) == STACK:
         scope = resolver.value(member(body.get("properties"), "deploymentScope") or names.base)
         if isinstance(scope, Unresolved):
-            return Place(scope.text, scope.reason)
-        return Place(scope.rstrip("/") if isinstance(scope, str) else names.base, level.place.reason)
+            return DeploymentTarget(scope.text, scope.reason)
+        return DeploymentTarget(scope.rstrip("/") if isinstance(scope, str) else names.base, level.place.reason)
     if level.is_root:
         return level.place
     values = {key: resolver.value(body[key]) for key in ("scope", "subscriptionId", "resourceGroup") if key in body}
@@ -165,18 +239,18 @@ def _place(body: JsonObject, level: Level, names: Called) -> Place:
     said = {key: text_of(value).replace("/", "~") for key, value in values.items() if value}
     if "scope" in said:
         text = text_of(values["scope"]).rstrip("/")
-        return Place(text if not text or text.startswith("/") else f"/providers/{text}", reason)
+        return DeploymentTarget(text if not text or text.startswith("/") else f"/providers/{text}", reason)
     subscription = level.place.subscription
     if "subscriptionId" in said:
         subscription = f"/subscriptions/{said['subscriptionId']}"
     if "resourceGroup" in said:
-        return Place(
+        return DeploymentTarget(
             f"{subscription or '/subscriptions/{subscription}'}/resourceGroups/{said['resourceGroup']}", reason
         )
-    return Place(subscription, reason) if "subscriptionId" in said else level.place
+    return DeploymentTarget(subscription, reason) if "subscriptionId" in said else level.place
 
 
-def _given(walk: Walk, body: JsonObject, found: _Found, level: Level) -> Mapping[str, object]:
+def _given(walk: TemplateWalk, body: JsonObject, found: _Found, level: TemplateLevel) -> Mapping[str, object]:
     """The values that a deployment gives the parameters of its template, by name in lower case."""
     properties = body["properties"]
     link = member(properties, "parametersLink")
@@ -212,7 +286,7 @@ def _all_unknown(found: _Found, why: str) -> Mapping[str, object]:
     return dict.fromkeys((name.lower() for name in declared), Unresolved(why)) if isinstance(declared, dict) else {}
 
 
-def _stated(name: str, entry: object, level: Level) -> object:
+def _stated(name: str, entry: object, level: TemplateLevel) -> object:
     """One value that a deployment gives: `{"value"}`, made by a copy or an expression, too, or a secret's place."""
     stand_in = f"{{{name.replace('/', '~')}}}"
     if isinstance(entry, dict) and "reference" in entry:
@@ -225,7 +299,7 @@ def _stated(name: str, entry: object, level: Level) -> object:
     return Unresolved(f"the nested deployment states no value of the parameter `{shortened(name)}`", stand_in)
 
 
-def _outputs(walk: Walk, template: Template, level: Level) -> Callable[[str, str], object]:
+def _outputs(walk: TemplateWalk, template: ArmTemplate, level: TemplateLevel) -> Callable[[str, str], object]:
     """What gives the output of a deployment of this template, by the deployment's name, symbolic name or id."""
     index: dict[str, _Deployment] | None = None
 
@@ -244,9 +318,9 @@ def _outputs(walk: Walk, template: Template, level: Level) -> Callable[[str, str
 class _Deployment:
     """A deployment of a template, read once when an output of it is asked for."""
 
-    def __init__(self, walk: Walk, body: JsonObject, pointer: str, level: Level) -> None:
+    def __init__(self, walk: TemplateWalk, body: JsonObject, pointer: str, level: TemplateLevel) -> None:
         self._given = (walk, body, pointer, level)
-        self._scope: tuple[Scope, _Found] | None = None
+        self._scope: tuple[TemplateScope, _Found] | None = None
         self._asked = False
 
     def output(self, name: str) -> object:
@@ -274,7 +348,7 @@ class _Deployment:
         return Resolver(scope, f"{found.pointer}/outputs/{escaped(name)}").value(entry["value"])
 
 
-def _index(walk: Walk, template: Template, level: Level) -> dict[str, _Deployment]:
+def _index(walk: TemplateWalk, template: ArmTemplate, level: TemplateLevel) -> dict[str, _Deployment]:
     found: dict[str, _Deployment] = {}
     inner = level._replace(scope=template.scope)
     for entry in entries_of(template.body.get("resources"), f"{template.pointer}/resources"):

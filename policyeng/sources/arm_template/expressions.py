@@ -35,7 +35,7 @@ class Literal(NamedTuple):
     value: str | int
 
 
-class Call(NamedTuple):
+class FunctionCall(NamedTuple):
     """A function, its name in lower case and as written, and what it is given; one of the template's own has a dot."""
 
     name: str
@@ -50,7 +50,7 @@ class Member(NamedTuple):
     key: Node
 
 
-Node = Literal | Call | Member
+Node = Literal | FunctionCall | Member
 
 
 def is_expression(text: str) -> bool:
@@ -72,13 +72,13 @@ def parsed(text: str) -> Node:
     """
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"it has more than {MAX_LENGTH} characters")
-    parser = _Parser(text[1:-1])
+    parser = _ExpressionParser(text[1:-1])
     node = parser.node(0)
     parser.end()
     return node
 
 
-class _Parser:
+class _ExpressionParser:
     """Recursive descent over the tokens; `at` is the next one."""
 
     def __init__(self, text: str) -> None:
@@ -122,7 +122,7 @@ class _Parser:
             self._at += 1
             written += f".{self._name()}"
         self._expect("(")
-        return Call(written.lower(), written, self._arguments(depth))
+        return FunctionCall(written.lower(), written, self._arguments(depth))
 
     def _arguments(self, depth: int) -> tuple[Node, ...]:
         arguments: list[Node] = []

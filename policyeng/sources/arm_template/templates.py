@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_template.functions import alike
-from policyeng.sources.arm_template.resolving import Resolver, is_copies
-from policyeng.sources.arm_template.scopes import Declared, Place, Scope
-from policyeng.sources.arm_template.values import Work, first_unresolved, text_of
-from policyeng.sources.reading import kind_of, spelled
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_template.resolver import Resolver, is_copies
+from policyeng.sources.arm_template.scalar_functions import alike
+from policyeng.sources.arm_template.scope import Declared, DeploymentTarget, TemplateScope
+from policyeng.sources.arm_template.unresolved import ExpressionBudget, first_unresolved, text_of
+from policyeng.sources.parsed import kind_of, spelled
 from policyeng.sources.template_parameters import Unresolved
-from policyeng.strict.json_pointer import escaped
-from policyeng.strict.json_text import shortened
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "string": str,
@@ -28,7 +28,7 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
 
 
 @dataclass(eq=False, slots=True)
-class Template:
+class ArmTemplate:
     """One template, the document's own or one inside it.
 
     Attributes:
@@ -45,11 +45,11 @@ class Template:
     body: JsonObject
     pointer: str
     given: Mapping[str, object]
-    place: Place
-    work: Work
+    place: DeploymentTarget
+    work: ExpressionBudget
     is_inner: bool = False
     remarks: list[tuple[str, str]] = field(default_factory=list)
-    scope: Scope = field(init=False)
+    scope: TemplateScope = field(init=False)
 
     def __post_init__(self) -> None:
         declared = Declared(
@@ -57,7 +57,7 @@ class Template:
             self._variables(),
             dict(self._functions()),
         )
-        self.scope = Scope(declared, self.place, self.work)
+        self.scope = TemplateScope(declared, self.place, self.work)
 
     @property
     def is_second_language(self) -> bool:
@@ -175,7 +175,7 @@ class Template:
             pairs = zip(names, values, strict=False)
             inner = Declared({name.lower(): _giving(value) for name, value in pairs}, {}, functions())
             body = output.get("value") if isinstance(output, dict) else None
-            return Resolver(Scope(inner, self.place, self.work)).value(body)
+            return Resolver(TemplateScope(inner, self.place, self.work)).value(body)
 
         return call
 

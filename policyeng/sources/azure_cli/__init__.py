@@ -11,30 +11,39 @@ from dataclasses import replace
 
 from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import types_of
+from policyeng.parsing.json_pointer import escaped, value_at
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_resource import types_of
 from policyeng.sources.azure_cli import (
     assets,
     computes,
+    datastores,
     deployments,
     endpoints,
     jobs,
     schedules,
-    stores,
     workspaces,
 )
-from policyeng.sources.azure_cli.kinds import PRINTED, Kind, at_home, schema_of, stated_id
-from policyeng.sources.azure_cli.shapes import unknown_keys
-from policyeng.sources.reading import ALONE, UNKNOWN_SCOPE, Placed, Reading, Refusal, Surroundings, kind_of, reading_of
-from policyeng.strict.json_pointer import escaped, value_at
-from policyeng.strict.json_text import shortened
+from policyeng.sources.azure_cli.base import PRINTED, CliDocumentKind, at_home, schema_of, stated_id
+from policyeng.sources.azure_cli.tables import unknown_keys
+from policyeng.sources.parsed import (
+    ALONE,
+    UNKNOWN_SCOPE,
+    ParsedDocument,
+    Placed,
+    Refusal,
+    Surroundings,
+    kind_of,
+    reading_of,
+)
 
 SUMMARY = "YAML files of the Azure CLI (`az ml ... --file`)"
 
 #: In the order in which content is looked at.
-KINDS: tuple[Kind, ...] = (
+KINDS: tuple[CliDocumentKind, ...] = (
     *computes.KINDS,
     *workspaces.KINDS,
-    *stores.KINDS,
+    *datastores.KINDS,
     *endpoints.KINDS,
     *deployments.KINDS,
     *schedules.KINDS,
@@ -60,16 +69,16 @@ def detect(document: object) -> bool:
     return any(kind.takes(document) for kind in KINDS)
 
 
-def read(document: object, around: Surroundings = ALONE) -> Reading:
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Bring a file into ARM shape; an asset holds nothing to judge."""
     if not isinstance(document, dict):
         message = f"not a file of the Azure CLI: {kind_of(document)} where an object should be"
-        return Reading(refusals=(Refusal("", message, "give what `az ml ... create --file` takes"),))
+        return ParsedDocument(refusals=(Refusal("", message, "give what `az ml ... create --file` takes"),))
     kind = kind_of_file(document)
     if kind is None:
-        return Reading(refusals=(_unknown(document),))
+        return ParsedDocument(refusals=(_unknown(document),))
     if kind.nothing:
-        return Reading(nothing=kind.nothing)
+        return ParsedDocument(nothing=kind.nothing)
     reading = reading_of(kind.bring(document, "", at_home(document, around)))
     return replace(
         reading,
@@ -84,7 +93,7 @@ def belongs_to_workspace(document: object) -> bool:
     return kind is not None and kind.in_workspace and not kind.nothing
 
 
-def kind_of_file(document: JsonObject) -> Kind | None:
+def kind_of_file(document: JsonObject) -> CliDocumentKind | None:
     """The kind of a file.
 
     The CLI goes by the command and by `type`; of kinds with one ARM type, the one that takes the content goes before
@@ -98,19 +107,19 @@ def kind_of_file(document: JsonObject) -> Kind | None:
     return next((kind for kind in KINDS if kind.arm_type == named.arm_type and kind.takes(document)), named)
 
 
-def kind_of_output(document: JsonObject, arm_type: str) -> Kind | None:
+def kind_of_output(document: JsonObject, arm_type: str) -> CliDocumentKind | None:
     """The kind of a command's output whose `id` has an ARM type, in lower case."""
     kinds = [kind for kind in KINDS if lowered(kind.arm_type) == arm_type]
     return next((kind for kind in kinds if kind.takes(document)), kinds[-1] if kinds else None)
 
 
-def _remarks(kind: Kind, document: JsonObject) -> Iterator[tuple[str, str]]:
+def _remarks(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str]]:
     """What the CLI refuses: keys that it does not know, by JSON Pointer."""
     for place, key, known in unknown_keys(kind.shape, document) if kind.shape else _unknown_keys(kind, document):
         yield place, f"unknown key `{shortened(key)}`, which the Azure CLI refuses{nearest(key, known)}"
 
 
-def _unknown_keys(kind: Kind, document: JsonObject) -> Iterator[tuple[str, str, Iterable[str]]]:
+def _unknown_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str, Iterable[str]]]:
     """As `unknown_keys` of `shapes`, of a kind without tables of its own."""
     for above, known in kind.known.items():
         holder = value_at(document, above)

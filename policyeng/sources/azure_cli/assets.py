@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
-from policyeng.sources.reading import Placed, Refusal
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind
+from policyeng.sources.parsed import Placed, Refusal
 
 _DATA_TYPES = ("uri_file", "uri_folder", "mltable")
 _MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
@@ -67,13 +67,13 @@ def _typed(types: tuple[str, ...]) -> Callable[[JsonObject], bool]:
 _OF_ENVIRONMENTS = frozenset({"name", "version", "build", "description", "tags", "inference_config", "os_type"})
 
 
-def _asset(what: str, segments: str, takes: Callable[[JsonObject], bool], *schemas: str) -> Kind:
+def _asset(what: str, segments: str, takes: Callable[[JsonObject], bool], *schemas: str) -> CliDocumentKind:
     nothing = f"{what}: nothing to judge"
     arm_type = f"{PROVIDER}/workspaces/{segments}"
-    return Kind(arm_type, schemas, takes, _brings_nothing, nothing=nothing)
+    return CliDocumentKind(arm_type, schemas, takes, _brings_nothing, nothing=nothing)
 
 
-KINDS: tuple[Kind, ...] = (
+KINDS: tuple[CliDocumentKind, ...] = (
     _asset("an environment", "environments/versions", _is_environment, "environment"),
     _asset("a model", "models/versions", _typed(_MODEL_TYPES), "model"),
     _asset("an asset", "data/versions", _never, "asset"),

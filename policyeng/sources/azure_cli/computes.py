@@ -6,14 +6,324 @@ from collections.abc import Callable, Iterator, Mapping
 
 from policyeng.errors import nearest
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import stands_for_value, types_of
-from policyeng.sources.azure_cli.compute_shapes import SHAPES, SUBNET_ID, UNSUPPORTED
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, identity, stated_id, unplaced
-from policyeng.sources.azure_cli.shapes import placed, stands_for
-from policyeng.sources.mapping import put
-from policyeng.sources.reading import Placed, Refusal, Surroundings, spelled
-from policyeng.sources.service_made import with_attachment
-from policyeng.strict.json_pointer import value_at
+from policyeng.parsing.json_pointer import value_at
+from policyeng.sources.arm_resource import stands_for_value, types_of
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, identity, stated_id, unplaced
+from policyeng.sources.azure_cli.tables import DocumentTables, Lossy, Sent, placed, stands_for
+from policyeng.sources.azure_cli.value_converters import (
+    IDENTITY,
+    IDENTITY_PRINTED,
+    lasting,
+    listed,
+    name,
+    region,
+    renamed,
+    switch,
+    tags,
+    word,
+)
+from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, mapped, put, text, whole
+from policyeng.sources.parsed import Placed, Refusal, Surroundings, spelled
+from policyeng.sources.server_generated import with_attachment
+
+_SAYS = "a list of `{action, state, trigger}`"
+_STARTS = (
+    FieldMapping("/trigger/start_time", "/{}/startTime", text),
+    FieldMapping("/trigger/time_zone", "/{}/timeZone", text),
+)
+_CRON = (
+    *(row._replace(target=row.target.format("cron")) for row in _STARTS),
+    FieldMapping("/trigger/expression", "/cron/expression", text),
+)
+_RECURRENCE = (
+    *(row._replace(target=row.target.format("recurrence")) for row in _STARTS),
+    FieldMapping("/trigger/frequency", "/recurrence/frequency", word("Minute", "Hour", "Day", "Week", "Month")),
+    FieldMapping("/trigger/interval", "/recurrence/interval", whole),
+    FieldMapping("/trigger/schedule/hours", "/recurrence/schedule/hours"),
+    FieldMapping("/trigger/schedule/minutes", "/recurrence/schedule/minutes"),
+    FieldMapping("/trigger/schedule/week_days", "/recurrence/schedule/weekDays"),
+)
+_BOTH = (
+    FieldMapping("/action", "/action", word("Start", "Stop")),
+    FieldMapping("/state", "/status", word("Enabled", "Disabled")),
+    FieldMapping("/trigger/type", "/triggerType", word("Cron", "Recurrence")),
+    FieldMapping("/schedule_id", "/id", text),
+    FieldMapping("/provisioning_state", "/provisioningStatus", text),
+)
+
+
+def schedules(value: object) -> object:
+    """The schedules in ARM shape.
+
+    Raises:
+        UnfitError: they are no list of schedules.
+    """
+    entries = listed(value)
+    return [_schedule(entry) for entry in entries] if isinstance(entries, list) else []
+
+
+def _schedule(entry: object) -> JsonObject:
+    trigger = entry.get("trigger") if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or not isinstance(trigger, dict):
+        raise UnfitError(_SAYS)
+    found = mapped((*_BOTH, *(_CRON if "expression" in trigger else _RECURRENCE)), entry, "")
+    if found.unreadable:
+        raise UnfitError(f"{_SAYS}: {next(iter(found.unreadable.values()))}")
+    # `ComputeStartStopSchedule.__init__` and `TriggerBase.__init__` fill these in.
+    schedule = {"status": "Enabled", **found.resource}
+    for kind in ("cron", "recurrence"):
+        if kind in schedule:
+            schedule[kind] = {"timeZone": "UTC", **schedule[kind]}
+    return schedule
+
+
+_P, _C = "/properties", "/properties/properties"
+#: Where a cluster or an instance has the id of its subnet.
+SUBNET_ID = f"{_C}/subnet/id"
+_ANY = (
+    FieldMapping("/name", "/name", name),
+    FieldMapping("/type", ""),
+    FieldMapping("/location", "/location", region),
+    FieldMapping("/description", f"{_P}/description", text),
+    FieldMapping("/tags", "/tags", tags),
+    *IDENTITY,
+)
+_ANY_PRINTED = (
+    *IDENTITY_PRINTED,
+    FieldMapping("/created_on", f"{_P}/createdOn", text),
+    FieldMapping(
+        "/provisioning_state",
+        f"{_P}/provisioningState",
+        word("Succeeded", "Failed", "Creating", "Updating", "Deleting", "Canceled", "Unknown"),
+    ),
+    FieldMapping("/provisioning_errors", ""),
+)
+_ATTACHED = FieldMapping("/resource_id", f"{_P}/resourceId", text)
+_NETWORK = (
+    FieldMapping("/network_settings/subnet", SUBNET_ID, text),
+    # Only with its virtual network a subnet's name is an id.
+    FieldMapping("/network_settings/vnet_name", ""),
+)
+#: The CLI sends the region as `location`, and prints the nodes' there.
+_NOT_SENT = (f"{_P}/computeLocation",)
+
+
+def _of_type(name: str) -> Sent:
+    """What tells a compute from others, in a file and in an output alike."""
+    return Sent(f"{_P}/computeType", name, printed=True)
+
+
+_CLUSTER = DocumentTables(
+    table=(
+        *_ANY,
+        *_NETWORK,
+        FieldMapping("/size", f"{_C}/vmSize", text),
+        FieldMapping("/tier", f"{_C}/vmPriority", word("Dedicated", "LowPriority")),
+        FieldMapping("/min_instances", f"{_C}/scaleSettings/minNodeCount", whole),
+        FieldMapping("/max_instances", f"{_C}/scaleSettings/maxNodeCount", whole),
+        FieldMapping("/idle_time_before_scale_down", f"{_C}/scaleSettings/nodeIdleTimeBeforeScaleDown", lasting("S")),
+        FieldMapping("/enable_node_public_ip", f"{_C}/enableNodePublicIp", boolean),
+        FieldMapping("/ssh_public_access_enabled", f"{_C}/remoteLoginPortPublicAccess", switch("Enabled", "Disabled")),
+        FieldMapping("/ssh_settings/admin_username", f"{_C}/userAccountCredentials/adminUserName", text),
+        FieldMapping("/ssh_settings/ssh_key_value", f"{_C}/userAccountCredentials/adminUserSshPublicKey", text),
+        FieldMapping("/ssh_settings/admin_password", ""),
+        FieldMapping("/resource_id", ""),
+    ),
+    printed=_ANY_PRINTED,
+    # The defaults of `AmlCompute.__init__`, and of `ComputeDefaults` for the size.
+    sent=(
+        _of_type("AmlCompute"),
+        Sent(f"{_C}/vmSize", "STANDARD_DS3_V2"),
+        Sent(f"{_C}/scaleSettings/minNodeCount", 0),
+        Sent(f"{_C}/scaleSettings/maxNodeCount", 4),
+        Sent(f"{_C}/scaleSettings/nodeIdleTimeBeforeScaleDown", "PT120S"),
+        Sent(f"{_C}/enableNodePublicIp", True),
+        Sent(f"{_C}/remoteLoginPortPublicAccess", "NotSpecified"),
+    ),
+    never=_NOT_SENT,
+    always=(
+        "location",
+        "size",
+        "tier",
+        "min_instances",
+        "max_instances",
+        "idle_time_before_scale_down",
+        "ssh_public_access_enabled",
+        "enable_node_public_ip",
+        "provisioning_state",
+    ),
+    lossy=(
+        Lossy(
+            "ssh_public_access_enabled",
+            False,
+            f"{_C}/remoteLoginPortPublicAccess",
+            "`az ml` prints `ssh_public_access_enabled: false` for `Disabled` and for `NotSpecified` alike",
+        ),
+    ),
+)
+
+_INSTANCE = DocumentTables(
+    table=(
+        *_ANY,
+        *_NETWORK,
+        FieldMapping("/size", f"{_C}/vmSize", text),
+        FieldMapping("/enable_node_public_ip", f"{_C}/enableNodePublicIp", boolean),
+        FieldMapping("/ssh_public_access_enabled", f"{_C}/sshSettings/sshPublicAccess", switch("Enabled", "Disabled")),
+        FieldMapping("/ssh_settings/ssh_key_value", f"{_C}/sshSettings/adminPublicKey", text),
+        # Of the two, the later goes before: the first is the deprecated one.
+        FieldMapping("/idle_time_before_shutdown", f"{_C}/idleTimeBeforeShutdown", text),
+        FieldMapping("/idle_time_before_shutdown_minutes", f"{_C}/idleTimeBeforeShutdown", lasting("M")),
+        FieldMapping("/schedules/compute_start_stop", f"{_C}/schedules/computeStartStop", schedules),
+        FieldMapping(
+            "/create_on_behalf_of/user_object_id",
+            f"{_C}/personalComputeInstanceSettings/assignedUser/objectId",
+            text,
+        ),
+        FieldMapping(
+            "/create_on_behalf_of/user_tenant_id",
+            f"{_C}/personalComputeInstanceSettings/assignedUser/tenantId",
+            text,
+        ),
+        FieldMapping("/enable_sso", f"{_C}/enableSSO", boolean),
+        FieldMapping("/enable_root_access", f"{_C}/enableRootAccess", boolean),
+        FieldMapping("/enable_os_patching", f"{_C}/enableOSPatching", boolean),
+        FieldMapping("/release_quota_on_stop", f"{_C}/releaseQuotaOnStop", boolean),
+        FieldMapping("/custom_applications", ""),
+        FieldMapping("/setup_scripts", ""),
+        FieldMapping("/resource_id", ""),
+    ),
+    printed=(
+        *_ANY_PRINTED,
+        FieldMapping("/state", f"{_C}/state", text),
+        FieldMapping(
+            "/last_operation",
+            f"{_C}/lastOperation",
+            renamed(
+                {
+                    "operation_name": "operationName",
+                    "operation_status": "operationStatus",
+                    "operation_time": "operationTime",
+                    "operation_trigger": "operationTrigger",
+                }
+            ),
+        ),
+        FieldMapping("/services", ""),
+        FieldMapping("/network_settings/public_ip_address", f"{_C}/connectivityEndpoints/publicIpAddress", text),
+        FieldMapping("/network_settings/private_ip_address", f"{_C}/connectivityEndpoints/privateIpAddress", text),
+        FieldMapping("/ssh_settings/admin_username", f"{_C}/sshSettings/adminUserName", text),
+        FieldMapping("/ssh_settings/ssh_port", f"{_C}/sshSettings/sshPort", whole),
+        FieldMapping(
+            "/os_image_metadata/is_latest_os_image_version",
+            f"{_C}/osImageMetadata/isLatestOsImageVersion",
+            boolean,
+        ),
+        FieldMapping("/os_image_metadata/current_image_version", f"{_C}/osImageMetadata/currentImageVersion", text),
+        FieldMapping("/os_image_metadata/latest_image_version", f"{_C}/osImageMetadata/latestImageVersion", text),
+    ),
+    # The defaults of `ComputeInstance.__init__` and of its `_to_rest_object`.
+    sent=(
+        _of_type("ComputeInstance"),
+        Sent(f"{_C}/vmSize", "STANDARD_DS3_V2"),
+        Sent(f"{_C}/enableNodePublicIp", True),
+        Sent(f"{_C}/sshSettings/sshPublicAccess", "Disabled", within=f"{_C}/sshSettings"),
+        Sent(f"{_C}/computeInstanceAuthorizationType", "personal"),
+        Sent(f"{_C}/enableSSO", True),
+        Sent(f"{_C}/enableRootAccess", True),
+        Sent(f"{_C}/enableOSPatching", False),
+        Sent(f"{_C}/releaseQuotaOnStop", False),
+    ),
+    never=_NOT_SENT,
+    always=("location", "size", "state", "enable_node_public_ip", "provisioning_state"),
+    lossy=(
+        Lossy(
+            "enable_node_public_ip",
+            True,
+            f"{_C}/enableNodePublicIp",
+            "the service never says it of a compute instance, and `az ml` prints `enable_node_public_ip: true` then",
+        ),
+    ),
+)
+
+_KUBERNETES = DocumentTables(
+    table=(
+        *_ANY,
+        _ATTACHED,
+        # The SDK passes an object on, and prints the keys of ARM in its own spelling.
+        FieldMapping(
+            "/properties",
+            _C,
+            renamed(
+                {
+                    "default_instance_type": "defaultInstanceType",
+                    "extension_instance_release_train": "extensionInstanceReleaseTrain",
+                    "extension_principal_id": "extensionPrincipalId",
+                    "instance_types": "instanceTypes",
+                    "relay_connection_string": "relayConnectionString",
+                    "service_bus_connection_string": "serviceBusConnectionString",
+                    "vc_name": "vcName",
+                }
+            ),
+        ),
+        FieldMapping("/namespace", f"{_C}/namespace", text),
+    ),
+    printed=_ANY_PRINTED,
+    sent=(
+        _of_type("Kubernetes"),
+        Sent(f"{_C}/namespace", "default"),
+    ),
+    never=_NOT_SENT,
+    always=("location", "resource_id", "namespace", "provisioning_state"),
+)
+
+_MACHINE = DocumentTables(
+    table=(
+        *_ANY,
+        _ATTACHED,
+        FieldMapping("/ssh_settings/ssh_port", f"{_C}/sshPort", whole),
+        FieldMapping("/ssh_settings/admin_username", f"{_C}/administratorAccount/username", text),
+        FieldMapping("/ssh_settings/admin_password", ""),
+        FieldMapping("/ssh_settings/ssh_private_key_file", ""),
+    ),
+    printed=(*_ANY_PRINTED, FieldMapping("/compute_location", f"{_P}/computeLocation", region)),
+    # The default of `VirtualMachineSshSettings.__init__`.
+    sent=(
+        _of_type("VirtualMachine"),
+        Sent(f"{_C}/sshPort", 22, within=f"{_C}/administratorAccount"),
+    ),
+    never=_NOT_SENT,
+    always=("location", "resource_id", "provisioning_state"),
+)
+
+_SPARK = DocumentTables(
+    table=(*_ANY, _ATTACHED, FieldMapping("/scale_settings", ""), FieldMapping("/auto_pause_settings", "")),
+    printed=(
+        *_ANY_PRINTED,
+        FieldMapping("/node_family", f"{_C}/nodeSizeFamily", text),
+        FieldMapping("/node_size", f"{_C}/nodeSize", text),
+        FieldMapping("/node_count", f"{_C}/nodeCount", whole),
+        FieldMapping("/spark_version", f"{_C}/sparkVersion", text),
+        FieldMapping("/scale_settings/min_node_count", f"{_C}/autoScaleProperties/minNodeCount", whole),
+        FieldMapping("/scale_settings/max_node_count", f"{_C}/autoScaleProperties/maxNodeCount", whole),
+        FieldMapping("/scale_settings/auto_scale_enabled", f"{_C}/autoScaleProperties/enabled", boolean),
+        FieldMapping("/auto_pause_settings/delay_in_minutes", f"{_C}/autoPauseProperties/delayInMinutes", whole),
+        FieldMapping("/auto_pause_settings/auto_pause_enabled", f"{_C}/autoPauseProperties/enabled", boolean),
+    ),
+    sent=(_of_type("SynapseSpark"),),
+    never=_NOT_SENT,
+    always=("location", "resource_id", "provisioning_state"),
+)
+
+#: AKS, Databricks, HDInsight, Data Lake Analytics and Data Factory, which the SDK cannot tell apart.
+UNSUPPORTED = DocumentTables(table=(*_ANY, _ATTACHED), printed=_ANY_PRINTED)
+
+#: By the compute type as the CLI spells it.
+SHAPES: Mapping[str, DocumentTables] = {
+    "amlcompute": _CLUSTER,
+    "computeinstance": _INSTANCE,
+    "kubernetes": _KUBERNETES,
+    "virtualmachine": _MACHINE,
+    "synapsespark": _SPARK,
+}
 
 ARM_TYPE = f"{PROVIDER}/workspaces/computes"
 
@@ -103,10 +413,10 @@ def _is_unsupported(document: JsonObject) -> bool:
     return not isinstance(known, str) or lowered(known) not in SHAPES
 
 
-KINDS: tuple[Kind, ...] = (
+KINDS: tuple[CliDocumentKind, ...] = (
     *(
-        Kind(ARM_TYPE, (word, *_SCHEMAS.get(word, ())), _takes(word), _bring(word), shape=shape)
+        CliDocumentKind(ARM_TYPE, (word, *_SCHEMAS.get(word, ())), _takes(word), _bring(word), shape=shape)
         for word, shape in SHAPES.items()
     ),
-    Kind(ARM_TYPE, (), _is_unsupported, _bring_unsupported, shape=UNSUPPORTED),
+    CliDocumentKind(ARM_TYPE, (), _is_unsupported, _bring_unsupported, shape=UNSUPPORTED),
 )

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import types_of
-from policyeng.sources.azure_cli.bringing import Made, known_keys, name_of, placed, schema_name
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, stated_id
+from policyeng.sources.arm_resource import types_of
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, stated_id
+from policyeng.sources.azure_cli.converter import CliDefaults, known_keys, name_of, placed, schema_name
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, enabled, milliseconds
-from policyeng.sources.azure_cli.values import prose, tags
-from policyeng.sources.mapping import Field, boolean, chosen, duration, text, whole
-from policyeng.sources.reading import Placed, Refusal, Surroundings
+from policyeng.sources.azure_cli.value_converters import prose, tags
+from policyeng.sources.field_mapping import FieldMapping, boolean, chosen, duration, text, whole
+from policyeng.sources.parsed import Placed, Refusal, Surroundings
 
 ONLINE = f"{PROVIDER}/workspaces/onlineEndpoints/deployments"
 BATCH = f"{PROVIDER}/workspaces/batchEndpoints/deployments"
@@ -28,13 +28,13 @@ _PROBE_KEYS = {
     "failure_threshold": ("failureThreshold", whole),
 }
 _PROBES = tuple(
-    Field(f"/{probe}_probe/{key}", f"/properties/{probe}Probe/{name}", bring)
+    FieldMapping(f"/{probe}_probe/{key}", f"/properties/{probe}Probe/{name}", bring)
     for probe in ("liveness", "readiness")
     for key, (name, bring) in _PROBE_KEYS.items()
 )
 _REQUIREMENTS = "/properties/containerResourceRequirements"
 _CONTAINERS = tuple(
-    Field(f"/resources/{kind}/{key}", f"{_REQUIREMENTS}/containerResource{name}/{kept}", lambda value: value)
+    FieldMapping(f"/resources/{kind}/{key}", f"{_REQUIREMENTS}/containerResource{name}/{kept}", lambda value: value)
     for kind, name in (("requests", "Requests"), ("limits", "Limits"))
     for key, kept in (("cpu", "cpu"), ("memory", "memory"), ("nvidia.com~1gpu", "gpu"), ("gpu", "gpu"))
 )
@@ -49,81 +49,83 @@ _ELSEWHERE = (
 )
 
 
-def _common(workspace: str) -> tuple[Field, ...]:
+def _common(workspace: str) -> tuple[FieldMapping, ...]:
     return (
-        Field("/$schema", ""),
-        Field("/name", ""),
-        Field("/id", ""),
-        Field("/resourceGroup", ""),
-        Field("/endpoint_name", ""),
-        Field("/type", ""),
-        Field("/tags", "/tags", tags),
-        Field("/location", "/location", text),
-        Field("/description", "/properties/description", prose),
-        Field("/properties", "/properties/properties", an_object),
-        Field("/environment", "/properties/environmentId", asset_in(workspace, "environments")),
-        Field("/environment_variables", "/properties/environmentVariables", prose),
-        Field("/code_configuration/code", "/properties/codeConfiguration/codeId", asset_in(workspace, "codes")),
-        Field("/code_configuration/scoring_script", "/properties/codeConfiguration/scoringScript", prose),
-        Field("/code_path", ""),
-        Field("/scoring_script", ""),
-        Field("/provisioning_state", "/properties/provisioningState", text),
-        Field("/creation_context", ""),
+        FieldMapping("/$schema", ""),
+        FieldMapping("/name", ""),
+        FieldMapping("/id", ""),
+        FieldMapping("/resourceGroup", ""),
+        FieldMapping("/endpoint_name", ""),
+        FieldMapping("/type", ""),
+        FieldMapping("/tags", "/tags", tags),
+        FieldMapping("/location", "/location", text),
+        FieldMapping("/description", "/properties/description", prose),
+        FieldMapping("/properties", "/properties/properties", an_object),
+        FieldMapping("/environment", "/properties/environmentId", asset_in(workspace, "environments")),
+        FieldMapping("/environment_variables", "/properties/environmentVariables", prose),
+        FieldMapping("/code_configuration/code", "/properties/codeConfiguration/codeId", asset_in(workspace, "codes")),
+        FieldMapping("/code_configuration/scoring_script", "/properties/codeConfiguration/scoringScript", prose),
+        FieldMapping("/code_path", ""),
+        FieldMapping("/scoring_script", ""),
+        FieldMapping("/provisioning_state", "/properties/provisioningState", text),
+        FieldMapping("/creation_context", ""),
     )
 
 
-def online_table(workspace: str = "") -> tuple[Field, ...]:
+def online_table(workspace: str = "") -> tuple[FieldMapping, ...]:
     """The rows of an online deployment; its node count is the capacity of its SKU."""
     return (
         *_common(workspace),
-        Field("/model", "/properties/model", asset_in(workspace, "models")),
-        Field("/model_mount_path", "/properties/modelMountPath", prose),
-        Field("/instance_type", "/properties/instanceType", text),
-        Field("/instance_count", "/sku/capacity", whole),
-        Field("/egress_public_network_access", "/properties/egressPublicNetworkAccess", enabled),
-        Field("/private_network_connection", "/properties/privateNetworkConnection", boolean),
-        Field("/app_insights_enabled", "/properties/appInsightsEnabled", boolean),
-        Field(
+        FieldMapping("/model", "/properties/model", asset_in(workspace, "models")),
+        FieldMapping("/model_mount_path", "/properties/modelMountPath", prose),
+        FieldMapping("/instance_type", "/properties/instanceType", text),
+        FieldMapping("/instance_count", "/sku/capacity", whole),
+        FieldMapping("/egress_public_network_access", "/properties/egressPublicNetworkAccess", enabled),
+        FieldMapping("/private_network_connection", "/properties/privateNetworkConnection", boolean),
+        FieldMapping("/app_insights_enabled", "/properties/appInsightsEnabled", boolean),
+        FieldMapping(
             "/scale_settings/type",
             "/properties/scaleSettings/scaleType",
             chosen({"default": "Default", "target_utilization": "TargetUtilization"}),
         ),
-        Field("/scale_settings/min_instances", "/properties/scaleSettings/minInstances", whole),
-        Field("/scale_settings/max_instances", "/properties/scaleSettings/maxInstances", whole),
-        Field("/scale_settings/polling_interval", "/properties/scaleSettings/pollingInterval", _SECONDS),
-        Field(
+        FieldMapping("/scale_settings/min_instances", "/properties/scaleSettings/minInstances", whole),
+        FieldMapping("/scale_settings/max_instances", "/properties/scaleSettings/maxInstances", whole),
+        FieldMapping("/scale_settings/polling_interval", "/properties/scaleSettings/pollingInterval", _SECONDS),
+        FieldMapping(
             "/scale_settings/target_utilization_percentage",
             "/properties/scaleSettings/targetUtilizationPercentage",
             whole,
         ),
-        Field("/request_settings/request_timeout_ms", "/properties/requestSettings/requestTimeout", milliseconds),
-        Field("/request_settings/max_queue_wait_ms", "/properties/requestSettings/maxQueueWait", milliseconds),
-        Field(
+        FieldMapping(
+            "/request_settings/request_timeout_ms", "/properties/requestSettings/requestTimeout", milliseconds
+        ),
+        FieldMapping("/request_settings/max_queue_wait_ms", "/properties/requestSettings/maxQueueWait", milliseconds),
+        FieldMapping(
             "/request_settings/max_concurrent_requests_per_instance",
             "/properties/requestSettings/maxConcurrentRequestsPerInstance",
             whole,
         ),
         *_PROBES,
         *_CONTAINERS,
-        Field("/data_collector", ""),  # nothing of it is judged
-        Field("/package_model", ""),
+        FieldMapping("/data_collector", ""),  # nothing of it is judged
+        FieldMapping("/package_model", ""),
     )
 
 
-def batch_table(workspace: str = "") -> tuple[Field, ...]:
+def batch_table(workspace: str = "") -> tuple[FieldMapping, ...]:
     """The rows of a batch deployment of a model; those below `settings` go before the older ones at the top."""
     return (
         *_common(workspace),
-        Field("/model", "/properties/model", lambda value: _by_id(asset_in(workspace, "models")(value))),
-        Field("/compute", "/properties/compute", compute_in(workspace)),
-        Field("/compute/target", "/properties/compute", compute_in(workspace)),
-        Field("/resources/instance_count", "/properties/resources/instanceCount", whole),
-        Field("/resources/instance_type", "/properties/resources/instanceType", text),
-        Field("/resources/properties", "/properties/resources/properties", an_object),
-        Field("/settings/instance_count", "/properties/resources/instanceCount", whole),
-        Field("/settings/environment_variables", "/properties/environmentVariables", prose),
+        FieldMapping("/model", "/properties/model", lambda value: _by_id(asset_in(workspace, "models")(value))),
+        FieldMapping("/compute", "/properties/compute", compute_in(workspace)),
+        FieldMapping("/compute/target", "/properties/compute", compute_in(workspace)),
+        FieldMapping("/resources/instance_count", "/properties/resources/instanceCount", whole),
+        FieldMapping("/resources/instance_type", "/properties/resources/instanceType", text),
+        FieldMapping("/resources/properties", "/properties/resources/properties", an_object),
+        FieldMapping("/settings/instance_count", "/properties/resources/instanceCount", whole),
+        FieldMapping("/settings/environment_variables", "/properties/environmentVariables", prose),
         *(
-            Field(f"{place}/{key}", f"/properties/{target}", bring)
+            FieldMapping(f"{place}/{key}", f"/properties/{target}", bring)
             for place in ("", "/settings")
             for key, target, bring in (
                 ("mini_batch_size", "miniBatchSize", whole),
@@ -139,7 +141,7 @@ def batch_table(workspace: str = "") -> tuple[Field, ...]:
     )
 
 
-def pipeline_table(workspace: str = "") -> tuple[Field, ...]:
+def pipeline_table(workspace: str = "") -> tuple[FieldMapping, ...]:
     """The rows of a batch deployment of a pipeline component; its settings are those of the pipelines that it runs."""
     component = "/properties/deploymentConfiguration/componentId"
     return (
@@ -148,14 +150,20 @@ def pipeline_table(workspace: str = "") -> tuple[Field, ...]:
             row
             for place in ("/job_definition", "")
             for row in (
-                Field(f"{place}/component", component, lambda value: _by_id(asset_in(workspace, "components")(value))),
-                Field(f"{place}/settings/default_compute", f"{_SETTINGS}/default_compute", compute_in(workspace)),
-                Field(f"{place}/settings/default_datastore", f"{_SETTINGS}/default_datastore", text),
-                Field(f"{place}/settings/continue_on_step_failure", f"{_SETTINGS}/continue_on_step_failure", boolean),
-                Field(f"{place}/settings/force_rerun", f"{_SETTINGS}/force_rerun", boolean),
+                FieldMapping(
+                    f"{place}/component", component, lambda value: _by_id(asset_in(workspace, "components")(value))
+                ),
+                FieldMapping(
+                    f"{place}/settings/default_compute", f"{_SETTINGS}/default_compute", compute_in(workspace)
+                ),
+                FieldMapping(f"{place}/settings/default_datastore", f"{_SETTINGS}/default_datastore", text),
+                FieldMapping(
+                    f"{place}/settings/continue_on_step_failure", f"{_SETTINGS}/continue_on_step_failure", boolean
+                ),
+                FieldMapping(f"{place}/settings/force_rerun", f"{_SETTINGS}/force_rerun", boolean),
             )
         ),
-        Field("/resources", ""),  # the CLI does not send it
+        FieldMapping("/resources", ""),  # the CLI does not send it
     )
 
 
@@ -176,13 +184,13 @@ def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator
     yield placed(document, pointer, around, BATCH, table, _made(document, defaults))
 
 
-def _made(document: JsonObject, defaults: JsonObject) -> Made:
+def _made(document: JsonObject, defaults: JsonObject) -> CliDefaults:
     parents = (name_of(document.get("endpoint_name")).replace("/", "~"),)
     kind = document.get("type")
     if kind is not None and not name_of(kind):
         unreadable = dict.fromkeys(defaults, "`type` stands for a value; fill it in")
-        return Made({}, unreadable=unreadable, parents=parents, elsewhere=_ELSEWHERE)
-    return Made(defaults, parents=parents, elsewhere=_ELSEWHERE)
+        return CliDefaults({}, unreadable=unreadable, parents=parents, elsewhere=_ELSEWHERE)
+    return CliDefaults(defaults, parents=parents, elsewhere=_ELSEWHERE)
 
 
 def _compute_type(document: JsonObject) -> str:
@@ -222,8 +230,8 @@ def _is_deployment(document: JsonObject) -> bool:
     return isinstance(document.get("endpoint_name"), str) and not (said | more).isdisjoint(document)
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind(
+KINDS: tuple[CliDocumentKind, ...] = (
+    CliDocumentKind(
         ONLINE,
         ("managedonlinedeployment", "kubernetesonlinedeployment", "onlinedeployment"),
         _is_online,
@@ -239,7 +247,7 @@ KINDS: tuple[Kind, ...] = (
             ),
         ),
     ),
-    Kind(
+    CliDocumentKind(
         BATCH,
         ("batchdeployment", "modelbatchdeployment", "pipelinecomponentbatchdeployment"),
         _is_batch,

@@ -8,57 +8,57 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import types_of
-from policyeng.sources.azure_cli.bringing import Made, known_keys, placed
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, stated_id
+from policyeng.sources.arm_resource import types_of
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, stated_id
+from policyeng.sources.azure_cli.converter import CliDefaults, known_keys, placed
 from policyeng.sources.azure_cli.references import an_object, by_id, compute_in, enabled, identity_type
-from policyeng.sources.azure_cli.values import prose, tags
-from policyeng.sources.mapping import Field, chosen, text
-from policyeng.sources.reading import Placed, Refusal, Surroundings
+from policyeng.sources.azure_cli.value_converters import prose, tags
+from policyeng.sources.field_mapping import FieldMapping, chosen, text
+from policyeng.sources.parsed import Placed, Refusal, Surroundings
 
 ONLINE = f"{PROVIDER}/workspaces/onlineEndpoints"
 BATCH = f"{PROVIDER}/workspaces/batchEndpoints"
 
 _COMMON = (
-    Field("/$schema", ""),
-    Field("/name", ""),
-    Field("/id", ""),
-    Field("/resourceGroup", ""),
-    Field("/tags", "/tags", tags),
-    Field("/location", "/location", text),
-    Field("/description", "/properties/description", prose),
-    Field("/properties", "/properties/properties", an_object),
-    Field(
+    FieldMapping("/$schema", ""),
+    FieldMapping("/name", ""),
+    FieldMapping("/id", ""),
+    FieldMapping("/resourceGroup", ""),
+    FieldMapping("/tags", "/tags", tags),
+    FieldMapping("/location", "/location", text),
+    FieldMapping("/description", "/properties/description", prose),
+    FieldMapping("/properties", "/properties/properties", an_object),
+    FieldMapping(
         "/auth_mode", "/properties/authMode", chosen({"key": "Key", "aml_token": "AMLToken", "aad_token": "AADToken"})
     ),
-    Field("/identity/type", "/identity/type", identity_type),
-    Field("/identity/user_assigned_identities", "/identity/userAssignedIdentities", by_id),
-    Field("/identity/principal_id", "/identity/principalId", text),
-    Field("/identity/tenant_id", "/identity/tenantId", text),
-    Field("/provisioning_state", "/properties/provisioningState", text),
-    Field("/scoring_uri", "/properties/scoringUri", text),
-    Field("/openapi_uri", "/properties/swaggerUri", text),
-    Field("/creation_context", ""),
+    FieldMapping("/identity/type", "/identity/type", identity_type),
+    FieldMapping("/identity/user_assigned_identities", "/identity/userAssignedIdentities", by_id),
+    FieldMapping("/identity/principal_id", "/identity/principalId", text),
+    FieldMapping("/identity/tenant_id", "/identity/tenantId", text),
+    FieldMapping("/provisioning_state", "/properties/provisioningState", text),
+    FieldMapping("/scoring_uri", "/properties/scoringUri", text),
+    FieldMapping("/openapi_uri", "/properties/swaggerUri", text),
+    FieldMapping("/creation_context", ""),
 )
 
 
-def online_table(workspace: str = "") -> tuple[Field, ...]:
+def online_table(workspace: str = "") -> tuple[FieldMapping, ...]:
     """The rows of an online endpoint in a workspace."""
     return (
         *_COMMON,
-        Field("/kind", "/kind", text),
-        Field("/type", ""),
-        Field("/public_network_access", "/properties/publicNetworkAccess", enabled),
-        Field("/traffic", "/properties/traffic", an_object),
-        Field("/mirror_traffic", "/properties/mirrorTraffic", an_object),
-        Field("/compute", "/properties/compute", compute_in(workspace)),
+        FieldMapping("/kind", "/kind", text),
+        FieldMapping("/type", ""),
+        FieldMapping("/public_network_access", "/properties/publicNetworkAccess", enabled),
+        FieldMapping("/traffic", "/properties/traffic", an_object),
+        FieldMapping("/mirror_traffic", "/properties/mirrorTraffic", an_object),
+        FieldMapping("/compute", "/properties/compute", compute_in(workspace)),
     )
 
 
 BATCH_TABLE = (
     *_COMMON,
-    Field("/type", ""),
-    Field("/defaults/deployment_name", "/properties/defaults/deploymentName", text),
+    FieldMapping("/type", ""),
+    FieldMapping("/defaults/deployment_name", "/properties/defaults/deploymentName", text),
 )
 
 
@@ -76,9 +76,9 @@ def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator
     yield placed(document, pointer, around, BATCH, BATCH_TABLE, made)
 
 
-def _unless_deployed(document: JsonObject, defaults: JsonObject) -> Made:
+def _unless_deployed(document: JsonObject, defaults: JsonObject) -> CliDefaults:
     """The defaults of a file; what a command prints is what is there."""
-    return Made() if document.get("id") else Made(defaults)
+    return CliDefaults() if document.get("id") else CliDefaults(defaults)
 
 
 def _is_online(document: JsonObject) -> bool:
@@ -94,15 +94,15 @@ def _is_endpoint(document: JsonObject) -> bool:
     return isinstance(document.get("auth_mode"), str) and "name" in document and "apiVersion" not in document
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind(
+KINDS: tuple[CliDocumentKind, ...] = (
+    CliDocumentKind(
         ONLINE,
         ("managedonlineendpoint", "kubernetesonlineendpoint", "onlineendpoint"),
         _is_online,
         _online,
         known=known_keys(online_table(), within=("/identity",)),
     ),
-    Kind(
+    CliDocumentKind(
         BATCH, ("batchendpoint",), _is_batch, _batch, known=known_keys(BATCH_TABLE, within=("/identity", "/defaults"))
     ),
 )

@@ -10,15 +10,15 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from policyeng.models import JsonObject, lowered
+from policyeng.parsing.json_pointer import value_at
 from policyeng.sources.azure_cli.assets import is_component
-from policyeng.sources.azure_cli.bringing import Made, is_open, known_keys, placed, schema_name
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
-from policyeng.sources.azure_cli.pipelines import Steps, steps_of
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind
+from policyeng.sources.azure_cli.converter import CliDefaults, is_open, known_keys, placed, schema_name
+from policyeng.sources.azure_cli.pipelines import PipelineSteps, steps_of
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in
-from policyeng.sources.azure_cli.values import prose, tags
-from policyeng.sources.mapping import Bring, Field, chosen, duration, text, whole
-from policyeng.sources.reading import Placed, Refusal, Surroundings
-from policyeng.strict.json_pointer import value_at
+from policyeng.sources.azure_cli.value_converters import prose, tags
+from policyeng.sources.field_mapping import Bring, FieldMapping, chosen, duration, text, whole
+from policyeng.sources.parsed import Placed, Refusal, Surroundings
 
 TYPE = f"{PROVIDER}/workspaces/jobs"
 
@@ -65,18 +65,18 @@ _ELSEWHERE = (
 )
 
 
-def _common(workspace: str) -> tuple[Field, ...]:
+def _common(workspace: str) -> tuple[FieldMapping, ...]:
     return (
-        *(Field(f"/{key}", "") for key in _IGNORED),
-        Field("/type", "/properties/jobType", chosen(JOB_TYPES)),
-        Field("/display_name", "/properties/displayName", prose),
-        Field("/description", "/properties/description", prose),
-        Field("/experiment_name", "/properties/experimentName", prose),
-        Field("/status", "/properties/status", text),
-        Field("/tags", "/properties/tags", tags),
-        Field("/properties", "/properties/properties", prose),
+        *(FieldMapping(f"/{key}", "") for key in _IGNORED),
+        FieldMapping("/type", "/properties/jobType", chosen(JOB_TYPES)),
+        FieldMapping("/display_name", "/properties/displayName", prose),
+        FieldMapping("/description", "/properties/description", prose),
+        FieldMapping("/experiment_name", "/properties/experimentName", prose),
+        FieldMapping("/status", "/properties/status", text),
+        FieldMapping("/tags", "/properties/tags", tags),
+        FieldMapping("/properties", "/properties/properties", prose),
         *_compute("", "/properties", workspace),
-        Field(
+        FieldMapping(
             "/identity/type",
             "/properties/identity/identityType",
             chosen(
@@ -88,68 +88,70 @@ def _common(workspace: str) -> tuple[Field, ...]:
                 }
             ),
         ),
-        Field("/identity/client_id", "/properties/identity/clientId", text),
-        Field("/identity/object_id", "/properties/identity/objectId", text),
-        Field("/identity/msi_resource_id", "/properties/identity/resourceId", text),
-        Field("/queue_settings/job_tier", "/properties/queueSettings/jobTier", text),
-        Field("/parent_job_name", "/properties/parentJobName", text),
+        FieldMapping("/identity/client_id", "/properties/identity/clientId", text),
+        FieldMapping("/identity/object_id", "/properties/identity/objectId", text),
+        FieldMapping("/identity/msi_resource_id", "/properties/identity/resourceId", text),
+        FieldMapping("/queue_settings/job_tier", "/properties/queueSettings/jobTier", text),
+        FieldMapping("/parent_job_name", "/properties/parentJobName", text),
         *_resources("", "/properties"),
     )
 
 
-def _compute(source: str, target: str, workspace: str) -> tuple[Field, ...]:
+def _compute(source: str, target: str, workspace: str) -> tuple[FieldMapping, ...]:
     """Where it runs; early previews of the CLI took an object of `target` and `instance_count`."""
     return (
-        Field(f"{source}/compute", f"{target}/computeId", compute_in(workspace)),
-        Field(f"{source}/compute/target", f"{target}/computeId", compute_in(workspace)),
-        Field(f"{source}/compute/instance_count", f"{target}/resources/instanceCount", whole),
+        FieldMapping(f"{source}/compute", f"{target}/computeId", compute_in(workspace)),
+        FieldMapping(f"{source}/compute/target", f"{target}/computeId", compute_in(workspace)),
+        FieldMapping(f"{source}/compute/instance_count", f"{target}/resources/instanceCount", whole),
     )
 
 
-def _resources(source: str, target: str) -> tuple[Field, ...]:
+def _resources(source: str, target: str) -> tuple[FieldMapping, ...]:
     return (
-        Field(f"{source}/resources/instance_count", f"{target}/resources/instanceCount", whole),
-        Field(f"{source}/resources/max_instance_count", f"{target}/resources/maxInstanceCount", whole),
-        Field(f"{source}/resources/instance_type", f"{target}/resources/instanceType", text),
-        Field(f"{source}/resources/runtime_version", f"{target}/resources/runtimeVersion", prose),
-        Field(f"{source}/resources/locations", f"{target}/resources/locations"),
-        Field(f"{source}/resources/shm_size", f"{target}/resources/shmSize", text),
-        Field(f"{source}/resources/docker_args", f"{target}/resources/dockerArgs", prose),
-        Field(f"{source}/resources/properties", f"{target}/resources/properties", prose),
+        FieldMapping(f"{source}/resources/instance_count", f"{target}/resources/instanceCount", whole),
+        FieldMapping(f"{source}/resources/max_instance_count", f"{target}/resources/maxInstanceCount", whole),
+        FieldMapping(f"{source}/resources/instance_type", f"{target}/resources/instanceType", text),
+        FieldMapping(f"{source}/resources/runtime_version", f"{target}/resources/runtimeVersion", prose),
+        FieldMapping(f"{source}/resources/locations", f"{target}/resources/locations"),
+        FieldMapping(f"{source}/resources/shm_size", f"{target}/resources/shmSize", text),
+        FieldMapping(f"{source}/resources/docker_args", f"{target}/resources/dockerArgs", prose),
+        FieldMapping(f"{source}/resources/properties", f"{target}/resources/properties", prose),
     )
 
 
-def _run(workspace: str, source: str, target: str) -> tuple[Field, ...]:
+def _run(workspace: str, source: str, target: str) -> tuple[FieldMapping, ...]:
     """What is run: a job's own command, or that of a sweep's trial."""
     distribution = f"{target}/distribution"
     kinds: dict[object, object] = {"mpi": "Mpi", "pytorch": "PyTorch", "tensorflow": "TensorFlow", "ray": "Ray"}
     return (
-        Field(f"{source}/command", f"{target}/command", prose),
-        Field(f"{source}/code", f"{target}/codeId", asset_in(workspace, "codes")),
-        Field(f"{source}/environment", f"{target}/environmentId", asset_in(workspace, "environments")),
-        Field(f"{source}/environment_variables", f"{target}/environmentVariables", prose),
-        Field(f"{source}/distribution/type", f"{distribution}/distributionType", chosen(kinds)),
-        Field(f"{source}/distribution/process_count_per_instance", f"{distribution}/processCountPerInstance", whole),
-        Field(f"{source}/distribution/parameter_server_count", f"{distribution}/parameterServerCount", whole),
-        Field(f"{source}/distribution/worker_count", f"{distribution}/workerCount", whole),
+        FieldMapping(f"{source}/command", f"{target}/command", prose),
+        FieldMapping(f"{source}/code", f"{target}/codeId", asset_in(workspace, "codes")),
+        FieldMapping(f"{source}/environment", f"{target}/environmentId", asset_in(workspace, "environments")),
+        FieldMapping(f"{source}/environment_variables", f"{target}/environmentVariables", prose),
+        FieldMapping(f"{source}/distribution/type", f"{distribution}/distributionType", chosen(kinds)),
+        FieldMapping(
+            f"{source}/distribution/process_count_per_instance", f"{distribution}/processCountPerInstance", whole
+        ),
+        FieldMapping(f"{source}/distribution/parameter_server_count", f"{distribution}/parameterServerCount", whole),
+        FieldMapping(f"{source}/distribution/worker_count", f"{distribution}/workerCount", whole),
     )
 
 
-def _limits(kinds: Mapping[str, tuple[str, Bring]], target: str) -> tuple[Field, ...]:
-    return tuple(Field(f"/limits/{key}", f"{target}/{name}", bring) for key, (name, bring) in kinds.items())
+def _limits(kinds: Mapping[str, tuple[str, Bring]], target: str) -> tuple[FieldMapping, ...]:
+    return tuple(FieldMapping(f"/limits/{key}", f"{target}/{name}", bring) for key, (name, bring) in kinds.items())
 
 
-def table_of(job_type: str, workspace: str = "") -> tuple[Field, ...]:
+def table_of(job_type: str, workspace: str = "") -> tuple[FieldMapping, ...]:
     """The rows of a job of one of the CLI's types, or of any other that runs a command."""
     common = _common(workspace)
     if job_type == "pipeline":
         settings = "/properties/settings"
         return (
             *common,
-            Field("/settings", settings, an_object),
-            Field("/settings/default_compute", f"{settings}/default_compute", compute_in(workspace)),
-            Field("/component", ""),  # read with the steps
-            Field("/jobs", ""),
+            FieldMapping("/settings", settings, an_object),
+            FieldMapping("/settings/default_compute", f"{settings}/default_compute", compute_in(workspace)),
+            FieldMapping("/component", ""),  # read with the steps
+            FieldMapping("/jobs", ""),
         )
     if job_type == "sweep":
         trial = "/properties/trial"
@@ -157,9 +159,9 @@ def table_of(job_type: str, workspace: str = "") -> tuple[Field, ...]:
         return (
             *_compute("/trial", "/properties", workspace),
             *common,
-            *(Field(f"/{key}", "") for key in unjudged),
-            Field("/objective/goal", "/properties/objective/goal", text),
-            Field("/objective/primary_metric", "/properties/objective/primaryMetric", prose),
+            *(FieldMapping(f"/{key}", "") for key in unjudged),
+            FieldMapping("/objective/goal", "/properties/objective/goal", text),
+            FieldMapping("/objective/primary_metric", "/properties/objective/primaryMetric", prose),
             *_run(workspace, "/trial", trial),
             *_resources("/trial", trial),
             *_limits(_LIMITS, "/properties/limits"),
@@ -168,13 +170,13 @@ def table_of(job_type: str, workspace: str = "") -> tuple[Field, ...]:
         details = "/properties/taskDetails"
         return (
             *common,
-            *(Field(f"/{key}", "") for key in _AUTOML_KEYS),
-            Field("/environment_variables", "/properties/environmentVariables", prose),
-            Field("/task", f"{details}/taskType", _pascal),
-            Field("/primary_metric", f"{details}/primaryMetric", text),
+            *(FieldMapping(f"/{key}", "") for key in _AUTOML_KEYS),
+            FieldMapping("/environment_variables", "/properties/environmentVariables", prose),
+            FieldMapping("/task", f"{details}/taskType", _pascal),
+            FieldMapping("/primary_metric", f"{details}/primaryMetric", text),
             *_limits(_AUTOML_LIMITS, f"{details}/limitSettings"),
         )
-    more = tuple(Field(f"/{key}", "") for key in _OTHER_KEYS) if job_type != "command" else ()
+    more = tuple(FieldMapping(f"/{key}", "") for key in _OTHER_KEYS) if job_type != "command" else ()
     return (*common, *more, *_run(workspace, "", "/properties"), *_limits(_LIMITS, "/properties/limits"))
 
 
@@ -219,11 +221,11 @@ def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[
 def job_at(document: JsonObject, pointer: str, around: Surroundings) -> Placed:
     """The job that an object at a JSON Pointer describes."""
     kind = job_type_of(document)
-    steps = steps_of(document, around) if kind == "pipeline" or (not kind and "jobs" in document) else Steps()
+    steps = steps_of(document, around) if kind == "pipeline" or (not kind and "jobs" in document) else PipelineSteps()
     default = {"/properties/jobType": JOB_TYPES[kind]} if kind else {}
     if kind in ("command", "sweep") and document.get("limits"):
         default["/properties/limits/jobLimitsType"] = JOB_TYPES[kind]  # `JobLimits._to_rest_object`
-    made = Made(defaults=default, unreadable=steps.unreadable, elsewhere=_ELSEWHERE)
+    made = CliDefaults(defaults=default, unreadable=steps.unreadable, elsewhere=_ELSEWHERE)
     # A compute that is a placeholder is a name; it leaves the number of nodes as it is.
     rows = table_of(kind, around.workspace)
     table = tuple(row for row in rows if "/compute/" not in row.source or value_at(document, row.source) is not None)
@@ -286,8 +288,8 @@ _SCHEMAS = (
     *("automlimageobjectdetectionjob", "automltextclassificationjob", "automltextclassificationmultilabeljob"),
     *("automltextnerjob", "azureopenaifinetuningjob", "custommodelfinetuningjob"),
 )
-KINDS: tuple[Kind, ...] = (
-    Kind(
+KINDS: tuple[CliDocumentKind, ...] = (
+    CliDocumentKind(
         TYPE,
         _SCHEMAS,
         _takes,

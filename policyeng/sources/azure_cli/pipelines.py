@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.bringing import is_open, settled
+from policyeng.parsing.json_pointer import escaped
+from policyeng.sources.azure_cli.converter import is_open, settled
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, file_of, is_label
-from policyeng.sources.azure_cli.values import prose
-from policyeng.sources.mapping import Field, put, text
-from policyeng.sources.reading import Surroundings, kind_of, spelled
-from policyeng.strict.json_pointer import escaped
+from policyeng.sources.azure_cli.value_converters import prose
+from policyeng.sources.field_mapping import FieldMapping, put, text
+from policyeng.sources.parsed import Surroundings, kind_of, spelled
 
 #: Pipelines in pipelines: how deep, how many steps and how many component files altogether.
 MAX_DEPTH = 8
@@ -35,7 +35,7 @@ _INHERITED = ("resources", "distribution")
 _BOUND = ("compute", "resources", "distribution", "limits")
 
 
-class Steps(NamedTuple):
+class PipelineSteps(NamedTuple):
     """The steps of a pipeline.
 
     Attributes:
@@ -67,7 +67,7 @@ class _Within(NamedTuple):
     depth: int
 
 
-def steps_of(document: JsonObject, around: Surroundings) -> Steps:
+def steps_of(document: JsonObject, around: Surroundings) -> PipelineSteps:
     """The steps of a pipeline job, or of the pipeline component that it names."""
     gathering = _Gathering(around)
     reference = document.get("component")
@@ -80,26 +80,26 @@ def steps_of(document: JsonObject, around: Surroundings) -> Steps:
     for target, value in gathering.found.items():
         put(properties, target.removeprefix("/properties"), value)
     if gathering.full:
-        return Steps(unreadable={"/properties/jobs": gathering.full})
-    return Steps(properties, gathering.fields, gathering.unreadable)
+        return PipelineSteps(unreadable={"/properties/jobs": gathering.full})
+    return PipelineSteps(properties, gathering.fields, gathering.unreadable)
 
 
-def _table(workspace: str) -> tuple[Field, ...]:
+def _table(workspace: str) -> tuple[FieldMapping, ...]:
     return (
-        Field("/type", "/type", text),
-        Field("/display_name", "/display_name", prose),
-        Field("/compute", "/computeId", compute_in(workspace)),
-        Field("/compute/target", "/computeId", compute_in(workspace)),
-        Field("/component", "/componentId", asset_in(workspace, "components")),
-        Field("/resources", "/resources", an_object),
-        Field("/distribution", "/distribution", an_object),
-        Field("/limits", "/limits", an_object),
-        Field("/trial/component", "/trial/componentId", asset_in(workspace, "components")),
-        Field("/trial/resources", "/trial/resources", an_object),
-        Field("/trial/distribution", "/trial/distribution", an_object),
-        Field("/tags", "/tags", prose),
-        Field("/identity", "/identity", prose),
-        Field("/environment_variables", "/environment_variables", prose),
+        FieldMapping("/type", "/type", text),
+        FieldMapping("/display_name", "/display_name", prose),
+        FieldMapping("/compute", "/computeId", compute_in(workspace)),
+        FieldMapping("/compute/target", "/computeId", compute_in(workspace)),
+        FieldMapping("/component", "/componentId", asset_in(workspace, "components")),
+        FieldMapping("/resources", "/resources", an_object),
+        FieldMapping("/distribution", "/distribution", an_object),
+        FieldMapping("/limits", "/limits", an_object),
+        FieldMapping("/trial/component", "/trial/componentId", asset_in(workspace, "components")),
+        FieldMapping("/trial/resources", "/trial/resources", an_object),
+        FieldMapping("/trial/distribution", "/trial/distribution", an_object),
+        FieldMapping("/tags", "/tags", prose),
+        FieldMapping("/identity", "/identity", prose),
+        FieldMapping("/environment_variables", "/environment_variables", prose),
     )
 
 

@@ -6,7 +6,7 @@ Source: azure-ai-ml 1.35.2, `_schema/core/fields.py` (ArmStr, ComputeField) and 
 from __future__ import annotations
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.mapping import Bring, UnfitError, chosen, text
+from policyeng.sources.field_mapping import Bring, UnfitError, chosen, text
 
 #: Computes that are none of the workspace.
 RESERVED = ("serverless", "local")

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.bringing import Made, is_open, known_keys, name_of, placed
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind
+from policyeng.sources.azure_cli.converter import CliDefaults, is_open, known_keys, name_of, placed
 from policyeng.sources.azure_cli.jobs import inside, job_at
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind
 from policyeng.sources.azure_cli.references import an_object, file_of
-from policyeng.sources.azure_cli.values import prose, tags
-from policyeng.sources.mapping import Field, boolean, chosen, text, whole
-from policyeng.sources.reading import Placed, Refusal, Surroundings, spelled
+from policyeng.sources.azure_cli.value_converters import prose, tags
+from policyeng.sources.field_mapping import FieldMapping, boolean, chosen, text, whole
+from policyeng.sources.parsed import Placed, Refusal, Surroundings, spelled
 
 TYPE = f"{PROVIDER}/workspaces/schedules"
 
@@ -32,36 +32,36 @@ def _listed(value: object) -> object:
 
 
 TABLE = (
-    Field("/$schema", ""),
-    Field("/name", ""),
-    Field("/id", ""),
-    Field("/resourceGroup", ""),
-    Field("/creation_context", ""),
-    Field("/create_job", ""),  # read on its own
-    Field("/import_data", ""),
-    Field("/display_name", "/properties/displayName", prose),
-    Field("/description", "/properties/description", prose),
-    Field("/tags", "/properties/tags", tags),
-    Field("/properties", "/properties/properties", an_object),
-    Field("/is_enabled", "/properties/isEnabled", boolean),
-    Field("/provisioning_state", "/properties/provisioningState", text),
-    Field("/trigger/type", f"{_TRIGGER}/triggerType", chosen({"cron": "Cron", "recurrence": "Recurrence"})),
-    Field("/trigger/expression", f"{_TRIGGER}/expression", text),
-    Field("/trigger/start_time", f"{_TRIGGER}/startTime", text),
-    Field("/trigger/end_time", f"{_TRIGGER}/endTime", text),
-    Field("/trigger/time_zone", f"{_TRIGGER}/timeZone", text),
-    Field(
+    FieldMapping("/$schema", ""),
+    FieldMapping("/name", ""),
+    FieldMapping("/id", ""),
+    FieldMapping("/resourceGroup", ""),
+    FieldMapping("/creation_context", ""),
+    FieldMapping("/create_job", ""),  # read on its own
+    FieldMapping("/import_data", ""),
+    FieldMapping("/display_name", "/properties/displayName", prose),
+    FieldMapping("/description", "/properties/description", prose),
+    FieldMapping("/tags", "/properties/tags", tags),
+    FieldMapping("/properties", "/properties/properties", an_object),
+    FieldMapping("/is_enabled", "/properties/isEnabled", boolean),
+    FieldMapping("/provisioning_state", "/properties/provisioningState", text),
+    FieldMapping("/trigger/type", f"{_TRIGGER}/triggerType", chosen({"cron": "Cron", "recurrence": "Recurrence"})),
+    FieldMapping("/trigger/expression", f"{_TRIGGER}/expression", text),
+    FieldMapping("/trigger/start_time", f"{_TRIGGER}/startTime", text),
+    FieldMapping("/trigger/end_time", f"{_TRIGGER}/endTime", text),
+    FieldMapping("/trigger/time_zone", f"{_TRIGGER}/timeZone", text),
+    FieldMapping(
         "/trigger/frequency",
         f"{_TRIGGER}/frequency",
         chosen({word: word.capitalize() for word in ("minute", "hour", "day", "week", "month")}),
     ),
-    Field("/trigger/interval", f"{_TRIGGER}/interval", whole),
-    Field("/trigger/schedule/hours", f"{_TRIGGER}/schedule/hours", _listed),
-    Field("/trigger/schedule/minutes", f"{_TRIGGER}/schedule/minutes", _listed),
-    Field("/trigger/schedule/week_days", f"{_TRIGGER}/schedule/weekDays", _listed),
-    Field("/trigger/schedule/month_days", f"{_TRIGGER}/schedule/monthDays", _listed),
-    Field("/create_monitor/compute/instance_type", f"{_MONITOR}/computeConfiguration/instanceType", text),
-    Field("/create_monitor/compute/runtime_version", f"{_MONITOR}/computeConfiguration/runtimeVersion", prose),
+    FieldMapping("/trigger/interval", f"{_TRIGGER}/interval", whole),
+    FieldMapping("/trigger/schedule/hours", f"{_TRIGGER}/schedule/hours", _listed),
+    FieldMapping("/trigger/schedule/minutes", f"{_TRIGGER}/schedule/minutes", _listed),
+    FieldMapping("/trigger/schedule/week_days", f"{_TRIGGER}/schedule/weekDays", _listed),
+    FieldMapping("/trigger/schedule/month_days", f"{_TRIGGER}/schedule/monthDays", _listed),
+    FieldMapping("/create_monitor/compute/instance_type", f"{_MONITOR}/computeConfiguration/instanceType", text),
+    FieldMapping("/create_monitor/compute/runtime_version", f"{_MONITOR}/computeConfiguration/runtimeVersion", prose),
 )
 #: What a schedule does, by the key that says it.
 _ACTIONS = {"create_job": "CreateJob", "create_monitor": "CreateMonitor", "import_data": "ImportData"}
@@ -95,7 +95,7 @@ def _schedule(document: JsonObject, pointer: str, around: Surroundings) -> Itera
             for at, reason in run.unreadable.items()
             if at.startswith("/properties/")
         }
-    yield placed(document, pointer, around, TYPE, TABLE, Made(defaults, unreadable=unreadable))
+    yield placed(document, pointer, around, TYPE, TABLE, CliDefaults(defaults, unreadable=unreadable))
     if run is not None:
         yield run
     elif job.why:
@@ -160,8 +160,8 @@ def _takes(document: JsonObject) -> bool:
     )
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind(
+KINDS: tuple[CliDocumentKind, ...] = (
+    CliDocumentKind(
         TYPE,
         ("schedule", "jobschedule", "monitorschedule", "monitoringschedule", "importdataschedule"),
         _takes,

@@ -11,12 +11,52 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.kinds import PROVIDER, Kind, identity, schema_of, unplaced
-from policyeng.sources.azure_cli.outbound_rules import outbound_rules
-from policyeng.sources.azure_cli.shapes import Sent, Shape, placed
-from policyeng.sources.azure_cli.values import IDENTITY, IDENTITY_PRINTED, listed, name, region, tags, word
-from policyeng.sources.mapping import Field, boolean, text
-from policyeng.sources.reading import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, identity, schema_of, unplaced
+from policyeng.sources.azure_cli.tables import DocumentTables, Sent, placed
+from policyeng.sources.azure_cli.value_converters import IDENTITY, IDENTITY_PRINTED, listed, name, region, tags, word
+from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, mapped, text
+from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
+
+_SAYS = "a list of rules, each with `name`, `type` and `destination`"
+_RULE = (
+    FieldMapping("/type", "/type", word("FQDN", "PrivateEndpoint", "ServiceTag")),
+    FieldMapping("/category", "/category", word("Required", "Recommended", "UserDefined", "Dependency")),
+    FieldMapping("/status", "/status", text),
+    FieldMapping("/fqdns", "/fqdns", listed),
+    FieldMapping("/parent_rule_names", "/parentRuleNames", listed),
+)
+_DESTINATION = (
+    FieldMapping("/destination/service_resource_id", "/destination/serviceResourceId", text),
+    FieldMapping("/destination/subresource_target", "/destination/subresourceTarget", text),
+    FieldMapping("/destination/spark_enabled", "/destination/sparkEnabled", boolean),
+    FieldMapping("/destination/service_tag", "/destination/serviceTag", text),
+    FieldMapping("/destination/protocol", "/destination/protocol", text),
+    FieldMapping("/destination/port_ranges", "/destination/portRanges"),
+    FieldMapping("/destination/address_prefixes", "/destination/addressPrefixes", listed),
+)
+
+
+def outbound_rules(value: object) -> object:
+    """The rules by their names, in ARM shape.
+
+    Raises:
+        UnfitError: they are no list of rules.
+    """
+    # The SDK prints an empty object where there is none.
+    entries = listed(value) if value != {} else []
+    return dict(_named(entry) for entry in entries) if isinstance(entries, list) else {}
+
+
+def _named(rule: object) -> tuple[str, JsonObject]:
+    if not isinstance(rule, dict) or not isinstance(rule.get("name"), str):
+        raise UnfitError(_SAYS)
+    direct = isinstance(rule.get("destination"), str)
+    rows = (*_RULE, FieldMapping("/destination", "/destination", text)) if direct else (*_RULE, *_DESTINATION)
+    found = mapped(rows, rule, "")
+    if found.unreadable:
+        raise UnfitError(f"{_SAYS}: {next(iter(found.unreadable.values()))}")
+    return rule["name"], {"category": "UserDefined", **found.resource}
+
 
 ARM_TYPE = f"{PROVIDER}/workspaces"
 _P = "/properties"
@@ -25,58 +65,62 @@ _WHERE = "the file does not say which subscription and resource group it is depl
 _KIND = word("Default", "Hub", "Project", "FeatureStore")
 
 _TABLE = (
-    Field("/name", "/name", name),
-    Field("/kind", "/kind", _KIND),
-    Field("/location", "/location", region),
-    Field("/resource_group", ""),
-    Field("/tags", "/tags", tags),
+    FieldMapping("/name", "/name", name),
+    FieldMapping("/kind", "/kind", _KIND),
+    FieldMapping("/location", "/location", region),
+    FieldMapping("/resource_group", ""),
+    FieldMapping("/tags", "/tags", tags),
     *IDENTITY,
-    Field("/display_name", f"{_P}/friendlyName", text),
-    Field("/description", f"{_P}/description", text),
-    Field("/discovery_url", f"{_P}/discoveryUrl", text),
-    Field("/hbi_workspace", f"{_P}/hbiWorkspace", boolean),
-    Field("/storage_account", f"{_P}/storageAccount", text),
-    Field("/container_registry", f"{_P}/containerRegistry", text),
-    Field("/key_vault", f"{_P}/keyVault", text),
-    Field("/application_insights", f"{_P}/applicationInsights", text),
-    Field("/customer_managed_key/key_vault", f"{_P}/encryption/keyVaultProperties/keyVaultArmId", text),
-    Field("/customer_managed_key/key_uri", f"{_P}/encryption/keyVaultProperties/keyIdentifier", text),
-    Field("/customer_managed_key/cosmosdb_id", f"{_P}/encryption/cosmosDbResourceId", text),
-    Field("/customer_managed_key/storage_id", f"{_P}/encryption/storageAccountResourceId", text),
-    Field("/customer_managed_key/search_id", f"{_P}/encryption/searchAccountResourceId", text),
-    Field("/image_build_compute", f"{_P}/imageBuildCompute", text),
-    Field("/public_network_access", f"{_P}/publicNetworkAccess", word("Enabled", "Disabled")),
-    Field("/network_acls/default_action", f"{_P}/networkAcls/defaultAction", word("Allow", "Deny")),
-    Field("/network_acls/ip_rules", f"{_P}/networkAcls/ipRules", listed),
-    Field("/system_datastores_auth_mode", f"{_P}/systemDatastoresAuthMode", text),
-    Field("/primary_user_assigned_identity", f"{_P}/primaryUserAssignedIdentity", text),
-    Field("/workspace_hub", f"{_P}/hubResourceId", text),
-    Field("/hub_id", f"{_P}/hubResourceId", text),
-    Field(
+    FieldMapping("/display_name", f"{_P}/friendlyName", text),
+    FieldMapping("/description", f"{_P}/description", text),
+    FieldMapping("/discovery_url", f"{_P}/discoveryUrl", text),
+    FieldMapping("/hbi_workspace", f"{_P}/hbiWorkspace", boolean),
+    FieldMapping("/storage_account", f"{_P}/storageAccount", text),
+    FieldMapping("/container_registry", f"{_P}/containerRegistry", text),
+    FieldMapping("/key_vault", f"{_P}/keyVault", text),
+    FieldMapping("/application_insights", f"{_P}/applicationInsights", text),
+    FieldMapping("/customer_managed_key/key_vault", f"{_P}/encryption/keyVaultProperties/keyVaultArmId", text),
+    FieldMapping("/customer_managed_key/key_uri", f"{_P}/encryption/keyVaultProperties/keyIdentifier", text),
+    FieldMapping("/customer_managed_key/cosmosdb_id", f"{_P}/encryption/cosmosDbResourceId", text),
+    FieldMapping("/customer_managed_key/storage_id", f"{_P}/encryption/storageAccountResourceId", text),
+    FieldMapping("/customer_managed_key/search_id", f"{_P}/encryption/searchAccountResourceId", text),
+    FieldMapping("/image_build_compute", f"{_P}/imageBuildCompute", text),
+    FieldMapping("/public_network_access", f"{_P}/publicNetworkAccess", word("Enabled", "Disabled")),
+    FieldMapping("/network_acls/default_action", f"{_P}/networkAcls/defaultAction", word("Allow", "Deny")),
+    FieldMapping("/network_acls/ip_rules", f"{_P}/networkAcls/ipRules", listed),
+    FieldMapping("/system_datastores_auth_mode", f"{_P}/systemDatastoresAuthMode", text),
+    FieldMapping("/primary_user_assigned_identity", f"{_P}/primaryUserAssignedIdentity", text),
+    FieldMapping("/workspace_hub", f"{_P}/hubResourceId", text),
+    FieldMapping("/hub_id", f"{_P}/hubResourceId", text),
+    FieldMapping(
         "/managed_network/isolation_mode",
         f"{_P}/managedNetwork/isolationMode",
         word("Disabled", "AllowInternetOutbound", "AllowOnlyApprovedOutbound"),
     ),
-    Field("/managed_network/outbound_rules", f"{_P}/managedNetwork/outboundRules", outbound_rules),
-    Field("/managed_network/firewall_sku", f"{_P}/managedNetwork/firewallSku", word("Standard", "Basic")),
-    Field("/managed_network/status/status", f"{_P}/managedNetwork/status/status", text),
-    Field("/managed_network/status/spark_ready", f"{_P}/managedNetwork/status/sparkReady", boolean),
-    Field("/managed_network/network_id", f"{_P}/managedNetwork/networkId", text),
-    Field("/provision_network_now", f"{_P}/provisionNetworkNow", boolean),
-    Field("/enable_data_isolation", f"{_P}/enableDataIsolation", boolean),
-    Field("/allow_roleassignment_on_rg", f"{_P}/allowRoleAssignmentOnRG", boolean),
-    Field("/serverless_compute/custom_subnet", f"{_P}/serverlessComputeSettings/serverlessComputeCustomSubnet", text),
-    Field("/serverless_compute/no_public_ip", f"{_P}/serverlessComputeSettings/serverlessComputeNoPublicIP", boolean),
+    FieldMapping("/managed_network/outbound_rules", f"{_P}/managedNetwork/outboundRules", outbound_rules),
+    FieldMapping("/managed_network/firewall_sku", f"{_P}/managedNetwork/firewallSku", word("Standard", "Basic")),
+    FieldMapping("/managed_network/status/status", f"{_P}/managedNetwork/status/status", text),
+    FieldMapping("/managed_network/status/spark_ready", f"{_P}/managedNetwork/status/sparkReady", boolean),
+    FieldMapping("/managed_network/network_id", f"{_P}/managedNetwork/networkId", text),
+    FieldMapping("/provision_network_now", f"{_P}/provisionNetworkNow", boolean),
+    FieldMapping("/enable_data_isolation", f"{_P}/enableDataIsolation", boolean),
+    FieldMapping("/allow_roleassignment_on_rg", f"{_P}/allowRoleAssignmentOnRG", boolean),
+    FieldMapping(
+        "/serverless_compute/custom_subnet", f"{_P}/serverlessComputeSettings/serverlessComputeCustomSubnet", text
+    ),
+    FieldMapping(
+        "/serverless_compute/no_public_ip", f"{_P}/serverlessComputeSettings/serverlessComputeNoPublicIP", boolean
+    ),
 )
 _PRINTED = (
     *IDENTITY_PRINTED,
-    Field("/mlflow_tracking_uri", f"{_P}/mlFlowTrackingUri", text),
-    Field("/workspace_id", f"{_P}/workspaceId", text),
-    Field("/provisioning_state", f"{_P}/provisioningState", text),
-    Field("/sku", "/sku/name", text),
-    Field("/associated_workspaces", f"{_P}/associatedWorkspaces", listed),
+    FieldMapping("/mlflow_tracking_uri", f"{_P}/mlFlowTrackingUri", text),
+    FieldMapping("/workspace_id", f"{_P}/workspaceId", text),
+    FieldMapping("/provisioning_state", f"{_P}/provisioningState", text),
+    FieldMapping("/sku", "/sku/name", text),
+    FieldMapping("/associated_workspaces", f"{_P}/associatedWorkspaces", listed),
     # As versions before 2022 called it.
-    Field("/friendly_name", f"{_P}/friendlyName", text),
+    FieldMapping("/friendly_name", f"{_P}/friendlyName", text),
 )
 _ENCRYPTED = Sent(f"{_P}/encryption/status", "Enabled", within=f"{_P}/encryption", printed=True)
 _ANY_KIND = (
@@ -101,27 +145,27 @@ _WHOLE = (
 _ALWAYS = ("location", "discovery_url", "hbi_workspace", "public_network_access")
 
 # An output does not tell a feature store from a plain workspace; both are judged alike, as workspaces and no projects.
-_WORKSPACE = Shape(_TABLE, _PRINTED, (*_WHOLE, Sent("/kind", "Default")), always=_ALWAYS)
-_HUB = Shape(
-    (*_TABLE, Field("/default_resource_group", f"{_P}/workspaceHubConfig/defaultWorkspaceResourceGroup", text)),
+_WORKSPACE = DocumentTables(_TABLE, _PRINTED, (*_WHOLE, Sent("/kind", "Default")), always=_ALWAYS)
+_HUB = DocumentTables(
+    (*_TABLE, FieldMapping("/default_resource_group", f"{_P}/workspaceHubConfig/defaultWorkspaceResourceGroup", text)),
     _PRINTED,
     (*_WHOLE, Sent("/kind", "Hub", printed=True)),
     always=_ALWAYS,
 )
-_PROJECT = Shape(
+_PROJECT = DocumentTables(
     _TABLE,
     _PRINTED,
     # `workspace_project.json` has these and no others.
     (*_ANY_KIND, _ENCRYPTED, Sent("/kind", "Project", printed=True)),
     always=_ALWAYS,
 )
-_FEATURE_STORE = Shape(
+_FEATURE_STORE = DocumentTables(
     (
         *_TABLE,
-        Field("/compute_runtime/spark_runtime_version", f"{_STORE}/computeRuntime/sparkRuntimeVersion", text),
-        Field("/offline_store", ""),
-        Field("/online_store", ""),
-        Field("/materialization_identity", ""),
+        FieldMapping("/compute_runtime/spark_runtime_version", f"{_STORE}/computeRuntime/sparkRuntimeVersion", text),
+        FieldMapping("/offline_store", ""),
+        FieldMapping("/online_store", ""),
+        FieldMapping("/materialization_identity", ""),
     ),
     _PRINTED,
     (*_WHOLE, Sent("/kind", "FeatureStore", printed=True), Sent(f"{_P}/systemDatastoresAuthMode", "identity")),
@@ -149,7 +193,7 @@ _OF_FEATURE_STORES = frozenset({"materialization_identity", "offline_store", "on
 _OF_OTHERS = frozenset({"apiVersion", "auth_mode", "endpoint_name", "replication_locations"})
 
 
-def _bring(shape: Shape) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
+def _bring(shape: DocumentTables) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
     def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
         arm_id = identity(document, ARM_TYPE, _in_its_group(document, around))
         resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": ARM_TYPE}
@@ -200,7 +244,7 @@ def _brings_nothing(*_: object) -> Iterator[Placed | Refusal]:
     return iter(())
 
 
-_UPDATE = Kind(
+_UPDATE = CliDocumentKind(
     ARM_TYPE,
     (),
     _is_update,
@@ -209,10 +253,10 @@ _UPDATE = Kind(
     nothing="an update of a workspace, which states only what it changes; give the whole workspace",
 )
 
-KINDS: tuple[Kind, ...] = (
+KINDS: tuple[CliDocumentKind, ...] = (
     _UPDATE,
     *(
-        Kind(ARM_TYPE, (schema,), _takes(marks, schema), _bring(shape), in_workspace=False, shape=shape)
+        CliDocumentKind(ARM_TYPE, (schema,), _takes(marks, schema), _bring(shape), in_workspace=False, shape=shape)
         for schema, marks, shape in (
             ("project", _OF_PROJECTS, _PROJECT),
             ("hub", _OF_HUBS, _HUB),

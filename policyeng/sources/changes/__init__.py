@@ -10,23 +10,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from policyeng.garbage import uncollected
-from policyeng.models import Change, Places, Problem, Snapshot
-from policyeng.sources.changes import stated, what_if
-from policyeng.sources.changes.whole import beside, differing, replacing
+from policyeng._performance import uncollected
+from policyeng.models import Change, FilePlaces, Problem, Snapshot
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
+from policyeng.sources.changes import native, what_if
+from policyeng.sources.changes.state_diff import beside, differing, replacing
+from policyeng.sources.context import DocumentContext
+from policyeng.sources.detection import DetectedDocument
+from policyeng.sources.discovery import Found, Named, Skipped, named_inputs
+from policyeng.sources.file_collection import FileCollection
+from policyeng.sources.file_patterns import EVERYTHING, FileWalk
 from policyeng.sources.formats import FORMATS, chosen
-from policyeng.sources.gathering import Gathering
-from policyeng.sources.inputs import SUFFIXES, Read, gathered, read_inputs, reads
-from policyeng.sources.joining import joined
-from policyeng.sources.loading import Part
-from policyeng.sources.opening import Found, Named, Skipped, named_inputs
-from policyeng.sources.reading import Format, Loaded, Reading
-from policyeng.sources.surroundings import Given
-from policyeng.sources.walking import EVERYTHING, Walk
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES
+from policyeng.sources.merge import joined
+from policyeng.sources.parsed import Format, Loaded, ParsedDocument
+from policyeng.sources.reader import SUFFIXES, ReadDocument, gathered, read_inputs, reads
 
 #: By name, in the order in which content is looked at.
-CHANGE_FORMATS: Mapping[str, Format] = {"what-if": what_if, "changes": stated, **FORMATS}
+CHANGE_FORMATS: Mapping[str, Format] = {"what-if": what_if, "changes": native, **FORMATS}
 
 _REMEDY = 'give a resource, `{"changes": [...]}`, a plan or what-if output'
 
@@ -44,8 +44,8 @@ class ChangesRead(NamedTuple):
 
     changes: tuple[Change, ...]
     problems: tuple[Problem, ...]
-    texts: Mapping[str, Places]
-    read: tuple[Read, ...] = ()
+    texts: Mapping[str, FilePlaces]
+    read: tuple[ReadDocument, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
 
@@ -55,8 +55,8 @@ def read_changes(
     from_format: str | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
     stdin: bytes | None = None,
-    said: Given | None = None,
-    walk: Walk = EVERYTHING,
+    said: DocumentContext | None = None,
+    walk: FileWalk = EVERYTHING,
 ) -> ChangesRead:
     """Read files, directories (every JSON and YAML file below them) and standard input (`-`) as changes.
 
@@ -81,8 +81,8 @@ def read_whole(
     from_format: str | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
     stdin: bytes | None = None,
-    said: Given | None = None,
-    walk: Walk = EVERYTHING,
+    said: DocumentContext | None = None,
+    walk: FileWalk = EVERYTHING,
 ) -> ChangesRead:
     """Read a whole state, as `read_inputs` does, as the changes that make it of the state before.
 
@@ -114,7 +114,7 @@ def parse_changes(
     *,
     from_format: str | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
-    said: Given | None = None,
+    said: DocumentContext | None = None,
 ) -> ChangesRead:
     """Read bytes as changes, such as the body of a request; no file is looked at, whatever they name.
 
@@ -137,9 +137,9 @@ def _read(
     from_format: str | None,
     max_bytes: int,
     stdin: bytes | None,
-    said: Given | None,
+    said: DocumentContext | None,
 ) -> ChangesRead:
-    found = Gathering(chosen(from_format, CHANGE_FORMATS), max_bytes)
+    found = FileCollection(chosen(from_format, CHANGE_FORMATS), max_bytes)
     done = gathered(found, inputs, stdin, _as_applied(said), embedded=False)  # a decision reads them with their state
     changes, conflicts = _changes([document for _, document in done])
     problems = [*found.said(), *conflicts, *(problem for _, document in done for problem in _left_out(document))]
@@ -154,9 +154,9 @@ def _read(
     )
 
 
-def _as_applied(said: Given | None) -> Given:
+def _as_applied(said: DocumentContext | None) -> DocumentContext:
     """Return what the user says, of documents whose text is what will be: else a placeholder could hide a value."""
-    return (said or Given())._replace(as_applied=True)
+    return (said or DocumentContext())._replace(as_applied=True)
 
 
 def _changes(documents: Sequence[Loaded]) -> tuple[tuple[Change, ...], tuple[Problem, ...]]:
@@ -172,7 +172,7 @@ def _stated(document: Loaded) -> Iterator[Change]:
         yield changing.change.model_copy(update={"origin": origin})
 
 
-def _put(reading: Reading) -> Reading:
+def _put(reading: ParsedDocument) -> ParsedDocument:
     """The reading with those resources alone that are put as they stand."""
     others = reading.unchanged | {changing.pointer for changing in reading.changes}
     kept = tuple(placed for placed in reading.resources if placed.pointer not in others)
@@ -191,5 +191,5 @@ def _left_out(document: Loaded) -> Iterator[Problem]:
         yield Problem(level="error", message=reading.truncated, place=document.file)
 
 
-def _says_nothing_changes(done: Iterable[tuple[Part, Loaded]]) -> bool:
+def _says_nothing_changes(done: Iterable[tuple[DetectedDocument, Loaded]]) -> bool:
     return any(document.reading.states_changes for _, document in done)

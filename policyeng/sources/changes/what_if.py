@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from policyeng.errors import nearest
+from policyeng.facts.arm_casing import as_arm_reads
 from policyeng.models import Carried, Change, JsonObject, Operation, lowered
-from policyeng.sources.arm_entry import is_placeholder, read_entry, types_of
-from policyeng.sources.reading import ALONE, Changing, Placed, Reading, Refusal, Surroundings, kind_of, spelled
-from policyeng.sources.service_made import attached, service_made
-from policyeng.sources.spelling import as_arm_reads
+from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_resource import is_placeholder, read_entry, types_of
+from policyeng.sources.parsed import ALONE, Changing, ParsedDocument, Placed, Refusal, Surroundings, kind_of, spelled
+from policyeng.sources.server_generated import attached, service_made
 from policyeng.sources.template_carriers import carrier_of
-from policyeng.strict.json_pointer import escaped, filled, keys_of, value_at
-from policyeng.strict.json_text import shortened
 
 SUMMARY = "what-if output: `az deployment group what-if --no-pretty-print`, and what the REST API answers"
 
@@ -54,19 +54,21 @@ def detect(document: object) -> bool:
     return is_empty and isinstance(document.get("status"), str) and "operation" not in document
 
 
-def read(document: object, around: Surroundings = ALONE) -> Reading:  # noqa: ARG001  # it says everything itself
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
     """Read what a deployment would change; what cannot be known before it is unreadable, or refused."""
     if not isinstance(document, dict) or not detect(document):
-        return Reading(refusals=(Refusal("", "not what-if output", _COMMAND),))
+        return ParsedDocument(refusals=(Refusal("", "not what-if output", _COMMAND),))
     status, fault = document.get("status", "succeeded"), document.get("error")
     if not isinstance(status, str) or lowered(status) != "succeeded" or isinstance(fault, dict):
         why = f": {shortened(str(fault.get('message')))}" if isinstance(fault, dict) and fault.get("message") else ""
-        return Reading(refusals=(Refusal("", f"what-if ended as {spelled(status)}{why}", "mend it and ask once more"),))
+        return ParsedDocument(
+            refusals=(Refusal("", f"what-if ended as {spelled(status)}{why}", "mend it and ask once more"),)
+        )
     base = "/properties" if isinstance(document.get("properties"), dict) else ""
     answer = document["properties"] if base else document
     entries = [entry for key in _LISTS for entry in _listed(answer, key, base)]
     entries += _diagnostics(answer, base)
-    return Reading(
+    return ParsedDocument(
         states_changes=True,
         changes=tuple(entry for entry in entries if isinstance(entry, Changing)),
         refusals=tuple(entry for entry in entries if isinstance(entry, Refusal)),

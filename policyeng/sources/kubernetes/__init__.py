@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from policyeng.parsing.json_text import shortened
 from policyeng.sources.kubernetes.instance_types import is_instance_type
 from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP, group_of, key_of
-from policyeng.sources.kubernetes.objects import Held, Names, held, inner, is_object, is_review, names_in, words
-from policyeng.sources.kubernetes.one_object import is_whole, read_one
-from policyeng.sources.reading import (
-    ALONE,
-    UNKNOWN_SCOPE,
-    Placed,
-    Reading,
-    Surroundings,
-    reading_of,
+from policyeng.sources.kubernetes.objects import (
+    KubernetesObject,
+    Names,
+    held,
+    inner,
+    is_object,
+    is_review,
+    names_in,
+    words,
 )
-from policyeng.strict.json_text import shortened
+from policyeng.sources.kubernetes.single_object import is_whole, read_one
+from policyeng.sources.parsed import ALONE, UNKNOWN_SCOPE, ParsedDocument, Placed, Surroundings, reading_of
 
 SUMMARY = "Kubernetes objects: Azure Service Operator, Azure ML instance types, admission reviews"
 
@@ -36,7 +38,7 @@ def belongs_to_workspace(document: object) -> bool:
     return any(_in_workspace(entry.object) for entry in held(document))
 
 
-def read(document: object, around: Surroundings = ALONE) -> Reading:
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Read the objects that stand for Azure resources; the others are passed over."""
     objects = list(held(document))
     if is_review(document):  # the API server has the object, and no tool fills in anything any more
@@ -46,7 +48,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
     reading = reading_of(each.entry for each in read if each.entry is not None)
     remarks = tuple(remark for each in read for remark in each.remarks)
     nothing = "" if reading.resources or reading.refusals or remarks else _nothing(objects)
-    return Reading(
+    return ParsedDocument(
         resources=reading.resources,
         refusals=reading.refusals,
         remarks=remarks,
@@ -55,7 +57,7 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
     )
 
 
-def _nothing(objects: list[Held]) -> str:
+def _nothing(objects: list[KubernetesObject]) -> str:
     """Why none of the objects is judged."""
     if not objects:
         return "a list of Kubernetes objects with none in it"

@@ -7,11 +7,11 @@ Source: https://learn.microsoft.com/azure/machine-learning/how-to-manage-kuberne
 from __future__ import annotations
 
 from policyeng.models import JsonObject
-from policyeng.sources.kubernetes.objects import Held, Names, inner, words
-from policyeng.sources.kubernetes.spelling import in_arm_spelling
-from policyeng.sources.mapping import carried
-from policyeng.sources.reading import Placed, Refusal, kind_of
-from policyeng.strict.json_pointer import escaped
+from policyeng.parsing.json_pointer import escaped
+from policyeng.sources.field_mapping import carried
+from policyeng.sources.kubernetes.aso_casing import in_arm_spelling
+from policyeng.sources.kubernetes.objects import KubernetesObject, Names, inner, words
+from policyeng.sources.parsed import Placed, Refusal, kind_of
 
 _TYPES = "/properties/properties/instanceTypes"
 _NAMELESS = "an instance type says nothing else of the compute that it belongs to"
@@ -28,9 +28,9 @@ def read_instance_types(document: JsonObject, pointer: str, names: Names) -> Pla
     listed = document.get("items")
     several = isinstance(listed, list) and document["kind"] == "InstanceTypeList"
     held = (
-        [Held(entry, f"/items/{index}") for index, entry in enumerate(listed or [])]
+        [KubernetesObject(entry, f"/items/{index}") for index, entry in enumerate(listed or [])]
         if several
-        else [Held(document, "")]
+        else [KubernetesObject(document, "")]
     )
     types: JsonObject = {}
     fields: dict[str, str] = {}

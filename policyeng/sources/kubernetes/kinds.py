@@ -11,7 +11,7 @@ ML_GROUP = "machinelearningservices.azure.com"
 EXTENSION_GROUP = "amlarc.azureml.com"
 
 
-class Kind(NamedTuple):
+class KubernetesKind(NamedTuple):
     """One kind of object.
 
     Attributes:
@@ -49,50 +49,52 @@ _CLUSTER_VERSIONS = (
 
 #: By group and kind in lower case. Source: the CRDs of github.com/Azure/azure-service-operator (`v2/api`); versions:
 #: https://azure.github.io/azure-service-operator/reference, release 2.16.
-KINDS: Mapping[tuple[str, str], Kind] = {
-    _WORKSPACE: Kind("Microsoft.MachineLearningServices/workspaces", read=True, versions=_ML_VERSIONS),
-    (ML_GROUP, "workspacescompute"): Kind(
+KINDS: Mapping[tuple[str, str], KubernetesKind] = {
+    _WORKSPACE: KubernetesKind("Microsoft.MachineLearningServices/workspaces", read=True, versions=_ML_VERSIONS),
+    (ML_GROUP, "workspacescompute"): KubernetesKind(
         "Microsoft.MachineLearningServices/workspaces/computes", _WORKSPACE, read=True, versions=_ML_VERSIONS
     ),
-    (ML_GROUP, "workspacesconnection"): Kind(
+    (ML_GROUP, "workspacesconnection"): KubernetesKind(
         "Microsoft.MachineLearningServices/workspaces/connections", _WORKSPACE, read=True, versions=_ML_VERSIONS
     ),
-    (ML_GROUP, "registry"): Kind(
+    (ML_GROUP, "registry"): KubernetesKind(
         "Microsoft.MachineLearningServices/registries", read=True, versions=("v1api20240401",)
     ),
-    _NETWORK: Kind("Microsoft.Network/virtualNetworks", read=True, versions=_NETWORK_VERSIONS),
-    ("network.azure.com", "virtualnetworkssubnet"): Kind(
+    _NETWORK: KubernetesKind("Microsoft.Network/virtualNetworks", read=True, versions=_NETWORK_VERSIONS),
+    ("network.azure.com", "virtualnetworkssubnet"): KubernetesKind(
         "Microsoft.Network/virtualNetworks/subnets", _NETWORK, read=True, versions=_NETWORK_VERSIONS
     ),
-    ("network.azure.com", "networkinterface"): Kind("Microsoft.Network/networkInterfaces"),
-    ("network.azure.com", "networksecuritygroup"): Kind("Microsoft.Network/networkSecurityGroups"),
-    ("network.azure.com", "natgateway"): Kind("Microsoft.Network/natGateways"),
-    ("network.azure.com", "publicipaddress"): Kind("Microsoft.Network/publicIPAddresses"),
-    ("network.azure.com", "routetable"): Kind("Microsoft.Network/routeTables"),
-    ("compute.azure.com", "virtualmachine"): Kind(
+    ("network.azure.com", "networkinterface"): KubernetesKind("Microsoft.Network/networkInterfaces"),
+    ("network.azure.com", "networksecuritygroup"): KubernetesKind("Microsoft.Network/networkSecurityGroups"),
+    ("network.azure.com", "natgateway"): KubernetesKind("Microsoft.Network/natGateways"),
+    ("network.azure.com", "publicipaddress"): KubernetesKind("Microsoft.Network/publicIPAddresses"),
+    ("network.azure.com", "routetable"): KubernetesKind("Microsoft.Network/routeTables"),
+    ("compute.azure.com", "virtualmachine"): KubernetesKind(
         "Microsoft.Compute/virtualMachines", read=True, versions=("v1api20201201", "v1api20220301")
     ),
-    ("compute.azure.com", "disk"): Kind("Microsoft.Compute/disks"),
-    ("compute.azure.com", "diskencryptionset"): Kind("Microsoft.Compute/diskEncryptionSets"),
-    ("compute.azure.com", "image"): Kind("Microsoft.Compute/images"),
-    _CLUSTER: Kind("Microsoft.ContainerService/managedClusters", read=True, versions=_CLUSTER_VERSIONS),
-    ("containerservice.azure.com", "managedclustersagentpool"): Kind(
+    ("compute.azure.com", "disk"): KubernetesKind("Microsoft.Compute/disks"),
+    ("compute.azure.com", "diskencryptionset"): KubernetesKind("Microsoft.Compute/diskEncryptionSets"),
+    ("compute.azure.com", "image"): KubernetesKind("Microsoft.Compute/images"),
+    _CLUSTER: KubernetesKind("Microsoft.ContainerService/managedClusters", read=True, versions=_CLUSTER_VERSIONS),
+    ("containerservice.azure.com", "managedclustersagentpool"): KubernetesKind(
         "Microsoft.ContainerService/managedClusters/agentPools", _CLUSTER, read=True, versions=_CLUSTER_VERSIONS
     ),
-    ("authorization.azure.com", "roleassignment"): Kind(
+    ("authorization.azure.com", "roleassignment"): KubernetesKind(
         "Microsoft.Authorization/roleAssignments",
         read=True,
         extension=True,
         versions=("v1api20200801preview", "v1api20220401"),
     ),
-    ("containerregistry.azure.com", "registry"): Kind("Microsoft.ContainerRegistry/registries"),
-    ("datafactory.azure.com", "factory"): Kind("Microsoft.DataFactory/factories"),
-    ("insights.azure.com", "component"): Kind("Microsoft.Insights/components"),
-    ("keyvault.azure.com", "vault"): Kind("Microsoft.KeyVault/vaults"),
-    ("managedidentity.azure.com", "userassignedidentity"): Kind("Microsoft.ManagedIdentity/userAssignedIdentities"),
-    ("storage.azure.com", "storageaccount"): Kind("Microsoft.Storage/storageAccounts"),
-    ("synapse.azure.com", "workspace"): Kind("Microsoft.Synapse/workspaces"),
-    ("synapse.azure.com", "workspacesbigdatapool"): Kind(
+    ("containerregistry.azure.com", "registry"): KubernetesKind("Microsoft.ContainerRegistry/registries"),
+    ("datafactory.azure.com", "factory"): KubernetesKind("Microsoft.DataFactory/factories"),
+    ("insights.azure.com", "component"): KubernetesKind("Microsoft.Insights/components"),
+    ("keyvault.azure.com", "vault"): KubernetesKind("Microsoft.KeyVault/vaults"),
+    ("managedidentity.azure.com", "userassignedidentity"): KubernetesKind(
+        "Microsoft.ManagedIdentity/userAssignedIdentities"
+    ),
+    ("storage.azure.com", "storageaccount"): KubernetesKind("Microsoft.Storage/storageAccounts"),
+    ("synapse.azure.com", "workspace"): KubernetesKind("Microsoft.Synapse/workspaces"),
+    ("synapse.azure.com", "workspacesbigdatapool"): KubernetesKind(
         "Microsoft.Synapse/workspaces/bigDataPools", ("synapse.azure.com", "workspace")
     ),
 }

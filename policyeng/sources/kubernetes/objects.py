@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_entry import types_of
+from policyeng.sources.arm_resource import types_of
 from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP, RESOURCE_GROUP, group_of, key_of
-from policyeng.sources.reading import Found, Surroundings
+from policyeng.sources.parsed import NamedThing, Surroundings
 
 #: The groups whose objects are known without `metadata`, so that one which lacks it is refused and not passed over.
 _OWN_GROUPS = frozenset({ML_GROUP, EXTENSION_GROUP})
@@ -17,7 +17,7 @@ _OWN_GROUPS = frozenset({ML_GROUP, EXTENSION_GROUP})
 _MOST_ALIKE = 20
 
 
-class Held(NamedTuple):
+class KubernetesObject(NamedTuple):
     """An object with its JSON Pointer in the document; or why there is none, in `nothing`."""
 
     object: object
@@ -50,18 +50,18 @@ def is_review(value: object) -> bool:
     )
 
 
-def held(document: object) -> Iterator[Held]:
+def held(document: object) -> Iterator[KubernetesObject]:
     """The objects of a document, in their order; lists of one kind leave it out of their items."""
-    waiting = [Held(document, "")]
+    waiting = [KubernetesObject(document, "")]
     while waiting:
         value, pointer, _ = waiting.pop()
         entries, below = _entries(value, pointer)
         if entries is not None:
-            waiting += [Held(entry, f"{below}/{index}") for index, entry in enumerate(entries)][::-1]
+            waiting += [KubernetesObject(entry, f"{below}/{index}") for index, entry in enumerate(entries)][::-1]
         elif isinstance(value, dict) and is_review(value):
             yield _reviewed(value, pointer)
         else:
-            yield Held(value, pointer)
+            yield KubernetesObject(value, pointer)
 
 
 def _entries(value: object, pointer: str) -> tuple[list[object] | None, str]:
@@ -73,15 +73,17 @@ def _entries(value: object, pointer: str) -> tuple[list[object] | None, str]:
     return [{**given, **item} if isinstance(item, dict) else item for item in value["items"]], f"{pointer}/items"
 
 
-def _reviewed(review: JsonObject, pointer: str) -> Held:
+def _reviewed(review: JsonObject, pointer: str) -> KubernetesObject:
     request = review.get("request")
     if not isinstance(request, dict):
-        return Held(None, pointer, "an admission review without a request")
+        return KubernetesObject(None, pointer, "an admission review without a request")
     if request.get("operation") == "DELETE":
-        return Held(None, pointer, "an admission review of a deletion, after which nothing is there to judge")
+        return KubernetesObject(
+            None, pointer, "an admission review of a deletion, after which nothing is there to judge"
+        )
     if not isinstance(request.get("object"), dict):
-        return Held(None, pointer, "an admission review without an object")
-    return Held(request["object"], f"{pointer}/request/object")
+        return KubernetesObject(None, pointer, "an admission review without an object")
+    return KubernetesObject(request["object"], f"{pointer}/request/object")
 
 
 def inner(value: object, *path: str) -> object:
@@ -182,7 +184,7 @@ class Names:
             raise KeyError(key)
         return f"{scope}/providers/{kind.arm_type}/{name.replace('/', '~') or '{name}'}"
 
-    def _identity_of(self, found: Sequence[Found]) -> str:
+    def _identity_of(self, found: Sequence[NamedThing]) -> str:
         """The ARM id of an object that other documents have.
 
         Raises:

@@ -9,17 +9,17 @@ import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.models import JsonObject
-from policyeng.sources.reading import ALONE, Placed, Reading, Refusal, Surroundings, reading_of
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, reading_of
 from policyeng.sources.template_carriers import carrier_of
-from policyeng.sources.terraform import azapi, bringing, changing, template_deployments
-from policyeng.sources.terraform.estate import AZAPI, AZAPI_UPDATE, KINDS, Estate
-from policyeng.sources.terraform.folding import folded
-from policyeng.sources.terraform.instances import Change, Instance, in_state_file, in_values
+from policyeng.sources.terraform import azapi, converter, plan_changes, template_deployments
+from policyeng.sources.terraform.azapi_updates import Update, updated
+from policyeng.sources.terraform.child_resources import folded
+from policyeng.sources.terraform.instances import Instance, PlannedChange, in_state_file, in_values
 from policyeng.sources.terraform.manifests import read_manifests
-from policyeng.sources.terraform.neighbours import DEPLOYS
 from policyeng.sources.terraform.references import Configuration, objects
-from policyeng.sources.terraform.updates import Update, updated
-from policyeng.strict.json_text import shortened
+from policyeng.sources.terraform.related_resources import DEPLOYS
+from policyeng.sources.terraform.resolution import AZAPI, AZAPI_UPDATE, KINDS, ResolvedInstances
 
 SUMMARY = "Terraform and OpenTofu: `terraform show -json` of a plan or a state, and `terraform.tfstate`"
 
@@ -61,7 +61,7 @@ def detect(document: object) -> bool:
     return _is_state_file(document) or _is_log(document) or _is_encrypted(document) or _is_configuration(document)
 
 
-def read(document: object, around: Surroundings = ALONE) -> Reading:
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Read what will be there once a plan is applied, or what a state says is there."""
     if not isinstance(document, dict) or not detect(document):
         return _refused("", "neither a Terraform plan nor a state", f"give what {_PLAN_COMMAND} prints")
@@ -84,11 +84,11 @@ def read(document: object, around: Surroundings = ALONE) -> Reading:
         remedy = f"give all that {_PLAN_COMMAND} prints"
         return _refused("", "a plan without `planned_values`", remedy)
     if "values" not in document:
-        return Reading(nothing="an empty Terraform state")
+        return ParsedDocument(nothing="an empty Terraform state")
     return _read(_estate({}, tuple(in_values(document["values"], "/values")), around), {})
 
 
-def _plan(document: JsonObject, around: Surroundings) -> Reading:
+def _plan(document: JsonObject, around: Surroundings) -> ParsedDocument:
     planned = in_values(document["planned_values"], "/planned_values", _changes(document))
     prior = document.get("prior_state")
     looked_up = (
@@ -99,7 +99,7 @@ def _plan(document: JsonObject, around: Surroundings) -> Reading:
     return _read(_estate(document, (*planned, *looked_up), around), document, _incomplete(document, around.file))
 
 
-def _state_file(document: JsonObject, around: Surroundings) -> Reading:
+def _state_file(document: JsonObject, around: Surroundings) -> ParsedDocument:
     if document.get("version") != _STATE_VERSION:
         message = f"a state file that is not of version {_STATE_VERSION}"
         return _refused("/version", message, f"give what {_STATE_COMMAND} prints")
@@ -108,17 +108,17 @@ def _state_file(document: JsonObject, around: Surroundings) -> Reading:
     return _read(_estate({}, tuple(in_state_file(document)), around), {})
 
 
-def _estate(document: JsonObject, instances: tuple[Instance, ...], around: Surroundings) -> Estate:
+def _estate(document: JsonObject, instances: tuple[Instance, ...], around: Surroundings) -> ResolvedInstances:
     configuration, variables = document.get("configuration"), document.get("variables")
     known = Configuration(
         configuration if isinstance(configuration, dict) else {},
         variables if isinstance(variables, dict) else {},
         instances,
     )
-    return Estate(instances, known, around, is_state=not document)
+    return ResolvedInstances(instances, known, around, is_state=not document)
 
 
-def _read(estate: Estate, plan: JsonObject, incomplete: Iterable[str] = ()) -> Reading:
+def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str] = ()) -> ParsedDocument:
     """Read the instances of a document; `plan` is it, and empty for a state."""
     managed = [instance for instance in estate.instances if not instance.is_data]
     entries = list(_entries(estate, managed))
@@ -132,7 +132,7 @@ def _read(estate: Estate, plan: JsonObject, incomplete: Iterable[str] = ()) -> R
     missing = (*incomplete, *_missing(estate, whole), *(f"{estate.around.file}: {said}" for _, said in remarks))
     remarks += manifests.remarks
     nothing = "" if whole or reading.refusals or remarks else _nothing(managed)
-    return Reading(
+    return ParsedDocument(
         resources=reading.resources,
         incomplete=missing,
         refusals=reading.refusals,
@@ -140,15 +140,15 @@ def _read(estate: Estate, plan: JsonObject, incomplete: Iterable[str] = ()) -> R
         nothing=nothing,
         movable=estate.movable,
         states_changes=bool(plan),
-        changes=(*changing.deletions(plan, estate), *changing.updates(every.parts)) if plan else (),
-        unchanged=changing.unchanged(plan, managed, whole) if plan else frozenset(),
+        changes=(*plan_changes.deletions(plan, estate), *plan_changes.updates(every.parts)) if plan else (),
+        unchanged=plan_changes.unchanged(plan, managed, whole) if plan else frozenset(),
     )
 
 
-def _entries(estate: Estate, managed: Iterable[Instance]) -> Iterator[Placed | Update | Refusal]:
+def _entries(estate: ResolvedInstances, managed: Iterable[Instance]) -> Iterator[Placed | Update | Refusal]:
     for instance in managed:
         if instance.type in KINDS:
-            yield bringing.brought(estate, instance)
+            yield converter.brought(estate, instance)
         elif instance.type in DEPLOYS:
             yield template_deployments.brought(estate, instance)
         elif instance.type in AZAPI:
@@ -163,9 +163,9 @@ def _arm_type(instance: Instance) -> str:
     return str(instance.values.get("type")).partition("@")[0]
 
 
-def _changes(document: JsonObject) -> dict[str, Change]:
+def _changes(document: JsonObject) -> dict[str, PlannedChange]:
     """What the plan says of each instance beside its values; an old copy that is about to go is none."""
-    found: dict[str, Change] = {}
+    found: dict[str, PlannedChange] = {}
     for entry in objects(document.get("resource_changes")):
         change = entry.get("change")
         if not isinstance(change, dict) or entry.get("deposed") or not isinstance(entry.get("address"), str):
@@ -174,7 +174,7 @@ def _changes(document: JsonObject) -> dict[str, Change]:
         before = before if isinstance(before, dict) else {}
         if change.get("actions") not in (["update"], ["no-op"]):
             before = {"id": before.get("id")}
-        found[entry["address"]] = Change(change.get("after_unknown"), change.get("after_sensitive"), before)
+        found[entry["address"]] = PlannedChange(change.get("after_unknown"), change.get("after_sensitive"), before)
     return found
 
 
@@ -187,7 +187,7 @@ def _incomplete(document: JsonObject, file: str) -> Iterator[str]:
         yield f"{file}: the plan defers changes to a later one"
 
 
-def _missing(estate: Estate, every: Iterable[Placed]) -> Iterator[str]:
+def _missing(estate: ResolvedInstances, every: Iterable[Placed]) -> Iterator[str]:
     """What is in a workspace of which it is not known which one it is: every workspace may lack it."""
     for placed in every:
         arm_id = placed.resource["id"]
@@ -236,5 +236,5 @@ def _is_configuration(document: JsonObject) -> bool:
     )
 
 
-def _refused(pointer: str, message: str, remedy: str) -> Reading:
-    return Reading(refusals=(Refusal(pointer, message, remedy),))
+def _refused(pointer: str, message: str, remedy: str) -> ParsedDocument:
+    return ParsedDocument(refusals=(Refusal(pointer, message, remedy),))

@@ -9,22 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.errors import InputError
+from policyeng.facts.arm_casing import has_own_map, is_respelled, respelled, respelled_pointer
 from policyeng.models import Carried, JsonObject, lowered
-from policyeng.sources.mapping import Field, mapped, text
-from policyeng.sources.reading import Placed, Refusal
-from policyeng.sources.service_made import attached, service_made
-from policyeng.sources.spelling import has_own_map, is_respelled, respelled, respelled_pointer
+from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
+from policyeng.sources.field_mapping import FieldMapping, mapped, text
+from policyeng.sources.parsed import Placed, Refusal
+from policyeng.sources.server_generated import attached, service_made
 from policyeng.sources.template_carriers import carrier_of
-from policyeng.sources.terraform.estate import Estate
 from policyeng.sources.terraform.instances import MAX_DEPTH, Instance
-from policyeng.sources.terraform.kinds import IDENTITY
-from policyeng.strict.json_pointer import escaped, filled, keys_of, value_at
-from policyeng.strict.json_text import DEFAULT_MAX_BYTES, parse_json
+from policyeng.sources.terraform.resolution import ResolvedInstances
+from policyeng.sources.terraform.resource_types import IDENTITY
 
 _ROWS = (
-    Field("/name", "/name", text),
-    Field("/location", "/location", text),
-    Field("/tags", "/tags"),
+    FieldMapping("/name", "/name", text),
+    FieldMapping("/location", "/location", text),
+    FieldMapping("/tags", "/tags"),
     *IDENTITY,
 )
 _UPDATED = "an update only says what it changes of it; add what is deployed"
@@ -38,7 +38,7 @@ _NOT_IN_STATE = (
 )
 
 
-def brought(estate: Estate, instance: Instance) -> Placed | Refusal:
+def brought(estate: ResolvedInstances, instance: Instance) -> Placed | Refusal:
     """The ARM resource of an `azapi_resource`, or the part of one that an `azapi_update_resource` sets."""
     arm_type = estate.arm_type(instance)
     if "/" not in arm_type:
@@ -66,7 +66,7 @@ def brought(estate: Estate, instance: Instance) -> Placed | Refusal:
     return _with_made(estate, instance, Placed(resource, instance.pointer, unreadable, None, fields))
 
 
-def _with_made(estate: Estate, instance: Instance, placed: Placed) -> Placed:
+def _with_made(estate: ResolvedInstances, instance: Instance, placed: Placed) -> Placed:
     """The resource with what the service says of it as far as `output` holds that, and why the rest is not known."""
     arm_type = placed.resource["type"]
     if not estate.is_state and len(instance.before) <= 1:  # it is created, or replaced

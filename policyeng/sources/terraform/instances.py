@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from policyeng.models import JsonObject
-from policyeng.strict.json_pointer import escaped, filled, keys_of, value_at
+from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 
 #: Modules below modules, and lists and objects within attributes, deeper than this are not looked into.
 MAX_DEPTH = 64
@@ -52,7 +52,7 @@ class Instance:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PlannedChange:
     """What a plan says of one instance beside its values."""
 
     unknown: object = None
@@ -60,7 +60,7 @@ class Change:
     before: Mapping[str, object] = field(default_factory=dict)
 
 
-def in_values(values: object, base: str, changes: Mapping[str, Change] | None = None) -> Iterator[Instance]:
+def in_values(values: object, base: str, changes: Mapping[str, PlannedChange] | None = None) -> Iterator[Instance]:
     """The instances of a `values` object (`root_module`, nested `child_modules`) at a pointer.
 
     Args:
@@ -128,9 +128,9 @@ def module_key(module: str) -> str:
     return (last or "").strip('[]"')
 
 
-def _instance(entry: JsonObject, module: str, pointer: str, changes: Mapping[str, Change] | None) -> Instance:
+def _instance(entry: JsonObject, module: str, pointer: str, changes: Mapping[str, PlannedChange] | None) -> Instance:
     address = str(entry.get("address") or f"{entry['type']}.{entry.get('name')}")
-    change = (changes or {}).get(address, Change())
+    change = (changes or {}).get(address, PlannedChange())
     values = entry.get("values")
     values = values if isinstance(values, dict) else {}
     unread = dict.fromkeys(_marked(entry.get("sensitive_values")), SENSITIVE)

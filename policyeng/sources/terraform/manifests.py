@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from policyeng.errors import InputError
+from policyeng.parsing.json_pointer import filled, keys_of
 from policyeng.sources import kubernetes
-from policyeng.sources.reading import Reading, Surroundings
+from policyeng.sources.parsed import ParsedDocument, Surroundings
 from policyeng.sources.terraform.instances import AFTER_APPLY, Instance
-from policyeng.strict.json_pointer import filled, keys_of
 
 #: By type, the attributes that have the manifest, the first that is known; the second one of kubectl hides secrets.
 _MANIFESTS = {"kubectl_manifest": ("yaml_body", "yaml_body_parsed"), "kubernetes_manifest": ("manifest",)}
@@ -36,7 +36,7 @@ class _Manifest(NamedTuple):
         return self.pointer if self.is_text else self.pointer + rest
 
 
-def read_manifests(instances: Iterable[Instance], around: Surroundings) -> tuple[Reading, list[tuple[str, str]]]:
+def read_manifests(instances: Iterable[Instance], around: Surroundings) -> tuple[ParsedDocument, list[tuple[str, str]]]:
     """Read the objects of all instances together, because one names another, as the manifest reader reads a list.
 
     Returns:
@@ -74,7 +74,7 @@ def _manifests(instance: Instance) -> list[_Manifest]:
     for attribute in _MANIFESTS[instance.type]:
         value, pointer = instance.values.get(attribute), f"{instance.attributes}/{attribute}"
         if isinstance(value, str):
-            from policyeng.strict.yaml_text import parse_kubernetes_yaml  # most plans have no YAML
+            from policyeng.parsing.yaml_text import parse_kubernetes_yaml  # most plans have no YAML
 
             documents = parse_kubernetes_yaml(value.encode(), attribute)
             values = [document.value for document in documents]

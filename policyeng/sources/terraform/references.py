@@ -14,8 +14,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from policyeng.models import JsonObject
+from policyeng.parsing.json_pointer import keys_of, member
 from policyeng.sources.terraform.instances import Instance, module_calls, module_key, parent_module
-from policyeng.strict.json_pointer import keys_of, member
 
 #: Inputs and outputs that lead to one another further than this lead nowhere.
 MAX_STEPS = 64
@@ -43,7 +43,7 @@ class _Scoped(NamedTuple):
     key: str = ""
 
 
-class Found(NamedTuple):
+class ResolvedReference(NamedTuple):
     """What references lead to: instances, and whether anything among them leads nowhere."""
 
     instances: tuple[Instance, ...]
@@ -81,18 +81,18 @@ class Configuration:
         above = pointer.rpartition("/")[0].rpartition("/")[0]
         if not self._stated(instance) or (above and self.expression(instance, above) is None):
             return False  # a `dynamic` block is not in the configuration of a plan
-        return self.sources(instance, pointer) == Found((), whole=True)
+        return self.sources(instance, pointer) == ResolvedReference((), whole=True)
 
-    def sources(self, instance: Instance, pointer: str) -> Found:
+    def sources(self, instance: Instance, pointer: str) -> ResolvedReference:
         """The instances that an attribute of an instance comes from."""
         each = _references(self._stated(instance).get("for_each_expression"))
         stated = _references(self.expression(instance, pointer))
         start = _Scoped(instance.module, stated, each, str(instance.index))
-        waiting, met, found = [start], set[_Scoped](), list[Found]()
+        waiting, met, found = [start], set[_Scoped](), list[ResolvedReference]()
         while waiting:
             scoped = waiting.pop()
             if len(met) > MAX_STEPS or len(scoped.references) > MAX_REFERENCES:
-                return Found((), whole=False)
+                return ResolvedReference((), whole=False)
             if scoped not in met:
                 met.add(scoped)
                 for reference in _longest(scoped.references):
@@ -100,20 +100,20 @@ class Configuration:
                     waiting += led
                     found.append(self._found(scoped, reference, led=bool(led)))
         every = {id(one): one for entry in found for one in entry.instances}
-        return Found(tuple(every.values()), all(entry.whole for entry in found))
+        return ResolvedReference(tuple(every.values()), all(entry.whole for entry in found))
 
-    def _found(self, scoped: _Scoped, reference: str, *, led: bool) -> Found:
+    def _found(self, scoped: _Scoped, reference: str, *, led: bool) -> ResolvedReference:
         if led or reference.startswith(_CHOOSING):
-            return Found((), whole=True)
+            return ResolvedReference((), whole=True)
         named = _RESOURCE.match(reference)
         if named is None or reference.startswith(("var.", "module.", *_NOT_IN_PLAN)):
-            return Found((), whole=False)
+            return ResolvedReference((), whole=False)
         there = self._by_resource.get((scoped.module, bool(named[1]), named[2], named[3]), {})
         if named[4] is not None:
             there = {key: one for key, one in [(named[4].strip('"'), there.get(named[4].strip('"')))] if one}
         elif len(there) > 1 and "each.key" in scoped.references and scoped.key in there:
             there = {"": there[scoped.key]}
-        return Found(tuple(islice(there.values(), 2)), whole=True)  # two are as many as more
+        return ResolvedReference(tuple(islice(there.values(), 2)), whole=True)  # two are as many as more
 
     def _led(self, scoped: _Scoped, reference: str) -> list[_Scoped]:
         """Where an input, an output or an element of `for_each` comes from."""

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from policyeng.models import JsonObject
-from policyeng.sources.arm_entry import is_placeholder
-from policyeng.sources.arm_template.values import in_braces
-from policyeng.sources.reading import Placed
-from policyeng.sources.terraform.estate import Estate
+from policyeng.sources.arm_resource import is_placeholder
+from policyeng.sources.arm_template.unresolved import in_braces
+from policyeng.sources.parsed import Placed
 from policyeng.sources.terraform.instances import Instance
-from policyeng.sources.terraform.kinds import Unstated
-from policyeng.sources.terraform.neighbours import DEPLOYMENT, DEPLOYS
+from policyeng.sources.terraform.related_resources import DEPLOYMENT, DEPLOYS
+from policyeng.sources.terraform.resolution import ResolvedInstances
+from policyeng.sources.terraform.resource_types import Unstated
 
 #: By attribute, the member of `properties`; `parameters` holds values alone, and all others are as ARM has them.
 _MEMBERS: Mapping[str, str] = {
@@ -41,7 +41,7 @@ class _Attribute(NamedTuple):
     pointer: str
 
 
-def brought(estate: Estate, instance: Instance) -> Placed:
+def brought(estate: ResolvedInstances, instance: Instance) -> Placed:
     """The ARM resource of an instance whose type is among `DEPLOYS`."""
     settled = estate.settled(instance, {}, _UNSTATED)
     properties: JsonObject = {}
@@ -68,7 +68,7 @@ def brought(estate: Estate, instance: Instance) -> Placed:
     return Placed(resource, instance.pointer, unreadable, None, fields)
 
 
-def _stored(estate: Estate, version: object) -> _Attribute | None:
+def _stored(estate: ResolvedInstances, version: object) -> _Attribute | None:
     """The template of a template spec that the document looks up."""
     found = estate.by_id(version) if isinstance(version, str) else None
     if found is None or not found.values.get("template_body"):
@@ -76,7 +76,7 @@ def _stored(estate: Estate, version: object) -> _Attribute | None:
     return _Attribute(found.values["template_body"], f"{found.attributes}/template_body")
 
 
-def _identity(estate: Estate, instance: Instance) -> str:
+def _identity(estate: ResolvedInstances, instance: Instance) -> str:
     if stated := estate.stated_id(instance):
         return stated
     if "_subscription_" in instance.type:

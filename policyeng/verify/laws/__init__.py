@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from policyeng.errors import UsageError, nearest
 from policyeng.verify.laws import (
     both_sides,
+    determinism,
     engines,
-    insensitive,
-    monotone,
-    observed,
-    order,
+    invariance,
+    monotonicity,
+    observed_reads,
+    order_independence,
     remediation,
-    repeatable,
     satisfiable,
-    total,
+    totality,
 )
 from policyeng.verify.laws.law import Law
 
@@ -23,16 +23,16 @@ __all__ = ["LAWS", "Law", "laws_named"]
 
 #: Every law in the order of its number; numbers that are missing were laws of the engine, which its tests try.
 LAWS: tuple[Law, ...] = (
-    repeatable.LAW,
-    order.LAW,
-    observed.LAW,
-    total.LAW,
+    determinism.LAW,
+    order_independence.LAW,
+    observed_reads.LAW,
+    totality.LAW,
     engines.LAW,
     both_sides.LAW,
     satisfiable.LAW,
     remediation.LAW,
-    monotone.LAW,
-    insensitive.LAW,
+    monotonicity.LAW,
+    invariance.LAW,
 )
 
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.models import Outcome
-from policyeng.verify.case_runs import run_cases
-from policyeng.verify.laws.law import Law, Violation, Whole
+from policyeng.testing.runner import run_cases
+from policyeng.verify.laws.law import Law, Violation, WholeRun
 
 _SIDES = (Outcome.PASS, Outcome.FAIL)
 
 
-def _one_sided(whole: Whole) -> Iterator[Violation]:
+def _one_sided(whole: WholeRun) -> Iterator[Violation]:
     """A violation for each policy that neither the examples nor its cases meet on both sides."""
     bundle = whole.grounds.bundle
     starved = [policy for policy in bundle.policies if not _met(whole.outcomes.get(policy.id, Counter()))]
@@ -49,7 +49,7 @@ def _message(met: Counter[Outcome]) -> str:
     return "it never fails" if met[Outcome.PASS] else "it never passes" if met[Outcome.FAIL] else "it never decides"
 
 
-def _lines(whole: Whole, policy: Policy, met: Counter[Outcome]) -> Iterator[str]:
+def _lines(whole: WholeRun, policy: Policy, met: Counter[Outcome]) -> Iterator[str]:
     seen = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(met.items())) or "no finding"
     cases = "its cases" if policy.cases else "no cases, for it has none"
     yield f"{seen} in {whole.examples:,} examples and {cases}"

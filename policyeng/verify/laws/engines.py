@@ -9,10 +9,9 @@ import orjson
 from policyeng.bundle import Bundle
 from policyeng.engines import opa
 from policyeng.errors import EngineError
-from policyeng.verify.agreement.contestants import Contestant, contestants
-from policyeng.verify.agreement.differential import Comparison, comparisons, differs
-from policyeng.verify.agreement.report import spelled
-from policyeng.verify.laws.law import Grounds, Law, Trial, Violation
+from policyeng.verify.differential.differential import Contestant, EngineDifference, comparisons, contestants, differs
+from policyeng.verify.differential.report import spelled
+from policyeng.verify.laws.law import Law, LawContext, Trial, Violation
 
 _NAME = "engines"
 #: OPA is asked on one of so many examples that are tried: a query of a server costs what ten other judgements do.
@@ -34,12 +33,12 @@ def _violated(trial: Trial) -> Violation | None:
     return None
 
 
-def _difference(comparison: Comparison) -> Violation:
+def _difference(comparison: EngineDifference) -> Violation:
     lines = [f"{name:12} {orjson.dumps(spelled(judgement)).decode()}" for name, judgement in comparison.judgements]
     return Violation("the engines do not say the same", comparison.policy, comparison.subject, tuple(lines))
 
 
-def _entered(grounds: Grounds) -> list[Contestant]:
+def _entered(grounds: LawContext) -> list[Contestant]:
     """The engines that are there; one that is missing, and what one engine alone judges, is said aloud."""
     without = []
     try:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from policyeng.bundle import Bundle
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_prepared, prepare
 from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
-from policyeng.verify.drawing.examples import Example
+from policyeng.verify.generators.examples import Example
 
 _Made = TypeVar("_Made")
 
@@ -35,7 +35,7 @@ class Violation:
 
 
 @dataclass
-class Grounds:
+class LawContext:
     """A bundle on trial, with what laws make of it once and use for every example.
 
     Attributes:
@@ -69,7 +69,7 @@ class Trial:
         given: the snapshot, where it was read by a reader rather than built from the example.
     """
 
-    grounds: Grounds
+    grounds: LawContext
     example: Example
     chance: str = ""
     given: Snapshot | None = None
@@ -123,7 +123,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeRun:
     """A run whose examples are all tried, for laws that no single example can break.
 
     Attributes:
@@ -131,7 +131,7 @@ class Whole:
         outcomes: by policy id, how many findings ended in which outcome.
     """
 
-    grounds: Grounds
+    grounds: LawContext
     examples: int
     outcomes: Mapping[str, Counter[Outcome]]
 
@@ -161,7 +161,7 @@ class Law:
     reference: str
     violated: Callable[[Trial], Violation | None] = unbroken
     every: int = 1
-    whole: Callable[[Whole], Iterable[Violation]] | None = None
+    whole: Callable[[WholeRun], Iterable[Violation]] | None = None
 
 
 def by_pair(evaluation: Evaluation) -> Mapping[tuple[str, str, str], Finding]:

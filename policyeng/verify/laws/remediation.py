@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from policyeng.bundle import Policy
-from policyeng.bundle.header_parts import WORKSPACE
+from policyeng.bundle.header_validators import WORKSPACE
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot
-from policyeng.strict.json_pointer import escaped
+from policyeng.parsing.json_pointer import escaped
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
-from policyeng.verify.mending.claims import Claim, claim, of_defaults, worse
-from policyeng.verify.mending.patching import GONE, Edit, applied, document_of, patched
+from policyeng.verify.remediation.header_patches import Claim, claim, of_defaults, worse
+from policyeng.verify.remediation.json_patch import GONE, DocumentPatch, applied, document_of, patched
 
 #: How many patches are tried on one example, each of another policy: every one costs an evaluation.
 _MOST = 3
@@ -89,13 +89,13 @@ def _violation(message: str, finding: Finding, claimed: Claim, *lines: str) -> V
     return Violation(message, finding.policy, finding.resource, (f"before: {spelled(finding)}", *done, *lines))
 
 
-def _is_changed_again(after: Snapshot, edit: Edit) -> bool:
+def _is_changed_again(after: Snapshot, edit: DocumentPatch) -> bool:
     document = document_of(after, edit.kind, edit.identity)
     again = patched(document, edit.patch) if document is not None and edit.patch != GONE else None
     return again is not None and again != document
 
 
-def _strayed(policy: Policy, edit: Edit, before: Snapshot, after: Snapshot, finding: Finding) -> Iterator[str]:
+def _strayed(policy: Policy, edit: DocumentPatch, before: Snapshot, after: Snapshot, finding: Finding) -> Iterator[str]:
     """The places that an edit changed and no patch of the policy names."""
     remediation = policy.header.remediation
     named = [path for patch in remediation.patches for path in patch.written] if remediation else []

@@ -7,13 +7,13 @@ from datetime import datetime
 from pathlib import Path
 
 from policyeng.bundle import Bundle
-from policyeng.bundle.tree import built_in_root
+from policyeng.bundle.cases import DEFAULT_AS_OF
+from policyeng.bundle.files import built_in_root
 from policyeng.models import JsonObject
-from policyeng.verify.cases import DEFAULT_AS_OF
-from policyeng.verify.laws.law import Law, Violation, Whole
-from policyeng.verify.satisfiability.answering import Answer, answer
+from policyeng.verify.laws.law import Law, Violation, WholeRun
 from policyeng.verify.satisfiability.classes import classes_of
 from policyeng.verify.satisfiability.estates import described
+from policyeng.verify.satisfiability.result import SatisfiabilityResult, answer
 from policyeng.verify.satisfiability.timeline import told
 
 
@@ -51,7 +51,7 @@ def is_of_documents(bundle: Bundle) -> bool:
     return not bundle.idle and built_in_root().resolve() in {root.resolve() for root in bundle.roots}
 
 
-def _violation(found: Answer) -> Violation:
+def _violation(found: SatisfiabilityResult) -> Violation:
     lines, expected = [found.subject.title], found.subject.expected
     if expected:
         lines += [f"expected: impossible, {expected.impossible}", f"found:    {told(found.spans)}"]
@@ -66,7 +66,7 @@ def _violation(found: Answer) -> Violation:
     return Violation(f"the class `{found.subject.id}` {said}", policy, found.subject.id, tuple(lines))
 
 
-def _of_the_run(whole: Whole) -> Iterable[Violation]:
+def _of_the_run(whole: WholeRun) -> Iterable[Violation]:
     if not is_of_documents(whole.grounds.bundle):
         remark = (
             "answers that classes of workloads expect are about all policies of the documents, and do not count here"

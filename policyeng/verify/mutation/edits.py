@@ -15,7 +15,7 @@ _COMMENT = re.compile(r"^[ \t]*#\s?", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 
 
-class Edit(NamedTuple):
+class TextEdit(NamedTuple):
     """Other text in the place of the characters from `start` to `end`."""
 
     start: int
@@ -28,7 +28,7 @@ class Mutation:
     """One fault: what kind it is, and the edits that make it, in the order of their places."""
 
     kind: str
-    edits: tuple[Edit, ...]
+    edits: tuple[TextEdit, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Spoken:
 
 def mutation(kind: str, start: int, end: int, text: str) -> Mutation:
     """A fault of a single edit."""
-    return Mutation(kind, (Edit(start, end, text),))
+    return Mutation(kind, (TextEdit(start, end, text),))
 
 
 def mutants(policy: str, file: str, source: str, mutations: Iterable[Mutation]) -> list[Mutant]:
@@ -99,31 +99,31 @@ def rank(*parts: object) -> str:
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
 
 
-def without_member(spans: Sequence[tuple[int, int]], index: int) -> Edit:
+def without_member(spans: Sequence[tuple[int, int]], index: int) -> TextEdit:
     """Take one of the members of a list, which stand at these places, out with the comma beside it."""
     start, end = spans[index]
     if index + 1 < len(spans):
-        return Edit(start, spans[index + 1][0], "")
-    return Edit(spans[index - 1][1] if index else start, end, "")
+        return TextEdit(start, spans[index + 1][0], "")
+    return TextEdit(spans[index - 1][1] if index else start, end, "")
 
 
-def _applied(source: str, edits: Iterable[Edit]) -> str:
+def _applied(source: str, edits: Iterable[TextEdit]) -> str:
     for edit in sorted(edits, reverse=True):
         source = source[: edit.start] + edit.text + source[edit.end :]
     return source
 
 
-def _shown(source: str, edits: Iterable[Edit]) -> tuple[str, str]:
+def _shown(source: str, edits: Iterable[TextEdit]) -> tuple[str, str]:
     """The lines that the edits touch, before and after; edits of the same lines together."""
     before, after = [], []
     for (start, end), group in groupby(edits, key=lambda edit: _lines(source, edit)):
-        moved = [Edit(edit.start - start, edit.end - start, edit.text) for edit in group]
+        moved = [TextEdit(edit.start - start, edit.end - start, edit.text) for edit in group]
         before.append(_plain(source[start:end]))
         after.append(_plain(_applied(source[start:end], moved)) or "(nothing)")
     return " ... ".join(before), " ... ".join(after)
 
 
-def _lines(source: str, edit: Edit) -> tuple[int, int]:
+def _lines(source: str, edit: TextEdit) -> tuple[int, int]:
     """Where the lines of an edit begin and end."""
     start = source.rfind("\n", 0, edit.start) + 1
     if start == edit.start < edit.end and source[edit.end - 1] == "\n":

@@ -39,7 +39,7 @@ def python_mutations(source: str, spoken: Spoken) -> Iterator[Mutation]:
         SyntaxError: the module does not parse.
     """
     tree = ast.parse(source)
-    yield from _Module(source, spoken, _only_reported(tree)).of(tree)
+    yield from _PythonModule(source, spoken, _only_reported(tree)).of(tree)
 
 
 def same_program(source: str) -> str:
@@ -80,7 +80,7 @@ def _only_reported(tree: ast.AST) -> Set[str]:
         ]
 
 
-class _Module:
+class _PythonModule:
     """The walk through a module: `_of_` and the name that `ast` has for a node in lower case say what it can have."""
 
     def __init__(self, source: str, spoken: Spoken, reported: Set[str]) -> None:

@@ -39,7 +39,7 @@ from policyeng.rego.syntax import (
     walk,
 )
 from policyeng.rego.syntax import Set as SetNode
-from policyeng.verify.mutation.edits import Edit, Mutation, Spoken, mutation, rank, without_member
+from policyeng.verify.mutation.edits import Mutation, Spoken, TextEdit, mutation, rank, without_member
 
 #: By the builtin behind a comparison: how it is written, and what it becomes.
 _COMPARISONS = {
@@ -56,7 +56,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
-class Places:
+class MutationTargets:
     """What references and sets can be changed to.
 
     Attributes:
@@ -70,17 +70,17 @@ class Places:
     spoken: Spoken
 
 
-def rego_mutations(source: str, rego_v0: bool, places: Places) -> Iterator[Mutation]:
+def rego_mutations(source: str, rego_v0: bool, places: MutationTargets) -> Iterator[Mutation]:
     """Every fault of a module below its header.
 
     Raises:
         RegoError: the module does not parse.
     """
-    yield from _Module(source, places, tree_of(source, rego_v0)).mutations()
+    yield from _RegoModule(source, places, tree_of(source, rego_v0)).mutations()
 
 
-class _Module:
-    def __init__(self, source: str, places: Places, tree: Module) -> None:
+class _RegoModule:
+    def __init__(self, source: str, places: MutationTargets, tree: Module) -> None:
         self._source = source
         self._places = places
         self._tree = tree
@@ -117,7 +117,7 @@ class _Module:
         start, end = body[0].start, body[-1].end
         if self._is_braced(body):
             return mutation("drop a rule", start, start, "false; ")
-        return Mutation("drop a rule", (Edit(start, start, "{ false; "), Edit(end, end, " }")))
+        return Mutation("drop a rule", (TextEdit(start, start, "{ false; "), TextEdit(end, end, " }")))
 
     def _is_braced(self, body: Body) -> bool:
         return brace_before(self._tree, body[0].start) is not None
@@ -207,7 +207,7 @@ class _Module:
         items = node.items
         if not any(isinstance(item, Object) for item in items):  # a table, which is more than its length
             for index in range(len(items)):
-                edit = without_member(_spans(items), index) if len(items) > 1 else Edit(node.start, node.end, empty)
+                edit = without_member(_spans(items), index) if len(items) > 1 else TextEdit(node.start, node.end, empty)
                 yield Mutation("narrow a set", (edit,))
         texts = [text for item in items if (text := _text_of(item)) is not None]
         if items and len(texts) == len(items) and (word := self._places.spoken.another(texts)):

@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from policyeng.models import JsonObject
-from policyeng.verify.mutation.running import Run, Survivor, Tally, score
-from policyeng.verify.report_parts import junit_text, text_of_lines
+from policyeng.testing.report_parts import junit_text, text_of_lines
+from policyeng.verify.mutation.run import MutantCounts, MutationRun, Survivor, score
 
 
-def as_text(run: Run) -> str:
+def as_text(run: MutationRun) -> str:
     """The run for a reader: a table, then every survivor as a difference of one line."""
     return text_of_lines(_lines(run))
 
 
-def _lines(run: Run) -> Iterator[str]:
+def _lines(run: MutationRun) -> Iterator[str]:
     yield f"{'policy':14}{'mutants':>10}{'by cases':>10}{'by laws':>10}{'justified':>11}{'survived':>10}{'score':>9}"
     for tally in run.tallies:
         yield _row(tally.policy, [tally])
@@ -35,7 +35,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield from _remarks(run)
 
 
-def _row(name: str, tallies: Sequence[Tally]) -> str:
+def _row(name: str, tallies: Sequence[MutantCounts]) -> str:
     killed, survived = sum(tally.killed for tally in tallies), sum(tally.survived for tally in tallies)
     by_laws = sum(tally.by_laws for tally in tallies)
     justified = sum(len(tally.survivors) for tally in tallies) - survived
@@ -43,7 +43,7 @@ def _row(name: str, tallies: Sequence[Tally]) -> str:
     return f"{name:14}{counts}{score(tallies):8.1f}%"
 
 
-def _explained(tally: Tally, survivor: Survivor) -> Iterator[str]:
+def _explained(tally: MutantCounts, survivor: Survivor) -> Iterator[str]:
     mutant = survivor.mutant
     what = "justified" if survivor.reason else "survived"
     yield f"{tally.policy}: {mutant.file}:{mutant.line}: {what}: {mutant.kind}"
@@ -53,7 +53,7 @@ def _explained(tally: Tally, survivor: Survivor) -> Iterator[str]:
         yield f"  because {survivor.reason}"
 
 
-def _remarks(run: Run) -> Iterator[str]:
+def _remarks(run: MutationRun) -> Iterator[str]:
     invalid = sum(tally.invalid for tally in run.tallies)
     yield f"{invalid:,} more mutants are no policies, for they do not compile; they do not count"
     if run.sample:
@@ -64,7 +64,7 @@ def _remarks(run: Run) -> Iterator[str]:
         yield f"without cases, so not tried: {', '.join(run.without_cases)}"
 
 
-def as_json(run: Run) -> str:
+def as_json(run: MutationRun) -> str:
     """The run as a JSON object."""
     document = {
         "score": round(run.score, 2),
@@ -77,7 +77,7 @@ def as_json(run: Run) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def _policy(tally: Tally) -> JsonObject:
+def _policy(tally: MutantCounts) -> JsonObject:
     return {
         "id": tally.policy,
         "file": tally.file,
@@ -98,7 +98,7 @@ def _survivor(survivor: Survivor) -> JsonObject:
     return {**said, "reason": survivor.reason} if survivor.reason else said
 
 
-def as_junit(run: Run) -> str:
+def as_junit(run: MutationRun) -> str:
     """The run as JUnit XML: a suite per policy, a test case for whatever noticed mutants and for every survivor."""
     root = ET.Element("testsuites", name="policyeng verify --mutation")
     for tally in run.tallies:
@@ -116,7 +116,7 @@ def as_junit(run: Run) -> str:
     return junit_text(root)
 
 
-def _junit_survivor(suite: ET.Element, tally: Tally, survivor: Survivor) -> None:
+def _junit_survivor(suite: ET.Element, tally: MutantCounts, survivor: Survivor) -> None:
     mutant = survivor.mutant
     name = f"{mutant.file}:{mutant.line}: {mutant.kind}: {mutant.after}"
     case = ET.SubElement(suite, "testcase", classname=tally.policy, name=name)

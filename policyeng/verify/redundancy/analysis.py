@@ -2,20 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.models import Outcome
-from policyeng.verify.drawing.estates import Estates
-from policyeng.verify.drawing.examples import Examples, examples_of
-from policyeng.verify.drawing.written import judges_documents
-from policyeng.verify.redundancy.implications import TRIES, implication_remarks
-from policyeng.verify.redundancy.observing import Observed, cases_of
+from policyeng.verify.generators.documents import judges_documents
+from policyeng.verify.generators.estates import EstateGenerator
+from policyeng.verify.generators.examples import Example, Examples, examples_of
+from policyeng.verify.redundancy.distinguishing import DistinguishingSearch, smallest
+from policyeng.verify.redundancy.observing import ObservedOutcomes, cases_of
 from policyeng.verify.redundancy.outcomes import outcome_remarks
 from policyeng.verify.redundancy.parameters import parameter_remarks
-from policyeng.verify.redundancy.remarks import Analysis, Remark
+from policyeng.verify.redundancy.report import Kind, RedundancyAnalysis, Remark
+
+#: So many examples are judged in the search for one that tells a policy from those that seem to imply it; then as many
+#: again with parameters.
+TRIES = 300
+#: So many smaller ones are tried of an example that is shown.
+_SHRINKING = 600
+#: From this share of its failures on, a policy that fails beside another is said to do so often.
+_OFTEN = 0.95
+_ENOUGH = 20
+_REMEDY = "take it away, or let it judge what `{0}` does not; if it is to say more than that one, name it in `refines`"
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """An example that tells a policy from another, if there is one, and where it is from."""
+
+    example: Example | None
+    tries: int
+    with_parameters: bool = False
+    was_searched: bool = True
+
+
+def implication_remarks(
+    observed: ObservedOutcomes, estates: EstateGenerator, seed: int, tries: int = TRIES
+) -> Iterator[Remark]:
+    """What is to be said of each policy that fails only, or nearly only, where another does.
+
+    `tries` is how many examples are judged in search of one that tells it apart, twice if it must be with parameters.
+    """
+    random = Random(f"{seed}/apart")  # noqa: S311  # nothing here is secret
+    search = DistinguishingSearch(observed.bundle, observed.seen, estates.vocabulary, random)
+    judging = [policy for policy in observed.bundle.policies if not judges_documents(policy)]
+    found = {policy.id: _others(policy, observed, search, tries) for policy in judging}
+    implied = {(policy, other) for policy, others in found.items() for other in others if not others[other].example}
+    for policy in judging:
+        for other, apart in sorted(found[policy.id].items()):
+            yield _remark(policy, other, apart, observed, is_equal=(other, policy.id) in implied)
+
+
+def _others(policy: Policy, observed: ObservedOutcomes, search: DistinguishingSearch, tries: int) -> dict[str, _Apart]:
+    """The policies that a policy seems to be implied by, or often fails beside."""
+    seen = observed.seen[policy.id]
+    stated = {entry.id for entry in observed.bundle.policies}.intersection(policy.header.refines)
+    together = {other for other in seen.together if other != policy.id} | stated
+    unparted = {other for other in together if other not in seen.apart}
+    seeming = {other for other in seen.plainly_together if other != policy.id and other not in seen.plainly_apart}
+    plain = search.found(policy, sorted(seeming | unparted), tries, parameters=False)
+    given = search.found(policy, sorted(unparted - plain.keys()), tries, parameters=True)
+    others = {other: _Apart(None, 2 * tries) for other in unparted}
+    others |= {other: _Apart(seen.apart[other].example, tries, with_parameters=True) for other in seeming - unparted}
+    others |= {other: _Apart(example, tries, with_parameters=True) for other, example in given.items()}
+    others |= {other: _Apart(example, tries) for other, example in plain.items()}
+    for other in together - others.keys():
+        is_often = seen.failures >= _ENOUGH and seen.together[other] >= _OFTEN * seen.failures
+        if is_often or other in stated:
+            others[other] = _Apart(
+                (seen.plainly_apart.get(other) or seen.apart[other]).example, tries, was_searched=False
+            )
+    return others
+
+
+def _remark(policy: Policy, other: str, apart: _Apart, observed: ObservedOutcomes, *, is_equal: bool) -> Remark:
+    seen = observed.seen[policy.id]
+    told = f"{seen.together[other]:,} of {seen.failures:,} failures"
+    if apart.example is None:
+        told += f", then {apart.tries:,} tries to tell them apart"
+        return _implied(policy, other, observed, told, is_equal=is_equal)
+    breaks = other in policy.header.refines
+    small = smallest(observed.bundle, policy.id, other, apart.example, most=_SHRINKING)
+    example, resource = small or (apart.example, "")
+    message, remedy = _apart_words(other, apart, breaks=breaks)
+    return Remark(
+        policy.id,
+        "told apart",
+        message,
+        told,
+        remedy,
+        is_fault=breaks,
+        is_proved=True,
+        other=other,
+        example=example,
+        resource=resource,
+    )
+
+
+def _apart_words(other: str, apart: _Apart, *, breaks: bool) -> tuple[str, str]:
+    if breaks:
+        return f"it says that it refines `{other}`, and fails without it", f"take `{other}` out of its `refines`"
+    remedy = "nothing, if the example is one that it is there for; keep it as a case"
+    if not apart.was_searched:
+        return f"it fails beside `{other}` but for rare examples", remedy
+    where = " only with other parameters" if apart.with_parameters else ""
+    return f"it seems implied by `{other}`, and is told apart{where}", remedy
+
+
+def _implied(policy: Policy, other: str, observed: ObservedOutcomes, told: str, *, is_equal: bool) -> Remark:
+    implying = next(entry.header for entry in observed.bundle.policies if entry.id == other)
+    message = (
+        f"it fails where `{other}` fails, and nowhere else" if is_equal else f"it fails only where `{other}` fails"
+    )
+    if implying.severity.rank < policy.header.severity.rank:
+        message += f", which is less severe (`{implying.severity}`, and it is `{policy.header.severity}`)"
+    stated = other in policy.header.refines
+    is_fault = not stated and implying.severity.rank >= policy.header.severity.rank
+    remedy = "nothing: its `refines` says so" if stated else _REMEDY.format(other)
+    kind: Kind = "equal" if is_equal else "implied"
+    return Remark(policy.id, kind, message, told, remedy, is_fault=is_fault, other=other)
+
 
 #: So many examples more are drawn for a policy that the others do not meet from both sides.
 _MORE = 100
@@ -28,7 +137,7 @@ def analysed(
     *,
     tries: int = TRIES,
     progress: Callable[[int], None] = lambda _: None,
-) -> Analysis:
+) -> RedundancyAnalysis:
     """Judge every case of a bundle and so many random examples, and say which policies and parameters say nothing.
 
     The same bundle, number and seed give the same analysis.
@@ -44,8 +153,8 @@ def analysed(
         BundleError: a `cases.yaml` is not well formed.
         EngineError: the bundle does not compile.
     """
-    estates = Estates(bundle)
-    observed = Observed(bundle)
+    estates = EstateGenerator(bundle)
+    observed = ObservedOutcomes(bundle)
     for policy in bundle.policies:
         alone = bundle.only([policy])
         for case, example in cases_of(policy.id, estates):
@@ -67,10 +176,10 @@ def analysed(
         *implication_remarks(observed, estates, seed, tries),
     ]
     outcomes = {policy: seen.outcomes for policy, seen in observed.seen.items()}
-    return Analysis(seed, observed.examples, observed.cases, outcomes, tuple(sorted(remarks, key=_order)))
+    return RedundancyAnalysis(seed, observed.examples, observed.cases, outcomes, tuple(sorted(remarks, key=_order)))
 
 
-def _look_closer(observed: Observed, policy: Policy, source: Examples, seed: int) -> None:
+def _look_closer(observed: ObservedOutcomes, policy: Policy, source: Examples, seed: int) -> None:
     """Draw more examples for a policy that was not met both failing and passing, until it is."""
     seen = observed.seen[policy.id]
     while observed.more[policy.id] < _MORE and not {Outcome.FAIL, Outcome.PASS} <= seen.decided:

@@ -11,13 +11,13 @@ from datetime import datetime
 import orjson
 
 from policyeng.bundle import Bundle
+from policyeng.bundle.cases import DEFAULT_AS_OF, Case
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot, lowered
 from policyeng.sources import read_inputs
-from policyeng.verify.cases import DEFAULT_AS_OF, Case
-from policyeng.verify.drawing.estates import Estates
-from policyeng.verify.drawing.examples import Example
 from policyeng.verify.example_documents import native
+from policyeng.verify.generators.estates import EstateGenerator
+from policyeng.verify.generators.examples import Example
 
 #: So many examples of each outcome are kept for each policy, the smallest ones.
 _KEPT = 6
@@ -72,7 +72,7 @@ class Seen:
 
 
 @dataclass
-class Observed:
+class ObservedOutcomes:
     """What was seen of every policy of a bundle.
 
     Attributes:
@@ -124,7 +124,7 @@ class Observed:
                 seen.plainly_apart.setdefault(other, sighting)
 
 
-def cases_of(policy: str, estates: Estates) -> Iterator[tuple[Case, Example]]:
+def cases_of(policy: str, estates: EstateGenerator) -> Iterator[tuple[Case, Example]]:
     """The cases of a policy, each as an example."""
     for case, document in estates.cases.get(policy, ()):
         parameters = {policy: case.parameters} if case.parameters else {}

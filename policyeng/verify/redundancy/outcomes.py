@@ -12,16 +12,16 @@ from typing import get_args
 import orjson
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.header import Judged
-from policyeng.evaluation.estate import estate_of
+from policyeng.bundle.header import TargetType
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.pointers import has_value
+from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.models import Accelerator, Cadence, JsonObject, Outcome, Purpose, Target, lowered
-from policyeng.report.wording import count
-from policyeng.verify.drawing.estates import STATEMENTS, Estates
-from policyeng.verify.drawing.written import judges_documents
-from policyeng.verify.redundancy.observing import Observed, Seen, as_read
-from policyeng.verify.redundancy.remarks import Remark
+from policyeng.report.phrases import count
+from policyeng.verify.generators.documents import judges_documents
+from policyeng.verify.generators.estates import STATEMENTS, EstateGenerator
+from policyeng.verify.redundancy.observing import ObservedOutcomes, Seen, as_read
+from policyeng.verify.redundancy.report import Remark
 
 #: What a workload's fields can be; there are no other workloads.
 _WORDS = {"/purpose": Purpose, "/target": Target, "/accelerator": Accelerator, "/cadence": Cadence}
@@ -46,7 +46,7 @@ class _Known:
         return [entry for entry in self.resources if lowered(str(entry.get("type"))) == lowered(kind)]
 
 
-def outcome_remarks(observed: Observed, estates: Estates) -> Iterator[Remark]:
+def outcome_remarks(observed: ObservedOutcomes, estates: EstateGenerator) -> Iterator[Remark]:
     """What is to be said of each policy by what it came to on cases and examples."""
     documents = [document for cases in estates.cases.values() for _, document in cases]
     every = {id(entry): entry for document in documents for entry in document["resources"]}
@@ -59,7 +59,7 @@ def outcome_remarks(observed: Observed, estates: Estates) -> Iterator[Remark]:
         yield from _of_policy(policy, observed, known)
 
 
-def tried(observed: Observed, policy: Policy) -> str:
+def tried(observed: ObservedOutcomes, policy: Policy) -> str:
     """What a policy was tried on, and how often it ended in which outcome."""
     more = f", {observed.more[policy.id]:,} more that are drawn for it" if observed.more[policy.id] else ""
     outcomes = sorted(observed.seen[policy.id].outcomes.items())
@@ -67,7 +67,7 @@ def tried(observed: Observed, policy: Policy) -> str:
     return f"{count(observed.cases, 'case')} and {count(observed.examples, 'example')}{more}: {counts}"
 
 
-def _of_policy(policy: Policy, observed: Observed, known: _Known) -> Iterator[Remark]:
+def _of_policy(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Iterator[Remark]:
     seen = observed.seen[policy.id]
     missed = [(judged, *_missed(judged, known)) for judged in policy.header.judges]
     wrong = [(reason, is_proved) for _, reason, is_proved in missed if reason]
@@ -91,7 +91,7 @@ def _of_policy(policy: Policy, observed: Observed, known: _Known) -> Iterator[Re
         yield from _silent(policy, observed, seen)
 
 
-def _vacuous(policy: Policy, observed: Observed, known: _Known) -> Remark:
+def _vacuous(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Remark:
     taken = _taken(observed.bundle.only([policy]), known)
     if taken:
         message = (
@@ -116,7 +116,7 @@ def _taken(alone: Bundle, known: _Known) -> int:
     return sum(1 for _ in plan(alone, estate_of(snapshot, alone.facts)))
 
 
-def _one_sided(policy: Policy, observed: Observed, seen: Seen) -> Iterator[Remark]:
+def _one_sided(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterator[Remark]:
     told = tried(observed, policy)
     if not seen.failures:
         always = "is unknown" if seen.decided == {Outcome.UNKNOWN} else "passes"
@@ -129,7 +129,7 @@ def _one_sided(policy: Policy, observed: Observed, seen: Seen) -> Iterator[Remar
         yield Remark(policy.id, "never passes", "it never passes", told, remedy, is_fault=False)
 
 
-def _silent(policy: Policy, observed: Observed, seen: Seen) -> Iterator[Remark]:
+def _silent(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterator[Remark]:
     """Reasons that stand in the policy's own Rego and that it never gave."""
     sources = dict(observed.bundle.modules)
     for reason in dict.fromkeys(_REASON.findall(sources.get(policy.file, ""))):
@@ -139,7 +139,7 @@ def _silent(policy: Policy, observed: Observed, seen: Seen) -> Iterator[Remark]:
             yield Remark(policy.id, "reason", message, tried(observed, policy), remedy, is_fault=False)
 
 
-def _missed(judged: Judged, known: _Known) -> tuple[str, bool]:
+def _missed(judged: TargetType, known: _Known) -> tuple[str, bool]:
     """Why nothing can be what an entry of `judges` says, and whether that is proved; empty where something may be."""
     if lowered(judged.type) not in STATEMENTS:
         return _unknown_type(judged, known), False
@@ -150,7 +150,7 @@ def _missed(judged: Judged, known: _Known) -> tuple[str, bool]:
     return "", False
 
 
-def _unknown_type(judged: Judged, known: _Known) -> str:
+def _unknown_type(judged: TargetType, known: _Known) -> str:
     kind = lowered(judged.type)
     if kind not in known.types:
         near = next((known.types[other] for other in sorted(known.types) if _slip(kind, other)), "")

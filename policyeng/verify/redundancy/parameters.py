@@ -12,13 +12,13 @@ from random import Random
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameter_schemas import fits
 from policyeng.models import JsonObject, Outcome, Snapshot
-from policyeng.verify.drawing.edits import Json
-from policyeng.verify.drawing.estates import Estates
-from policyeng.verify.drawing.examples import Example
-from policyeng.verify.drawing.schemas import fitting
-from policyeng.verify.drawing.written import judges_documents
-from policyeng.verify.redundancy.observing import Observed, as_read, cases_of, judged, native_text
-from policyeng.verify.redundancy.remarks import Remark
+from policyeng.verify.generators.documents import judges_documents
+from policyeng.verify.generators.estates import EstateGenerator
+from policyeng.verify.generators.examples import Example
+from policyeng.verify.generators.json_mutations import Json
+from policyeng.verify.generators.schema_values import fitting
+from policyeng.verify.redundancy.observing import ObservedOutcomes, as_read, cases_of, judged, native_text
+from policyeng.verify.redundancy.report import Remark
 
 #: So many values of a parameter are drawn beside its default, its bounds and its choices; so many are judged with.
 _DRAWN, _JUDGED_WITH = 40, 8
@@ -27,7 +27,7 @@ _CASES = 10
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 
 
-def parameter_remarks(observed: Observed, estates: Estates, seed: int) -> Iterator[Remark]:
+def parameter_remarks(observed: ObservedOutcomes, estates: EstateGenerator, seed: int) -> Iterator[Remark]:
     """What is to be said of the parameters of each policy."""
     for policy in observed.bundle.policies:
         if judges_documents(policy):
@@ -85,7 +85,7 @@ class _Ground:
 
 
 def _of_parameter(
-    policy: Policy, name: str, values: Sequence[Json], observed: Observed, estates: Estates
+    policy: Policy, name: str, values: Sequence[Json], observed: ObservedOutcomes, estates: EstateGenerator
 ) -> Iterator[Remark]:
     if _is_never_read(policy, name, observed.bundle, estates):
         message, told = f"its parameter `{name}` is never read", "its text and that of what it imports"
@@ -109,7 +109,9 @@ def _is_enough(said: Sequence[_Said]) -> bool:
     return bool(met[Outcome.FAIL] and met[Outcome.PASS]) and len({entry.findings for entry in said}) > 1
 
 
-def _of_values(policy: Policy, name: str, said: Sequence[_Said], told: str, observed: Observed) -> Iterator[Remark]:
+def _of_values(
+    policy: Policy, name: str, said: Sequence[_Said], told: str, observed: ObservedOutcomes
+) -> Iterator[Remark]:
     seen = observed.seen[policy.id].outcomes  # with values of its cases and examples, too
     met = sum((entry.counts for entry in said), Counter(seen))
     if not met:
@@ -133,7 +135,7 @@ def _of_values(policy: Policy, name: str, said: Sequence[_Said], told: str, obse
             )
 
 
-def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: Estates) -> bool:
+def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: EstateGenerator) -> bool:
     """Whether the name of a parameter stands nowhere that the policy could read it; False where that cannot be said."""
     if not policy.rules:
         words = estates.vocabulary.words[policy.id]
@@ -147,7 +149,7 @@ def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: Estates) 
     return not any(whole.search(text) for text in modules)
 
 
-def _ground(policy: Policy, name: str, observed: Observed, estates: Estates) -> _Ground:
+def _ground(policy: Policy, name: str, observed: ObservedOutcomes, estates: EstateGenerator) -> _Ground:
     """Cases that give the parameter first, others of every kind, and examples on which the policy fails and passes."""
     own = [example for _, example in cases_of(policy.id, estates)]
     giving = [example for example in own if name in example.parameters.get(policy.id, {})]

@@ -4,24 +4,77 @@ from __future__ import annotations
 
 import shlex
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 import orjson
 
 from policyeng.models import JsonObject
-from policyeng.report.wording import count
+from policyeng.report.phrases import count
+from policyeng.testing.report_parts import junit_text, text_of_lines
 from policyeng.verify.example_documents import native
-from policyeng.verify.redundancy.remarks import Analysis, Remark
-from policyeng.verify.report_parts import junit_text, text_of_lines
+from policyeng.verify.generators.examples import Example
 from policyeng.verify.reproduction import command, stated_parameters
 
+Kind = Literal["vacuous", "dead", "implied", "equal", "parameter", "never passes", "told apart", "reason", "not tried"]
 
-def as_text(analysis: Analysis, naming: Sequence[str] = ()) -> str:
+
+@dataclass(frozen=True)
+class Remark:
+    """Something about one policy.
+
+    Attributes:
+        is_fault: whether it makes the analysis fail.
+        is_proved: whether it holds whatever is judged; else it is only what nothing that was tried contradicts.
+        tried: what was tried, and how often.
+        remedy: what the author of the policy should do.
+        other: the id of the other policy, where there is one.
+        example: what shows it, made small; None where nothing does.
+        resource: what of the example shows it.
+    """
+
+    policy: str
+    kind: Kind
+    message: str
+    tried: str
+    remedy: str
+    is_fault: bool = True
+    is_proved: bool = False
+    other: str = ""
+    example: Example | None = None
+    resource: str = ""
+
+
+@dataclass(frozen=True)
+class RedundancyAnalysis:
+    """A finished analysis.
+
+    Attributes:
+        examples, cases: how many of each were judged.
+        outcomes: by policy id, how often it ended in which outcome.
+        remarks: faults first, then by policy.
+    """
+
+    seed: int
+    examples: int
+    cases: int
+    outcomes: Mapping[str, Counter[str]] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def faults(self) -> list[Remark]:
+        """The remarks that make it fail."""
+        return [remark for remark in self.remarks if remark.is_fault]
+
+
+def as_text(analysis: RedundancyAnalysis, naming: Sequence[str] = ()) -> str:
     """The analysis for a reader: faults first; `naming` are the options that name the policies."""
     return text_of_lines(_lines(analysis, naming))
 
 
-def as_json(analysis: Analysis) -> str:
+def as_json(analysis: RedundancyAnalysis) -> str:
     """The analysis as a JSON object."""
     document = {
         "seed": analysis.seed,
@@ -37,7 +90,7 @@ def as_json(analysis: Analysis) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def as_junit(analysis: Analysis, naming: Sequence[str] = ()) -> str:
+def as_junit(analysis: RedundancyAnalysis, naming: Sequence[str] = ()) -> str:
     """The analysis as one JUnit suite: a test case per policy, a failure per fault, and remarks beside it.
 
     `naming` are the options that name the policies.
@@ -57,7 +110,7 @@ def as_junit(analysis: Analysis, naming: Sequence[str] = ()) -> str:
     return junit_text(root)
 
 
-def _lines(analysis: Analysis, naming: Sequence[str]) -> Iterator[str]:
+def _lines(analysis: RedundancyAnalysis, naming: Sequence[str]) -> Iterator[str]:
     for remark in analysis.remarks:
         yield from _explained(remark, naming)
         yield ""

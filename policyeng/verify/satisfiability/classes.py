@@ -13,18 +13,18 @@ from typing import Any, Literal, Self
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from policyeng.bundle import Bundle
-from policyeng.bundle.header import Judged
-from policyeng.bundle.parsing import bundle_yaml
+from policyeng.bundle.cases import built_in_baselines
+from policyeng.bundle.document_parsing import bundle_yaml
+from policyeng.bundle.header import TargetType
 from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.models import JsonObject, lowered
-from policyeng.verify.cases import built_in_baselines
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
-class Rows(_Strict):
+class TableRows(_Strict):
     """The names of the rows of one table of facts.
 
     Attributes:
@@ -48,7 +48,7 @@ class Rows(_Strict):
         return value
 
 
-class Part(_Strict):
+class EstatePart(_Strict):
     """What an estate is made of; the parts that a class and the options of its choices bring are joined.
 
     Attributes:
@@ -78,8 +78,8 @@ class Choice(_Strict):
     """
 
     at: dict[str, str | tuple[str, ...] | dict[str, str]] = {}
-    values: Rows | list[Any] = []
-    options: dict[str, Part] = {}
+    values: TableRows | list[Any] = []
+    options: dict[str, EstatePart] = {}
     when: dict[str, tuple[str, ...]] = {}
 
     @model_validator(mode="after")
@@ -91,7 +91,7 @@ class Choice(_Strict):
         if self.options and self.when:
             raise ValueError("`when` is for choices with `values`")
         columns = any(isinstance(pointers, dict) for pointers in self.at.values())
-        if columns and not isinstance(self.values, Rows):
+        if columns and not isinstance(self.values, TableRows):
             raise ValueError("`at` names columns only where the values are rows of facts")
         return self
 
@@ -116,7 +116,7 @@ class Expected(_Strict):
     because: str = Field(min_length=1)
 
 
-class WorkloadClass(Part):
+class WorkloadClass(EstatePart):
     """A class of workloads.
 
     Attributes:
@@ -130,7 +130,7 @@ class WorkloadClass(Part):
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
     title: str = Field(min_length=1)
     source: str = ""
-    about: tuple[Judged, ...] = Field(min_length=1)
+    about: tuple[TargetType, ...] = Field(min_length=1)
     as_of: AwareDatetime | None = None
     choices: dict[str, Choice] = {}
     expected: Expected | None = None
@@ -211,7 +211,7 @@ def _malformed(error: ValidationError, path: Path) -> BundleError:
     first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
     place = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        models = (WorkloadClass, Choice, Part, Rows, Expected)
+        models = (WorkloadClass, Choice, EstatePart, TableRows, Expected)
         known = [field.alias or name for model in models for name, field in model.model_fields.items()]
         return BundleError(f"unknown key{nearest(str(first['loc'][-1]), known)}", place=(str(path), place))
     reason = first["msg"].removeprefix("Value error, ")

@@ -10,17 +10,17 @@ from typing import NamedTuple
 import orjson
 
 from policyeng.bundle import Bundle
+from policyeng.bundle.cases import STATED, Baselines, Case, baselines_of, estate, no_baseline
 from policyeng.errors import BundleError, nearest
 from policyeng.models import JsonObject, Snapshot, lowered
-from policyeng.strict.json_pointer import keys_of, list_index, member
-from policyeng.strict.merge_patch import merged
-from policyeng.verify.cases import STATED, Baselines, Case, baselines_of, estate, no_baseline
-from policyeng.verify.drawing.edits import Json, put, remove
-from policyeng.verify.drawing.estates import copied_object
-from policyeng.verify.satisfiability.classes import Choice, Part, Rows, WorkloadClass
+from policyeng.parsing.json_pointer import keys_of, list_index, member
+from policyeng.parsing.merge_patch import merged
+from policyeng.verify.generators.estates import copied_object
+from policyeng.verify.generators.json_mutations import Json, put, remove
+from policyeng.verify.satisfiability.classes import Choice, EstatePart, TableRows, WorkloadClass
 
 
-class Edit(NamedTuple):
+class EstateEdit(NamedTuple):
     """A value at a place: of a resource by its stem, or of what is stated by kind and number; REMOVED takes it away."""
 
     holder: str
@@ -43,10 +43,10 @@ class Assignment:
     """
 
     chosen: Mapping[str, str]
-    parts: tuple[Part, ...]
-    edits: tuple[Edit, ...] = ()
+    parts: tuple[EstatePart, ...]
+    edits: tuple[EstateEdit, ...] = ()
 
-    def edited(self, name: str, value: str, edit: Edit) -> Assignment:
+    def edited(self, name: str, value: str, edit: EstateEdit) -> Assignment:
         """The assignment with one more choice."""
         return replace(self, chosen={**self.chosen, name: value}, edits=(*self.edits, edit))
 
@@ -64,7 +64,7 @@ class _Value(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Estates:
+class ClassEstates:
     """Makes the estates of one class for a bundle."""
 
     bundle: Bundle
@@ -123,7 +123,7 @@ class Estates:
         stated = (str(resource["type"]) for resource in (*self._named(), *patched) if "type" in resource)
         return frozenset({*map(lowered, stated), "workload", "approval"})
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[EstatePart]:
         return [self.subject, *(part for choice in self.subject.choices.values() for part in choice.options.values())]
 
     def _named(self) -> list[JsonObject]:
@@ -190,11 +190,11 @@ class Estates:
             chosen, edits = dict(begun.chosen), []
             for (name, places, _), value in zip(placed, values, strict=True):
                 chosen[name] = value.words
-                edits += [Edit(holder, pointer, value.columns[column]) for holder, pointer, column in places]
+                edits += [EstateEdit(holder, pointer, value.columns[column]) for holder, pointer, column in places]
             yield replace(begun, chosen=chosen, edits=tuple(edits))
 
     def _values(self, name: str, choice: Choice) -> list[_Value]:
-        if not isinstance(choice.values, Rows):
+        if not isinstance(choice.values, TableRows):
             return [_Value(orjson.dumps(value).decode(), {"name": value}) for value in choice.values]
         place = f"{self.place}: choices.{name}"
         rows = self._rows(choice.values, place)
@@ -203,7 +203,7 @@ class Estates:
                 raise BundleError(f"rows of `{choice.values.facts}` have no column `{column}`", place=(f"{place}.at",))
         return [_Value(str(row["name"]), row) for row in rows]
 
-    def _rows(self, wanted: Rows, place: str) -> list[JsonObject]:
+    def _rows(self, wanted: TableRows, place: str) -> list[JsonObject]:
         """The rows that fit, those first that no table of facts ends on a date, then those that last longest.
 
         The order changes no answer: it is how a witness that lasts is met early.
@@ -244,7 +244,7 @@ def _folded(value: object) -> object:
     return lowered(value) if isinstance(value, str) else value
 
 
-def _write(document: Json, edit: Edit) -> None:
+def _write(document: Json, edit: EstateEdit) -> None:
     place: list[str | int] = []
     inner: object = document
     for key in keys_of(edit.pointer):

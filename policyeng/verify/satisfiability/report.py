@@ -13,10 +13,10 @@ import orjson
 
 from policyeng.bundle import Bundle
 from policyeng.models import JsonObject
-from policyeng.report.wording import count
-from policyeng.verify.report_parts import bundle_object, junit_text, text_of_lines
-from policyeng.verify.satisfiability.answering import Answer, Conflict
+from policyeng.report.phrases import count
+from policyeng.testing.report_parts import bundle_object, junit_text, text_of_lines
 from policyeng.verify.satisfiability.estates import described
+from policyeng.verify.satisfiability.result import Conflict, SatisfiabilityResult
 from policyeng.verify.satisfiability.timeline import day, told
 
 #: So many reasons and sets are shown to a reader; JSON has them all.
@@ -24,7 +24,7 @@ _MOST_SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Run:
+class SatisfiabilityRun:
     """The answers for some classes.
 
     Attributes:
@@ -34,7 +34,7 @@ class Run:
     """
 
     bundle: Bundle
-    answers: Sequence[Answer]
+    answers: Sequence[SatisfiabilityResult]
     profile: str | None
     written: Mapping[str, Path]
     seconds: float
@@ -47,12 +47,12 @@ class Run:
         return 2 if "not judged" in said or not said else int("impossible" in said)
 
 
-def as_text(run: Run) -> str:
+def as_text(run: SatisfiabilityRun) -> str:
     """The answers for a reader."""
     return text_of_lines([*(line for answer in run.answers for line in (*_lines(answer, run), "")), _verdict(run)])
 
 
-def _lines(answer: Answer, run: Run) -> Iterator[str]:
+def _lines(answer: SatisfiabilityResult, run: SatisfiabilityRun) -> Iterator[str]:
     subject = answer.subject
     yield f"{subject.id}: {subject.title}"
     if answer.status == "not judged":
@@ -75,18 +75,18 @@ def _lines(answer: Answer, run: Run) -> Iterator[str]:
     yield f"  {_over(answer)}"
 
 
-def _options(run: Run) -> str:
+def _options(run: SatisfiabilityRun) -> str:
     """What `check` needs to judge as this run did."""
     options = [*run.naming, *(["--profile", run.profile] if run.profile else [])]
     return f" {shlex.join(options)}" if options else ""
 
 
-def _expectation(answer: Answer) -> str:
+def _expectation(answer: SatisfiabilityResult) -> str:
     since = answer.subject.expected.impossible if answer.subject.expected else ""
     return "that it is always impossible" if since == "always" else f"that it is impossible since {since}"
 
 
-def _conflicting(answer: Answer) -> Iterator[str]:
+def _conflicting(answer: SatisfiabilityResult) -> Iterator[str]:
     first, *others = answer.conflicts
     when = "" if first.at == answer.as_of else f" from {day(first.at)} on"
     yield f"  the fewest policies that conflict{when}: {', '.join(first.policies)}"
@@ -103,7 +103,7 @@ def _conflicting(answer: Answer) -> Iterator[str]:
         yield f"  as few conflict in {count(len(others), 'other set')}: {sets}{more}"
 
 
-def _over(answer: Answer) -> str:
+def _over(answer: SatisfiabilityResult) -> str:
     choices, further = answer.subject.choices, answer.extension
     if all(span.possible for span in answer.spans):
         said = f"judged {count(answer.tried, 'estate')}, until each date had a witness"
@@ -119,7 +119,7 @@ def _over(answer: Answer) -> str:
     return said
 
 
-def _verdict(run: Run) -> str:
+def _verdict(run: SatisfiabilityRun) -> str:
     impossible = [answer for answer in run.answers if answer.status == "impossible"]
     expected = [one for one in impossible if one.subject.expected and one.is_as_expected and not run.profile]
     unjudged = [answer for answer in run.answers if answer.status == "not judged"]
@@ -132,7 +132,7 @@ def _verdict(run: Run) -> str:
     return f"exit {run.exit_code}: {said}; {count(len(run.bundle.policies), 'policy')}{profile}, {run.seconds:.1f} s"
 
 
-def as_json(run: Run) -> str:
+def as_json(run: SatisfiabilityRun) -> str:
     """The answers as a JSON object."""
     document = {
         "bundle": bundle_object(run.bundle),
@@ -144,7 +144,7 @@ def as_json(run: Run) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-def _answer(answer: Answer, run: Run) -> JsonObject:
+def _answer(answer: SatisfiabilityResult, run: SatisfiabilityRun) -> JsonObject:
     subject, further, witness = answer.subject, answer.extension, answer.witness
     written = run.written.get(subject.id)
     return {
@@ -199,7 +199,7 @@ def _conflict(conflict: Conflict) -> JsonObject:
     }
 
 
-def as_junit(run: Run) -> str:
+def as_junit(run: SatisfiabilityRun) -> str:
     """The answers as one JUnit suite with a test case for each class; an impossible one fails."""
     failed = sum(answer.status == "impossible" for answer in run.answers)
     broken = sum(answer.status == "not judged" for answer in run.answers)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 _SECOND = timedelta(seconds=1)
 
 
-class Span(NamedTuple):
+class PossibleSpan(NamedTuple):
     """A time in which a class is possible, or is not; `begins` is None where nothing is known before."""
 
     begins: datetime | None
@@ -29,7 +29,7 @@ def samples(moments: Sequence[datetime], as_of: datetime) -> list[datetime]:
     return sorted({*known, *between, *outer})
 
 
-def spans(sampled: Sequence[datetime], held: Sequence[bool], holds: Callable[[datetime], bool]) -> list[Span]:
+def spans(sampled: Sequence[datetime], held: Sequence[bool], holds: Callable[[datetime], bool]) -> list[PossibleSpan]:
     """The times between changes.
 
     Args:
@@ -37,11 +37,11 @@ def spans(sampled: Sequence[datetime], held: Sequence[bool], holds: Callable[[da
         held: at each of them, whether it holds.
         holds: whether it does at any moment; asked between two samples that differ.
     """
-    found = [Span(None, held[0])]
+    found = [PossibleSpan(None, held[0])]
     for number in range(1, len(sampled)):
         if held[number] != held[number - 1]:
             begins = _first(sampled[number - 1], sampled[number], held[number], holds)
-            found.append(Span(begins, held[number]))
+            found.append(PossibleSpan(begins, held[number]))
     return found
 
 
@@ -76,7 +76,7 @@ def day(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d}" if moment - midnight <= _SECOND else f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def told(found: Sequence[Span]) -> str:
+def told(found: Sequence[PossibleSpan]) -> str:
     """The spans in words."""
     if len(found) == 1:
         return "possible at all known dates" if found[0].possible else "impossible at all known dates"

@@ -1,0 +1,114 @@
+"""The evaluator for programs that embed it: the same evaluation, with the clock read when none is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from policyeng.admission import Changes
+from policyeng.admission import admit as _admit
+from policyeng.bundle import Bundle
+from policyeng.bundle.parameters import refuse_unknown_ids, spread
+from policyeng.bundle.policy_selection import with_profile
+from policyeng.engines import OpaOptions
+from policyeng.evaluation import evaluate as _evaluate
+from policyeng.models import Blame, Decision, Enforcement, Evaluation, Exemption, JsonObject, Severity, Snapshot
+
+
+def evaluate(
+    bundle: Bundle,
+    snapshot: Snapshot,
+    *,
+    exemptions: Sequence[Exemption] = (),
+    as_of: datetime | None = None,
+    parameters: Mapping[str, JsonObject] | None = None,
+    profile: str | None = None,
+    engine: str = "embedded",
+    opa: OpaOptions | None = None,
+    jobs: int = 1,
+    fail_on: Severity = Severity.LOW,
+    strict_unknown: bool = False,
+) -> Evaluation:
+    """Judge a snapshot with a bundle; `as_of` is now unless given. See `policyeng.evaluation.evaluate`.
+
+    `profile` names a set of parameters of the bundle; `parameters` go before it, and below `*` instead of a policy's id
+    they are for every policy that has one of the name.
+
+    Raises:
+        UsageError: a parameter names no policy or does not fit, or the profile or the engine does not exist.
+        BundleError: the profile is not well formed.
+        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+    """
+    return _evaluate(
+        bundle,
+        snapshot,
+        as_of=as_of or datetime.now(UTC),
+        exemptions=exemptions,
+        parameters=parameters_of(bundle, profile, parameters),
+        engine=engine,
+        opa=opa,
+        jobs=jobs,
+        fail_on=Severity(fail_on),
+        strict_unknown=strict_unknown,
+    )
+
+
+def admit(
+    bundle: Bundle,
+    snapshot: Snapshot,
+    change: Changes,
+    *,
+    exemptions: Sequence[Exemption] = (),
+    as_of: datetime | None = None,
+    before: Changes = (),
+    parameters: Mapping[str, JsonObject] | None = None,
+    profile: str | None = None,
+    engine: str = "embedded",
+    opa: OpaOptions | None = None,
+    fail_on: Severity = Severity.LOW,
+    strict_unknown: bool = False,
+    modes: Sequence[Enforcement] = (),
+    blame: Blame = Blame.TOUCHED,
+    standing: bool = False,
+) -> Decision:
+    """Decide whether a change of a snapshot may be made; `as_of` is now unless given. See `policyeng.admission.admit`.
+
+    `change` is a resource to create or replace, an id to delete, a `Change`, or several of them; so is `before`, what
+    has been made of the snapshot already. `profile` and `parameters` are as for `evaluate`.
+
+    Raises:
+        InputError: the change is none.
+        UsageError: a parameter or mode names no policy or does not fit, or the profile or the engine does not exist.
+        BundleError: the profile is not well formed.
+        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+    """
+    return _admit(
+        bundle,
+        snapshot,
+        change,
+        as_of=as_of or datetime.now(UTC),
+        before=before,
+        exemptions=exemptions,
+        parameters=parameters_of(bundle, profile, parameters),
+        engine=engine,
+        opa=opa,
+        fail_on=Severity(fail_on),
+        strict_unknown=strict_unknown,
+        modes=modes,
+        blame=Blame(blame),
+        standing=standing,
+    )
+
+
+def parameters_of(
+    bundle: Bundle, profile: str | None, parameters: Mapping[str, JsonObject] | None
+) -> Mapping[str, JsonObject]:
+    """By policy id, what replaces the defaults; the arguments are those of `evaluate`.
+
+    Raises:
+        UsageError: a parameter names no policy, or the profile does not exist.
+        BundleError: the profile is not well formed.
+    """
+    given = spread(bundle, parameters or {})
+    refuse_unknown_ids(bundle, given)
+    return with_profile(bundle, profile, given)

@@ -1,5 +1,0 @@
-"""Read estates: part by part, so that memory stays bounded however many there are."""
-
-from policyeng.audit.collecting.parts import Collected, parts_of
-
-__all__ = ["Collected", "parts_of"]

@@ -1,0 +1,96 @@
+"""Collect a snapshot of live Azure.
+
+Everything is read with GET through the pipeline of azure-core: one way for all types, which leaves the bodies as they
+are, fields of preview versions among them. No keys or secrets are asked for, and what looks like one is masked.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from policyeng.audit.collection.azure.clouds import Cloud
+from policyeng.audit.collection.azure.scope import MAX_JOBS, CollectionScope
+from policyeng.errors import UsageError
+from policyeng.models import JsonObject
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+
+    from policyeng.audit.collection.azure.snapshot_builder import SnapshotBuilder
+
+__all__ = ["CONCURRENCY", "ENDPOINT_VARIABLE", "MAX_JOBS", "CollectionScope", "collect", "require_libraries"]
+
+#: Names the address of a resource manager that is none of the clouds'.
+ENDPOINT_VARIABLE = "AZURE_RESOURCE_MANAGER_ENDPOINT"
+CONCURRENCY = 8
+PATIENCE = 120.0
+#: For so many seconds an answer may say nothing.
+READ_TIMEOUT = 60.0
+
+
+def collect(
+    wanted: CollectionScope,
+    cloud: Cloud,
+    *,
+    credential: TokenCredential | None = None,
+    concurrency: int = CONCURRENCY,
+    patience: float = PATIENCE,
+    progress: Callable[[int, int, int], None] | None = None,
+) -> JsonObject:
+    """Read a scope as a native snapshot; the same answers give the same document.
+
+    Args:
+        wanted: what is read.
+        cloud: where.
+        credential: who asks; what azure-identity finds unless given.
+        concurrency: how many questions are under way at once.
+        patience: for how many seconds one question is tried again, waits that Azure asks for among them.
+        progress: called with how many questions are answered, how many are known, and how many resources were read.
+
+    Raises:
+        UsageError: the libraries for Azure are not installed.
+        InputError: there is no such scope, nothing of it can be read, or there is no token to ask with.
+    """
+    require_libraries()
+    from policyeng.audit.collection.azure.client import Client
+    from policyeng.audit.collection.azure.collector import CollectionRun
+    from policyeng.audit.collection.azure.workers import WorkerPool
+
+    stopped = threading.Event()
+    asking = credential or _credential(cloud)
+    with Client(cloud, asking, stopped=stopped, patience=patience, read_timeout=READ_TIMEOUT) as client:
+        return _document(wanted, CollectionRun(client, wanted).make(WorkerPool(concurrency, stopped), progress))
+
+
+def require_libraries() -> None:
+    """Refuse to begin without the libraries that ask Azure.
+
+    Raises:
+        UsageError: they are not installed.
+    """
+    if not all(find_spec(name) for name in ("azure", "requests")) or not find_spec("azure.identity"):
+        raise UsageError("the libraries that read Azure are not installed", remedy="install `policyeng[azure]`")
+
+
+def _credential(cloud: Cloud) -> TokenCredential:
+    from azure.identity import DefaultAzureCredential  # takes a while to load
+
+    return DefaultAzureCredential(authority=os.environ.get("AZURE_AUTHORITY_HOST") or cloud.authority)
+
+
+def _document(wanted: CollectionScope, gathered: SnapshotBuilder) -> JsonObject:
+    document: JsonObject = {
+        "snapshotVersion": 1,
+        "scope": wanted.scope,
+        "takenAt": f"{wanted.taken_at:%Y-%m-%dT%H:%M:%SZ}",
+        "resources": [resource for _, resource in sorted(gathered.resources.items())],
+        "quotas": sorted(gathered.quotas, key=lambda one: (one["region"], one["scope"].lower(), one["family"].lower())),
+        "metrics": sorted(gathered.metrics, key=lambda one: (one["resourceId"].lower(), one["name"], one["from"])),
+        "covers": gathered.covers,
+        "incomplete": gathered.missing,
+    }
+    return {key: value for key, value in document.items() if value or key in ("resources", "covers")}

@@ -1,0 +1,250 @@
+"""Questions to the resource manager of Azure: only GET, with patience, and never an answer that is not one.
+
+A failure that has to do with one question is told as a `Loss`, so that the others are still asked. Retries, tokens and
+the connection are those of azure-core.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from azure.core import PipelineClient
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    ServiceRequestError,
+    ServiceResponseTimeoutError,
+)
+from azure.core.pipeline import PipelineRequest, PipelineResponse
+from azure.core.pipeline.policies import BearerTokenCredentialPolicy, HeadersPolicy, RetryPolicy, UserAgentPolicy
+from azure.core.pipeline.transport import RequestsTransport
+from azure.core.rest import HttpRequest, HttpResponse
+
+from policyeng.audit.collection.azure.clouds import Cloud
+from policyeng.errors import InputError
+from policyeng.models import JsonObject
+from policyeng.parsing.json_text import parse_json, shortened
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
+
+
+from collections.abc import Iterator
+from urllib.parse import urljoin, urlsplit
+
+_SIGN_IN = "sign in with `az login`, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and a secret, certificate or identity"
+#: Retries of one question; the patience of the client may end them before.
+_RETRIES = 8
+#: What ARM says of types and versions that a cloud does not have, in lower case.
+_UNKNOWN_TYPES = frozenset(
+    {"invalidresourcetype", "noregisteredproviderfound", "invalidapiversionparameter"}
+    | {"resourcetypenotsupported", "disallowedprovider"}
+)
+#: What it says where a subscription has never used a service, in lower case: then there is nothing of it.
+_UNUSED = frozenset({"missingsubscriptionregistration", "subscriptionnotregistered"})
+
+
+class Loss(NamedTuple):
+    """Why a question has no answer.
+
+    Attributes:
+        reason: for the reader.
+        status: of HTTP; 0 where there was no answer at all.
+        is_unknown: Azure knows no such type here.
+        is_unused: the subscription has nothing of the service.
+    """
+
+    reason: str
+    status: int = 0
+    is_unknown: bool = False
+    is_unused: bool = False
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the identity that asks may not see it."""
+        return self.status in (401, 403)
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there surely is nothing of the kind; a type that Azure does not know may have another version."""
+        return self.is_unused or (self.status == 404 and not self.is_unknown)
+
+
+class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
+    """Retries as azure-core does them, but waits for one question no longer than the patience lasts."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        super().__init__(
+            retry_total=_RETRIES, retry_connect=3, retry_read=3, retry_status=_RETRIES, retry_backoff_max=30
+        )
+
+    def increment(  # type: ignore[override]  # azure-core states it for any kind of request
+        self,
+        settings: dict[str, object],
+        response: PipelineRequest[HttpRequest] | PipelineResponse[HttpRequest, HttpResponse] | None = None,
+        error: Exception | None = None,
+    ) -> bool:
+        """Whether to try again: not where that would mean to wait for too long."""
+        if not super().increment(settings, response, error):
+            return False
+        asked = self.get_retry_after(response) if isinstance(response, PipelineResponse) else None
+        wait = asked or self.get_backoff_time(settings)
+        waited = settings.get("waited", 0.0)
+        settings["waited"] = total = wait + (waited if isinstance(waited, float) else 0.0)
+        return total <= self._seconds
+
+
+class _Transport(RequestsTransport):  # type: ignore[misc]  # azure-core loads it late, without its type
+    """The connection, whose waits end when the work is stopped."""
+
+    def __init__(self, stopped: threading.Event, read_timeout: float) -> None:
+        self._stopped = stopped
+        super().__init__(connection_timeout=10, read_timeout=read_timeout)
+
+    def sleep(self, duration: float) -> None:
+        """Wait so many seconds.
+
+        Raises:
+            AzureError: the work was stopped meanwhile.
+        """
+        if self._stopped.wait(duration):
+            raise AzureError("stopped")
+
+
+class Client:
+    """Asks one resource manager; several threads may use it."""
+
+    def __init__(
+        self,
+        cloud: Cloud,
+        credential: TokenCredential,
+        *,
+        stopped: threading.Event,
+        patience: float = 120,
+        read_timeout: float = 60,
+    ) -> None:
+        """Take the cloud, who asks, and for how long in all to wait for one answer in seconds."""
+        self._cloud = cloud
+        self._patience = patience
+        self._timeout = read_timeout
+        self._client: PipelineClient[HttpRequest, HttpResponse] = PipelineClient(
+            cloud.endpoint,
+            policies=[
+                HeadersPolicy({"Accept": "application/json"}),
+                UserAgentPolicy("policyeng"),
+                _Patience(patience),
+                BearerTokenCredentialPolicy(credential, cloud.audience),
+            ],
+            transport=_Transport(stopped, read_timeout),
+        )
+
+    @property
+    def endpoint(self) -> str:
+        """The address that it asks."""
+        return self._cloud.endpoint
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def get(self, address: str, query: Mapping[str, str] | None = None) -> JsonObject | Loss:
+        """The JSON object that stands at an address, which is a path or lies on the same host; else why there is none.
+
+        Raises:
+            InputError: there is no token to ask with.
+        """
+        url = address if address.startswith(("https:", "http:")) else self._cloud.endpoint + address
+        request = HttpRequest("GET", url, params=dict(query) if query else None)
+        try:
+            response = self._client.send_request(request, enforce_https=not self._cloud.is_local)
+            return self._said(response)
+        except ClientAuthenticationError as error:
+            reason = shortened(" ".join(str(error.message).split()[:40]), 300)
+            raise InputError(f"no token for Azure: {reason}", place=(self._cloud.name,), remedy=_SIGN_IN) from None
+        except ServiceResponseTimeoutError:
+            return Loss(f"no answer within {self._timeout:g} s")
+        except ServiceRequestError:
+            return Loss("the host cannot be reached")
+        except AzureError:
+            return Loss("the connection was cut, again and again")
+
+    def _said(self, response: HttpResponse) -> JsonObject | Loss:
+        status = response.status_code
+        try:
+            body = parse_json(response.content, "the answer")
+        except InputError:
+            body = None
+        if status == 200:
+            return body if isinstance(body, dict) else Loss("the answer is not a JSON object", status)
+        code = _code(body)
+        said = f"{status} {shortened(code)}" if code else str(status)
+        if code.lower() in _UNUSED:
+            return Loss(f"the service is not used ({said})", status, is_unused=True)
+        if status in (401, 403):
+            return Loss(f"not allowed ({said})", status)
+        if status == 429:
+            return Loss(f"throttled ({said}) for longer than the patience of {self._patience:g} s", status)
+        return Loss(f"refused ({said})" if status < 500 else f"failed ({said})", status, code.lower() in _UNKNOWN_TYPES)
+
+
+def _code(body: object) -> str:
+    """The code of an error as ARM answers it."""
+    error = body.get("error") if isinstance(body, dict) else None
+    code = error.get("code") if isinstance(error, dict) else body.get("code") if isinstance(body, dict) else None
+    return code if isinstance(code, str) else ""
+
+
+#: More pages than these have no list.
+_MOST = 10_000
+
+
+class ListPage(NamedTuple):
+    """Some entries of a list."""
+
+    entries: list[object]
+
+
+def pages(client: Client, path: str, query: Mapping[str, str]) -> Iterator[ListPage | Loss]:
+    """The pages of a list; a loss comes last, and says what is missing behind the pages before it."""
+    answer = client.get(path, query)
+    seen = set[str]()
+    while True:
+        if isinstance(answer, Loss):
+            yield answer
+            return
+        entries = answer.get("value")
+        if not isinstance(entries, list):
+            yield Loss("the answer has no `value` that is a list")
+            return
+        yield ListPage(entries)
+        following = answer.get("nextLink")
+        if not following:
+            return
+        address = _followed(following, client.endpoint)
+        if isinstance(address, Loss):
+            yield address
+            return
+        if address in seen or len(seen) > _MOST:
+            yield Loss("its pages never end: a `nextLink` leads back to a page before")
+            return
+        seen.add(address)
+        answer = _behind(client.get(address))
+
+
+def _followed(link: object, endpoint: str) -> str | Loss:
+    """The address of the next page; a token must not be sent to another host."""
+    if not isinstance(link, str):
+        return Loss("`nextLink` is no address")
+    address = urljoin(endpoint, link)
+    if urlsplit(address)[:2] != urlsplit(endpoint)[:2]:
+        return Loss(f"the next page is on another host, `{shortened(urlsplit(address).netloc)}`, and was not asked for")
+    return address
+
+
+def _behind(answer: JsonObject | Loss) -> JsonObject | Loss:
+    return Loss(f"a further page: {answer.reason}") if isinstance(answer, Loss) else answer

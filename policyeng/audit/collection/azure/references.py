@@ -1,0 +1,79 @@
+"""What resources name beside themselves: attached machines and clusters, networks, hubs. They may lie anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from policyeng.audit.collection.azure.client import Client, Loss
+from policyeng.audit.collection.azure.resource_types import COMPUTES, NETWORKS, SUBNETS, WORKSPACES, version_of
+from policyeng.audit.collection.azure.snapshot_builder import SnapshotBuilder
+from policyeng.audit.collection.azure.workers import Task
+from policyeng.evaluation.pointers import values_at
+from policyeng.facts.subnets import subnets_of
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_resource import types_of
+
+_CLUSTERS = "Microsoft.ContainerService/managedClusters"
+#: By type, the JSON Pointers at which ids of others stand.
+_NAMES = {
+    COMPUTES: (
+        "/properties/resourceId",
+        "/properties/properties/subnet/id",
+        "/properties/properties/aksNetworkingConfiguration/subnetId",
+    ),
+    WORKSPACES: ("/properties/hubResourceId",),
+    _CLUSTERS: (
+        "/properties/agentPoolProfiles/*/vnetSubnetID",
+        "/properties/agentPoolProfiles/*/podSubnetID",
+    ),
+}
+
+
+def tasks(client: Client, gathered: SnapshotBuilder, inside: Callable[[str], Iterable[Task]]) -> Iterator[Task]:
+    """Ask for what is named and was not read; none are left once each was asked for.
+
+    What is not there is left out: that it is not there is what policies are after. Of a hub all is read, by `inside` of
+    its id, because its projects work with what lies in it.
+    """
+    named = {target for kind in _NAMES for resource in gathered.of_type(kind) for target in _named(resource, kind)}
+    for target, kind in sorted(named):
+        if lowered(target) not in gathered.resources and gathered.first_time(target):
+            yield partial(_ask, client, gathered, inside, target, kind)
+
+
+def bound_clusters(gathered: SnapshotBuilder, root: str) -> None:
+    """Note where nodes sit in subnets that others may sit in too: clusters that nothing names were not asked for."""
+    if any(subnets_of(one) for kind in (COMPUTES, _CLUSTERS) for one in gathered.of_type(kind)):
+        gathered.leave(_CLUSTERS, root, "only those that were named were read")
+
+
+def _named(resource: JsonObject, kind: str) -> Iterator[tuple[str, str]]:
+    """The ids that a resource names, each with its lower-case type; networks for their subnets."""
+    for pointer in _NAMES[kind]:
+        for value in values_at(resource, pointer):
+            if not isinstance(value, str):
+                continue
+            identity = value.removesuffix("/")
+            kinds = types_of(identity)
+            if kinds[:1] == (lowered(SUBNETS),):
+                identity, kinds = identity.rpartition("/")[0].rpartition("/")[0], (lowered(NETWORKS),)
+            if kinds:
+                yield lowered(identity), kinds[0]
+
+
+def _ask(
+    client: Client, gathered: SnapshotBuilder, inside: Callable[[str], Iterable[Task]], target: str, kind: str
+) -> Iterable[Task]:
+    version = version_of(kind)
+    answer = client.get(target, {"api-version": version}) if version else Loss("it is not known how to read this type")
+    if not isinstance(answer, Loss):
+        resource = gathered.take(answer, kind, target)
+        if resource and kind == lowered(WORKSPACES):
+            yield from inside(resource["id"])
+        if resource and kind == lowered(NETWORKS):
+            gathered.ask(kind, resource["id"])
+    elif answer.is_absent:
+        gathered.ask(kind, target)
+    else:
+        gathered.lack(kind, target, answer)

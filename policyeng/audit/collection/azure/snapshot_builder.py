@@ -1,0 +1,179 @@
+"""What has been read of Azure so far; several threads add to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+
+from policyeng.audit.collection.azure.client import Loss
+from policyeng.audit.collection.azure.resource_types import INSIDE, NETWORKS, SUBNETS
+from policyeng.facts.coverage import LISTED
+from policyeng.facts.ids import segments
+from policyeng.models import JsonObject, lowered
+from policyeng.redaction import MASK, masked
+from policyeng.sources.arm_resource import read_entry
+from policyeng.sources.parsed import Refusal
+
+#: The segments of an id in lower case.
+_Place = tuple[str, ...]
+#: Types and ids, as they were asked for.
+Lists = Iterable[tuple[str, str]]
+
+
+def find_covered(asked: Lists, lacking: Lists, resources: Iterable[JsonObject]) -> list[str]:
+    """Return entries `TYPE at ID` for the lists that were read whole, sorted.
+
+    What was listed for each resource of a list that was read whole is stated once, for the scope of that list.
+
+    Args:
+        asked: the lists that were asked for.
+        lacking: those of which not all is there.
+        resources: all that was read.
+    """
+    asked = sorted(asked, reverse=True)
+    scopes = {(lowered(kind), place): scope for kind, scope in asked if (place := segments(scope)) is not None}
+    holes = {(lowered(kind), place) for kind, scope in lacking if (place := segments(scope)) is not None}
+    around = {(kind, above) for kind, place in holes for above in _above(place)}
+    covered: dict[str, set[_Place]] = {}
+    for folded, place in scopes:
+        if (folded, place) not in around and not any((folded, above) in holes for above in _above(place)):
+            covered.setdefault(folded, set()).add(place)
+    parents = _by_type(resources)
+    for folded in map(lowered, INSIDE):
+        outer = folded.rpartition("/")[0]
+        read = covered.setdefault(folded, set())
+        unread = {above for one in parents.get(outer, ()) if one not in read for above in _above(one)}
+        read |= covered.get(outer, set()) - unread
+    covered[lowered(SUBNETS)] = covered.get(lowered(NETWORKS), set())
+    ids = {place: scope for (_, place), scope in scopes.items()}
+    kinds = {lowered(kind): kind for kind in (*(kind for kind, _ in asked), *INSIDE, *LISTED)}
+    return sorted(
+        f"{kinds[folded]} at {ids[place]}"
+        for folded, places in covered.items()
+        for place in places
+        if not any(above in places for above in _above(place) if above != place)
+    )
+
+
+def _by_type(resources: Iterable[JsonObject]) -> Mapping[str, list[_Place]]:
+    found: dict[str, list[_Place]] = {}
+    for one in resources:
+        if (place := segments(one["id"])) is not None:
+            found.setdefault(lowered(one["type"]), []).append(place)
+    return found
+
+
+def _above(place: _Place) -> Iterator[_Place]:
+    """Yield a place and all that it lies in."""
+    return (place[:depth] for depth in range(len(place) + 1))
+
+
+#: Members whose values are what users hand to their programs, secrets among them, whatever their names are.
+_HANDED = frozenset({"environmentvariables", "environment_variables"})
+
+
+class SnapshotBuilder:
+    """Resources by lower-case id, the quotas and metrics in the form of a snapshot, and what is missing.
+
+    Attributes:
+        resources: without secrets; the first that was read stays where two have one id.
+        quotas, metrics: as a native snapshot has them.
+        denied: how often something was refused to the identity that asks.
+    """
+
+    def __init__(self) -> None:
+        self.resources: dict[str, JsonObject] = {}
+        self.quotas: list[JsonObject] = []
+        self.metrics: list[JsonObject] = []
+        self.denied = 0
+        self._missing = set[str]()
+        self._asked = set[str]()
+        self._lists = set[tuple[str, str]]()
+        self._lacking = set[tuple[str, str]]()
+        self._lock = threading.Lock()
+
+    @property
+    def missing(self) -> list[str]:
+        """What could not be read, one line each, sorted."""
+        return sorted(self._missing)
+
+    @property
+    def covers(self) -> list[str]:
+        """`TYPE at ID` for the lists that were read whole, sorted."""
+        return find_covered(self._lists, self._lacking, self.resources.values())
+
+    def ask(self, kind: str, home: str) -> None:
+        """Note that the list of a type at an id is read; it is whole unless `lack` or `leave` says otherwise."""
+        with self._lock:
+            self._lists.add((kind, home))
+
+    def take(self, entry: object, kind: str, home: str) -> JsonObject | None:
+        """Keep an entry of a list of a type that stands at an id; None where it is no resource, which is said."""
+        placed = read_entry(entry, "")
+        if isinstance(placed, Refusal) and isinstance(entry, dict) and "type" in entry:
+            placed = read_entry({key: value for key, value in entry.items() if key != "type"}, "")
+        if isinstance(placed, Refusal):
+            self.lack(kind, home, Loss(f"an entry is left out: {placed.message}"))
+            return None
+        resource = without_secrets(placed.resource)
+        with self._lock:
+            return self.resources.setdefault(lowered(resource["id"]), resource)
+
+    def replace(self, entry: JsonObject) -> None:
+        """Keep a resource in the place of the one that has its id."""
+        placed = read_entry(entry, "")
+        if not isinstance(placed, Refusal):
+            with self._lock:
+                self.resources[lowered(placed.resource["id"])] = without_secrets(placed.resource)
+
+    def first_time(self, target: str) -> bool:
+        """Whether something is asked for by its id for the first time."""
+        before = target in self._asked
+        self._asked.add(target)
+        return not before
+
+    def lack(self, kind: str, home: str, loss: Loss) -> None:
+        """Say that not all of a type at and below an id could be read."""
+        with self._lock:
+            self.denied += loss.is_denied
+            self._missing.add(f"{kind} at {home}: {loss.reason}")
+            self._lacking.add((kind, home))
+
+    def leave(self, kind: str, home: str, reason: str) -> None:
+        """Say that of a type at and below an id only a part was asked for."""
+        with self._lock:
+            self._missing.add(f"{kind} at {home}, as asked: {reason}")
+            self._lacking.add((kind, home))
+
+    def state(self, quotas: list[JsonObject], metrics: list[JsonObject]) -> None:
+        """Keep quotas and metrics."""
+        with self._lock:
+            self.quotas += quotas
+            self.metrics += metrics
+
+    def of_type(self, kind: str) -> Iterator[JsonObject]:
+        """The resources of a type, sorted by id."""
+        folded = lowered(kind)
+        return (one for _, one in sorted(self.resources.items()) if lowered(one["type"]) == folded)
+
+
+def without_secrets(resource: JsonObject) -> JsonObject:
+    """A resource in which secrets are masked, and all that is handed to programs through their environment."""
+    shown = _unhanded(masked(resource))
+    return shown if isinstance(shown, dict) else {}
+
+
+def _unhanded(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {
+            key: _all_masked(below) if str(key).lower() in _HANDED else _unhanded(below) for key, below in value.items()
+        }
+    return [_unhanded(below) for below in value] if isinstance(value, list) else value
+
+
+def _all_masked(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _all_masked(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [_all_masked(below) for below in value]
+    return MASK if isinstance(value, str) and value else value

@@ -1,0 +1,184 @@
+"""Documents at http(s) URLs: fetched with a limit on time and size, and named without what they may hold of secrets."""
+
+from __future__ import annotations
+
+import base64
+import socket
+import time
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection
+from threading import Timer
+from typing import IO
+from urllib.error import HTTPError, URLError
+from urllib.parse import unquote, urlsplit
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
+
+from policyeng.errors import InputError
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, refuse_size
+
+SCHEMES = ("https://", "http://")
+#: How long a server may be silent, in seconds.
+TIMEOUT = 30.0
+#: How long a document may take as a whole, redirects included, in seconds.
+DEADLINE = 300.0
+_REMEDY = "see that it can be reached, and that it may be read without signing in"
+
+
+def is_url(given: str) -> bool:
+    """Whether an input is fetched."""
+    return given.lower().startswith(SCHEMES)
+
+
+def shown(url: str) -> str:
+    """A URL without user, password, query and fragment, where secrets stand."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def fetched(url: str, max_bytes: int = DEFAULT_MAX_BYTES, *, deadline: float = DEADLINE) -> bytes:
+    """What a URL gives; a user and a password in it are sent, to its own host only.
+
+    Args:
+        url: which document.
+        max_bytes: how large it may be.
+        deadline: how many seconds it may take as a whole, however often a few bytes of it arrive.
+
+    Raises:
+        InputError: it cannot be fetched, is larger than a limit, takes longer, or leads from https to http.
+    """
+    place, limit = shown(url), _Limit(deadline)
+    try:
+        with limit, _opener(limit).open(_request(url), timeout=TIMEOUT) as response:
+            content: bytes = response.read(max_bytes + 1)
+            left: int | None = response.length
+    except (OSError, HTTPException, ValueError) as error:
+        if limit.passed:  # the connection was ended for that
+            raise _late(place, deadline) from None
+        raise _failed(place, error) from None
+    if limit.passed:
+        raise _late(place, deadline)
+    refuse_size(len(content), place, max_bytes)
+    if left:
+        raise _refused(place, f"cut off {left} bytes before its end")
+    return content
+
+
+class _Limit:
+    """Ends connections when time is up: a timeout of a socket counts from the last byte, and never from the first."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+        self._timer = Timer(seconds, self._end)
+        self._timer.daemon = True
+        self._sockets: list[socket.socket] = []
+
+    def __enter__(self) -> None:
+        self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    @property
+    def passed(self) -> bool:
+        """Whether time is up."""
+        return time.monotonic() >= self._until
+
+    def add(self, connected: socket.socket) -> None:
+        """Take a connection that was made."""
+        self._sockets.append(connected)
+        if self.passed:
+            self._end()
+
+    def _end(self) -> None:
+        for each in self._sockets:
+            with suppress(OSError):  # closed already
+                socket.socket.shutdown(each, socket.SHUT_RDWR)  # of TLS too, which another thread is reading
+
+
+def _failed(place: str, error: Exception) -> InputError:
+    if isinstance(error, HTTPError):
+        with error:
+            return _refused(place, f"the server answers {error.code}")
+    return _refused(place, _reason(error.reason if isinstance(error, URLError) else error))
+
+
+def _late(place: str, deadline: float) -> InputError:
+    remedy = "see that the server is fast enough, or set `deadline` of the estate"
+    return InputError(f"is not fetched within {deadline:g} seconds", place=(place,), remedy=remedy)
+
+
+class _Http(HTTPHandler):
+    """Opens http URLs within a limit."""
+
+    def __init__(self, limit: _Limit) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def http_open(self, req: Request) -> HTTPResponse:
+        """Open one."""
+        limit = self._limit
+
+        class Connection(HTTPConnection):
+            def connect(self) -> None:
+                super().connect()
+                limit.add(self.sock)
+
+        return self.do_open(Connection, req)
+
+
+class _Https(HTTPSHandler):
+    """Opens https URLs within a limit."""
+
+    def __init__(self, limit: _Limit) -> None:
+        super().__init__()
+        self._limit = limit
+
+    def https_open(self, req: Request) -> HTTPResponse:
+        """Open one."""
+        limit = self._limit
+
+        class Connection(HTTPSConnection):
+            def connect(self) -> None:
+                super().connect()
+                limit.add(self.sock)
+
+        return self.do_open(Connection, req)
+
+
+class _OntoNoWorse(HTTPRedirectHandler):
+    """Follows to http(s) only, and from https to nothing that anybody on the way could change."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        """The request that follows."""
+        allowed = SCHEMES[:1] if req.type == "https" else SCHEMES
+        if not newurl.lower().startswith(allowed):
+            fp.close()
+            raise InputError(
+                f"leads to `{shown(newurl)}`", place=(shown(req.full_url),), remedy="name that one, if it is right"
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _opener(limit: _Limit) -> OpenerDirector:
+    return build_opener(_OntoNoWorse, _Http(limit), _Https(limit))
+
+
+def _request(url: str) -> Request:
+    parts = urlsplit(url)
+    credentials, _, host = parts.netloc.rpartition("@")
+    request = Request(parts._replace(netloc=host, fragment="").geturl(), headers={"User-Agent": "policyeng"})  # noqa: S310  # only http(s) comes here
+    if credentials:
+        token = base64.b64encode(unquote(credentials).encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {token}")
+    return request
+
+
+def _reason(error: object) -> str:
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return f"cannot be fetched ({str(text).lower()})"
+
+
+def _refused(place: str, message: str) -> InputError:
+    return InputError(message, place=(place,), remedy=_REMEDY)

@@ -1,0 +1,157 @@
+"""Two states compared: what is new, fixed, changed or persisting, and where each flip comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from policyeng.audit.diff.counterfactuals import Counterfactuals
+from policyeng.audit.diff.inputs import ANY, ComparisonThreshold, FindingKey, State, Status, judged, keyed, status_of
+from policyeng.audit.diff.records import Cause, CauseKind, ComparedEvaluation, Comparison, Flip
+from policyeng.audit.diff.root_causes import CauseSearch
+from policyeng.evaluation import fails
+from policyeng.models import Evaluation, Finding, Outcome, Problem
+
+#: What is said of a flip that judging again does not bring about.
+_UNEXPLAINED = "judging again gives something else than was found, so this flip has no known cause"
+
+
+def compared(
+    before: State,
+    after: State,
+    gate: ComparisonThreshold = ANY,
+    *,
+    found: tuple[Evaluation, Evaluation] | None = None,
+    with_causes: bool = True,
+    only: Callable[[FindingKey], bool] | None = None,
+) -> Comparison:
+    """Compare two states.
+
+    Args:
+        before: the earlier one.
+        after: the later one.
+        gate: what makes the comparison fail.
+        found: what was found in both; judged now unless given.
+        with_causes: find the causes, which judges again.
+        only: which findings are compared; all unless given.
+
+    Raises:
+        UsageError: a parameter does not exist or does not fit its schema, or an engine does not exist.
+        EngineError: a bundle does not compile, or the OPA server does not answer for every pair.
+    """
+    earlier, later = found or (judged(before, gate), judged(after, gate))
+    were, are = keyed(earlier.findings), keyed(later.findings)
+    about = [key for key in {**were, **are} if only is None or only(key)]
+    pairs = {key: (status_of(were.get(key)), status_of(are.get(key))) for key in about}
+    flipped = sorted(key for key, (old, new) in pairs.items() if old != new and (_stands(old) or _stands(new)))
+    versions = _spelled(earlier), _spelled(later)
+    explained = _explained(before, after, {key: pairs[key] for key in flipped}, versions) if with_causes else {}
+    lists: dict[str, list[Flip]] = {"new": [], "fixed": [], "changed": []}
+    for key in flipped:
+        flip = _flip(were.get(key), are.get(key), explained.get(key, ()))
+        lists[_list_of(*pairs[key])].append(flip)
+    unexplained = [key for key in flipped if with_causes and not explained[key]]
+    return Comparison(
+        exit_code=_exit_code((earlier, later), ((were.get(key), are.get(key)) for key in flipped), gate),
+        before=side_of(earlier),
+        after=side_of(later),
+        new=tuple(lists["new"]),
+        fixed=tuple(lists["fixed"]),
+        changed=tuple(lists["changed"]),
+        persisting=tuple(are[key] for key, (old, new) in sorted(pairs.items()) if old == new and _stands(new)),
+        problems=(*_problems(earlier, later), *(_unexplained(key) for key in unexplained)),
+    )
+
+
+def side_of(evaluation: Evaluation) -> ComparedEvaluation:
+    """An evaluation without its findings."""
+    return ComparedEvaluation(
+        bundle=evaluation.bundle,
+        snapshot=evaluation.snapshot,
+        as_of=evaluation.as_of,
+        engine=evaluation.engine,
+        summary=evaluation.summary,
+    )
+
+
+def _spelled(evaluation: Evaluation) -> str:
+    return f"{evaluation.engine.name} {evaluation.engine.version}"
+
+
+def _stands(status: Status | None) -> bool:
+    return status is not None and status.stands
+
+
+def _list_of(old: Status | None, new: Status | None) -> str:
+    if not _stands(old):
+        return "new"
+    return "changed" if _stands(new) else "fixed"
+
+
+def _flip(was: Finding | None, now: Finding | None, causes: tuple[tuple[Cause, ...], ...]) -> Flip:
+    standing = [finding for finding in (now, was) if finding is not None and finding.outcome is not Outcome.PASS]
+    return Flip(
+        before=was.outcome if was else None,
+        after=now.outcome if now else None,
+        exempt_before=was is not None and was.exemption is not None,
+        exempt_after=now is not None and now.exemption is not None,
+        causes=causes,
+        finding=standing[0],
+    )
+
+
+def _explained(
+    before: State, after: State, flips: dict[FindingKey, tuple[Status | None, Status | None]], versions: tuple[str, str]
+) -> dict[FindingKey, tuple[tuple[Cause, ...], ...]]:
+    """The causes of each flip; none where judging again does not give what was found.
+
+    Where the later state judged again gives what was found and the earlier one does not, another version of the engine
+    is what is left, if there is one.
+    """
+    worlds = Counterfactuals(before, after, flips)
+    search = CauseSearch(worlds)
+    found: dict[FindingKey, tuple[tuple[Cause, ...], ...]] = {}
+    for key, (old, new) in flips.items():
+        found[key] = ()
+        if worlds.undoes(key, frozenset(), new):
+            found[key] = search.causes(key, old)
+            if not found[key] and versions[0] != versions[1]:
+                found[key] = ((Cause(kind=CauseKind.ENGINE, change="changed", before=versions[0], after=versions[1]),),)
+    return found
+
+
+def _exit_code(
+    sides: Sequence[Evaluation], pairs: Iterable[tuple[Finding | None, Finding | None]], gate: ComparisonThreshold
+) -> int:
+    """2 when one of the sides could not be decided, else 1 when something fails that did not, or for a new reason."""
+    if any(problem.level == "error" for side in sides for problem in side.problems):
+        return 2
+    if any(finding.outcome is Outcome.ERROR for side in sides for finding in side.findings):
+        return 2
+    return int(any(_fails_anew(was, now, gate) for was, now in pairs))
+
+
+def _fails_anew(was: Finding | None, now: Finding | None, gate: ComparisonThreshold) -> bool:
+    if now is None or not _fails(now, gate):
+        return False
+    if was is None or not _fails(was, gate):
+        return True
+    old, new = status_of(was), status_of(now)
+    return old is None or new is None or not {*new.reasons} <= {*old.reasons}
+
+
+def _fails(finding: Finding, gate: ComparisonThreshold) -> bool:
+    return fails(finding, gate.fail_on, strict_unknown=gate.strict_unknown)
+
+
+def _problems(earlier: Evaluation, later: Evaluation) -> Iterator[Problem]:
+    """Those of both sides; what only one of them has says so."""
+    both = {*earlier.problems} & {*later.problems}
+    yield from (problem for problem in later.problems if problem in both)
+    for name, side in (("before", earlier), ("after", later)):
+        for problem in side.problems:
+            if problem not in both:
+                yield problem.model_copy(update={"message": f"{name}: {problem.message}"})
+
+
+def _unexplained(key: FindingKey) -> Problem:
+    return Problem(level="warning", message=f"{key.policy}: {_UNEXPLAINED}", place=key.resource)

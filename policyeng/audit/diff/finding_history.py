@@ -1,0 +1,159 @@
+"""The life of a finding over the runs of an estate, each turn of it with what it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+from pydantic import AwareDatetime
+
+from policyeng.audit.diff.comparison import compared
+from policyeng.audit.diff.inputs import FindingKey, Readings, Stored, keyed
+from policyeng.audit.diff.records import Cause, Flip
+from policyeng.audit.diff.trends import TurnName, lives, number_of, turns_of
+from policyeng.audit.records import AuditRun, FindingSpan, History
+from policyeng.engines import OpaOptions
+from policyeng.errors import UsageError
+from policyeng.facts.ids import folded_id
+from policyeng.models import Outcome, Severity, lowered
+from policyeng.models.validated import ValidatedModel
+
+_UNEXPLAINED = "judging both runs again does not give the flip"
+_UNREAD = "its part could not be read in this run"
+
+
+class Turn(ValidatedModel):
+    """A run at which a finding was no longer what it was.
+
+    Attributes:
+        turn: as of `TurnName`.
+        outcome: what was found; None where it passed, was judged no more or was lost.
+        causes: as of a flip; empty with a `note` that says why.
+    """
+
+    run: int
+    as_of: AwareDatetime
+    turn: TurnName
+    outcome: Outcome | None = None
+    exempt: bool = False
+    causes: tuple[tuple[Cause, ...], ...] = ()
+    note: str = ""
+
+
+class FindingHistory(ValidatedModel):
+    """One finding from its first run on, or those of its turns that were asked for."""
+
+    estate: str
+    part: str
+    policy: str
+    resource: str
+    resource_type: str
+    severity: Severity
+    turns: tuple[Turn, ...]
+
+
+def lives_of(
+    history: History,
+    estate: str,
+    spans: Iterable[FindingSpan],
+    wanted: Callable[[AuditRun], bool] | None = None,
+    opa: OpaOptions | None = None,
+) -> Iterator[FindingHistory]:
+    """The lives that some spans of an estate tell; the causes of all turns of one part are found together.
+
+    Args:
+        history: what was kept.
+        estate: its name.
+        spans: sorted as a store gives them.
+        wanted: at which runs turns are told; at all unless given. A life without one is left out.
+        opa: which OPA judges what OPA judged; a private server unless given.
+    """
+    course = _Course(history, history.runs(estate), opa)
+    for _, of_part in groupby(spans, lambda span: span.part):
+        told = [(life, course.turns(life, wanted)) for life in lives(of_part)]
+        flips = course.flips([turn for _, turns in told for turn in turns])
+        for life, turns in told:
+            if turns:
+                yield _life(estate, life, (course.turn(turn, span, flips) for turn, span in turns))
+
+
+def _life(estate: str, life: Sequence[FindingSpan], turns: Iterable[Turn]) -> FindingHistory:
+    last = life[-1]
+    return FindingHistory(
+        estate=estate,
+        part=last.part,
+        policy=last.policy,
+        resource=last.resource,
+        resource_type=last.resource_type,
+        severity=last.severity,
+        turns=tuple(turns),
+    )
+
+
+#: By run, the flips of one part by what they are about, or why they cannot be known.
+_Flips = Mapping[int, Mapping[FindingKey, Flip] | str]
+
+
+class _Course:
+    """The runs of an estate; the last few are kept as they were judged."""
+
+    def __init__(self, history: History, runs: Sequence[AuditRun], opa: OpaOptions | None) -> None:
+        self._history, self._opa = history, opa
+        self._runs = {run.number: run for run in runs}
+        self._numbers = [run.number for run in runs]
+        self._is_unread = Readings(history, runs).is_unread
+        self._stored: dict[int, Stored] = {}
+
+    def turns(
+        self, life: Sequence[FindingSpan], wanted: Callable[[AuditRun], bool] | None
+    ) -> list[tuple[TurnName, FindingSpan]]:
+        """The turns of a life that are wanted."""
+        turns = turns_of(life, self._numbers[0], self._is_unread)
+        return [(turn, span) for turn, span in turns if wanted is None or wanted(self._runs[number_of(turn, span)])]
+
+    def flips(self, turns: Iterable[tuple[TurnName, FindingSpan]]) -> _Flips:
+        """The flips of one part at the runs of some turns, with their causes."""
+        asked: dict[int, set[FindingKey]] = {}
+        part = ""
+        for turn, span in turns:
+            part = span.part
+            if turn not in ("began", "lost", "again"):
+                asked.setdefault(number_of(turn, span), set()).add(_key(span))
+        return {number: self._compared(part, number, keys) for number, keys in sorted(asked.items())}
+
+    def _compared(self, part: str, number: int, keys: set[FindingKey]) -> Mapping[FindingKey, Flip] | str:
+        earlier = self._numbers[self._numbers.index(number) - 1]
+        try:
+            (before, old), (after, new) = (self._of(one).state(part) for one in (earlier, number))
+        except UsageError as error:
+            return str(error)
+        comparison = compared(before, after, found=(old, new), only=lambda key: key._replace(number=0) in keys)
+        return {key: flip for flip in comparison.flips for key in keyed([flip.finding])}
+
+    def turn(self, turn: TurnName, span: FindingSpan, flips: _Flips) -> Turn:
+        """One turn with its causes."""
+        number, stands = number_of(turn, span), turn not in ("fixed", "lost")
+        found = flips.get(number, "")
+        flip = None if isinstance(found, str) else found.get(_key(span))
+        causes = flip.causes if flip and turn not in ("began", "lost", "again") else ()
+        note = {"began": "", "lost": _UNREAD, "again": ""}.get(turn, found if isinstance(found, str) else _UNEXPLAINED)
+        return Turn(
+            run=number,
+            as_of=self._runs[number].as_of,
+            turn=turn,
+            outcome=span.outcome if stands else None,
+            exempt=stands and span.exempt,
+            causes=causes,
+            note="" if causes else note,
+        )
+
+    def _of(self, number: int) -> Stored:
+        if number not in self._stored:
+            while len(self._stored) > 1:
+                del self._stored[next(iter(self._stored))]
+            self._stored[number] = Stored(self._history, self._runs[number], self._opa)
+        return self._stored[number]
+
+
+def _key(span: FindingSpan) -> FindingKey:
+    return FindingKey(span.policy, lowered(span.resource_type), folded_id(span.resource))

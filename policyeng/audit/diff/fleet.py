@@ -1,0 +1,113 @@
+"""Many pairs of snapshots compared one after the other, as one comparison."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from policyeng.audit.diff.comparison import compared, side_of
+from policyeng.audit.diff.inputs import ComparisonThreshold, State, judged
+from policyeng.audit.diff.records import ComparedEvaluation, Comparison, Flip
+from policyeng.evaluation import added
+from policyeng.models import Evaluation, Finding, Problem, Snapshot, SnapshotRef, Summary
+
+
+class PartPair(NamedTuple):
+    """One part on both sides; None where it is not there. A part that is one object on both is judged once.
+
+    Attributes:
+        problems: what kept a side from being read; an error leaves the part out.
+    """
+
+    name: str
+    before: State | None
+    after: State | None
+    problems: Sequence[Problem] = ()
+
+
+def compared_by_parts(
+    pairs: Iterable[PartPair],
+    around: tuple[State, State],
+    gate: ComparisonThreshold,
+    *,
+    problems: Sequence[Problem] = (),
+    with_causes: bool = True,
+) -> Comparison:
+    """Compare pair after pair; only what is found is kept.
+
+    Args:
+        pairs: in the order in which they are reported.
+        around: what both sides are judged with; their snapshots do not count.
+        gate: as for one comparison.
+        problems: what else went wrong.
+        with_causes: find the causes.
+
+    Raises:
+        UsageError, EngineError: as one comparison.
+    """
+    sums = (_Sum(), _Sum())
+    lists: dict[str, list[Flip]] = {"new": [], "fixed": [], "changed": []}
+    persisting: list[Finding] = []
+    said, exit_code = [*problems], 0
+    for pair in pairs:
+        said += pair.problems
+        if any(problem.level == "error" for problem in pair.problems):
+            continue
+        states = [side or replace(one, snapshot=Snapshot()) for side, one in zip(pair[1:3], around, strict=True)]
+        found = _found(pair, states, gate)
+        one = compared(states[0], states[1], gate, found=found, with_causes=with_causes)
+        for side, evaluation in zip(sums, found, strict=True):
+            side.add(pair.name, evaluation)
+        for name, flips in lists.items():
+            flips += getattr(one, name)
+        persisting += one.persisting
+        said += (problem.model_copy(update={"place": _place(pair.name, problem)}) for problem in one.problems)
+        exit_code = max(exit_code, one.exit_code)
+    empty = [side_of(judged(replace(one, snapshot=Snapshot()))) for one in around]
+    return Comparison.model_validate(
+        {
+            "exit_code": max(exit_code, 2 * any(problem.level == "error" for problem in said)),
+            "before": sums[0].side(empty[0]),
+            "after": sums[1].side(empty[1]),
+            **lists,
+            "persisting": persisting,
+            "problems": said,
+        }
+    )
+
+
+def _found(pair: PartPair, states: Sequence[State], gate: ComparisonThreshold) -> tuple[Evaluation, Evaluation]:
+    """What is found on both sides; that there is nothing to judge is no fault of a part that is not there."""
+    if pair.before is pair.after:
+        both = judged(states[0], gate)
+        return both, both
+    before, after = (judged(state, gate) for state in states)
+    absent = {"problems": (), "exit_code": 0}
+    return (
+        before if pair.before else before.model_copy(update=absent),
+        after if pair.after else after.model_copy(update=absent),
+    )
+
+
+def _place(name: str, problem: Problem) -> str:
+    return problem.place if problem.place.startswith(name) else f"{name}: {problem.place}".removesuffix(": ")
+
+
+@dataclass
+class _Sum:
+    """One side while the parts go by."""
+
+    summaries: list[Summary] = field(default_factory=list)
+    digest: str = ""
+
+    def add(self, name: str, evaluation: Evaluation) -> None:
+        """Take a part."""
+        self.summaries.append(evaluation.summary)
+        self.digest = hashlib.sha256(f"{self.digest}\0{name}\0{evaluation.snapshot.digest}".encode()).hexdigest()
+
+    def side(self, empty: ComparedEvaluation) -> ComparedEvaluation:
+        """All of them, under what they were judged with."""
+        snapshot = SnapshotRef(scope="", taken_at=None, digest=self.digest)
+        return empty.model_copy(update={"snapshot": snapshot, "summary": added(self.summaries)})

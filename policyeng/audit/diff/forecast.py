@@ -1,0 +1,313 @@
+"""What will be found if nothing changes: the same inputs judged at later clocks, and the second at which each flips.
+
+Policies that read the clock are evaluated at the moments at which exemptions begin and end, and at every moment that is
+in their data, in their code or in the snapshot, moved by as many days as their numbers say, and between each two of
+them. The second of a flip between two clocks is found by halving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import NamedTuple
+
+from pydantic import AwareDatetime
+
+from policyeng import exemptions as exempting
+from policyeng._performance import uncollected
+from policyeng.audit.diff.inputs import (
+    ANY,
+    ComparisonThreshold,
+    FindingKey,
+    State,
+    Status,
+    Stored,
+    judged,
+    keyed,
+    status_of,
+)
+from policyeng.audit.diff.records import Became, Cause, CauseKind, Flip
+from policyeng.audit.records import AuditRun, History
+from policyeng.bundle.moments import moments
+from policyeng.engines import OpaOptions
+from policyeng.errors import UsageError
+from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, fails, homes_of, prepare
+from policyeng.facts.ids import folded_id
+from policyeng.models import Approval, Finding, Outcome, Problem, lowered
+from policyeng.models.validated import ValidatedModel
+from policyeng.report.phrases import rfc3339
+from policyeng.verify.satisfiability.timeline import samples
+
+_SECOND = timedelta(seconds=1)
+
+
+class UpcomingChange(ValidatedModel):
+    """A finding that will be another one.
+
+    Attributes:
+        at: the first second at which it is.
+        part: of a run; empty where there are none.
+        flip: what it becomes; its causes are the exemption or the approval that begins or lapses there, else the clock.
+    """
+
+    at: AwareDatetime
+    part: str = ""
+    flip: Flip
+
+
+def coming(state: State, until: datetime, part: str = "") -> Iterator[UpcomingChange]:
+    """What flips after the clock of a state, until a later one and with it, in the order of time.
+
+    Only flips after which something other than a pass is found, or was before, are told.
+
+    Raises:
+        UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
+        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+    """
+    look = _Look(state, until)
+    found = sorted(look.turns(), key=lambda turn: (turn[0], turn[1]))
+    for at, key, was, now in found:
+        yield UpcomingChange(at=at, part=part, flip=look.flip(at, key, was, now))
+
+
+class _Look:
+    """One snapshot, judged at many clocks."""
+
+    def __init__(self, state: State, until: datetime) -> None:
+        self._state, self._until = state, until
+        self._whole = prepare(state.bundle, state.snapshot, state.parameters)
+        self._homes = homes_of(self._whole.estate.subjects)
+        policies = zip(state.bundle.policies, state.bundle.clocked, strict=True)
+        clocked = {policy.id for policy, reads_clock in policies if reads_clock}
+        self._clocked = self._whole.only(lambda policy, _: policy.id in clocked)
+        self._still = [finding for finding in self._judged(self._whole, state.as_of) if finding.policy not in clocked]
+
+    @uncollected()
+    def _judged(self, prepared: EvaluationContext, at: datetime) -> Sequence[Finding]:
+        state = self._state
+        options = EvaluationOptions(at, engine=state.engine, opa=state.opa)
+        return evaluate_pairs(prepared, options)
+
+    def _marked(self, findings: Sequence[Finding], at: datetime) -> dict[FindingKey, Finding]:
+        state = self._state
+        marked, _ = exempting.apply(findings, state.exemptions, state.bundle.policies, self._homes, at)
+        return keyed(marked)
+
+    def turns(self) -> Iterator[tuple[datetime, FindingKey, Finding | None, Finding | None]]:
+        """When which finding flips, from what to what."""
+        at = self._state.as_of
+        earlier = self._found(at)
+        for following in self._clocks:
+            later = self._found(following)
+            for key in sorted({**earlier, **later}):
+                old, new = earlier.get(key), later.get(key)
+                if status_of(old) != status_of(new) and (_stands(old) or _stands(new)):
+                    yield self._exactly(key, at, following, new), key, old, new
+            at, earlier = following, later
+
+    def _found(self, at: datetime) -> dict[FindingKey, Finding]:
+        """Everything that is found at a clock."""
+        return self._marked([*self._still, *self._judged(self._clocked, at)], at)
+
+    @cached_property
+    def _clocks(self) -> list[datetime]:
+        """The later clocks to evaluate at, in order."""
+        begin, until = self._state.as_of, self._until
+        if until <= begin:
+            return []
+        turns = (turn for one in self._state.exemptions for turn in (one.created_at, one.expires_at))
+        ends = {max(_next_second(turn), begin + _SECOND) for turn in turns if begin <= turn < until}
+        return sorted({*(end for end in ends if end < until), *(self._samples if self._clocked.planned else ()), until})
+
+    def _exactly(self, key: FindingKey, before: datetime, after: datetime, new: Finding | None) -> datetime:
+        """The first second after one moment, up to another, at which a finding is what it is at the latter."""
+        alone = self._whole.only(
+            lambda policy, subject: (
+                (policy.id, lowered(subject.reported_type), folded_id(subject.reported_id)) == key[:3]
+            )
+        )
+        wanted = status_of(new)
+        while after - before > _SECOND:
+            middle = _halfway(before, after)
+            if status_of(self._marked(self._judged(alone, middle), middle).get(key)) == wanted:
+                after = middle
+            else:
+                before = middle
+        return after
+
+    @cached_property
+    def _samples(self) -> list[datetime]:
+        """The clocks at which policies that read the clock may find something else."""
+        begin, estate = self._state.as_of, self._whole.estate
+        types = {subject.judged_type for subject in estate.subjects}
+        known = moments(self._state.bundle, self._whole.parameters, [estate.document], types)
+        within = [at for at in known if begin < at <= self._until]
+        return [at for at in samples([*within, self._until], begin) if begin < at <= self._until]
+
+    def flip(self, at: datetime, key: FindingKey, was: Finding | None, now: Finding | None) -> Flip:
+        """One flip with its causes."""
+        standing = [one for one in (now, was) if _stands(one) and one is not None]
+        return Flip(
+            before=was.outcome if was else None,
+            after=now.outcome if now else None,
+            exempt_before=was is not None and was.exemption is not None,
+            exempt_after=now is not None and now.exemption is not None,
+            causes=tuple((cause,) for cause in self._causes(at, key, status_of(was))),
+            finding=standing[0],
+        )
+
+    def _causes(self, at: datetime, key: FindingKey, wanted: Status | None) -> list[Cause]:
+        """What begins or lapses at a moment and without which the finding would be as before; else the clock."""
+        found = [*self._exemptions(at, key, wanted), *self._approvals(at, key, wanted)]
+        before, after = (rfc3339(moment) for moment in (self._state.as_of, at))
+        return found or [Cause(kind=CauseKind.CLOCK, change="changed", before=before, after=after)]
+
+    def _exemptions(self, at: datetime, key: FindingKey, wanted: Status | None) -> Iterator[Cause]:
+        for one in self._state.exemptions:
+            change = _turned(one.created_at, one.expires_at, at)
+            if change is None or one.policy != key.policy:
+                continue
+            others = [other for other in self._state.exemptions if other.id != one.id]
+            if change == "lapsed":
+                others.append(one.model_copy(update={"expires_at": at + _SECOND}))
+            if _status(replace(self._state, exemptions=others), key, at) == wanted:
+                ends = rfc3339(one.expires_at)
+                yield Cause(kind=CauseKind.EXEMPTION, change=change, subject=one.id, before=ends, after=ends)
+
+    def _approvals(self, at: datetime, key: FindingKey, wanted: Status | None) -> Iterator[Cause]:
+        snapshot = self._state.snapshot
+        for number, one in enumerate(snapshot.approvals):
+            change = _turned(one.granted_at, one.expires_at, at)
+            if change is None:
+                continue
+            still = [*snapshot.approvals]
+            still[number] = _as_before(one, change)
+            state = replace(self._state, snapshot=snapshot.model_copy(update={"approvals": tuple(still)}))
+            if _status(state, key, at) == wanted:
+                ends = rfc3339(one.expires_at) if one.expires_at else ""
+                yield Cause(kind=CauseKind.APPROVAL, change=change, subject=one.id, before=ends, after=ends)
+
+
+def _turned(begins: datetime | None, ends: datetime | None, at: datetime) -> Became | None:
+    """Whether a term begins or ends at a moment, to the second."""
+    if ends is not None and ends <= at < ends + _SECOND:
+        return "lapsed"
+    return "began" if begins is not None and begins <= at < begins + _SECOND else None
+
+
+def _as_before(approval: Approval, change: Became) -> Approval:
+    """An approval that does not lapse, or that is not granted yet."""
+    return approval.model_copy(update={"expires_at": None} if change == "lapsed" else {"status": "requested"})
+
+
+def _status(state: State, key: FindingKey, at: datetime) -> Status | None:
+    """What would be found of one thing."""
+    policies = [policy for policy in state.bundle.policies if policy.id == key.policy]
+    alone = replace(state, bundle=state.bundle.only(policies), as_of=at)
+    return status_of(keyed(judged(alone).findings).get(key))
+
+
+def _next_second(moment: datetime) -> datetime:
+    """The first whole second after a moment."""
+    return moment.replace(microsecond=0) + _SECOND
+
+
+def _stands(finding: Finding | None) -> bool:
+    return finding is not None and finding.outcome is not Outcome.PASS
+
+
+def _halfway(one: datetime, other: datetime) -> datetime:
+    """A moment between two others, a whole second where there is one."""
+    middle = one + (other - one) / 2
+    rounded = middle.replace(microsecond=0)
+    return rounded if rounded > one else middle
+
+
+class Outlook(ValidatedModel):
+    """What will flip if nothing changes, in the order of time.
+
+    Attributes:
+        run: the number of the run whose snapshots were judged on; None for snapshots that were just read.
+        begins, until: the clocks between which.
+        problems: parts that could not be judged, and why.
+    """
+
+    exit_code: int
+    estate: str
+    run: int | None = None
+    begins: AwareDatetime
+    until: AwareDatetime
+    parts: int = 0
+    coming: tuple[UpcomingChange, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+class Ready(NamedTuple):
+    """A part that can be judged, or what kept it from that."""
+
+    name: str
+    state: State | None
+    problems: tuple[Problem, ...] = ()
+
+
+def stored_parts(history: History, run: AuditRun, begins: datetime, opa: OpaOptions | None = None) -> Iterator[Ready]:
+    """The parts of a run, with all that it judged with but the clock."""
+    stored = Stored(history, run, opa)
+    for part in history.parts(run):
+        try:
+            yield Ready(part.name, stored.of(history.snapshot(part), begins))
+        except UsageError as error:
+            yield Ready(part.name, None, (Problem(level="error", message=str(error)),))
+
+
+def outlook(
+    parts: Iterable[Ready],
+    estate: str,
+    begins: datetime,
+    until: datetime,
+    *,
+    run: int | None = None,
+    gate: ComparisonThreshold = ANY,
+) -> Outlook:
+    """Look ahead at each part, one after the other.
+
+    The exit code is 2 when something could not be judged, else 1 when something will fail at or above the gate that
+    does not, else 0.
+
+    Raises:
+        UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
+        EngineError: a bundle does not compile, or the OPA server does not answer for every pair.
+    """
+    found: list[UpcomingChange] = []
+    problems: list[Problem] = []
+    number = 0
+    for part in parts:
+        number += 1
+        problems += (one.model_copy(update={"place": _place(part.name, one)}) for one in part.problems)
+        if part.state is not None:
+            found += coming(part.state, until, part.name)
+    found.sort(key=lambda one: one.at)
+    is_undecided = any(one.level == "error" for one in problems) or any(
+        one.flip.after is Outcome.ERROR for one in found
+    )
+    return Outlook(
+        exit_code=2 if is_undecided else int(any(_will_fail(one, gate) for one in found)),
+        estate=estate,
+        run=run,
+        begins=begins,
+        until=until,
+        parts=number,
+        coming=tuple(found),
+        problems=tuple(problems),
+    )
+
+
+def _place(name: str, problem: Problem) -> str:
+    return f"{name}: {problem.place}" if problem.place and problem.place != name else name
+
+
+def _will_fail(one: UpcomingChange, gate: ComparisonThreshold) -> bool:
+    stands = one.flip.after is one.flip.finding.outcome
+    return stands and fails(one.flip.finding, gate.fail_on, strict_unknown=gate.strict_unknown)

@@ -1,0 +1,135 @@
+"""A snapshot as separate items, so that each can be as it is in another snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from policyeng.audit.diff.json_diff import JsonDifference, edits, reverted
+from policyeng.audit.diff.records import CauseKind
+from policyeng.facts.ids import folded_id
+from policyeng.models import Carried, Document, JsonObject, Model, Snapshot, lowered
+
+
+class Item(NamedTuple):
+    """Something in a snapshot: an ARM id, the id of a statement, or for `CauseKind.SNAPSHOT` the name of a member."""
+
+    kind: CauseKind
+    key: str
+
+
+class ItemEntry(NamedTuple):
+    """What a snapshot has under an item.
+
+    Attributes:
+        name: as it is spelled there.
+        value: the resource, the statement or the member itself.
+        document: the same as JSON, for telling where it differs.
+        unreadable, carried: what is said of a resource beside it.
+    """
+
+    name: str
+    value: object
+    document: JsonObject
+    unreadable: Mapping[str, str] = {}
+    carried: Carried | None = None
+
+
+#: Under every item what stands there: usually one entry, several where an id stands twice.
+Items = Mapping[Item, tuple[ItemEntry, ...]]
+
+#: By kind, the attribute of a snapshot that holds the statements of that kind, and what tells these apart.
+_STATED: Mapping[CauseKind, tuple[str, tuple[str, ...]]] = {
+    CauseKind.APPROVAL: ("approvals", ("id",)),
+    CauseKind.WORKLOAD: ("workloads", ("id",)),
+    CauseKind.PRINCIPAL: ("principals", ("id",)),
+    CauseKind.QUOTA: ("quotas", ("scope", "region", "family")),
+    CauseKind.METRIC: ("metrics", ("resourceId", "name")),
+}
+_MEMBERS = {name: getattr(Snapshot(), name) for name in ("scope", "taken_at", "incomplete", "covers")}
+
+
+def items_of(snapshot: Snapshot) -> Items:
+    """Everything in a snapshot by which it can differ from another; where things stand in files is no part of it."""
+    found: dict[Item, tuple[ItemEntry, ...]] = {}
+
+    def add(kind: CauseKind, name: str, entry: ItemEntry) -> None:
+        item = Item(kind, folded_id(name))
+        found[item] = (*found.get(item, ()), entry)
+
+    for resource in snapshot.resources:
+        name = str(resource.get("id", ""))
+        key = lowered(name)
+        notes = snapshot.unreadable.get(key, {}), snapshot.carried.get(key)
+        add(CauseKind.RESOURCE, name, ItemEntry(name, resource, resource, *notes))
+    for kind, (attribute, keys) in _STATED.items():
+        for stated in getattr(snapshot, attribute):
+            document = stated.model_dump(mode="json", by_alias=True)
+            name = " ".join(str(document[key]) for key in keys)
+            add(kind, name, ItemEntry(name, stated, document))
+    for written in snapshot.documents:
+        content = {"content": written.content}
+        add(CauseKind.DOCUMENT, written.name, ItemEntry(written.name, written, content))
+    for member, default in _MEMBERS.items():
+        if (value := getattr(snapshot, member)) != default:
+            add(CauseKind.SNAPSHOT, member, ItemEntry(member, value, {member: _plain(value)}))
+    return found
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else str(value)
+
+
+def differing(before: Items, after: Items) -> list[Item]:
+    """The items that are not the same on both sides, sorted."""
+    return sorted(item for item in {**before, **after} if not _same(before.get(item, ()), after.get(item, ())))
+
+
+def _same(before: tuple[ItemEntry, ...], after: tuple[ItemEntry, ...]) -> bool:
+    return len(before) == len(after) and all(
+        (one.unreadable, one.carried) == (other.unreadable, other.carried)
+        and (one.document is other.document or not any(True for _ in edits(one.document, other.document)))
+        for one, other in zip(before, after, strict=True)
+    )
+
+
+def edits_of(before: tuple[ItemEntry, ...], after: tuple[ItemEntry, ...]) -> list[JsonDifference]:
+    """Where one item differs that stands once on both sides and of which as much can be read; else nothing."""
+    if len(before) != 1 or len(after) != 1:
+        return []
+    one, other = before[0], after[0]
+    if (one.unreadable, one.carried) != (other.unreadable, other.carried):
+        return []
+    return list(edits(one.document, other.document))
+
+
+def partly_reverted(after: tuple[ItemEntry, ...], undone: Iterable[JsonDifference]) -> tuple[ItemEntry, ...]:
+    """One item as it is after, but for some of its places."""
+    (entry,) = after
+    document = entry.document
+    for edit in undone:
+        document = reverted(document, edit)
+    value: object = document
+    if isinstance(entry.value, Document):
+        value = entry.value.model_copy(update={"content": document["content"]})
+    elif isinstance(entry.value, Model):
+        value = type(entry.value).model_validate(document)
+    return (entry._replace(value=value, document=document, name=str(document.get("id", entry.name))),)
+
+
+def snapshot_of(base: Snapshot, items: Items) -> Snapshot:
+    """The snapshot of these items; what is said of places in files is that of `base`."""
+    resources = [entry for item, entries in items.items() if item.kind is CauseKind.RESOURCE for entry in entries]
+    update: dict[str, object] = {
+        "resources": tuple(entry.value for entry in resources),
+        "unreadable": {lowered(entry.name): entry.unreadable for entry in resources if entry.unreadable},
+        "carried": {lowered(entry.name): entry.carried for entry in resources if entry.carried},
+    }
+    for kind, attribute in [*((kind, name) for kind, (name, _) in _STATED.items()), (CauseKind.DOCUMENT, "documents")]:
+        update[attribute] = tuple(
+            entry.value for item, entries in items.items() if item.kind is kind for entry in entries
+        )
+    for member, default in _MEMBERS.items():
+        entries = items.get(Item(CauseKind.SNAPSHOT, member), ())
+        update[member] = entries[0].value if entries else default
+    return base.model_copy(update=update)

@@ -1,0 +1,196 @@
+"""One part: read, brought into the form in which it is stored, judged as it is stored, and made ready to be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import field, replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from policyeng.audit.collection.parts import Collected, PartSource, read
+from policyeng.audit.execution.reuse_key import ReuseKey
+from policyeng.audit.store.blobs import packed
+from policyeng.audit.store.codecs import kept_evaluation, kept_snapshot, snapshot_of, standing_in
+from policyeng.audit.store.run_writer import StoredPart
+from policyeng.bundle import Bundle, Policy
+from policyeng.context import EvaluationSetup
+from policyeng.engines import OpaOptions
+from policyeng.errors import InputError
+from policyeng.evaluation import (
+    EvaluationContext,
+    EvaluationOptions,
+    conclude,
+    evaluate_pairs,
+    evaluate_prepared,
+    prepare,
+)
+from policyeng.evaluation.findings import order_of
+from policyeng.exemptions import in_force_of, place_of
+from policyeng.frozen import frozen
+from policyeng.models import Evaluation, Finding, Findings, JsonObject, Outcome, Problem, Snapshot, Summary
+from policyeng.sources.file_dependencies import FileDependency
+from policyeng.sources.problems import problem_of
+
+
+@frozen
+class RunOptions(EvaluationOptions):
+    """How every part of a run is evaluated.
+
+    Attributes:
+        parameters: by policy id, values that replace the defaults.
+    """
+
+    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
+
+
+@frozen
+class JudgedPart:
+    """What came of a part.
+
+    Attributes:
+        entry: ready to be kept; None when nothing in the part can be judged.
+        problems: those of the run.
+        exempting: the problems of exemptions; None when it was not evaluated.
+        basis: on what it rests, but for what is the same for all parts; None when it was not judged.
+    """
+
+    name: str
+    entry: StoredPart | None
+    summary: Summary
+    problems: tuple[Problem, ...] = ()
+    exempting: frozenset[Problem] | None = None
+    basis: ReuseKey | None = None
+
+
+def options_of(in_force: EvaluationSetup, as_of: datetime, engine: str, opa: OpaOptions | None) -> RunOptions:
+    """Return how every part is evaluated, at a clock; one without a zone is in UTC."""
+    return RunOptions(
+        as_of=as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC),
+        exemptions=in_force.exemptions,
+        engine=engine,
+        opa=opa,
+        fail_on=in_force.settings.fail_on,
+        strict_unknown=in_force.settings.strict_unknown,
+        parameters=in_force.parameters,
+    )
+
+
+class Before(NamedTuple):
+    """The evaluation of a part at another clock, and the ids of the policies that are evaluated again at this one."""
+
+    evaluation: Evaluation
+    again: Set[str]
+
+
+@frozen
+class Resumed:
+    """A part that is as it was, of which some policies have to be judged again.
+
+    Attributes:
+        asked: what was asked of files to read it.
+        before: what was found of it.
+    """
+
+    source: PartSource
+    asked: Sequence[FileDependency]
+    before: Before
+
+
+def read_and_judged(source: PartSource | Collected | Resumed, bundle: Bundle, options: RunOptions) -> JudgedPart:
+    """Read a part, if that has not been done, and judge it, or what of it has to be judged again.
+
+    Raises:
+        EngineError: the bundle does not compile, or the engine does not answer.
+    """
+    if not isinstance(source, Resumed):
+        return judged_part(read(source, bundle.wanted), bundle, options)
+    part = read(source.source, bundle.wanted)
+    is_same = list(part.asked) == list(source.asked)  # it may have changed since it was compared
+    return judged_part(part, bundle, options, source.before if is_same else None)
+
+
+def judged_part(part: Collected, bundle: Bundle, options: RunOptions, before: Before | None = None) -> JudgedPart:
+    """Evaluate a part that was read; of one that was evaluated before only the policies that read the clock.
+
+    Raises:
+        EngineError: the bundle does not compile, or the engine does not answer.
+    """
+    if part.snapshot is None:
+        fault = any(problem.level == "error" for problem in part.problems)
+        return unread(part.name, part.problems) if fault else JudgedPart(part.name, None, Summary(), (*part.problems,))
+    try:
+        kept = kept_snapshot(part.snapshot)
+    except InputError as error:
+        return unread(part.name, [problem_of(InputError(error.message, place=(part.name,), remedy=error.remedy))])
+    snapshot = snapshot_of(kept.contents[kept.digest], kept.contents)
+    prepared, given = prepare(bundle, snapshot, options.parameters), replace(options, problems=part.problems)
+    part_of = prepared.only(lambda policy, _: policy.id in before.again) if before else prepared
+    found = evaluate_pairs(part_of, given)
+    again = _clocked(prepared, found) | (before.again if before else frozenset())
+    if before:
+        kept_findings = (one for one in before.evaluation.findings if one.policy not in before.again)
+        together: list[Finding] = sorted((*kept_findings, *found), key=order_of)
+        found = Findings(together)
+    evaluation, exempting = apart(conclude(prepared, found, given))
+    stored = kept_evaluation(evaluation, len(part.problems))
+    entry = StoredPart(
+        name=part.name,
+        snapshot=kept.digest,
+        evaluation=stored.digest,
+        contents={digest: packed(content) for digest, content in (*kept.contents.items(), *stored.contents.items())},
+        standing=standing_in(stored.contents[stored.findings]),
+        exit_code=evaluation.exit_code,
+        summary=evaluation.summary.model_dump_json(by_alias=True),
+    )
+    in_force, used = ids_in_force(options, bundle.policies), used_of(options, bundle, exempting)
+    basis = ReuseKey("", part.asked, in_force, sorted(again), used)
+    return JudgedPart(part.name, entry, evaluation.summary, (), exempting, basis)
+
+
+def _clocked(prepared: EvaluationContext, found: Iterable[Finding]) -> frozenset[str]:
+    """The ids of the policies whose findings another clock may change: errors may come from a want of time."""
+    bundle = prepared.bundle
+    reading = {entry.pair.policy for entry in prepared.planned if bundle.clocked[entry.pair.policy]}
+    failing = (finding.policy for finding in found if finding.outcome is Outcome.ERROR)
+    return frozenset((*(bundle.policies[number].id for number in reading), *failing))
+
+
+def ids_in_force(options: RunOptions, policies: Sequence[Policy]) -> tuple[str, ...]:
+    """The ids of the exemptions that are in force at the clock."""
+    return tuple(one.id for one in in_force_of(options.exemptions, policies, options.as_of)[0])
+
+
+def used_of(options: RunOptions, bundle: Bundle, exempting: Iterable[Problem]) -> tuple[str, ...]:
+    """Return the ids of the exemptions that cover something in a part, by its problems of exemptions."""
+    idle = {problem.place for problem in exempting}
+    in_force, _ = in_force_of(options.exemptions, bundle.policies, options.as_of)
+    return tuple(sorted(entry.id for entry in in_force if place_of(entry) not in idle))
+
+
+def judged(snapshot: Snapshot, bundle: Bundle, options: RunOptions, problems: Sequence[Problem]) -> Evaluation:
+    """Evaluate a snapshot as it is stored, so that it can be evaluated again, without the problems of exemptions."""
+    prepared = prepare(bundle, snapshot, options.parameters)
+    return apart(evaluate_prepared(prepared, replace(options, problems=problems)))[0]
+
+
+def apart(evaluation: Evaluation) -> tuple[Evaluation, frozenset[Problem]]:
+    """Return an evaluation without the problems of exemptions, and these.
+
+    They are of the run and not of each part: an exemption that covers nothing here covers something in another.
+    """
+    exempting = frozenset(problem for problem in evaluation.problems if problem.kind == "exemption")
+    rest = tuple(problem for problem in evaluation.problems if problem.kind != "exemption")
+    return evaluation.model_copy(update={"problems": rest}), exempting
+
+
+def unread(name: str, problems: Sequence[Problem]) -> JudgedPart:
+    """A part that could not be read, which is a problem of the run."""
+    counts = Summary()
+    entry = StoredPart(name, "", "", {}, [], 2, counts.model_dump_json(by_alias=True))
+    return JudgedPart(name, entry, counts, tuple(problems))
+
+
+def missed(part: JudgedPart, number: int) -> JudgedPart:
+    """A part that holds nothing to judge, and did in the last run of the estate: what was found there is not mended."""
+    message = f"it was part of run {number}, and holds nothing to judge now; if that is right, take it away"
+    return unread(part.name, [*part.problems, Problem(level="error", message=message, place=part.name)])

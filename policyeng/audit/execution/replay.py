@@ -1,0 +1,129 @@
+"""Judge the stored snapshots of a run again, with the stored policies and clock, and compare what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import orjson
+
+from policyeng.audit.execution.part_evaluation import RunOptions, judged
+from policyeng.audit.records import AuditRun, RunPart
+from policyeng.audit.store.codecs import evaluation_of, head_of, kept_evaluation, standing_in
+from policyeng.audit.store.digests import PartRow, standing_digest
+from policyeng.audit.store.store import Store
+from policyeng.bundle import Bundle
+from policyeng.engines import OpaOptions, engine_version
+from policyeng.models import Summary
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import shortened
+
+
+class Difference(NamedTuple):
+    """Where a part is judged otherwise than it was: the first place that differs, and the JSON there."""
+
+    part: str
+    path: str
+    before: str
+    now: str
+
+
+class Replayed(NamedTuple):
+    """What judging again came to.
+
+    Attributes:
+        content: the hash over all parts as they are judged now.
+        differences: of each part that differs, the first.
+        engine: the version of the engine that judged now.
+    """
+
+    content: str
+    differences: list[Difference]
+    engine: str
+
+
+def replay(store: Store, run: AuditRun, opa: OpaOptions | None = None) -> Replayed:
+    """Judge a run again.
+
+    Args:
+        store: where it is kept.
+        run: one of its runs.
+        opa: which OPA judges, for a run that OPA judged.
+
+    Raises:
+        UsageError: retention has taken something of it.
+        StoreError: something of it is not what was stored.
+        EngineError: the engine does not answer.
+    """
+    bundle = store.bundle(run)
+    options = RunOptions(
+        as_of=run.as_of,
+        exemptions=run.exemptions,
+        engine=run.engine.name,
+        opa=opa,
+        fail_on=run.fail_on,
+        strict_unknown=run.strict_unknown,
+        parameters=run.parameters,
+    )
+    differences: list[Difference] = []
+
+    def rows() -> Iterator[PartRow]:
+        for row in store.rows(run):
+            if not row.snapshot:
+                yield row
+                continue
+            again, difference = _again(store, row, bundle, options)
+            differences.extend(difference)
+            yield again
+
+    content = store.content(run, rows())
+    return Replayed(content, differences, engine_version(run.engine.name, opa))
+
+
+def _again(store: Store, row: PartRow, bundle: Bundle, options: RunOptions) -> tuple[PartRow, list[Difference]]:
+    """A part as it is judged now, and where that differs."""
+    head, findings = store.head_and_findings(row)
+    given = head_of(head).given
+    earlier = evaluation_of(head, findings)
+    part = RunPart(name=row.name, snapshot=row.snapshot, evaluation=row.evaluation, exit_code=0, summary=Summary())
+    evaluation = judged(store.snapshot(part), bundle, options, earlier.problems[:given])
+    kept = kept_evaluation(evaluation, given)
+    if kept.digest == row.evaluation:
+        return row, []
+    now = kept.contents[kept.findings]
+    again = row._replace(
+        evaluation=kept.digest,
+        standing=standing_digest(standing_in(now)),
+        exit_code=evaluation.exit_code,
+        summary=evaluation.summary.model_dump_json(by_alias=True),
+    )
+    path, before, after = _first((findings, now), (head, kept.contents[kept.digest]))
+    return again, [Difference(row.name, path, before, after)]
+
+
+def _first(*pairs: tuple[bytes, bytes]) -> tuple[str, str, str]:
+    """The first difference of the first pair that has one."""
+    for before, now in pairs:
+        for found in _differences(orjson.loads(before), orjson.loads(now), ""):
+            return found
+    return "", "", ""
+
+
+def _differences(before: object, now: object, path: str) -> Iterator[tuple[str, str, str]]:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in dict.fromkeys((*before, *now)):
+            yield from _differences(before.get(key, _Absent), now.get(key, _Absent), f"{path}/{escaped(str(key))}")
+    elif isinstance(before, list) and isinstance(now, list):
+        for index in range(max(len(before), len(now))):
+            one, other = (each[index] if index < len(each) else _Absent for each in (before, now))
+            yield from _differences(one, other, f"{path}/{index}")
+    elif before != now or type(before) is not type(now):
+        yield path, _shown(before), _shown(now)
+
+
+class _Absent:
+    """Stands where one side has nothing."""
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is _Absent else shortened(orjson.dumps(value).decode())

@@ -1,0 +1,107 @@
+"""Take over from the last run of an estate what still holds, because all that it rests on is the same.
+
+Whether a part is the same is asked of the bytes that it was read from, never of the time of a file. What is taken over
+is what a new evaluation would give, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+
+from pydantic_core import to_json
+
+from policyeng import __version__
+from policyeng.audit.collection.parts import Collected, PartSource, is_unchanged
+from policyeng.audit.execution.part_evaluation import Before, JudgedPart, Resumed, RunOptions, ids_in_force
+from policyeng.audit.execution.reuse_key import ReuseKey, read_back
+from policyeng.audit.records import AuditRun
+from policyeng.audit.store.blobs import in_batches, packed
+from policyeng.audit.store.codecs import evaluation_of
+from policyeng.audit.store.digests import PartRow, canonical, digest_of
+from policyeng.audit.store.run_writer import StoredPart
+from policyeng.audit.store.store import Store, findings_of, heads_of, rows_of
+from policyeng.bundle import Policy
+from policyeng.cache import package_digest
+from policyeng.engines import engine_version
+from policyeng.exemptions import in_force_of, unused
+from policyeng.models import Problem, Summary
+
+
+class EarlierRun:
+    """What the last run of an estate judged, asked whether it still holds.
+
+    Attributes:
+        grounds: what is the same for all parts of this run; see `ReuseKey`.
+    """
+
+    def __init__(
+        self, store: Store, last: AuditRun | None, policies: Sequence[Policy], grounds: str, options: RunOptions
+    ) -> None:
+        """Take over from a run, or from none."""
+        self._store, self._options, self.grounds = store, options, grounds
+        self._as_of = last.as_of if last else options.as_of
+        self._rows: Mapping[str, PartRow] = rows_of(store, last) if last else {}
+        self._in_force = ids_in_force(options, policies)
+        self._saying = cache(lambda used: frozenset(_problems_of_exemptions(options, policies, used)))
+
+    def resumed(
+        self, sources: Iterable[PartSource | Collected]
+    ) -> Iterator[PartSource | Collected | Resumed | JudgedPart]:
+        """The parts of an estate in their order, those that still hold as what they were found to be.
+
+        Raises:
+            StoreError: what is taken over is not what was stored.
+        """
+        for batch in in_batches(sources):
+            held = {source.name: found for source in batch if (found := self._held(source))}
+            heads = heads_of(self._store, [row for row, _ in held.values()]) if held else {}
+            for source in batch:
+                found = held.get(source.name) if isinstance(source, PartSource) else None
+                head = heads.get(found[0].evaluation) if found else None
+                yield (self._taken(source, *found, head) if found and head else None) or source
+
+    def _held(self, source: PartSource | Collected) -> tuple[PartRow, ReuseKey] | None:
+        row = self._rows.get(source.name)
+        if row is None or not row.holding or isinstance(source, Collected):
+            return None
+        basis = read_back(row.holding)
+        if basis is None or basis.grounds != self.grounds or tuple(basis.in_force) != self._in_force:
+            return None
+        return (row, basis) if is_unchanged(source, basis.asked) else None
+
+    def _taken(
+        self, source: PartSource | Collected, row: PartRow, basis: ReuseKey, head: bytes
+    ) -> Resumed | JudgedPart | None:
+        if basis.again and isinstance(source, PartSource) and self._as_of != self._options.as_of:
+            findings = findings_of(self._store, head)
+            before = Before(evaluation_of(head, findings), frozenset(basis.again)) if findings else None
+            return before and Resumed(source, basis.asked, before)
+        then, now = (b',"asOf":' + to_json(moment) for moment in (self._as_of, self._options.as_of))
+        if head.count(then) != 1:  # it was judged at another clock than its run says
+            return None
+        content = head.replace(then, now)
+        digest = digest_of(content)
+        entry = StoredPart(
+            row.name, row.snapshot, digest, {digest: packed(content)}, row.standing, row.exit_code, row.summary
+        )
+        summary = Summary.model_validate_json(row.summary)
+        return JudgedPart(row.name, entry, summary, (), self._saying(tuple(basis.used)), basis)
+
+
+def _problems_of_exemptions(options: RunOptions, policies: Sequence[Policy], used: Sequence[str]) -> Iterator[Problem]:
+    in_force, problems = in_force_of(options.exemptions, policies, options.as_of)
+    yield from (*problems, *unused(in_force, used))
+
+
+def grounds_of(policies: bytes, options: RunOptions) -> str:
+    """The digest of the policies as they are stored, of what they are judged with, and of the code that does it."""
+    stated = {
+        "policies": digest_of(policies),
+        "parameters": options.parameters,
+        "exemptions": [exemption.model_dump(mode="json") for exemption in options.exemptions],
+        "failing": [str(options.fail_on), options.strict_unknown],
+        "engine": [options.engine, engine_version(options.engine, options.opa)],
+        "code": [__version__, package_digest()],
+    }
+    return digest_of(canonical(stated))

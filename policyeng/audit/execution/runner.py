@@ -1,0 +1,239 @@
+"""A run of an estate, from its parts to its hash."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+
+from policyeng.audit.collection.parts import Collected, PartSource, sources_of
+from policyeng.audit.collection.urls import is_url, shown
+from policyeng.audit.execution.part_evaluation import (
+    JudgedPart,
+    Resumed,
+    RunOptions,
+    missed,
+    options_of,
+    read_and_judged,
+)
+from policyeng.audit.execution.reuse import EarlierRun, grounds_of
+from policyeng.audit.execution.reuse_key import rests_on
+from policyeng.audit.records import AuditRun
+from policyeng.audit.store.run_writer import drafted
+from policyeng.audit.store.store import Store
+from policyeng.bundle import Bundle
+from policyeng.bundle.serialization import packed, unpacked
+from policyeng.configuration.estates import EstateSettings
+from policyeng.context import EvaluationSetup
+from policyeng.engines import OpaOptions, engine_version
+from policyeng.evaluation import added
+from policyeng.exemptions import in_force_of
+from policyeng.frozen import frozen
+from policyeng.models import BundleRef, EngineRef, Problem, Summary
+from policyeng.processes import Processes, Task, processes
+from policyeng.report.phrases import rfc3339
+from policyeng.sources import FileWalk
+
+#: So many parts are asked for ahead, for each process: work for as long as the store takes to write a batch.
+_AHEAD = 8
+
+
+def judged_parts(
+    sources: Iterable[PartSource | Collected | Resumed | JudgedPart],
+    bundle: Bundle,
+    policies: bytes,
+    options: RunOptions,
+    jobs: int,
+) -> Iterator[JudgedPart]:
+    """Read and judge parts, in their order.
+
+    Args:
+        sources: where they are read, or parts that were read or judged already.
+        bundle: the policies.
+        policies: the same as they are stored, from which each process reads its own.
+        options: what they are judged with besides.
+        jobs: how many processes judge; with one, this one does.
+
+    Raises:
+        EngineError: the bundle does not compile, the engine does not answer, or a process ended.
+    """
+    if jobs == 1:
+        for source in sources:
+            yield source if isinstance(source, JudgedPart) else read_and_judged(source, bundle, options)
+        return
+    waiting: deque[Task[JudgedPart] | JudgedPart] = deque()
+    # New processes and no forks: this one may have threads, such as those of a schedule.
+    with processes(_Judging(policies, options), jobs, ahead=_AHEAD, is_sent=True) as spread:
+        for source in sources:
+            waiting.append(source if isinstance(source, JudgedPart) else spread.ask(_Judging.judge, source))
+            if len(waiting) > _AHEAD * jobs:
+                yield _judged(spread, waiting.popleft())
+        while waiting:
+            yield _judged(spread, waiting.popleft())
+
+
+@frozen
+class _Judging:
+    """What a process judges with, from its beginning on."""
+
+    policies: bytes
+    options: RunOptions
+
+    @cached_property
+    def bundle(self) -> Bundle:
+        return unpacked(self.policies)
+
+    def judge(self, source: PartSource | Collected | Resumed) -> JudgedPart:
+        return read_and_judged(source, self.bundle, self.options)
+
+
+def _judged(spread: Processes[_Judging], part: Task[JudgedPart] | JudgedPart) -> JudgedPart:
+    return part if isinstance(part, JudgedPart) else spread.answer(part)
+
+
+class PartTotals:
+    """Adds up parts.
+
+    Attributes:
+        parts: how many there are.
+        problems: what kept parts from being judged.
+        summaries: of each part.
+    """
+
+    def __init__(self) -> None:
+        self.parts = 0
+        self.summaries: list[Summary] = []
+        self.problems: list[Problem] = []
+        self._exit_code = 0
+        self._exempting: frozenset[Problem] | None = None
+
+    def add(self, part: JudgedPart) -> None:
+        """Take a part."""
+        self.problems += part.problems
+        if part.entry is None:
+            return
+        self.parts += 1
+        self._exit_code = max(self._exit_code, part.entry.exit_code)
+        self.summaries.append(part.summary)
+        if part.exempting is not None:
+            self._exempting = part.exempting if self._exempting is None else self._exempting & part.exempting
+
+    def said(self, more: Iterable[Problem]) -> list[Problem]:
+        """The problems of the run: `more`, those of parts, and what every part says of an exemption."""
+        said = [*more, *self.problems]
+        if not self.parts:
+            message = "nothing was read: the estate has no part that can be judged"
+            said.append(Problem(level="error", message=message))
+        return said + sorted(self._exempting or (), key=lambda problem: (problem.place, problem.message))
+
+    def exit_code(self, problems: Iterable[Problem]) -> int:
+        """What `check` of all parts would end with, given the problems of the run."""
+        return max(self._exit_code, 2 * any(problem.level == "error" for problem in problems))
+
+
+def run_estate(
+    store: Store,
+    estate: EstateSettings,
+    held: EvaluationSetup,
+    *,
+    as_of: datetime,
+    engine: str = "embedded",
+    opa: OpaOptions | None = None,
+    jobs: int = 1,
+    full: bool = False,
+) -> AuditRun:
+    """Audit an estate: read and judge its parts, and keep them as one run.
+
+    Args:
+        store: where it is kept.
+        estate: what is audited.
+        held: what is judged with.
+        as_of: the evaluation clock; without a zone it is taken as UTC.
+        engine: what judges Rego.
+        opa: which OPA judges, for that engine.
+        jobs: how many processes judge.
+        full: judge also what did not change since the last run.
+
+    Raises:
+        StoreError: the estate is being audited already, or the store refuses something.
+        EngineError: the bundle does not compile, or the engine does not answer.
+    """
+    started, options = datetime.now(UTC), options_of(held, as_of, engine, opa)
+    policies, tally = packed(held.bundle), PartTotals()
+    with drafted(store, estate.name, policies) as draft:
+        last = next(iter(store.runs(estate.name, last=1)), None)
+        before = {part.name for part in store.parts(last)} if last else set()
+        earlier = EarlierRun(
+            store, None if full else last, held.bundle.policies, grounds_of(policies, options), options
+        )
+        sources = sources_of(estate, FileWalk(held.settings.exclude))
+        for part in judged_parts(earlier.resumed(sources), held.bundle, policies, options, jobs):
+            if last and part.entry is None and part.name in before:
+                part = missed(part, last.number)
+            tally.add(part)
+            if part.entry is not None:
+                draft.add(part.entry._replace(holding=rests_on(part.basis, earlier.grounds)))
+        warnings = [*_missing_heads(store, held.settings.expect), *_earlier_clock(last, options.as_of)]
+        return draft.finish(_run(estate, held, options, tally, started, warnings))
+
+
+def _missing_heads(store: Store, expected: Sequence[str]) -> Iterator[Problem]:
+    """Warn of hashes that the configuration expects and the store lacks, as after it was deleted or replaced."""
+    for missing in store.missing(expected):
+        message = f"the store has no run and no retention with the expected hash `{missing}`: it may have been replaced"
+        yield Problem(level="warning", message=message, place="store")
+
+
+def _earlier_clock(last: AuditRun | None, as_of: datetime) -> Iterator[Problem]:
+    """Warn of a clock that goes backwards: an exemption that has expired since could be in force again."""
+    if last is not None and as_of < last.as_of:
+        message = f"the clock {rfc3339(as_of)} is earlier than {rfc3339(last.as_of)}, the clock of run {last.number}"
+        yield Problem(level="warning", message=message, place="clock")
+
+
+def _run(
+    estate: EstateSettings,
+    held: EvaluationSetup,
+    options: RunOptions,
+    tally: PartTotals,
+    started: datetime,
+    warnings: Sequence[Problem],
+) -> AuditRun:
+    """The run, but for what only its place in the store says."""
+    problems = (*tally.said(held.problems), *warnings)
+    bundle = held.bundle
+    return AuditRun(
+        number=0,
+        estate=estate.name,
+        started_at=started,
+        finished_at=datetime.now(UTC),
+        as_of=options.as_of,
+        inputs=inputs_of(estate),
+        bundle=BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
+        engine=EngineRef(name=options.engine, version=engine_version(options.engine, options.opa)),
+        parameters=options.parameters,
+        exemptions=tuple(in_force_of(options.exemptions, bundle.policies, options.as_of)[0]),
+        fail_on=options.fail_on,
+        strict_unknown=options.strict_unknown,
+        exit_code=tally.exit_code(problems),
+        summary=added(tally.summaries),
+        parts=tally.parts,
+        problems=problems,
+        settings=held.applied,
+        content="",
+        previous="",
+        hash="",
+    )
+
+
+def inputs_of(estate: EstateSettings) -> tuple[str, ...]:
+    """Where an estate is read from, without secrets: paths, URLs, or the ARM id of live Azure."""
+    if not estate.subscription:
+        return tuple(shown(given) if is_url(given) else given for given in estate.inputs)
+    identity = f"/subscriptions/{estate.subscription}"
+    if estate.resource_group:
+        identity += f"/resourceGroups/{estate.resource_group}"
+    if estate.workspace:
+        identity += f"/providers/Microsoft.MachineLearningServices/workspaces/{estate.workspace}"
+    return (identity,)

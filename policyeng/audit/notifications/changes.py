@@ -1,0 +1,172 @@
+"""What is new of an estate since it was told: findings that began or ended, and what could not be read or judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+
+from policyeng.audit.records import AuditRun, FindingSpan, History
+from policyeng.errors import UsageError
+from policyeng.models import Outcome, Problem
+from policyeng.report.context import Owners, owners_of
+
+_IN_PART = "something in it could not be read or judged"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChange:
+    """A finding that is new, or is no more.
+
+    Attributes:
+        span: the finding as it stands, or as it stood at last.
+        fixed: whether it is no more: it passes, or what it was about is gone.
+        owner: of the resource; empty where nobody is named.
+    """
+
+    span: FindingSpan
+    fixed: bool
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunChanges:
+    """What there is to tell of an estate.
+
+    Attributes:
+        run: the newest run.
+        since: the run up to which it was told; None before the first time, when all that stands is new.
+        changes: the worst first.
+        exempted: how many findings stand under an exemption now, and did not.
+        problems: what could not be read or judged, and could before.
+    """
+
+    run: AuditRun
+    since: AuditRun | None
+    changes: Sequence[FindingChange]
+    exempted: int = 0
+    problems: Sequence[Problem] = ()
+
+
+def news_of(history: History, estate: str, told: int | None, *, owned: bool = True) -> RunChanges | None:
+    """What there is to tell of an estate; None where it was told of its newest run.
+
+    A part that the newest run could not read is passed over: what it held is not fixed. When it is read again, it is
+    held against what it held before.
+
+    Args:
+        history: the runs.
+        estate: its name; one that has a run.
+        told: up to which run it was told; None before the first time.
+        owned: whether owners are wanted, for which snapshots are read.
+
+    Raises:
+        StoreError: the store is broken.
+    """
+    newest = history.runs(estate, last=1)[-1]
+    if told is not None and told >= newest.number:
+        return None
+    since = None if told is None else history.run(told)
+    before = _Before(history, since)
+    unread, faulty = _unread(history, newest), _faulty(history, newest)
+    changes: list[FindingChange] = []
+    exempted = 0
+    spans = history.spans(estate, since=before.earliest if since else newest.number)
+    for part, members in groupby(spans, attrgetter("part")):
+        if part in unread:
+            continue
+        moved, taken = _moved(members, before.run_of(part), newest.number)
+        exempted += taken if since else 0
+        changes += _owned(moved, history, newest, since, part) if owned else moved
+    changes.sort(key=_worst_first)
+    known = () if since is None else since.problems
+    problems = [each for each in newest.problems if each.level == "error" and each not in known]
+    if since is not None:
+        others = sorted(faulty - _faulty(history, since))
+        problems += [Problem(level="error", message=_IN_PART, place=part) for part in others]
+    return RunChanges(newest, since, changes, exempted, problems)
+
+
+class _Before:
+    """By part, the run that its findings are held against: the one that was told, or the last that could read it."""
+
+    def __init__(self, history: History, since: AuditRun | None) -> None:
+        self._told = 0 if since is None else since.number
+        self._others: dict[str, int] = {}
+        missing = set() if since is None else _unread(history, since)
+        if missing and since is not None:
+            self._look_back(history, since, missing)
+        self.earliest = min((number for number in self._others.values() if number), default=self._told)
+
+    def _look_back(self, history: History, since: AuditRun, missing: set[str]) -> None:
+        for run in reversed(history.runs(since.estate)):
+            if run.number < since.number and missing:
+                found = {part.name for part in history.parts(run) if part.evaluation} & missing
+                self._others |= dict.fromkeys(found, run.number)
+                missing -= found
+        self._others |= dict.fromkeys(missing, 0)
+
+    def run_of(self, part: str) -> int:
+        return self._others.get(part, self._told)
+
+
+def _unread(history: History, run: AuditRun) -> set[str]:
+    return {part.name for part in history.parts(run) if not part.evaluation}
+
+
+def _faulty(history: History, run: AuditRun) -> set[str]:
+    """The parts of which something could not be read or judged, and no finding says so."""
+    parts = history.parts(run)
+    return {part.name for part in parts if part.evaluation and part.exit_code > 1 and not part.summary.error}
+
+
+def _moved(spans: Iterable[FindingSpan], before: int, now: int) -> tuple[list[FindingChange], int]:
+    """The findings of a part that are new or no more, and how many are exempt that were not."""
+    changes: list[FindingChange] = []
+    exempted = 0
+    for _, members in groupby(spans, attrgetter("policy", "resource")):
+        same = list(members)
+        earlier, later = _standing(same, before), _standing(same, now)
+        counted = earlier is not None and not earlier.exempt
+        if later is None:
+            changes += [FindingChange(earlier, fixed=True)] if earlier is not None and counted else []
+        elif later.exempt:
+            exempted += counted
+        elif earlier is None or not counted or earlier.outcome is not later.outcome:
+            changes.append(FindingChange(later, fixed=False))
+    return changes, exempted
+
+
+def _standing(spans: Iterable[FindingSpan], run: int) -> FindingSpan | None:
+    """The span that stands in a run."""
+    return next((span for span in spans if span.first <= run and (span.until is None or run < span.until)), None)
+
+
+def _owned(
+    changes: Sequence[FindingChange], history: History, newest: AuditRun, since: AuditRun | None, part: str
+) -> Iterator[FindingChange]:
+    """The changes of a part with their owners; what is no more has the owner that it had."""
+    if not changes:
+        return
+    now = _owners(history, newest, part)
+    then = now
+    if since is not None and any(change.fixed for change in changes):
+        then = {**now, **_owners(history, since, part)}
+    for change in changes:
+        owners = Owners(then) if change.fixed else Owners(now)
+        yield FindingChange(change.span, change.fixed, owners.get(change.span.resource, ""))
+
+
+def _owners(history: History, run: AuditRun, name: str) -> Mapping[str, str]:
+    """The owners in a part of a run; none where it was not there or is no longer kept."""
+    part = history.part(run, name)
+    try:
+        return {} if part is None else dict(owners_of(history.snapshot(part)))
+    except UsageError:
+        return {}
+
+
+def _worst_first(change: FindingChange) -> tuple[object, ...]:
+    span = change.span
+    return -span.severity.rank, span.outcome is not Outcome.FAIL, span.policy, span.part, span.resource

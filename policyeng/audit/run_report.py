@@ -1,0 +1,203 @@
+"""A run of an estate as one report: its parts one after the other, with the past of the estate beside them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from policyeng.audit.records import AuditRun, FindingSpan, History, RunPart
+from policyeng.errors import UsageError, nearest
+from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, SnapshotRef
+from policyeng.report.context import OWNER_TAG, ReportContext, kinds_of, owners_of
+from policyeng.report.csv import lines
+from policyeng.report.history import HistoryPoint, Since, Trend
+
+#: How many findings a report on all parts lists, of those that need a reader and of passes; the rest is counted.
+LISTED, LISTED_PASSES = 20_000, 20_000
+#: How many problems it lists, and how many runs its trends have.
+PROBLEMS, RUNS = 1_000, 60
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A run as a report takes it."""
+
+    evaluation: Evaluation
+    about: ReportContext
+
+
+def run_to_report(history: History, estate: str | None, number: int | None = None) -> AuditRun:
+    """Find the run that is meant: by its number, or the newest of the estate, or of the only one there is.
+
+    Raises:
+        UsageError: there is none, or there are several estates and none is named.
+    """
+    if number is not None:
+        run = history.run(number)
+        if estate is not None and run.estate != estate:
+            raise UsageError(f"run {number} is of estate `{run.estate}`", remedy=f"leave `{estate}` out, or name that")
+        return run
+    known = history.estates()
+    if estate is None and len(known) != 1:
+        remedy = (
+            f"name one of {', '.join(f'`{name}`' for name in known)}" if known else "`policyeng audit run` makes one"
+        )
+        raise UsageError("there are several estates" if known else "the store has no run", remedy=remedy)
+    name = known[0] if estate is None else estate
+    if not (runs := history.runs(name, last=1)):
+        raise UsageError(
+            f"there is no run of estate `{name}`{nearest(name, known)}", remedy="`policyeng audit run` makes one"
+        )
+    return runs[0]
+
+
+def reported(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> Reported:
+    """Gather what a report says of a run; memory holds one part at a time beside what is listed.
+
+    Of what needs a reader the most severe is listed, up to `LISTED`, and of passes the first `LISTED_PASSES`; a problem
+    of the report says how many are counted only.
+
+    Raises:
+        UsageError: retention has taken what a part was found to have.
+        StoreError: the store cannot be read.
+    """
+    kept, problems = Listed(), list(run.problems)
+    owners: dict[str, str] = {}
+    snapshot = SnapshotRef(scope="", taken_at=None, digest=run.content)
+    for part, evaluation, about in _parts(history, run, owner_tag):
+        kept.add(evaluation.findings)
+        owners |= {finding.resource: owner for finding in evaluation.findings if (owner := about.owner(finding))}
+        problems += _placed(part, evaluation.problems, alone=run.parts == 1)
+        snapshot = evaluation.snapshot if run.parts == 1 else snapshot
+    findings = kept.findings()
+    evaluation = Evaluation(
+        bundle=run.bundle,
+        snapshot=snapshot,
+        as_of=run.as_of,
+        engine=run.engine,
+        exit_code=run.exit_code,
+        summary=run.summary,
+        findings=findings,
+        problems=(*kept.problems(), *problems[:PROBLEMS], *_cut(problems)),
+        settings=run.settings,
+    )
+    resources = {finding.resource for finding in findings}
+    named = {resource: owner for resource, owner in owners.items() if resource in resources}
+    return Reported(
+        evaluation, ReportContext(owner_tag, named, kinds_of(history.bundle(run)), trend_of(history, run, findings))
+    )
+
+
+def csv_lines(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> Iterator[str]:
+    """Give every finding of a run as CSV, part after part, without holding more than one and how long they stand.
+
+    Raises:
+        UsageError: retention has taken what a part was found to have.
+        StoreError: the store cannot be read.
+    """
+    kinds = kinds_of(history.bundle(run))
+    since: dict[str, dict[tuple[str, str], Since]] = {}
+    for span in history.spans(run.estate, since=run.number):
+        if _stands(span, run):
+            since.setdefault(span.part, {})[span.policy, span.resource] = _since(span)
+    yield from lines((), ReportContext(), headed=True)
+    for part, evaluation, about in _parts(history, run, owner_tag):
+        trend = Trend.model_construct(estate=run.estate, run=run.number, since=since.pop(part.name, {}))
+        yield from lines(evaluation.findings, ReportContext(owner_tag, about.owners, kinds, trend), headed=False)
+
+
+def trend_of(history: History, run: AuditRun, findings: Sequence[Finding]) -> Trend:
+    """Give the past of an estate up to a run, with how long these findings stand."""
+    runs = [each for each in history.runs(run.estate) if each.number <= run.number][-RUNS:]
+    numbers = [each.number for each in runs]
+    changes = {severity: [0] * (len(runs) + 1) for severity in Severity}
+    asked = {(finding.policy, finding.resource) for finding in findings if finding.outcome is not Outcome.PASS}
+    since: dict[tuple[str, str], Since] = {}
+    for span in history.spans(run.estate, since=numbers[0]):
+        if span.outcome is Outcome.FAIL and not span.exempt:
+            changes[span.severity][bisect_left(numbers, span.first)] += 1
+            changes[span.severity][len(runs) if span.until is None else bisect_left(numbers, span.until)] -= 1
+        key = (span.policy, span.resource)
+        if key in asked and _stands(span, run) and (key not in since or span.first < since[key].run):
+            since[key] = _since(span)
+    failures = {severity: list(accumulate(counts)) for severity, counts in changes.items()}
+    points = tuple(
+        HistoryPoint(
+            run=each.number,
+            as_of=each.as_of,
+            strict=each.summary.strict_compliance,
+            azure=each.summary.azure_compliance,
+            failures={severity: counts[at] for severity, counts in failures.items()},
+        )
+        for at, each in enumerate(runs)
+    )
+    return Trend(estate=run.estate, run=run.number, points=points, since=since)
+
+
+class Listed:
+    """The findings that a report lists of all that it was given."""
+
+    def __init__(self, needing: int = LISTED, passing: int = LISTED_PASSES) -> None:
+        self._room, self._passing_room = needing, passing
+        self._needing: dict[Severity, list[Finding]] = {severity: [] for severity in Severity}
+        self._passing: list[Finding] = []
+        self._dropped = self._dropped_passes = 0
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Take findings; where there is no more room, the least severe go, those that came last before others."""
+        for finding in findings:
+            if finding.outcome is not Outcome.PASS:
+                self._needing[finding.severity].append(finding)
+                self._room -= 1
+            elif len(self._passing) < self._passing_room:
+                self._passing.append(finding)
+            else:
+                self._dropped_passes += 1
+            if self._room < 0:
+                next(filter(None, self._needing.values())).pop()
+                self._room += 1
+                self._dropped += 1
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Give those that are listed, sorted as an evaluation has them."""
+        every = [*self._passing, *(finding for each in self._needing.values() for finding in each)]
+        return tuple(sorted(every, key=lambda finding: (finding.policy, finding.resource.lower())))
+
+    def problems(self) -> Iterator[Problem]:
+        """Say what is counted and not listed."""
+        for number, what in ((self._dropped, "of the least severe findings"), (self._dropped_passes, "passes")):
+            if number:
+                message = f"{number} {what} are counted and not listed; the report as csv has them all"
+                yield Problem(level="warning", message=message)
+
+
+def _parts(history: History, run: AuditRun, owner_tag: str) -> Iterator[tuple[RunPart, Evaluation, ReportContext]]:
+    """Each part that was judged, with who owns what in it."""
+    for part in history.parts(run):
+        if part.evaluation:
+            evaluation = history.evaluation(part)
+            yield part, evaluation, ReportContext(owner_tag, owners_of(history.snapshot(part), owner_tag))
+
+
+def _placed(part: RunPart, problems: Iterable[Problem], *, alone: bool) -> list[Problem]:
+    """The problems of a part, with its name where there are others."""
+    places = [
+        problem.place if alone or part.name in problem.place else f"{part.name} {problem.place}".strip()
+        for problem in problems
+    ]
+    return [problem.model_copy(update={"place": place}) for problem, place in zip(problems, places, strict=True)]
+
+
+def _cut(problems: Sequence[Problem]) -> list[Problem]:
+    more = len(problems) - PROBLEMS
+    return [Problem(level="warning", message=f"{more} more problems are not listed")] if more > 0 else []
+
+
+def _stands(span: FindingSpan, run: AuditRun) -> bool:
+    return span.first <= run.number and (span.until is None or run.number < span.until)
+
+
+def _since(span: FindingSpan) -> Since:
+    return Since(run=span.first, as_of=span.first_seen)

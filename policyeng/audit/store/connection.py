@@ -1,0 +1,188 @@
+"""Open a database as a store: SQLite or PostgreSQL, at the newest migration or refused with what to do."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from sqlite3 import Connection as SqliteConnection
+from typing import TypeVarTuple
+
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    Row,
+    Select,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    select,
+    text,
+)
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
+
+from policyeng.audit.store.tables import RUNS
+from policyeng.errors import StoreError, UsageError
+from policyeng.report.escaping import visible
+
+_Columns = TypeVarTuple("_Columns")
+
+#: The newest migration.
+HEAD = "0002"
+#: The option of a connection that writes: SQLite locks the database when its transaction begins, and not in its midst.
+_WRITES = "policyeng_writes"
+#: Seconds that SQLite waits for another writer.
+_BUSY = 60
+_CREDENTIALS = re.compile(r"://[^/]*@")
+_FORMS = "write `sqlite:///audits.db` or `postgresql://user@host/database`"
+
+
+def engine_of(url: str, *, create: bool) -> Engine:
+    """The engine of a store.
+
+    Raises:
+        UsageError: the URL is none of a store.
+        StoreError: there is no store, it cannot be reached, or it is of another version.
+    """
+    address = _address(url)
+    if address.drivername == "sqlite" and not create and not Path(str(address.database)).is_file():
+        raise _absent(shown(url))
+    if address.drivername == "sqlite":
+        _make_private(str(address.database))
+        engine = create_engine(address, poolclass=NullPool)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    else:
+        from policyeng.audit.store.postgresql import limit, statement_seconds  # it needs psycopg
+
+        address, seconds = statement_seconds(address)
+        engine = create_engine(address, poolclass=NullPool)
+        limit(engine, seconds)
+    try:
+        with said(url):
+            _settle(engine, url, create=create)
+    except ValueError as error:  # a driver raises it for a name with a NUL, or for a parameter
+        raise UsageError(f"`{shown(url)}` cannot be used ({error})", remedy=_FORMS) from None
+    return engine
+
+
+def shown(url: str) -> str:
+    """The URL without its password; of one that cannot be parsed, without all that may be one."""
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except (ArgumentError, ValueError):
+        return visible(_CREDENTIALS.sub("://***@", url))
+
+
+@contextmanager
+def said(url: str) -> Iterator[None]:
+    """What a database refuses, as an error of ours.
+
+    Raises:
+        StoreError: it refused something.
+    """
+    try:
+        yield
+    except DBAPIError as error:
+        reason = str(error.orig).strip().splitlines()
+        what = f"the database refuses ({reason[0].lower() if reason else type(error.orig).__name__})"
+        raise StoreError(what, place=(shown(url),), remedy="see that it can be reached, read and written") from None
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that writes."""
+    with engine.connect().execution_options(**{_WRITES: True}) as connection, connection.begin():
+        yield connection
+
+
+def streamed(connection: Connection, asked: Select[*_Columns], size: int = 1000) -> Generator[Row[*_Columns]]:
+    """The rows of a question, fetched so many at a time and not all at once; closed when it is left."""
+    with connection.execute(asked, execution_options={"yield_per": size}) as rows:
+        yield from rows
+
+
+def alone(connection: Connection) -> None:
+    """Let no other transaction write runs until this one ends; readers are not kept back."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def _address(url: str) -> URL:
+    try:
+        address = make_url(url)
+        url.encode()
+    except (ArgumentError, ValueError):  # the latter for a port, an IPv6 address or a character that cannot be
+        raise UsageError(f"`{shown(url)}` is no URL of a store", remedy=_FORMS) from None
+    if address.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        try:
+            import psycopg  # noqa: F401  # asked for before it is needed, for the message
+        except ImportError:
+            raise UsageError("stores on PostgreSQL need psycopg", remedy="install `policyeng[postgresql]`") from None
+        return address.set(drivername="postgresql+psycopg")
+    if address.drivername != "sqlite" or not address.database or address.database == ":memory:":
+        raise UsageError(f"`{shown(url)}` is no URL of a store", remedy=_FORMS)
+    return address
+
+
+def _make_private(path: str) -> None:
+    """Make the file of a database that is not there yet, only for the user whatever the umask: it contains an estate.
+
+    SQLite gives its other files the mode of this one. A file that is there keeps its mode; what cannot be made here,
+    SQLite refuses with its reason.
+    """
+    with suppress(OSError, ValueError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    assert isinstance(connection, SqliteConnection)  # noqa: S101  # for the type checker
+    connection.isolation_level = None  # transactions begin as `_begin_sqlite` has them
+    for pragma in (f"busy_timeout={_BUSY * 1000}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
+
+
+def _settle(engine: Engine, url: str, *, create: bool) -> None:
+    """See that the database is at the newest migration; with `create` it is brought there."""
+    with engine.connect() as connection:
+        found = _revision(connection)
+    if found == HEAD:
+        return
+    if found is not None and found > HEAD:
+        what = f"a newer version of policyeng wrote the store (migration `{found}`, known up to `{HEAD}`)"
+        raise StoreError(what, place=(shown(url),), remedy="use that version, or a newer one")
+    if create:
+        from policyeng.audit.store.migrations.running import migrate  # Alembic takes long to load
+
+        migrate(engine)
+    elif found is None:
+        raise _absent(shown(url))
+    else:
+        remedy = "`policyeng audit run` brings it to this one"
+        raise StoreError("an older version of policyeng wrote the store", place=(shown(url),), remedy=remedy)
+
+
+def _revision(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return revision
+
+
+def _absent(where: str) -> StoreError:
+    return StoreError("there is no store", place=(where,), remedy="`policyeng audit run` makes it")
+
+
+def is_empty(connection: Connection) -> bool:
+    """Whether no run has ended yet."""
+    return connection.scalar(select(RUNS.c.number).limit(1)) is None

@@ -1,0 +1,310 @@
+"""Hold every row of a store against the others: the chain of runs, their parts, contents, spans, and retention."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import count, groupby
+
+import orjson
+from sqlalchemy import Connection, Row, RowMapping, select
+
+from policyeng.audit.store.blobs import fetch, in_batches, unpacked
+from policyeng.audit.store.codecs import standing_in
+from policyeng.audit.store.connection import streamed
+from policyeng.audit.store.digests import PartRow, SpanState, content_of, run_hash, span_key, standing_digest
+from policyeng.audit.store.faults import IntegrityFault, Verified
+from policyeng.audit.store.references import Direct, Reference, direct_of, references_of
+from policyeng.audit.store.retention import Retentions, retentions_of
+from policyeng.audit.store.store import Store
+from policyeng.audit.store.tables import CONTENTS, PARTS, RUNS, SPANS
+from policyeng.errors import StoreError
+
+_NOTHING = standing_digest(())
+
+
+def verify_spans(connection: Connection, estates: Mapping[str, Sequence[int]]) -> Iterator[IntegrityFault]:
+    """What is wrong with spans.
+
+    Args:
+        connection: reads.
+        estates: by name, the numbers of the runs in order.
+    """
+    for estate in connection.scalars(select(SPANS.c.estate).distinct().order_by(SPANS.c.estate)).all():
+        if estate not in estates:
+            yield IntegrityFault("spans", None, f"there are spans of the estate `{estate}`, which has no run")
+    for estate, numbers in estates.items():
+        yield from _Sweep(connection, estate, numbers).faults()
+
+
+class _Sweep:
+    """The spans of an estate while its runs go by.
+
+    Attributes:
+        standing: by part, what stands at the run that is looked at.
+        digests: the same as the digests of the parts have it.
+        ending: by number, what stands up to that run.
+    """
+
+    def __init__(self, connection: Connection, estate: str, numbers: Sequence[int]) -> None:
+        self._connection = connection
+        self._estate = estate
+        self._numbers = numbers
+        self.standing: dict[str, set[SpanState]] = {}
+        self.digests: dict[str, str] = {}
+        self.ending: dict[int, list[tuple[str, SpanState]]] = {}
+
+    def faults(self) -> Iterator[IntegrityFault]:
+        """What is wrong."""
+        asked = select(SPANS).where(SPANS.c.estate == self._estate).order_by(SPANS.c.first)
+        with closing(streamed(self._connection, asked)) as rows:
+            yield from self._swept(rows)
+        for number in self.ending:
+            yield IntegrityFault("spans", number, "a span ends at a run after which there is none of its estate")
+
+    def _swept(self, rows: Iterable[Row[*tuple[object, ...]]]) -> Iterator[IntegrityFault]:
+        beginning = groupby(rows, key=lambda row: row.first)
+        group = next(beginning, None)
+        previous = 0
+        for number in self._numbers:
+            while group is not None and group[0] < number:
+                yield _elsewhere(group[0])
+                group = next(beginning, None)
+            ended = self.ending.pop(previous, [])
+            for part, standing in ended:
+                self._touch(part).discard(standing)
+            if group is not None and group[0] == number:
+                for row in group[1]:
+                    yield from self._begin(row._mapping, set(ended))
+                group = next(beginning, None)
+            yield from self._hold(number)
+            previous = number
+        if group is not None:
+            yield _elsewhere(group[0])
+
+    def _touch(self, part: str) -> set[SpanState]:
+        """What stands in a part, which is about to change."""
+        self.digests.pop(part, None)
+        return self.standing.setdefault(part, set())
+
+    def _begin(self, row: RowMapping, ended: set[tuple[str, SpanState]]) -> Iterator[IntegrityFault]:
+        part, number, last = row["part"], row["first"], row["last"]
+        standing = SpanState(*(row[name] for name in SpanState._fields))
+        if row["key"] != span_key(part, standing):
+            yield IntegrityFault("spans", number, f"a span of `{part}` was altered")
+        if standing in self._touch(part) or (part, standing) in ended:
+            yield IntegrityFault("spans", number, f"a span of `{part}` begins where another of the same finding stands")
+        self.standing[part].add(standing)
+        if last is not None:
+            if last < number or last not in self._numbers:
+                yield IntegrityFault("spans", number, f"a span of `{part}` ends at a run at which it cannot")
+            self.ending.setdefault(last, []).append((part, standing))
+
+    def _hold(self, number: int) -> Iterator[IntegrityFault]:
+        """Hold what stands now against the parts of a run."""
+        asked = select(PARTS.c.name, PARTS.c.standing).where(PARTS.c.run == number)
+        stated = {name: standing or _NOTHING for name, standing in self._connection.execute(asked)}
+        for part, standing in self.standing.items():
+            if part not in self.digests:
+                self.digests[part] = standing_digest(standing)
+            if stated.pop(part, _NOTHING) != self.digests[part]:
+                yield IntegrityFault("spans", number, f"the spans of `{part}` do not say what was found there")
+        for part, expected in stated.items():
+            if expected != _NOTHING:
+                yield IntegrityFault("spans", number, f"spans of `{part}` are missing")
+
+
+def _elsewhere(number: int) -> IntegrityFault:
+    return IntegrityFault("spans", number, "a span begins at a run that is none of its estate")
+
+
+_FETCHED = 200
+
+
+def verify_contents(
+    connection: Connection, numbers: Sequence[int], pruned: Collection[int]
+) -> tuple[list[IntegrityFault], int]:
+    """What is wrong with contents, and how many of them no run refers to.
+
+    Args:
+        connection: reads.
+        numbers: those of all runs.
+        pruned: those of the runs of which retention took something.
+    """
+    present, broken = _read_all(connection)
+    whole = [number for number in numbers if number not in pruned]
+    direct = direct_of(connection, whole)
+    references = list(references_of(connection, direct, broken))
+    wanted = direct.policies | direct.frames | direct.heads
+    wanted.update(digest for reference in references for digest in reference.below)
+    faults = [*_lost(connection, wanted - present, direct, references, "is missing")]
+    faults += _lost(connection, broken & wanted, direct, references, "is not what was stored")
+    faults += [
+        IntegrityFault("contents", None, f"the content `{digest[:12]}` is not what was stored, and no run needs it")
+        for digest in sorted(broken - wanted)
+    ]
+    faults += _standing(connection, whole, direct, references, broken)
+    return faults, len(present - wanted - broken)
+
+
+def _read_all(connection: Connection) -> tuple[set[str], set[str]]:
+    """The digests of all contents, and of those that are not what was stored."""
+    present: set[str] = set()
+    broken: set[str] = set()
+    for digest, content in streamed(connection, select(CONTENTS), _FETCHED):
+        present.add(digest)
+        try:
+            unpacked(digest, content)
+        except StoreError:
+            broken.add(digest)
+    return present, broken
+
+
+def _lost(
+    connection: Connection, lost: Collection[str], direct: Direct, references: Sequence[Reference], what: str
+) -> Iterator[IntegrityFault]:
+    """A fault for every content that is not there as it was, with the first run that needs it."""
+    if not lost:
+        return
+    above = {digest: reference.digest for reference in references for digest in reference.below if digest in lost}
+    for digest in sorted(lost):
+        holder = above.get(digest, digest)
+        columns = (PARTS.c.snapshot, PARTS.c.evaluation)
+        in_parts = select(PARTS.c.run).where(columns[holder in direct.heads] == holder).order_by(PARTS.c.run)
+        in_runs = select(RUNS.c.number).where(RUNS.c.policies == digest).order_by(RUNS.c.number)
+        number = connection.scalar((in_runs if digest in direct.policies else in_parts).limit(1))
+        yield IntegrityFault("contents", number, f"the content `{digest[:12]}` {what}")
+
+
+def _standing(
+    connection: Connection,
+    numbers: Sequence[int],
+    direct: Direct,
+    references: Sequence[Reference],
+    broken: Collection[str],
+) -> Iterator[IntegrityFault]:
+    """What the rows of parts say to stand is what the findings say."""
+    below = {reference.digest: reference.below[0] for reference in references if reference.digest in direct.heads}
+    stated: dict[str, str] = {}
+    for batch in in_batches(sorted(set(below.values()).difference(broken)), _FETCHED):
+        stated.update(
+            (digest, standing_digest(standing_in(findings))) for digest, findings in fetch(connection, batch).items()
+        )
+    for some in in_batches(numbers):
+        yield from _differing(connection, some, below, stated)
+
+
+def _differing(
+    connection: Connection, numbers: Sequence[int], below: Mapping[str, str], stated: Mapping[str, str]
+) -> Iterator[IntegrityFault]:
+    asked = select(PARTS.c.run, PARTS.c.name, PARTS.c.evaluation, PARTS.c.standing).where(PARTS.c.run.in_(numbers))
+    for number, name, evaluation, standing in connection.execute(asked):
+        expected = stated.get(below.get(evaluation, ""))
+        if expected is not None and expected != standing:
+            yield IntegrityFault("parts", number, f"what stands in `{name}` is not what was found there")
+
+
+#: A row of the table of runs, and its document as JSON; None when it is none.
+_Run = tuple[Row[tuple[int, str, str, str, str, str]], Mapping[str, object] | None]
+
+
+def verify(store: Store, expected: Sequence[str] = ()) -> Verified:
+    """Look at every row of a store.
+
+    Args:
+        store: a store.
+        expected: hashes of runs or of retentions that were noted elsewhere; only they show that the newest rows, of
+            which nothing that follows tells, are still there.
+
+    Raises:
+        StoreError: the database refuses something.
+    """
+    with store.reading() as connection:
+        return verified(connection, expected)
+
+
+def verified(connection: Connection, expected: Sequence[str] = ()) -> Verified:
+    """The same as `verify`, as one transaction sees it."""
+    retentions = retentions_of(connection)
+    runs = [(row, _document(row.document)) for row in connection.execute(select(RUNS).order_by(RUNS.c.number))]
+    faults = [*retentions.faults, *_chain(runs, retentions), *_parts(connection, runs)]
+    faults += _pruned_runs(runs, retentions)
+    found, unused = verify_contents(connection, [row.number for row, _ in runs], retentions.pruned)
+    faults += [*found, *verify_spans(connection, _by_estate(runs))]
+    hashes = [row.hash for row, _ in runs]
+    faults += [_missing(given) for given in expected if given not in (*hashes, *retentions.hashes)]
+    head, retention = (entries[-1] if entries else "" for entries in (hashes, retentions.hashes))
+    return Verified(faults, len(runs), sorted(retentions.pruned), unused, head, retention)
+
+
+def _document(text: str) -> Mapping[str, object] | None:
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _chain(runs: Sequence[_Run], retentions: Retentions) -> Iterator[IntegrityFault]:
+    """Numbers without gaps, each hash over its document, each document naming the hash before."""
+    previous = ""
+    order = {"": -1, **{hash_: position for position, hash_ in enumerate(retentions.hashes)}}
+    newest = -1
+    for number, (row, document) in zip(count(1), runs, strict=False):
+        at = row.number
+        if at != number:
+            yield IntegrityFault("runs", number, f"the run is missing: after {number - 1} comes {at}")
+            return  # all that follows is out of place
+        if run_hash(row.document) != row.hash or document is None:
+            yield IntegrityFault("runs", at, "its document or its hash was altered")
+        elif (document.get("number"), document.get("estate")) != (row.number, row.estate):
+            yield IntegrityFault("runs", at, "its document is of another number or estate")
+        elif document.get("previous") != previous:
+            yield IntegrityFault("runs", at, "it does not follow the run before it")
+        retained = order.get(row.retention)
+        if retained is None or retained < newest:
+            yield IntegrityFault("runs", at, "the retention that it follows is not there, or not in order")
+        newest = newest if retained is None else retained
+        previous = row.hash
+
+
+def _parts(connection: Connection, runs: Sequence[_Run]) -> Iterator[IntegrityFault]:
+    """Each run has the parts whose hash it states, and no part is of no run."""
+    known = {row.number: (row, document) for row, document in runs}
+    columns = (PARTS.c.run, PARTS.c.position, *(PARTS.c[name] for name in PartRow._fields))
+    rows = streamed(connection, select(*columns).order_by(PARTS.c.run, PARTS.c.position))
+    seen: set[int] = set()
+    for number, group in groupby(rows, key=lambda row: row[0]):
+        parts = list(group)
+        seen.add(number)
+        if number not in known:
+            yield IntegrityFault("parts", number, "there are parts of a run that is not there")
+            continue
+        row, document = known[number]
+        in_order = [part[1] for part in parts] == list(range(len(parts)))
+        content = content_of(row.policies, row.retention, (PartRow(*part[2:]) for part in parts))
+        if document is not None and not (in_order and content == document.get("content")):
+            yield IntegrityFault(
+                "parts", number, "its parts, its policies or its retention are not those that it was made of"
+            )
+    for number, (row, document) in known.items():
+        if number in seen or document is None:
+            continue
+        if content_of(row.policies, row.retention, ()) != document.get("content"):
+            yield IntegrityFault("parts", number, "its parts are missing")
+
+
+def _pruned_runs(runs: Sequence[_Run], retentions: Retentions) -> Iterator[IntegrityFault]:
+    for number in sorted(retentions.pruned - {row.number for row, _ in runs}):
+        yield IntegrityFault("retentions", number, "retention took something of a run that is not there")
+
+
+def _by_estate(runs: Sequence[_Run]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for row, _ in runs:
+        found.setdefault(row.estate, []).append(row.number)
+    return found
+
+
+def _missing(given: str) -> IntegrityFault:
+    return IntegrityFault("runs", None, f"no run and no retention has the expected hash `{given}`")

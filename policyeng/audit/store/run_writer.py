@@ -1,0 +1,155 @@
+"""A run while it is made: contents are written ahead, and one transaction at its end makes it visible."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import orjson
+from sqlalchemy import Connection, func, insert, select
+
+from policyeng.audit.records import AuditRun
+from policyeng.audit.store.blobs import in_batches, keep, packed
+from policyeng.audit.store.connection import alone, said, writing
+from policyeng.audit.store.digests import (
+    PartRow,
+    SpanState,
+    content_of,
+    digest_of,
+    document_of,
+    run_hash,
+    standing_digest,
+    standing_json,
+)
+from policyeng.audit.store.locks import run_lock
+from policyeng.audit.store.spans import move, standing_in
+from policyeng.audit.store.store import Store
+from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS
+
+#: Contents wait in memory until there is so much of them, in bytes.
+_BATCH = 4 * 1024 * 1024
+
+
+class StoredPart(NamedTuple):
+    """A part as a run adds it.
+
+    Attributes:
+        snapshot, evaluation: digests of `contents`; empty for a part that could not be read.
+        contents: by digest and as of `contents.packed`; what is stored already may be left out.
+        standing: its findings other than passes; their digest where they are those of the estate's last run.
+        holding: what it rests on, and until when it holds; empty where nothing is known of that.
+        summary: as JSON.
+    """
+
+    name: str
+    snapshot: str
+    evaluation: str
+    contents: Mapping[str, bytes]
+    standing: list[SpanState] | str
+    exit_code: int
+    summary: str
+    holding: str = ""
+
+
+class RunWriter:
+    """A run that is not visible yet."""
+
+    def __init__(self, store: Store, estate: str, policies: bytes) -> None:
+        self._store = store
+        self._estate = estate
+        self._policies = digest_of(policies)
+        self._waiting: dict[str, bytes] = {self._policies: packed(policies)}
+        self._size = len(policies)
+        self._rows: list[tuple[PartRow, bytes]] = []
+
+    def add(self, entry: StoredPart) -> None:
+        """Take a part; its contents are written now or with those that follow.
+
+        Raises:
+            StoreError: the database refuses them.
+        """
+        self._waiting.update(entry.contents)
+        self._size += sum(map(len, entry.contents.values()))
+        stands = [] if isinstance(entry.standing, str) else entry.standing
+        if isinstance(entry.standing, str):
+            standing = entry.standing
+        else:
+            standing = standing_digest(stands) if entry.evaluation else ""
+        row = PartRow(
+            entry.name, entry.snapshot, entry.evaluation, standing, entry.holding, entry.exit_code, entry.summary
+        )
+        self._rows.append((row, zlib.compress(standing_json(stands), 1)))
+        if self._size > _BATCH:
+            self._flush()
+
+    def finish(self, run: AuditRun) -> AuditRun:
+        """Make the run visible, with its number, its content, its place in the chain and its hash.
+
+        Raises:
+            StoreError: the database refuses it; nothing of it is visible then.
+        """
+        self._flush()
+        with said(self._store.url), writing(self._store.engine) as connection:
+            alone(connection)
+            number, previous = _place(connection)
+            retention = _retention(connection)
+            rows = [row for row, _ in self._rows]
+            content = content_of(self._policies, retention, rows)
+            run = run.model_copy(update={"number": number, "content": content, "previous": previous})
+            document = document_of(run)
+            self._move_spans(connection, number)
+            for batch in in_batches(enumerate(rows)):
+                placed = [{"run": number, "position": position, **row._asdict()} for position, row in batch]
+                connection.execute(insert(PARTS), placed)
+            columns = {"estate": self._estate, "policies": self._policies, "retention": retention}
+            hash_ = run_hash(document)
+            connection.execute(insert(RUNS).values(number=number, document=document, hash=hash_, **columns))
+        return run.model_copy(update={"hash": hash_})
+
+    def _flush(self) -> None:
+        with said(self._store.url), writing(self._store.engine) as connection:
+            keep(connection, self._waiting)
+        self._waiting, self._size = {}, 0
+
+    def _move_spans(self, connection: Connection, number: int) -> None:
+        """End the spans that no longer stand, and begin those that do; parts in which nothing moved are passed over."""
+        newest = select(func.max(RUNS.c.number)).where(RUNS.c.estate == self._estate)
+        before: int = connection.scalar(newest) or 0
+        stated = connection.execute(select(PARTS.c.name, PARTS.c.standing).where(PARTS.c.run == before))
+        earlier = {row.name: row.standing for row in stated}
+        for row, compressed in self._rows:
+            if earlier.pop(row.name, "") != row.standing:
+                now = {SpanState(*entry) for entry in orjson.loads(zlib.decompress(compressed))}
+                self._move(connection, row.name, (before, number), now)
+        for name, standing in earlier.items():
+            if standing:
+                self._move(connection, name, (before, number), set())
+
+    def _move(self, connection: Connection, part: str, runs: tuple[int, int], now: set[SpanState]) -> None:
+        stood = standing_in(connection, self._estate, part) if runs[0] else set()
+        move(connection, self._estate, part, runs=runs, ends=stood - now, begins=now - stood)
+
+
+@contextmanager
+def drafted(store: Store, estate: str, policies: bytes) -> Iterator[RunWriter]:
+    """Begin a run of an estate; it is the only one of it until this closes.
+
+    Raises:
+        StoreError: the estate is being audited already, or the database refuses something.
+    """
+    with said(store.url), run_lock(store.engine, estate):
+        yield RunWriter(store, estate, policies)
+
+
+def _place(connection: Connection) -> tuple[int, str]:
+    """The number of the next run, and the hash of the last."""
+    last = connection.execute(select(RUNS.c.number, RUNS.c.hash).order_by(RUNS.c.number.desc()).limit(1)).first()
+    return (1, "") if last is None else (last.number + 1, last.hash)
+
+
+def _retention(connection: Connection) -> str:
+    """The hash of the newest retention; empty without one."""
+    newest: str | None = connection.scalar(select(RETENTIONS.c.hash).order_by(RETENTIONS.c.number.desc()).limit(1))
+    return newest or ""

@@ -1,0 +1,306 @@
+"""Read a bundle archive, whoever wrote it: nothing is unpacked, and nothing is inflated beyond the limit."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from policyeng.bundle.manifest import MANIFEST, manifest_of
+from policyeng.errors import BundleError
+
+_BLOCK = 512
+_END = bytes(_BLOCK)
+_REBUILD = "build the archive anew, or fetch it again"
+_LINKED = "put a copy of the file in its place"
+_REFUSED_KINDS = {
+    b"1": "a hard link",
+    b"2": "a symbolic link",
+    b"3": "a device",
+    b"4": "a device",
+    b"6": "a named pipe",
+    b"S": "a sparse file",
+}
+_DRIVE = re.compile(r"[A-Za-z]:")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLimits:
+    """What an archive may hold: bytes as it lies, of all its members, of one member; and the number of its members."""
+
+    archive: int = 64 * 1024 * 1024
+    total: int = 128 * 1024 * 1024
+    member: int = 64 * 1024 * 1024
+    members: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class TarMembers:
+    """The regular files of a tar.
+
+    Attributes:
+        files: contents by path, without a leading `/` or `./`.
+        rooted: every name begins with `/`, as OPA writes them.
+    """
+
+    files: dict[PurePosixPath, bytes]
+    rooted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _TarEntry:
+    kind: bytes
+    name: str
+    content: bytes
+
+
+def members_of(content: bytes, archive: str, limits: ArchiveLimits) -> TarMembers:
+    """The regular files of a tar.
+
+    Raises:
+        BundleError: the tar is damaged or cut off, holds too much, or a member is no regular file or is named so that
+            it leads elsewhere or stands twice; names the archive, the member and the remedy.
+    """
+    files: dict[PurePosixPath, bytes] = {}
+    rooted: list[bool] = []
+    for entry in _entries(content, archive, limits):
+        path = _path(entry.name, archive)
+        if entry.kind == b"5":
+            continue
+        if path in files:
+            raise _refused(archive, str(path), "the member stands twice", "keep one of the two")
+        files[path] = entry.content
+        rooted.append(entry.name.startswith("/"))
+    if any(rooted) and not (all(rooted) and PurePosixPath("data.json") in files):
+        name = f"/{list(files)[rooted.index(True)]}"
+        raise _refused(archive, name, "the name of the member is absolute", "store it relative to the bundle's root")
+    return TarMembers(files, rooted=any(rooted))
+
+
+def _entries(content: bytes, archive: str, limits: ArchiveLimits) -> Iterator[_TarEntry]:
+    """Files and directories under their full names."""
+    position, members, headers, name = 0, 0, 0, ""
+    while (header := content[position : position + _BLOCK]) != _END:
+        entry = _entry(header, content, position, archive)
+        position += _BLOCK + -(-len(entry.content) // _BLOCK) * _BLOCK
+        headers += 1
+        if headers > 4 * limits.members:
+            raise _too_many(archive, limits)
+        if entry.kind in (b"x", b"g", b"L"):
+            name = _long_name(entry, archive) or name
+            continue
+        members += 1
+        if members > limits.members:
+            raise _too_many(archive, limits)
+        entry, name = _TarEntry(entry.kind, name or entry.name, entry.content), ""
+        _require_plain(entry, archive, limits)
+        yield entry
+    rest = len(content) - position
+    if rest < 2 * _BLOCK:
+        raise _refused(archive, "", "the tar is cut off: its end is missing", _REBUILD)
+    if content.count(0, position) != rest:
+        raise _refused(archive, "", "something follows the end of the tar", _REBUILD)
+
+
+def _entry(header: bytes, content: bytes, position: int, archive: str) -> _TarEntry:
+    if len(header) < _BLOCK:
+        raise _refused(archive, "", "the tar is cut off: its end is missing", _REBUILD)
+    spaced = sum(header) - sum(header[148:156]) + 8 * ord(" ")
+    if _octal(header[148:156]) != spaced:
+        raise _refused(archive, "", f"the tar is damaged at byte {position}", _REBUILD)
+    name = header[:100].split(b"\0")[0]
+    if header[257:265] == b"ustar\x0000" and (prefix := header[345:500].split(b"\0")[0]):
+        name = prefix + b"/" + name
+    kind = header[156:157].replace(b"\0", b"0")
+    text = _text(name, archive)
+    size = _octal(header[124:136])
+    if size is None:
+        raise _refused(archive, text, "the size of the member is not written in octal digits", _REBUILD)
+    start = position + _BLOCK
+    if start + size > len(content):
+        raise _refused(archive, text, "the tar is cut off within the member", _REBUILD)
+    return _TarEntry(kind, text, content[start : start + size])
+
+
+def _octal(field: bytes) -> int | None:
+    digits = field.strip(b" \0")
+    return int(digits, 8) if re.fullmatch(rb"[0-7]{1,12}", digits) else None
+
+
+def _text(name: bytes, archive: str) -> str:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        raise _refused(archive, repr(name)[2:-1], "the name of the member is not UTF-8", "rename the file") from None
+
+
+def _long_name(header: _TarEntry, archive: str) -> str:
+    """The name that an extended header gives the next member; empty when it gives none."""
+    if header.kind == b"L":
+        return _text(header.content.rstrip(b"\0"), archive)
+    name, rest = "", header.content.rstrip(b"\0")
+    while rest:
+        length = re.match(rb"([1-9][0-9]{0,8}) ", rest)
+        line = rest[: int(length[1])] if length else b""
+        key, equals, value = line[length.end() :].partition(b"=") if length else (b"", b"", b"")
+        if not equals or not line.endswith(b"\n") or len(line) != int(length[1] if length else 0):
+            raise _refused(archive, header.name, "the extended header is damaged", _REBUILD)
+        if key in (b"size", b"linkpath", b"hdrcharset") or key.startswith(b"GNU.sparse"):
+            what = f"the extended header sets `{_text(key, archive)}`"
+            raise _refused(archive, header.name, what, "write a plain tar")
+        if key == b"path":
+            if header.kind == b"g":
+                raise _refused(archive, header.name, "the extended header names every member", "write a plain tar")
+            name = _text(value[:-1], archive)
+        rest = rest[len(line) :]
+    return name
+
+
+def _require_plain(entry: _TarEntry, archive: str, limits: ArchiveLimits) -> None:
+    if entry.kind not in (b"0", b"5"):
+        what = _REFUSED_KINDS.get(entry.kind, "no regular file")
+        raise _refused(archive, entry.name, f"the member is {what}", _LINKED)
+    if entry.kind == b"5" and entry.content:
+        raise _refused(archive, entry.name, "the directory has a content", _REBUILD)
+    if len(entry.content) > limits.member:
+        what = f"the member is larger than {limits.member} bytes"
+        raise _refused(archive, entry.name, what, "a bundle holds policies and small documents: leave it out")
+
+
+def _path(name: str, archive: str) -> PurePosixPath:
+    shown = name.encode("unicode_escape").decode()
+    if "\\" in name or _DRIVE.match(name) or name.startswith("//"):
+        raise _refused(archive, shown, "the name of the member is a Windows path", "write names with single `/`")
+    if _CONTROL.search(name):
+        raise _refused(archive, shown, "the name of the member holds a control character", "rename the file")
+    path = PurePosixPath(name.lstrip("/"))
+    if ".." in path.parts:
+        raise _refused(archive, shown, "the name of the member leads out of the bundle", "store it without `..`")
+    return path
+
+
+def _too_many(archive: str, limits: ArchiveLimits) -> BundleError:
+    remedy = "a bundle holds policies and small documents: leave the rest out"
+    return _refused(archive, "", f"the archive has more than {limits.members} members", remedy)
+
+
+def _refused(archive: str, member: str, what: str, remedy: str) -> BundleError:
+    return BundleError(what, place=(archive, member), remedy=remedy)
+
+
+_GZIP = 31  # zlib's word for a gzip header and its checksum
+_FETCH = "build the archive anew, or fetch it again"
+_PACKAGE = re.compile(r"^package[ \t]+([\w.]+)", re.MULTILINE)
+#: Members by which an archive of OPA shows that the sources of its policies are no longer whole, with the remedy.
+_UNREADABLE = {
+    "policy.wasm": ("was compiled to WebAssembly", "build it with `opa build --target rego`"),
+    "plan.json": ("was compiled to a plan", "build it with `opa build --target rego`"),
+    "plan.pb": ("was compiled to a plan", "build it with `opa build --target rego`"),
+    "patch.json": ("holds changes to another bundle", "name the bundle that they change"),
+    ".manifest.pb": ("has a manifest in protobuf", "build it with a `.manifest` in JSON"),
+}
+
+
+def read_archive(path: Path, limits: ArchiveLimits | None = None) -> TarMembers:
+    """The members of an archive.
+
+    Raises:
+        BundleError: the file cannot be read, is no gzip, is cut off or damaged, or its tar is refused; names the
+            archive, the member and the remedy.
+    """
+    limits = limits or ArchiveLimits()
+    if not path.is_file():
+        remedy = "name a directory that holds policies, or an archive `*.tar.gz`"
+        raise BundleError(f"`{path}` is not a directory, and no archive either", remedy=remedy)
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(min(path.stat().st_size, limits.archive) + 1)
+    except OSError as error:
+        reason = (error.strerror or "unreadable").lower()
+        raise BundleError(f"cannot be read ({reason})", place=(str(path),), remedy="make it readable") from None
+    if len(content) > limits.archive:
+        what = f"the archive is larger than {limits.archive} bytes"
+        raise BundleError(what, place=(str(path),), remedy="leave out what is no policy")
+    return members_of(_inflated(content, str(path), limits), str(path), limits)
+
+
+def policy_tree(members: TarMembers, archive: Path) -> dict[PurePosixPath, bytes]:
+    """The members at the paths that the files had in the bundle's directory.
+
+    OPA puts the path of the directory on its command line before the names of modules; it is taken off again.
+
+    Raises:
+        BundleError: the archive is one from which OPA dropped the sources or the headers of policies.
+    """
+    for name, (what, remedy) in _UNREADABLE.items():
+        if any(path.name == name for path in members.files):
+            raise BundleError(f"the archive {what}", place=(str(archive), name), remedy=remedy)
+    if not members.rooted:
+        return members.files
+    if any(path.parts[0] == "optimized" for path in members.files):
+        remedy = "build it without `--optimize`, or with `policyeng bundle build`"
+        raise BundleError(
+            "`opa build` optimized the policies and dropped their headers", place=(str(archive),), remedy=remedy
+        )
+    prefix = _prefix(members.files)
+    tree = {
+        path.relative_to(prefix) if path.suffix == ".rego" and path.is_relative_to(prefix) else path: content
+        for path, content in members.files.items()
+    }
+    if len(tree) < len(members.files):
+        raise BundleError("two modules have one path", place=(str(archive),), remedy="build it from one directory")
+    manifest = manifest_of(tree, archive)
+    if manifest.file_rego_versions:
+        before = f"/{prefix}/" if prefix.parts else "/"
+        versions = {f"/{name.removeprefix(before)}": at for name, at in manifest.file_rego_versions.items()}
+        tree[MANIFEST] = replace(manifest, file_rego_versions=versions).content()
+    return tree
+
+
+def _inflated(content: bytes, archive: str, limits: ArchiveLimits) -> bytes:
+    stream = zlib.decompressobj(_GZIP)
+    try:
+        inflated = stream.decompress(content, limits.total + 1)
+    except zlib.error as error:
+        if content[:2] != b"\x1f\x8b":
+            if Path(archive).suffix in (".rego", ".py"):
+                what = "one file is no bundle of policies"
+                raise BundleError(
+                    what, place=(archive,), remedy=f"name its directory, `{Path(archive).parent}`"
+                ) from None
+            remedy = "name a directory that holds policies, or an archive `*.tar.gz`"
+            raise BundleError("not a gzip file", place=(archive,), remedy=remedy) from None
+        reason = "its checksum is wrong" if "check" in str(error) else "its bytes are damaged"
+        raise BundleError(f"the archive cannot be inflated: {reason}", place=(archive,), remedy=_FETCH) from None
+    if len(inflated) > limits.total:
+        what = f"the archive inflates to more than {limits.total} bytes"
+        raise BundleError(what, place=(archive,), remedy="leave out what is no policy")
+    if not stream.eof:
+        raise BundleError("the archive is cut off", place=(archive,), remedy=_FETCH)
+    if stream.unused_data:
+        raise BundleError("something follows the end of the gzip stream", place=(archive,), remedy=_FETCH)
+    return inflated
+
+
+def _prefix(files: Mapping[PurePosixPath, bytes]) -> PurePosixPath:
+    """What stands before the modules' own paths: the part that their packages do not explain."""
+    found = {
+        prefix
+        for path, content in files.items()
+        if path.suffix == ".rego" and (prefix := _before_package(path, content)) is not None
+    }
+    return found.pop() if len(found) == 1 else PurePosixPath()
+
+
+def _before_package(path: PurePosixPath, content: bytes) -> PurePosixPath | None:
+    package = _PACKAGE.search(content.decode(errors="replace"))
+    if package is None:
+        return None
+    names = tuple(package[1].split("."))
+    for place in (path.parent, path.with_suffix(""), path.with_name(path.stem.removesuffix("_test"))):
+        if place.parts[-len(names) :] == names:
+            return PurePosixPath(*place.parts[: -len(names)])
+    return None

@@ -1,0 +1,251 @@
+"""Policies of others, without our header: Conftest's `deny`, `warn` and `violation`, and Gatekeeper's `violation`.
+
+Source: Conftest v0.71.1 (`policy/engine.go`) for the names and meaning of rules; Gatekeeper's constraint templates for
+`input.review` and `input.parameters`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from policyeng.bundle.analysis import AnalyzedRule
+from policyeng.bundle.document_parsing import bundle_yaml
+from policyeng.bundle.files import TEST_FOLDERS
+from policyeng.bundle.header import PolicyHeader, metadata_blocks
+from policyeng.bundle.outlines import JUDGING, Outline
+from policyeng.bundle.policy_types import InputForm, Policy, Role
+from policyeng.errors import BundleError
+from policyeng.frozen import frozen
+from policyeng.models import JsonObject, Severity
+
+_JUDGING = re.compile(rf"({'|'.join(JUDGING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
+#: What only policies of ours read: without a header they would be judged on the wrong input.
+_OURS = re.compile(r"input\.(resource\.(id|identity|kind|location|name|properties|sku|tags|type)|snapshot|as_of)\b")
+#: The forms of a judging rule that Conftest takes for passed.
+_NO_MESSAGES = {
+    "true": "says no more than true",
+    "map": "has more in its head than its name",
+    "function": "is a function, which nothing calls to judge",
+}
+
+
+@frozen(kw_only=True)
+class ForeignHeader(PolicyHeader):
+    """The header that a policy of others is given: its id is its package and rule, `main.deny_run_as_root`."""
+
+    id: str
+
+
+def foreign_policies(
+    outlines: Sequence[Outline], given: Iterable[str], ours: Collection[str], reviewing: Collection[str] = ()
+) -> list[Policy]:
+    """One policy per judging rule of the packages that carry no header of ours.
+
+    Args:
+        outlines: the modules of all roots.
+        given: the keys at the top of `data`.
+        ours: the packages of policies that carry our header.
+        reviewing: the packages of Gatekeeper's templates, whose input is a review whatever their text looks at.
+
+    Raises:
+        BundleError: a rule has a form that gives no reasons, or a library reads what only Conftest fills.
+    """
+    packages: dict[str, list[Outline]] = {}
+    for outline in outlines:
+        if outline.package not in ours and not TEST_FOLDERS & set(outline.path.parts[:-1]):
+            packages.setdefault(outline.package, []).append(outline)
+    judged = {package: modules for package, modules in packages.items() if any(_judging(module) for module in modules)}
+    if judged:
+        _refuse_conftest_data(outlines)
+    keys, libraries = frozenset(given), _Libraries(outlines)
+    found: list[Policy] = []
+    for package, modules in judged.items():
+        reads = libraries.reads(modules)
+        form: InputForm = "review" if package in reviewing else _input_form(modules, reads)
+        undecided = _undecided(modules, form, keys, reads)
+        found += (replace(policy, undecided=undecided) for policy in _of_package(package, modules, form))
+    return found
+
+
+def exception_name(rule: str) -> str:
+    """The name under which an `exception` rule excepts a judging rule: `run_as_root` for `deny_run_as_root`."""
+    named = _JUDGING.fullmatch(rule)
+    return (named[2] or "") if named else rule
+
+
+def _judging(module: Outline) -> list[AnalyzedRule]:
+    """The rules of a judging name, functions among them."""
+    return [rule for rule in module.rules if _JUDGING.fullmatch(rule.name)]
+
+
+class _Libraries:
+    """The modules of a bundle by the references that reach them."""
+
+    def __init__(self, outlines: Iterable[Outline]) -> None:
+        self._at: dict[str, list[Outline]] = {}
+        self._under: dict[str, list[Outline]] = {}
+        for outline in outlines:
+            path = f"data.{outline.package}"
+            self._at.setdefault(path, []).append(outline)
+            for above in _beginnings(path):
+                self._under.setdefault(above, []).append(outline)
+
+    def reads(self, modules: Iterable[Outline]) -> set[str]:
+        """What modules read, by way of others too."""
+        reads: set[str] = set()
+        pending = {read for module in modules for read in module.reads}
+        while pending:
+            read = pending.pop()
+            reads.add(read)
+            reached = [*self._under.get(read, ()), *(each for at in _beginnings(read) for each in self._at.get(at, ()))]
+            pending |= {further for outline in reached for further in outline.reads} - reads
+        return reads
+
+
+def _beginnings(path: str) -> Iterator[str]:
+    """`data.a` and `data.a.b` of `data.a.b`: below `data` alone lies everything."""
+    parts = path.split(".")
+    return (".".join(parts[:length]) for length in range(2, len(parts) + 1))
+
+
+def _undecided(modules: Sequence[Outline], form: InputForm, given: frozenset[str], reads: Iterable[str]) -> str:
+    """Why a package cannot be decided: it reads data that only Gatekeeper or Conftest fills, or either's input."""
+    for read in sorted(reads):
+        if f"{read}.".startswith("data.inventory.") and "inventory" not in given:
+            return f"the policy reads `{read}`, which Gatekeeper fills from the cluster; give it with `--data`"
+        if read.startswith("data.conftest."):
+            return f"the policy reads `{read}`, which only Conftest fills"
+    if form == "document" and _violates(modules) and _whole_input(modules):
+        return (
+            "the policy takes `input` as a whole, which may be Gatekeeper's review or the document; "
+            "read `input.review` or a part of the document by name, or put it into a `ConstraintTemplate`"
+        )
+    return ""
+
+
+def _violates(modules: Iterable[Outline]) -> bool:
+    return any(rule.name.startswith("violation") for module in modules for rule in _judging(module))
+
+
+def _whole_input(modules: Sequence[Outline]) -> bool:
+    """Whether `input` stands alone in a package, and nowhere with a name that tells what it is."""
+    reads = {read for module in modules for read in module.reads}
+    return "input" in reads and not any(read.startswith("input.") for read in reads)
+
+
+def _refuse_conftest_data(outlines: Iterable[Outline]) -> None:
+    """A library that reads it leaves open which policies do."""
+    for outline in outlines:
+        if any(read.startswith("data.conftest.") for read in outline.reads) and not _judging(outline):
+            message = "the module reads `data.conftest`, which only Conftest fills"
+            raise BundleError(message, place=(outline.place,), remedy="leave it out")
+
+
+def _of_package(package: str, modules: Sequence[Outline], form: InputForm) -> Iterator[Policy]:
+    rules: dict[str, list[tuple[Outline, AnalyzedRule]]] = {}
+    for module in modules:
+        _refuse_forgotten_header(module, form)
+        for rule in _judging(module):
+            _refuse_form(module, rule)
+            rules.setdefault(rule.name, []).append((module, rule))
+    excepting = any(rule.name == "exception" for module in modules for rule in module.rules)
+    for name, places in rules.items():
+        first = places[0][0].path
+        roles: list[tuple[Role, str]] = [("deny", f"data.{package}.{name}")]
+        if excepting:
+            roles.append(("exception", f"data.{package}.exception"))
+        area = first.parts[0] if len(first.parts) > 1 else ""
+        header = _header(package, name, places)
+        policy = Policy(header, area, f"{package}.{name}", str(first), rules=tuple(roles))
+        yield replace(policy, input_form=form)
+
+
+def _input_form(modules: Sequence[Outline], reads: Iterable[str]) -> InputForm:
+    """`review` for a package that looks at a review or its parameters and at nothing else by name.
+
+    One that does not look at `input` itself is what its libraries, among all that it `reads`, look at.
+
+    Raises:
+        BundleError: it looks at both, so that on either input some of its rules would find nothing.
+    """
+    own = {read for module in modules for read in module.reads if f"{read}.".startswith("input.")}
+    parts = {read.split(".")[1] for read in own or reads if read.startswith("input.")}
+    others = parts - {"review", "parameters"}
+    if not parts or not _violates(modules):
+        return "document"
+    if not own:
+        return "review" if parts & {"review"} and not others else "document"
+    if others and "review" in parts:
+        what = f"the package reads `input.review`, which Gatekeeper gives, and `input.{min(others)}` of a document"
+        remedy = "put the rules for Gatekeeper into a package of their own"
+        raise BundleError(what, place=tuple(module.place for module in modules), remedy=remedy)
+    return "document" if others else "review"
+
+
+def _refuse_forgotten_header(module: Outline, form: InputForm) -> None:
+    custom = module.metadata.get("custom") if isinstance(module.metadata, dict) else None
+    ours = isinstance(custom, dict) and bool({"judges", "inspects", "when_absent", "exemptable"} & set(custom))
+    own_input = form == "document" and any(_OURS.match(read) for read in module.reads)
+    if _judging(module) and (ours or own_input):
+        remedy = "give it a `# METADATA` block directly above `package`, with `custom` and its `id`"
+        raise BundleError(
+            "the module reads what our policies read and carries no policy header", place=(module.place,), remedy=remedy
+        )
+
+
+def _refuse_form(module: Outline, rule: AnalyzedRule) -> None:
+    what = _NO_MESSAGES.get(rule.form)
+    if what:
+        remedy = f"write `{rule.name} contains msg if ...`, or `{rule.name}[msg] {{ ... }}` in Rego v0"
+        place = f"{module.place}:{rule.line}"
+        raise BundleError(f"the rule `{rule.name}` {what}, so it gives no messages", place=(place,), remedy=remedy)
+
+
+def _header(package: str, name: str, places: Sequence[tuple[Outline, AnalyzedRule]]) -> ForeignHeader:
+    """A header from what the METADATA above the rule, else above the package, says."""
+    above = [entry for module, rule in places if (entry := _above_rule(module, rule))]
+    whole = next((module.metadata for module, _ in places if isinstance(module.metadata, dict)), {})
+    said: JsonObject = above[0] if len(above) == 1 and len(places) == 1 else whole
+    fields = {
+        "id": f"{package}.{name}",
+        "title": _title(said) or f"{package}: {name}",
+        "description": _text(said.get("description")),
+        "severity": _severity(name, above or [whole]),
+        "judges": ["document"],
+    }
+    try:
+        return ForeignHeader.model_validate({**fields, "related_resources": said.get("related_resources", [])})
+    except ValueError:
+        return ForeignHeader.model_validate(fields)
+
+
+def _above_rule(module: Outline, rule: AnalyzedRule) -> JsonObject | None:
+    for text, below in metadata_blocks(module.source):
+        if below == rule.line:
+            metadata = bundle_yaml(text, module.place)
+            return metadata if isinstance(metadata, dict) else None
+    return None
+
+
+def _title(metadata: JsonObject) -> str:
+    title = _text(metadata.get("title")).strip()
+    return title if len(title) <= 150 else f"{title[:149]}…"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _severity(name: str, metadata: Sequence[JsonObject]) -> Severity:
+    """The highest that METADATA names; else `info` for `warn` rules, which fail no run, and `high`."""
+    if name.startswith("warn"):
+        return Severity.INFO
+    named = []
+    for entry in metadata:
+        custom = entry.get("custom")
+        severity = custom.get("severity") if isinstance(custom, dict) else None
+        if isinstance(severity, str) and severity.lower() in set(Severity):
+            named.append(Severity(severity.lower()))
+    return max(named, key=lambda severity: severity.rank, default=Severity.HIGH)

@@ -1,0 +1,266 @@
+"""The files of a bundle, as bytes by path."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from policyeng.bundle.document_parsing import bundle_json, bundle_yaml
+from policyeng.bundle.header import carries_our_header, rego_metadata
+from policyeng.bundle.manifest import Manifest, manifest_of
+from policyeng.bundle.signature_policy import SIGNATURES, Signature, Verification
+from policyeng.errors import BundleError
+from policyeng.frozen import frozen
+
+DATA_NAMES = frozenset({"data.json", "data.yaml", "data.yml"})
+TEMPLATE_NAMES = frozenset({"template.yaml", "template.yml"})
+CONSTRAINT_NAMES = frozenset({"constraint.yaml", "constraint.yml"})
+#: Folders that hold no policies of others.
+TEST_FOLDERS = frozenset({"test", "tests", "testdata"})
+_CASES = frozenset({"cases.yaml", "cases.yml"})
+_YAML = (".yaml", ".yml")
+_GATEKEEPER = re.compile(rb"(?:templates|constraints)\.gatekeeper\.sh/")
+_NAMES = DATA_NAMES | TEMPLATE_NAMES | CONSTRAINT_NAMES | {".manifest"}
+
+
+def built_in_root() -> Path:
+    """The directory of the built-in policies: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "policies"
+    return installed if installed.is_dir() else package.parent / "policies"
+
+
+def files_of(root: Path) -> dict[PurePosixPath, bytes]:
+    """Every file of a bundle's directory that counts, by path relative to it.
+
+    Raises:
+        BundleError: it is no directory, a file cannot be read, or a link leads out of it.
+    """
+    if not root.is_dir():
+        raise BundleError(f"`{root}` is not a directory", remedy="name a directory that holds policies")
+    return _read(root, counting=True)
+
+
+def every_file_of(root: Path) -> dict[PurePosixPath, bytes]:
+    """Every file below a directory, by path relative to it: what a signature has to cover.
+
+    Raises:
+        BundleError: a file cannot be read, or a link leads out of it.
+    """
+    return _read(root, counting=False)
+
+
+def counted(tree: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
+    """The files that count: Rego without tests, data, Python policies, the manifest, Gatekeeper's templates."""
+    return {path: content for path, content in tree.items() if _may_count(path) and _counts(path, content)}
+
+
+def is_gatekeepers(path: PurePosixPath, content: bytes) -> bool:
+    """Whether a file may hold templates or constraints: by its name, or YAML that names Gatekeeper's groups."""
+    if path.name in TEMPLATE_NAMES | CONSTRAINT_NAMES:
+        return True
+    other = path.suffix not in _YAML or path.name in DATA_NAMES or path.name in _CASES
+    return not other and _GATEKEEPER.search(content) is not None
+
+
+def _counts(path: PurePosixPath, content: bytes) -> bool:
+    return path.suffix in (".rego", ".py") or path.name in _NAMES or is_gatekeepers(path, content)
+
+
+def _may_count(path: PurePosixPath) -> bool:
+    name = path.name
+    if name in _CASES or not (name.endswith((".rego", ".py", *_YAML)) or name in _NAMES):
+        return False
+    hidden = _is_hidden(path) and name != ".manifest"
+    test = name.endswith("_test.rego") or name == "conftest.py" or (name.startswith("test_") and name.endswith(".py"))
+    return not hidden and not test
+
+
+def _is_hidden(path: PurePosixPath) -> bool:
+    return any(part.startswith((".", "__")) for part in path.parts)
+
+
+def _read(root: Path, *, counting: bool) -> dict[PurePosixPath, bytes]:
+    found: dict[PurePosixPath, bytes] = {}
+    names, linked = _names(root)
+    top = os.path.realpath(root)
+    for relative in sorted(map(PurePosixPath, linked)):
+        if not (counting and _is_hidden(relative)):
+            _require_within(root / relative, top)
+    for relative in sorted(map(PurePosixPath, names)):
+        path = root / relative
+        if counting and not _may_count(relative):
+            continue
+        if path.is_symlink():
+            _require_within(path, top)
+        if path.is_file():
+            try:
+                content = path.read_bytes()
+            except OSError as error:
+                raise _unreadable(error, path) from None
+            if not counting or _counts(relative, content):
+                found[relative] = content
+    return found
+
+
+def _require_within(link: Path, top: str) -> None:
+    """Refuse a link that leads out: a directory of somebody else could bring any file of this machine into a bundle."""
+    target = os.path.realpath(link)
+    if os.path.commonpath((target, top)) != top:
+        remedy = "put a copy in its place, or take it away"
+        raise BundleError("the link leads out of the directory of the policies", place=(str(link),), remedy=remedy)
+
+
+def _names(root: Path) -> tuple[list[str], list[str]]:
+    """Everything below a directory that is no directory, and the links to directories, which are not followed.
+
+    The walk is over strings: one over paths takes longer than judging a small snapshot.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise _unreadable(error, Path(error.filename)) from None
+
+    top = os.fspath(root)
+    found: list[str] = []
+    linked: list[str] = []
+    for folder, folders, names in os.walk(top, onerror=refuse):
+        below = os.path.relpath(folder, top) if folder != top else ""
+        found += (os.path.join(below, name) for name in names)  # noqa: PTH118  # strings, see above
+        links = (name for name in folders if os.path.islink(os.path.join(folder, name)))  # noqa: PTH114, PTH118  # see above
+        linked += (os.path.join(below, name) for name in links)  # noqa: PTH118  # strings, see above
+    return found, linked
+
+
+def _unreadable(error: OSError, path: Path) -> BundleError:
+    reason = (error.strerror or "unreadable").lower()
+    return BundleError(f"cannot be read ({reason})", place=(str(path),), remedy="make it readable")
+
+
+def text_of(content: bytes, path: Path) -> str:
+    """The text of a file of a bundle, with Unix line ends.
+
+    Raises:
+        BundleError: it is not UTF-8.
+    """
+    try:
+        return content.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise BundleError(f"not UTF-8 at byte {error.start}", place=(str(path),)) from error
+
+
+#: Roots that our own bundle lends to one that does not bring them.
+_LENT = ("lib", "facts")
+_PACKAGE = re.compile(rb"^package[ \t]+(\w+)", re.MULTILINE)
+
+
+@frozen
+class BundleOrigin:
+    """A directory or archive that a bundle is read from.
+
+    Attributes:
+        name: of the directory, or of the archive without its ending.
+        root: the directory, or the archive.
+        tree: the files that count, by path within the bundle.
+        members: everything in it, whether it counts or not.
+        lent: it is the part of the built-in bundle that the others use.
+        signed: it carries a signature; `signature` is what it says, when it was verified.
+    """
+
+    name: str
+    root: Path
+    tree: Mapping[PurePosixPath, bytes]
+    manifest: Manifest
+    lent: bool = False
+    members: tuple[PurePosixPath, ...] = ()
+    signed: bool = False
+    signature: Signature | None = None
+
+
+def open_origins(paths: Sequence[str | Path], verification: Verification | None = None) -> list[BundleOrigin]:
+    """The origins of a bundle, the built-in ones last where they are lent; without paths the built-in bundle alone.
+
+    Raises:
+        BundleError: a directory or archive cannot be read, or its signature does not hold or is missing.
+        UsageError: the key or the algorithm of `verification` cannot be used.
+    """
+    if verification is not None:
+        verification.require_key()
+    ours = files_of(built_in_root())
+    if not paths:
+        return [BundleOrigin("policyeng", built_in_root(), ours, manifest_of(ours, built_in_root()))]
+    origins = [_open(Path(path), verification) for path in paths]
+    if not any(_is_ours(path, content) for origin in origins for path, content in origin.tree.items()):
+        return origins
+    present = {name for origin in origins for name in _top(origin)}
+    wanted = {root for root in _LENT if root not in present}
+    lent = {path: content for path, content in ours.items() if path.parts[0] in wanted}
+    return [*origins, BundleOrigin("policyeng", built_in_root(), lent, Manifest(), lent=True)] if lent else origins
+
+
+def _open(root: Path, verification: Verification | None) -> BundleOrigin:
+    name = root.resolve().name.removesuffix(".gz").removesuffix(".tar")
+    if root.is_dir():
+        signed = _is_signed(root)
+        if verification is None or (verification.allow_unsigned_directory and not signed):
+            tree = files_of(root)
+            return BundleOrigin(name, root, tree, manifest_of(tree, root), members=tuple(tree), signed=signed)
+        files = every_file_of(root)
+        tree = files
+    else:
+        from policyeng.bundle.archive_reader import policy_tree, read_archive  # most runs read directories
+
+        members = read_archive(root)
+        files, tree = members.files, policy_tree(members, root)
+    signature = _verified(files, root, verification) if verification else None
+    tree = counted(tree)
+    manifest = manifest_of(tree, root)
+    return BundleOrigin(
+        name, root, tree, manifest, members=tuple(files), signed=SIGNATURES in files, signature=signature
+    )
+
+
+def _is_signed(root: Path) -> bool:
+    """Return whether a directory has a signature.
+
+    Raises:
+        BundleError: something of its name is there that is not a regular file. Verifying skips such entries, so it
+            could hide that the signature was removed.
+    """
+    place = root / SIGNATURES
+    if place.is_symlink() or (place.exists() and not place.is_file()):
+        remedy = "remove it, and sign the directory with `policyeng bundle sign`"
+        raise BundleError("the signature is not a regular file", place=(str(place),), remedy=remedy)
+    return place.exists()
+
+
+def _verified(files: Mapping[PurePosixPath, bytes], root: Path, verification: Verification) -> Signature:
+    from policyeng.bundle.signing import verify  # most runs verify nothing
+
+    return verify(files, str(root), verification)
+
+
+def _is_ours(path: PurePosixPath, content: bytes) -> bool:
+    """Whether a file is, or may be, a policy of ours: Python, or Rego with a header."""
+    if path.suffix != ".rego":
+        return path.suffix == ".py"
+    block = rego_metadata(text_of(content, Path(path)))
+    return block is not None and carries_our_header(bundle_yaml(block, str(path)))
+
+
+def _top(origin: BundleOrigin) -> Iterator[str]:
+    """What an origin has at the top: folders, first parts of packages, the keys of a data document that lies there."""
+    for path, content in origin.tree.items():
+        if path.suffix == ".rego" and (package := _PACKAGE.search(content)):
+            yield package[1].decode()
+        if len(path.parts) > 1:
+            yield path.parts[0]
+        elif path.name in DATA_NAMES:
+            place = origin.root / path
+            document = (
+                bundle_json(content, str(place))
+                if path.suffix == ".json"
+                else bundle_yaml(text_of(content, place), str(place))
+            )
+            yield from document if isinstance(document, dict) else ()

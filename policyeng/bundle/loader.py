@@ -1,0 +1,358 @@
+"""Read a directory or an archive of policies as a bundle: the layout is OPA's, nothing is registered anywhere."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, TypedDict
+
+import orjson
+
+from policyeng.bundle.analysis import analysis_of
+from policyeng.bundle.data_documents import absolute, join_document, join_given
+from policyeng.bundle.dependencies import PolicyReach, reaches_of
+from policyeng.bundle.discovery import policies_of
+from policyeng.bundle.files import DATA_NAMES, BundleOrigin, is_gatekeepers, open_origins, text_of
+from policyeng.bundle.gatekeeper import (
+    Constraint,
+    ConstraintTemplate,
+    constrained,
+    constraints_of,
+    kinds_of,
+    refuse_undeclared,
+    with_templates,
+)
+from policyeng.bundle.outlines import Outline, outlines_of
+from policyeng.bundle.policy_types import Policy
+from policyeng.bundle.property_casing import Spellings, spellings_of
+from policyeng.bundle.referenced_types import names_types
+from policyeng.bundle.signature_policy import Verification
+from policyeng.errors import BundleError
+from policyeng.facts import Facts
+from policyeng.frozen import frozen
+from policyeng.models import JsonObject, lowered
+
+#: Modules that know neither clock nor chance nor the machine, but for `_MACHINE` in them.
+_PURE = re.compile(
+    r"(?:__future__|abc|base64|bisect|collections|dataclasses|datetime|decimal|enum|fractions|functools|hashlib|heapq"
+    r"|ipaddress|itertools|json|math|numbers|operator|re|statistics|string|textwrap|typing|types|unicodedata"
+    r"|urllib\.parse|zoneinfo)(?:\..*)?"
+    r"|policyeng(?:\.bundle|\.facts.*|\.models.*)?"
+)
+#: What reads the machine's clock, files or input, or hangs on what else runs in the process.
+_MACHINE = frozenset({"now", "today", "utcnow", "fromtimestamp", "open", "input", "id", "hash", "globals", "global"})
+
+
+def reads_clock(policy: Policy, reach: PolicyReach) -> bool:
+    """Return whether a policy can read a clock: `as_of`, or in Python that of the machine.
+
+    Args:
+        policy: of a bundle.
+        reach: what it can read of its input.
+    """
+    if policy.rules:
+        # A document that is evaluated as it is has no clock; the compiler refuses builtins that read one.
+        return reach.clock and policy.input_form == "policy"
+    return reach.clock or not _is_pure(policy)
+
+
+def _is_pure(policy: Policy) -> bool:
+    """Whether Python imports nothing, and names nothing, by which it could learn more than it is given."""
+    text = policy.python.text if policy.python else b""
+    return bool(text) and all(map(_is_harmless, ast.walk(ast.parse(text))))
+
+
+def _is_harmless(node: ast.AST) -> bool:
+    if isinstance(node, ast.Import):
+        return all(_PURE.fullmatch(alias.name) for alias in node.names)
+    if isinstance(node, ast.ImportFrom):
+        names = {alias.name for alias in node.names}
+        return not node.level and bool(_PURE.fullmatch(node.module or ".")) and names.isdisjoint(_MACHINE)
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        return False
+    named = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return named not in _MACHINE and not (named.startswith("__") and named != "__name__")
+
+
+_NO_POLICY = "a policy is a Rego module with our header, or with a rule `deny`, `warn` or `violation`"
+
+
+class WantedInputs(TypedDict):
+    """What the readers of inputs are told to keep: documents as they are written, the resources in them, or both."""
+
+    documents: bool
+    resources: bool
+
+
+@frozen
+class Bundle:
+    """Policies with everything they need, as read from one or several directories and archives.
+
+    Attributes:
+        revision: from `.manifest`; empty without one.
+        digest: SHA-256 over the paths and contents of every module and Python policy and over the `data` document, as
+            hexadecimal; the same for a directory and the archive built from it.
+        policies: those in force, sorted by id.
+        modules: Rego (path, source) without tests, sorted by path.
+        data: the `data` document of OPA.
+        rego_v0: the paths of the modules that are written in Rego v0.
+        idle: the policies that are not in force.
+        lent: the roots, of `lib` and `facts`, that are the built-in bundle's and not its own.
+        given: what was joined into `data` besides, as `--data` names it, with absolute paths.
+        origins: what it was read from, with the files that count; none for a bundle that was made otherwise.
+    """
+
+    name: str
+    revision: str
+    digest: str
+    policies: tuple[Policy, ...]
+    modules: tuple[tuple[str, str], ...]
+    data: JsonObject
+    roots: tuple[Path, ...] = ()
+    rego_v0: frozenset[str] = frozenset()
+    idle: tuple[Policy, ...] = ()
+    lent: frozenset[str] = frozenset()
+    given: tuple[str, ...] = ()
+    origins: tuple[BundleOrigin, ...] = field(default=(), repr=False, compare=False)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The catalogue in `data.facts`, as values."""
+        return Facts.from_document(self.data.get("facts", {}))
+
+    @cached_property
+    def data_bytes(self) -> bytes:
+        """The `data` document as JSON."""
+        return _json(self.data)
+
+    @cached_property
+    def overruns(self) -> dict[str, int]:
+        """How often policies exceeded their limit since the bundle was loaded, by id; engines count it."""
+        return {}
+
+    @cached_property
+    def reaches(self) -> tuple[PolicyReach, ...]:
+        """What of its input each policy in force can read."""
+        return reaches_of(self.policies, self.modules, self.rego_v0)
+
+    @cached_property
+    def asked_types(self) -> Mapping[int, frozenset[str]]:
+        """By the number of a policy in force, the ARM types that it may look up and that not every snapshot lists."""
+        analyses = (analysis_of(source, path in self.rego_v0, path) for path, source in self.modules)
+        if not names_types(self.policies, analyses):
+            return {}
+        return {number: reach.types for number, reach in enumerate(self.reaches) if reach.types}
+
+    @cached_property
+    def clocked(self) -> tuple[bool, ...]:
+        """Whether each policy in force can read the clock."""
+        return tuple(map(reads_clock, self.policies, self.reaches))
+
+    @cached_property
+    def spellings(self) -> Spellings:
+        """By lower-case type of resources, the names that policies look for there, by themselves in lower case."""
+        analyses = (analysis_of(source, path in self.rego_v0, path) for path, source in self.modules)
+        return spellings_of(self.policies, analyses)
+
+    @cached_property
+    def places(self) -> Mapping[str, str]:
+        """The file of each module by its path, within the archive for one of an archive."""
+        trees = [(origin.root, origin.tree) for origin in self.origins]
+        found = {}
+        for path, _ in self.modules:
+            roots = [root for root, tree in trees if PurePosixPath(path) in tree]
+            found[path] = str(roots[0] / path) if len(roots) == 1 else path
+        return found
+
+    @property
+    def wanted(self) -> WantedInputs:
+        """What of inputs its policies judge."""
+        judged = {lowered(kind.type) for policy in self.policies for kind in policy.header.judges}
+        return {"documents": "document" in judged, "resources": judged != {"document"}}
+
+    def only(self, policies: Iterable[Policy]) -> Bundle:
+        """The same bundle with fewer policies in force; modules, data and digest stay."""
+        chosen = tuple(policies)
+        ids = {policy.id for policy in chosen}
+        idle = tuple(policy for policy in (*self.policies, *self.idle) if policy.id not in ids)
+        return self._with_same_data(replace(self, policies=chosen, idle=idle))
+
+    def run_python(self, *, twins: bool = False) -> None:
+        """Run the modules of the Python policies in force, so that their faults are found before anything is evaluated.
+
+        Args:
+            twins: also those of the Python twins of Rego policies.
+
+        Raises:
+            BundleError: a module cannot be run, or declares something else than its text states.
+        """
+        for policy in self.policies:
+            if policy.python is not None and (twins or not policy.rules):
+                _ = policy.python.functions
+
+    def rewritten(self, policy: Policy, modules: Iterable[tuple[str, str]], digest: str) -> Bundle:
+        """The bundle with one policy in force, which is not as it was read, and the modules that it needs."""
+        return self._with_same_data(
+            replace(self, policies=(policy,), idle=(), modules=tuple(modules), digest=digest, origins=())
+        )
+
+    def _with_same_data(self, other: Bundle) -> Bundle:
+        """The other bundle, with what was worked out of the data."""
+        vars(other).update({name: vars(self)[name] for name in ("facts", "data_bytes") if name in vars(self)})
+        return other
+
+
+def load_bundle(
+    *paths: str | Path, data: Sequence[str | Path] = (), verification: Verification | None = None
+) -> Bundle:
+    """Read the built-in policies, or those of the given directories and archives joined.
+
+    Those with policies of ours and without packages under `lib` or data under `facts` are lent ours, so that their
+    policies can use them. The built-in policies are trusted as they are installed; `verification` concerns what
+    `paths` name. `data` are files and directories of JSON and YAML that are joined into `data`, as `--data` names them.
+
+    Raises:
+        BundleError: a directory, archive, signature, module, header or data document is not well formed, or an id
+            or the package of a policy stands twice, or no policy is found.
+        UsageError: the key or the algorithm of `verification` cannot be used.
+    """
+    bundle = bundle_of(open_origins(paths, verification), data)
+    if not bundle.policies:
+        raise BundleError("no policy was found", place=tuple(map(str, paths[:1])), remedy=_NO_POLICY)
+    return bundle
+
+
+def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ()) -> Bundle:
+    """The bundle of what was opened, with the documents that `given` names.
+
+    Raises:
+        BundleError: a module, header or data document is not well formed, or an id or package stands twice.
+    """
+    read = _read_all(origins)
+    for path in given:
+        join_given(read.data, path)
+    outlines = [
+        outline
+        for root, tree in read.trees.items()
+        for outline in outlines_of(root, tree, {policy.file for policy in read.policies[root]})
+    ]
+    headed = [policy for policies in read.policies.values() for policy in policies]
+    kinds = kinds_of(read.templates, outlines)
+    refuse_undeclared(read.constraints, kinds)
+    foreign = _foreign(outlines, read.data, headed, kinds) if outlines else []
+    policies = [*headed, *(entry for policy in foreign for entry in constrained(policy, read.constraints, kinds))]
+    own = [origin for origin in origins if not origin.lent]
+    rego_v0 = _in_v0(outlines)
+    return Bundle(
+        name=", ".join(origin.name for origin in own),
+        revision=", ".join(filter(None, (origin.manifest.revision for origin in own))),
+        digest=_digest(read.modules, read.others, _json(read.data), rego_v0),
+        policies=_unique(policies),
+        modules=_each_once(read.modules),
+        data=read.data,
+        roots=tuple(origin.root for origin in origins),
+        rego_v0=rego_v0,
+        lent=frozenset(path.parts[0] for origin in origins if origin.lent for path in origin.tree),
+        given=tuple(map(absolute, given)),
+        origins=tuple(origins),
+    )
+
+
+def _foreign(
+    outlines: Sequence[Outline], data: JsonObject, headed: Iterable[Policy], reviewing: Collection[str]
+) -> list[Policy]:
+    from policyeng.bundle.conftest import foreign_policies  # most bundles hold none
+
+    return foreign_policies(outlines, data, {policy.package for policy in headed}, reviewing)
+
+
+def _in_v0(outlines: Iterable[Outline]) -> frozenset[str]:
+    versions: dict[str, bool] = {}
+    for outline in outlines:
+        if versions.setdefault(str(outline.path), outline.rego_v0) != outline.rego_v0:
+            message = f"`{outline.path}` stands in two directories, once in Rego v0 and once in v1"
+            raise BundleError(message, place=(outline.place,), remedy="rename one of them")
+    return frozenset(path for path, v0 in versions.items() if v0)
+
+
+def _each_once(modules: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Modules by path; the same text again, as Gatekeeper's libraries lie about, says nothing more."""
+    first: dict[str, str] = {}
+    for path, source in sorted(modules):
+        first.setdefault(source, path)
+    return tuple((path, source) for source, path in first.items())
+
+
+class _Read(NamedTuple):
+    """What all origins hold, by root where that matters; `others` are Python policies and Gatekeeper's files."""
+
+    trees: dict[Path, Mapping[PurePosixPath, bytes]]
+    modules: list[tuple[str, str]]
+    others: dict[PurePosixPath, bytes]
+    data: JsonObject
+    policies: dict[Path, list[Policy]]
+    templates: list[ConstraintTemplate]
+    constraints: list[Constraint]
+
+
+def _read_all(origins: Sequence[BundleOrigin]) -> _Read:
+    read = _Read({}, [], {}, {}, {}, [], [])
+    for origin in origins:
+        tree, templates = with_templates(origin.root, origin.tree)
+        for path, content in sorted(tree.items()):
+            if path.name in DATA_NAMES:
+                join_document(read.data, path, content, origin.root)
+            elif path.suffix == ".rego":
+                read.modules.append((str(path), text_of(content, origin.root / path)))
+            elif path.suffix == ".py" or is_gatekeepers(path, content):
+                read.others[path] = content
+        if not origin.lent:
+            read.trees[origin.root] = tree
+        read.policies.setdefault(origin.root, []).extend(policies_of(origin.root, tree))
+        read.templates.extend(templates)
+        read.constraints.extend(constraints_of(origin.root, tree))
+    return read
+
+
+def _digest(
+    modules: Iterable[tuple[str, str]], others: Mapping[PurePosixPath, bytes], data: bytes, rego_v0: Iterable[str]
+) -> str:
+    """Over what is judged with, not over how it lies in files: an archive joins documents, and is the same bundle."""
+    parts = {(path, source.encode()) for path, source in modules}
+    parts |= {(str(path), content) for path, content in others.items()}
+    digest = hashlib.sha256()
+    versions = [("v0", path.encode()) for path in sorted(rego_v0)]
+    for path, content in (*sorted(parts), ("data", data), *versions):
+        digest.update(f"{path}\0{hashlib.sha256(content).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def _json(data: JsonObject) -> bytes:
+    try:
+        return orjson.dumps(data, option=orjson.OPT_SORT_KEYS)
+    except TypeError as error:
+        what = f"a data document holds what JSON cannot: {str(error).lower()}"
+        raise BundleError(what, remedy="write numbers within 64 bits, or text") from None
+
+
+def _unique(policies: Iterable[Policy]) -> tuple[Policy, ...]:
+    seen: dict[str, Policy] = {}
+    packages: dict[str, Policy] = {}
+    for policy in policies:
+        if policy.id in seen:
+            places = f"`{seen[policy.id].file}` and `{policy.file}`"
+            raise BundleError(f"the id `{policy.id}` stands twice, in {places}", remedy="give one of them another id")
+        seen[policy.id] = policy
+        own = policy.rules if policy.input_form == "policy" else ()  # those of others are read by package
+        for package in {rule.rpartition(".")[0] for _, rule in own}:
+            if package in packages:  # each would report the denials of both
+                places = f"`{packages[package].file}` and `{policy.file}`"
+                what = f"two policies share the package `{package.removeprefix('data.')}`, in {places}"
+                raise BundleError(what, remedy="give one of them a package of its own")
+            packages[package] = policy
+    return tuple(sorted(seen.values(), key=lambda policy: policy.id))

@@ -1,0 +1,171 @@
+"""Choose policies of a bundle by id, area, control or severity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+
+from policyeng.bundle.loader import Bundle
+from policyeng.bundle.parameters import fault_of, spread
+from policyeng.bundle.policy_types import Policy
+from policyeng.errors import BundleError, UsageError, nearest
+from policyeng.frozen import frozen
+from policyeng.models import JsonObject, Severity
+
+_TEXTS = ("title", "description", "source")
+_KEYS = (*_TEXTS, "parameters")
+
+
+@frozen
+class Profile:
+    """A named set of parameters.
+
+    Attributes:
+        title, description, source: what it is for and where its values come from; empty where it does not say.
+        parameters: by policy id and parameter name; what the document has below `*` is in those of each policy.
+    """
+
+    name: str
+    title: str = ""
+    description: str = ""
+    source: str = ""
+    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
+
+
+def profiles_of(bundle: Bundle) -> list[Profile]:
+    """The profiles of a bundle, by name.
+
+    Raises:
+        BundleError: one is not well formed: its shape, a policy or a parameter that does not exist, or a value that
+            does not fit the parameter's JSON Schema.
+    """
+    return [profile_of(bundle, name) for name in sorted(_documents(bundle))]
+
+
+def profile_of(bundle: Bundle, name: str) -> Profile:
+    """The profile of that name.
+
+    Raises:
+        UsageError: the bundle has none of that name.
+        BundleError: it is not well formed, as of `profiles_of`.
+    """
+    documents = _documents(bundle)
+    if name not in documents:
+        remedy = f"the profiles are {', '.join(sorted(documents))}" if documents else "the policies bring no profile"
+        raise UsageError(f"no profile is called `{name}`{nearest(name, documents)}", remedy=remedy)
+    document = documents[name]
+    if not isinstance(document, dict):
+        raise BundleError("the profile is no object", place=(_place(name),), remedy=_remedy())
+    for key, value in document.items():
+        _require_form(name, key, value)
+    try:
+        document = {**document, "parameters": spread(bundle, document.get("parameters", {}))}
+    except UsageError as error:
+        raise BundleError(error.message, place=(_place(name),)) from None
+    profile = Profile(name=name, **document)
+    for message in _faults(bundle, profile):
+        raise BundleError(message, place=(_place(name),))
+    return profile
+
+
+def with_profile(bundle: Bundle, name: object, given: Mapping[str, JsonObject]) -> Mapping[str, JsonObject]:
+    """Parameters by policy id and name: those that are given over those of a profile.
+
+    Args:
+        bundle: a profile may also set parameters of policies that are not in force.
+        name: the profile; None for none.
+        given: what the configuration says, which goes before the profile.
+
+    Raises:
+        UsageError, BundleError: as of `profile_of`.
+    """
+    if name is None:
+        return given
+    if not isinstance(name, str):
+        raise UsageError(f"a profile is chosen by its name, and not by `{name}`", remedy="give the name as text")
+    chosen = profile_of(bundle, name).parameters
+    return {identity: {**chosen.get(identity, {}), **given.get(identity, {})} for identity in {**chosen, **given}}
+
+
+def _documents(bundle: Bundle) -> JsonObject:
+    documents = bundle.data.get("profiles", {})
+    if not isinstance(documents, dict):
+        raise BundleError("the profiles are no object", place=("data.profiles",), remedy="name each by a key")
+    return documents
+
+
+def _require_form(name: str, key: str, value: object) -> None:
+    if key not in _KEYS:
+        message = f"the profile has an unknown key `{key}`{nearest(key, _KEYS)}"
+        raise BundleError(message, place=(_place(name),), remedy=_remedy())
+    if key in _TEXTS and not isinstance(value, str):
+        raise BundleError(f"the {key} of the profile is no text", place=(_place(name), key))
+    if key == "parameters" and not (
+        isinstance(value, dict) and all(isinstance(chosen, dict) for chosen in value.values())
+    ):
+        message = "the parameters of the profile are no objects by policy id"
+        raise BundleError(message, place=(_place(name), key))
+
+
+def _faults(bundle: Bundle, profile: Profile) -> Iterator[str]:
+    """What does not fit: a policy, a parameter or a value."""
+    policies = {policy.id: policy for policy in (*bundle.policies, *bundle.idle)}
+    for identity, chosen in profile.parameters.items():
+        if identity not in policies:
+            yield f"parameters are given for `{identity}`, which is no policy{nearest(identity, policies)}"
+            continue
+        for parameter, value in chosen.items():
+            if fault := fault_of(policies[identity], parameter, value):
+                yield fault
+
+
+def _place(name: str) -> str:
+    return f"profile `{name}`"
+
+
+def _remedy() -> str:
+    return f"the keys of a profile are {', '.join(_KEYS)}"
+
+
+def selected(bundle: Bundle, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Bundle:
+    """The bundle with the policies that some `select` names (all when empty) and no `ignore` names.
+
+    A selector is a policy id, an area (`network`, or `NET` as in the ids; for a policy of others its package or one of
+    its folders), a control (`NS-2`, or with its framework `mcsb-v1:NS-2`), or a severity (`high`: that one alone,
+    and no policy is an answer too); letters compare without case. A severity that is also the name of an id, an area or
+    a control of the bundle is read as that name.
+
+    Raises:
+        UsageError: a selector names nothing in the bundle.
+    """
+    names = {policy.id: _names(policy) for policy in bundle.policies}
+    known = set().union(*names.values())
+    severities = set(map(str, Severity)) - known
+    for policy in bundle.policies:
+        names[policy.id] |= severities & {policy.header.severity}
+    for selector in (*select, *ignore):
+        if selector.lower() not in known | severities:
+            spelled = {name.upper() if name.upper() in names else name for name in known | severities}
+            raise UsageError(f"`{selector}` is no policy id, area, control or severity{nearest(selector, spelled)}")
+    wanted = {selector.lower() for selector in select}
+    unwanted = {selector.lower() for selector in ignore}
+    return bundle.only(
+        policy
+        for policy in bundle.policies
+        if (not wanted or names[policy.id] & wanted) and not names[policy.id] & unwanted
+    )
+
+
+def _names(policy: Policy) -> set[str]:
+    parts = policy.id.lower().split("-")
+    names = {policy.id.lower(), policy.area.lower()}
+    if policy.input_form == "policy":
+        names.update(parts[1:-1])
+    else:  # a policy of others: its package, and every folder that it lies in
+        names.add(policy.package.lower())
+        names.update(part.lower() for part in policy.file.split("/")[:-1])
+    for framework, controls in policy.header.controls.items():
+        names.add(framework.lower())
+        names.update(control.lower() for control in controls)
+        names.update(f"{framework}:{control}".lower() for control in controls)
+    return names - {""}

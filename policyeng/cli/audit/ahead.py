@@ -1,0 +1,192 @@
+"""`policyeng audit ahead`: what will fail if nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from policyeng.audit.diff.inputs import ComparisonThreshold, State
+from policyeng.cli import options
+from policyeng.cli.audit.estate_argument import EstateName, estates_of
+from policyeng.cli.audit.options import StoreUrl, store_of
+from policyeng.cli.console import busy, look, say
+from policyeng.cli.context import chosen, moment_of, settings_of
+from policyeng.cli.opa_options import with_opa
+from policyeng.cli.signature_options import with_trust
+from policyeng.configuration import Settings
+from policyeng.configuration.estates import EstateSettings, input_of
+from policyeng.context import EvaluationSetup, held_of
+from policyeng.engines import OpaOptions
+from policyeng.errors import UsageError
+from policyeng.sources import FileWalk
+
+if TYPE_CHECKING:
+    from policyeng.audit.diff.forecast import Outlook, Ready
+
+FORMATS = ("text", "json", "csv", "markdown")
+_DAYS = 90
+
+Given = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input", metavar="INPUT", help="A directory, a file or a URL, instead of what a store holds; repeatable."
+    ),
+]
+Days = Annotated[
+    int | None, typer.Option(metavar="N", min=1, max=36500, help=f"How many days to look ahead; {_DAYS} unless given.")
+]
+Until = Annotated[
+    str | None, typer.Option("--as-of", metavar="TIME", help="Look ahead to this time (ISO 8601), instead of --days.")
+]
+Since = Annotated[str | None, typer.Option(metavar="TIME", help="Begin at this time; now unless given.")]
+TableFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"What to print: {', '.join(FORMATS)}.")]
+
+
+@with_opa
+@with_trust
+def ahead(
+    estate: EstateName = None,
+    input_: Given = None,
+    days: Days = None,
+    until: Until = None,
+    since: Since = None,
+    policy: options.Policies = None,
+    data: options.GivenData = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    exemptions: options.Exemptions = None,
+    no_exemptions: options.NoExemptions = False,
+    config: options.Config = None,
+    profile: options.Profile = None,
+    fail_on: options.FailOn = None,
+    strict_unknown: options.StrictUnknown = False,
+    engine: options.Engine = "embedded",
+    format_: TableFormat = "text",
+    store: StoreUrl = None,
+    *,
+    trust: Mapping[str, object],
+    opa: OpaOptions,
+) -> int:
+    """Say what will fail if nothing changes: exit 0 nothing new, 1 something will, 2 could not decide.
+
+    The snapshots of the newest run are judged with what that run judged with, at every moment at which something may
+    change; with --input, what is read now is judged as `check` would.
+
+    Examples:
+      policyeng audit ahead production --days 90
+      policyeng audit ahead --input snapshots/ --exemptions exemptions.yaml --as-of 2027-01-01
+    """
+    format_, begins = chosen(format_, FORMATS, "format"), moment_of(since, "--since")
+    ends = _until(begins, days, until)
+    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
+    flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
+    settings = settings_of(flags, config)
+    looking = _Looking(settings, begins, ends, engine, opa)
+    if input_:
+        if estate is not None:
+            raise UsageError("`--input` goes without an estate", remedy="leave one of the two out")
+        held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
+        outlooks = [looking.at_inputs(input_, held)]
+    else:
+        _refuse(policy, data, select, ignore, exemptions, no_exemptions, profile)
+        outlooks = looking.at_store(store, config, estate)
+    _print(outlooks, format_)
+    return max(one.exit_code for one in outlooks)
+
+
+def _refuse(*options_of_input: object) -> None:
+    """Refuse options that nothing would come of.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    if any(options_of_input):
+        remedy = "add --input, or leave out --policy, --data, --select, --ignore, --exemptions and --profile"
+        raise UsageError("what a store holds is judged with what its run judged with", remedy=remedy)
+
+
+def _until(begins: datetime, days: int | None, until: str | None) -> datetime:
+    """The end of the time that is looked at.
+
+    Raises:
+        UsageError: it is said twice, is not after the begin, or out of range.
+    """
+    if until is not None and days is not None:
+        raise UsageError("the end is said twice", remedy="leave out --days or --as-of")
+    try:
+        ends = moment_of(until) if until is not None else begins + timedelta(days=days or _DAYS)
+    except OverflowError:
+        raise UsageError("the calendar ends before that", remedy="look fewer days ahead") from None
+    if ends <= begins:
+        raise UsageError("there is no time between the begin and the end", remedy="write a later --as-of")
+    return ends
+
+
+class _Looking:
+    """How far and with what is looked ahead."""
+
+    def __init__(self, settings: Settings, begins: datetime, ends: datetime, engine: str, opa: OpaOptions) -> None:
+        self._gate = ComparisonThreshold(settings.fail_on, settings.strict_unknown)
+        self._begins, self._ends = begins, ends
+        self._engine, self._opa = engine, opa
+
+    def at_inputs(self, inputs: Sequence[str], held: EvaluationSetup) -> Outlook:
+        """Look ahead at what is read now."""
+        from policyeng.audit.collection.parts import parts_of
+
+        named = tuple(input_of(given, Path.cwd(), "flag --input") for given in inputs)
+        estate = EstateSettings(name=", ".join(inputs), inputs=named)
+
+        def ready() -> Iterator[Ready]:
+            from policyeng.audit.diff.forecast import Ready
+
+            for part in parts_of(estate, held.bundle.wanted, FileWalk(held.settings.exclude)):
+                state = None
+                if part.snapshot is not None:
+                    state = State(
+                        held.bundle,
+                        part.snapshot,
+                        self._begins,
+                        held.exemptions,
+                        held.parameters,
+                        self._engine,
+                        self._opa,
+                    )
+                yield Ready(part.name, state, tuple(part.problems))
+            yield from (Ready(problem.place, None, (problem,)) for problem in held.problems)
+
+        return self._outlook(ready(), estate.name, None)
+
+    def at_store(self, store: str | None, config: Path | None, estate: str | None) -> list[Outlook]:
+        """Look ahead at the newest run of each estate."""
+        from policyeng.audit.diff.forecast import stored_parts
+
+        with store_of(store, config) as kept:
+            found = []
+            for name in estates_of(kept, estate):
+                (run,) = kept.runs(name, last=1)
+                found.append(self._outlook(stored_parts(kept, run, self._begins, self._opa), name, run.number))
+        return found
+
+    def _outlook(self, parts: Iterator[Ready], estate: str, run: int | None) -> Outlook:
+        from policyeng.audit.diff.forecast import outlook
+
+        with busy(f"looking ahead at {estate}"):
+            return outlook(parts, estate, self._begins, self._ends, run=run, gate=self._gate)
+
+
+def _print(outlooks: Sequence[Outlook], format_: str) -> None:
+    from policyeng.audit.diff import forecast_report
+
+    color, width = look()
+    is_text = format_ == "text"
+    said = (
+        forecast_report.text(outlooks, color=color, width=width)
+        if is_text
+        else forecast_report.FORMS[format_](outlooks)
+    )
+    say(said.rstrip("\n"))

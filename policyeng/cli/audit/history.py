@@ -1,0 +1,159 @@
+"""`policyeng audit history`: the course of estates over their runs, and the life of a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from policyeng.bundle.policy_selection import selected
+from policyeng.cli import options
+from policyeng.cli.audit.estate_argument import EstateName, estates_of
+from policyeng.cli.audit.options import StoreUrl, store_of
+from policyeng.cli.console import busy, look, say
+from policyeng.cli.context import chosen, moment_of, split
+from policyeng.cli.opa_options import with_opa
+from policyeng.engines import OpaOptions
+from policyeng.errors import UsageError
+from policyeng.facts.ids import folded_id
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from policyeng.audit.diff.finding_history import FindingHistory
+    from policyeng.audit.diff.trends import ComplianceTrend
+    from policyeng.audit.records import AuditRun, FindingSpan, History
+
+_FORMATS = ("text", "json", "csv", "markdown")
+
+Resource = Annotated[
+    str | None, typer.Option(metavar="ID", help="The life of what was found on this resource, by ARM id or its end.")
+]
+Since = Annotated[str | None, typer.Option(metavar="RUN|TIME", help="Only from this run, or this time (ISO 8601), on.")]
+RunNumber = Annotated[
+    int | None, typer.Option("--run", metavar="N", min=1, help="All that was new, fixed or changed in a run, and why.")
+]
+HistoryFormat = Annotated[
+    str, typer.Option("--format", metavar="FORMAT", help=f"What to print: {', '.join(_FORMATS)}.")
+]
+
+
+@with_opa
+def history(
+    estate: EstateName = None,
+    select: options.Select = None,
+    resource: Resource = None,
+    run: RunNumber = None,
+    since: Since = None,
+    format_: HistoryFormat = "text",
+    store: StoreUrl = None,
+    config: options.Config = None,
+    *,
+    opa: OpaOptions,
+) -> int:
+    """Tell the course of estates: per run the counts, both ways of compliance, and what was new, fixed or reopened.
+
+    With --resource it tells the life of each finding on that resource instead, and with --run N all turns of that run,
+    each with its cause.
+
+    Examples:
+      policyeng audit history production
+      policyeng audit history production --select AML-NET-001 --since 2026-01-01 --format csv
+      policyeng audit history --resource "$WORKSPACE_ID" --select AML-NET-001
+      policyeng audit history --run 12
+    """
+    format_, wanted = chosen(format_, _FORMATS, "format"), _Wanted(split(select), resource or "", since, run, opa)
+    with store_of(store, config) as kept, busy("reading"):
+        estates = estates_of(kept, kept.run(run).estate if run and estate is None else estate)
+        if resource or run:
+            said = _lives(kept, estates, wanted, format_)
+        else:
+            from policyeng.audit.diff.trends_report import COURSES
+
+            said = COURSES[format_]([wanted.course(kept, name) for name in estates])
+    say(said.rstrip("\n"))
+    return 0
+
+
+def _lives(kept: History, estates: Sequence[str], wanted: _Wanted, format_: str) -> str:
+    from policyeng.audit.diff.trends_report import LIVES, lives_text
+
+    lives = [life for name in estates for life in wanted.lives(kept, name)]
+    if not lives:
+        say(f"policyeng: {wanted.nothing()}", error=True)
+    if format_ != "text":
+        return LIVES[format_](lives)
+    color, width = look()
+    return lives_text(lives, color=color, width=width)
+
+
+class _Wanted:
+    """What of the runs is asked for."""
+
+    def __init__(
+        self, selectors: Sequence[str], resource: str, since: str | None, run: int | None, opa: OpaOptions
+    ) -> None:
+        """Take what the options say.
+
+        Raises:
+            UsageError: `since` is neither the number of a run nor a time.
+        """
+        self._selectors, self._resource, self._run, self._opa = selectors, resource, run, opa
+        self._number = int(since) if since and since.isdecimal() else None
+        self._time: datetime | None = moment_of(since, "--since") if since and self._number is None else None
+
+    def nothing(self) -> str:
+        """What is said where nothing is found."""
+        what = f"nothing but passes is known of `{self._resource}`" if self._resource else "nothing flipped"
+        return f"{what} in run {self._run}" if self._run else what
+
+    def course(self, kept: History, estate: str) -> ComplianceTrend:
+        """The course of an estate, of all its findings or of some policies only."""
+        from policyeng.audit.diff.inputs import Readings
+        from policyeng.audit.diff.trends import course_of
+
+        runs = kept.runs(estate)
+        policies = self._policies(kept, runs[-1])
+        wanted = (lambda span: span.policy in policies) if policies else None
+        course = course_of(estate, runs, kept.spans(estate), wanted, Readings(kept, runs).is_unread)
+        late = {run.number for run in runs if self._is_late(run)}
+        return course.model_copy(update={"points": tuple(point for point in course.points if point.run in late)})
+
+    def lives(self, kept: History, estate: str) -> Iterator[FindingHistory]:
+        """The lives of what was found on the resource, or the turns of one run."""
+        from policyeng.audit.diff.finding_history import lives_of
+
+        policies = self._policies(kept, kept.runs(estate, last=1)[-1])
+        spans = (span for span in kept.spans(estate) if self._is_on(span) and (not policies or span.policy in policies))
+        return lives_of(kept, estate, spans, self._is_late, self._opa)
+
+    def _is_on(self, span: FindingSpan) -> bool:
+        """Whether a span is of the resource, which may be named by the end of its id."""
+        asked, whole = folded_id(self._resource), folded_id(span.resource)
+        return not asked or whole == asked or whole.endswith(f"/{asked.removeprefix('/')}")
+
+    def _is_late(self, run: AuditRun) -> bool:
+        if self._run is not None:
+            return run.number == self._run
+        if self._number is not None:
+            return run.number >= self._number
+        return self._time is None or run.as_of >= self._time
+
+    def _policies(self, kept: History, run: AuditRun) -> frozenset[str]:
+        """The ids of the policies that are selected; none where all are.
+
+        What no policy of the newest run is called is taken for the id of one that was in force earlier.
+        """
+        if not self._selectors:
+            return frozenset()
+        bundle, ids = kept.bundle(run), set[str]()
+        for selector in self._selectors:
+            try:
+                ids |= {policy.id for policy in selected(bundle, [selector]).policies}
+            except UsageError:
+                earlier = {span.policy for span in kept.spans(run.estate)}
+                if selector.upper() not in earlier:
+                    raise
+                ids.add(selector.upper())
+        return frozenset(ids)

@@ -1,0 +1,91 @@
+"""`policyeng audit impact`: what other policies or parameters would have found in the history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from policyeng.cli import options
+from policyeng.cli.audit.ahead import FORMATS, TableFormat
+from policyeng.cli.audit.estate_argument import EstateName, estates_of
+from policyeng.cli.audit.options import StoreUrl, store_of
+from policyeng.cli.console import busy, look, say
+from policyeng.cli.context import chosen, settings_of
+from policyeng.cli.opa_options import with_opa
+from policyeng.cli.signature_options import with_trust
+from policyeng.context import held_of
+from policyeng.engines import OpaOptions
+from policyeng.report.context import OWNER_TAG
+
+if TYPE_CHECKING:
+    from policyeng.audit.diff.impact import Impact
+
+Runs = Annotated[int, typer.Option(metavar="N", min=1, help="How many of the newest runs of each estate to try.")]
+MaxNew = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="Exit 1 if a run would have more new failures than this.")
+]
+OwnerTag = Annotated[str, typer.Option(metavar="TAG", help="The tag that says whose a resource is.")]
+
+
+@with_opa
+@with_trust
+def impact(
+    estate: EstateName = None,
+    policy: options.Policies = None,
+    data: options.GivenData = None,
+    select: options.Select = None,
+    ignore: options.Ignore = None,
+    exemptions: options.Exemptions = None,
+    no_exemptions: options.NoExemptions = False,
+    config: options.Config = None,
+    profile: options.Profile = None,
+    runs: Runs = 1,
+    max_new_failures: MaxNew = None,
+    owner_tag: OwnerTag = OWNER_TAG,
+    format_: TableFormat = "text",
+    store: StoreUrl = None,
+    *,
+    trust: Mapping[str, object],
+    opa: OpaOptions,
+) -> int:
+    """Try policies and parameters on runs that are stored: what would newly fail, pass or be undecided, and whose.
+
+    The snapshots, the clock and the engine are those of each run, and so are the exemptions unless others are given.
+    It exits 0, 1 for more new failures than --max-new-failures, and 2 when something could not be judged.
+
+    Examples:
+      policyeng audit impact production --policy policies-1.1/ --max-new-failures 10
+      policyeng audit impact --profile strict --runs 5 --format csv
+    """
+    format_ = chosen(format_, FORMATS, "format")
+    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "profile": profile}
+    settings = settings_of({**flags, **trust}, config)
+    held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
+
+    from policyeng.audit.diff.impact import Proposed, exceeds, impact_on
+
+    theirs = held.exemptions if exemptions or no_exemptions else None
+    proposed = Proposed(held.bundle, held.parameters, theirs, owner_tag, opa)
+    with store_of(store, config) as kept:
+        chosen_runs = [run for name in estates_of(kept, estate) for run in kept.runs(name, last=runs)]
+        impacts = []
+        for run in chosen_runs:
+            with busy(f"judging run {run.number} again"):
+                impacts.append(impact_on(kept, run, proposed))
+    for problem in held.problems:
+        say(f"policyeng: {problem.place}: {problem.message}", error=True)
+    _print(impacts, format_)
+    if any(problem.level == "error" for problem in (*held.problems, *(p for one in impacts for p in one.problems))):
+        return 2
+    return int(exceeds(impacts, max_new_failures))
+
+
+def _print(impacts: Sequence[Impact], format_: str) -> None:
+    from policyeng.audit.diff import impact_report
+
+    color, width = look()
+    is_text = format_ == "text"
+    said = impact_report.text(impacts, color=color, width=width) if is_text else impact_report.FORMS[format_](impacts)
+    say(said.rstrip("\n"))

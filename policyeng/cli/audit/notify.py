@@ -1,0 +1,139 @@
+"""`policyeng audit notify`: try the targets, and see and send what waits for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+import typer
+
+from policyeng.cli import options
+from policyeng.cli.audit.options import StoreUrl, notifying_settings_of
+from policyeng.cli.console import say
+from policyeng.cli.context import plain_format
+from policyeng.configuration import Settings
+from policyeng.configuration.notification_targets import Notifying
+from policyeng.errors import UsageError, nearest
+from policyeng.models import JsonObject
+from policyeng.report.phrases import count, to_the_second
+
+if TYPE_CHECKING:
+    from policyeng.audit.store.outbox import Notice
+
+Names = Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", help="Configured targets; all unless named.")]
+Test = Annotated[bool, typer.Option("--test", help="Send each target a test.")]
+Retry = Annotated[bool, typer.Option("--retry", help="Send now what was not sent, also what was given up.")]
+Listed = Annotated[bool, typer.Option("--list", help="List what waits and what failed; without other options, too.")]
+
+
+def notify(
+    targets: Names = None,
+    test: Test = False,
+    retry: Retry = False,
+    list_: Listed = False,
+    store: StoreUrl = None,
+    config: options.Config = None,
+    format_: options.PlainFormat = "text",
+) -> int:
+    """Try the targets of notifications, or see and send what waits for them; exits 2 where something does not arrive.
+
+    Examples:
+      policyeng audit notify --test owners
+      policyeng audit notify --list
+      policyeng audit notify --retry
+    """
+    format_ = plain_format(format_)
+    if test + retry + list_ > 1:
+        raise UsageError("`--test`, `--retry` and `--list` do not go together", remedy="name one of them")
+    settings = notifying_settings_of({"store": store}, config)
+    chosen = _targets(settings, targets or ())
+    if test:
+        return _test(chosen, os.environ)
+    return _retry(chosen, settings, os.environ) if retry else _list(chosen, settings, format_)
+
+
+def _targets(settings: Settings, names: Sequence[str]) -> Sequence[Notifying]:
+    """The targets that are named, all without names.
+
+    Raises:
+        UsageError: there is none, or none of a name.
+    """
+    known = {target.name: target for target in settings.notify}
+    if not known:
+        remedy = "add `[[notify]]` to `policyeng.toml`, with `name` and `url`"
+        raise UsageError("no target of notifications is configured", remedy=remedy)
+    for name in names:
+        if name not in known:
+            remedy = f"the targets are {', '.join(known)}"
+            raise UsageError(f"no target is called `{name}`{nearest(name, known)}", remedy=remedy)
+    return [known[name] for name in dict.fromkeys(names)] or [*known.values()]
+
+
+def _test(targets: Sequence[Notifying], environ: Mapping[str, str]) -> int:
+    from policyeng.audit.notifications.messages import trial
+    from policyeng.audit.notifications.sender import require_extra, send
+
+    require_extra()
+    faults = {target.name: send(target, *trial(target), environ) for target in targets}
+    for name, fault in faults.items():
+        say(f"{name}: not sent: {fault}" if fault else f"{name}: sent", error=bool(fault))
+    return 2 if any(faults.values()) else 0
+
+
+def _retry(targets: Sequence[Notifying], settings: Settings, environ: Mapping[str, str]) -> int:
+    from policyeng.audit.notifications.notifier import lines_of, tell
+    from policyeng.audit.store import open_store
+    from policyeng.audit.store.outbox import Outbox
+
+    now = datetime.now(UTC)
+    with open_store(settings.store) as opened:
+        Outbox(opened).retry([target.name for target in targets], now)
+        told = tell(opened, settings.notify, environ, now)
+    for line in lines_of(told):
+        say(line)
+    if not told:
+        say("nothing waits to be sent")
+    return 2 if any(each.fault for each in told) else 0
+
+
+def _list(targets: Sequence[Notifying], settings: Settings, format_: str) -> int:
+    from policyeng.audit.store import open_store
+    from policyeng.audit.store.outbox import Outbox
+
+    with open_store(settings.store) as opened:
+        unsent = Outbox(opened).unsent()
+    names = {target.name for target in targets}
+    orphans = {notice.target for notice in unsent} - {target.name for target in settings.notify}
+    shown = [notice for notice in unsent if notice.target in names | orphans]
+    if format_ == "json":
+        say(
+            orjson.dumps({"notices": [_document(each, orphans) for each in shown]}, option=orjson.OPT_INDENT_2).decode()
+        )
+        return 0
+    for notice in shown:
+        title = notice.title.removeprefix("policyeng: ")
+        say(f"{notice.target}  {to_the_second(notice.created)}  {title}\n  {_standing(notice, orphans)}")
+    if not shown:
+        say("nothing waits to be sent")
+    return 0
+
+
+def _standing(notice: Notice, orphans: set[str]) -> str:
+    tried = (
+        f"tried {count(notice.attempts, 'time')}, at last: {notice.fault or 'no answer'}"
+        if notice.attempts
+        else "not tried yet"
+    )
+    if notice.target in orphans:
+        return f"{tried}; waits, as no target is called `{notice.target}` any more"
+    if notice.given_up:
+        return f"{tried}; given up: `policyeng audit notify --retry` tries it again"
+    return f"{tried}; due {to_the_second(notice.due)}"
+
+
+def _document(notice: Notice, orphans: set[str]) -> JsonObject:
+    document: JsonObject = orjson.loads(notice.model_dump_json(by_alias=True))
+    return {**document, "givenUp": notice.given_up, "configured": notice.target not in orphans}

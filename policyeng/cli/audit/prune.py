@@ -1,0 +1,57 @@
+"""`policyeng audit prune`: take away what only old runs need."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import orjson
+import typer
+
+from policyeng.cli import options
+from policyeng.cli.audit.options import StoreUrl, store_of
+from policyeng.cli.console import busy, say
+from policyeng.cli.context import plain_format
+from policyeng.errors import UsageError
+from policyeng.report.phrases import count
+
+#: More days than any store is old.
+_MOST_DAYS = 36500
+KeepDays = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, max=_MOST_DAYS, help="The runs of the last N days stay whole."),
+]
+KeepRuns = Annotated[int | None, typer.Option(metavar="N", min=1, help="The newest N runs of each estate stay whole.")]
+
+
+def prune(
+    keep_days: KeepDays = None,
+    keep_runs: KeepRuns = None,
+    store: StoreUrl = None,
+    config: options.Config = None,
+    format_: options.PlainFormat = "text",
+) -> int:
+    """Take snapshots, evaluations and policies of old runs away; their headers, hashes and spans stay.
+
+    With both options a run stays whole that either of them keeps; the newest run of each estate always does.
+
+    Examples:
+      policyeng audit prune --keep-days 90
+      policyeng audit prune --keep-runs 30
+    """
+    from policyeng.audit.store.retention import prune as take_away
+
+    format_ = plain_format(format_)
+    if keep_days is None and keep_runs is None:
+        raise UsageError("nothing says what is to stay", remedy="add `--keep-days N` or `--keep-runs N`")
+    now = datetime.now(UTC)
+    since = None if keep_days is None else now - timedelta(days=keep_days)
+    with store_of(store, config) as opened, busy("pruning"):
+        pruned = take_away(opened, now=now, keep_runs=keep_runs, keep_since=since)
+    if format_ == "json":
+        say(orjson.dumps(pruned._asdict(), option=orjson.OPT_INDENT_2).decode())
+        return 0
+    say(f"{count(pruned.contents, 'content')} taken away, {pruned.size} bytes, of {count(len(pruned.runs), 'run')}")
+    if pruned.hash:
+        say(f"retention {pruned.hash}")
+    return 0

@@ -1,0 +1,59 @@
+"""`policyeng audit replay`: judge a run again and compare."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import orjson
+import typer
+
+from policyeng.cli import options
+from policyeng.cli.audit.options import StoreUrl, store_of
+from policyeng.cli.console import busy, say
+from policyeng.cli.context import plain_format
+from policyeng.cli.opa_options import with_opa
+from policyeng.engines import OpaOptions
+from policyeng.report.phrases import count
+
+Number = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run, as `audit runs` lists it.")]
+
+
+@with_opa
+def replay(
+    run: Number,
+    store: StoreUrl = None,
+    config: options.Config = None,
+    format_: options.PlainFormat = "text",
+    *,
+    opa: OpaOptions,
+) -> int:
+    """Judge a run again, with its own snapshots, policies, parameters, exemptions, clock and engine.
+
+    It exits 2 if the evaluations are not the same, byte for byte.
+
+    Examples:
+      policyeng audit replay 12
+    """
+    from policyeng.audit.execution.replay import replay as judge_again
+
+    format_ = plain_format(format_)
+    with store_of(store, config) as opened, busy(f"judging run {run} again"):
+        found = opened.run(run)
+        replayed = judge_again(opened, found, opa)
+    same = replayed.content == found.content
+    if format_ == "json":
+        differences = [difference._asdict() for difference in replayed.differences]
+        document = {**replayed._asdict(), "run": run, "expected": found.content, "same": same}
+        say(orjson.dumps({**document, "differences": differences}, option=orjson.OPT_INDENT_2).decode())
+        return 0 if same else 2
+    if same:
+        say(f"run {run}: {count(found.parts, 'part')} judged again, the same bytes\ncontent {replayed.content}")
+        return 0
+    for part, path, before, now in replayed.differences:
+        say(f"policyeng: {part}: {path}: was {before}, and is {now}", error=True)
+    if replayed.engine != found.engine.version:
+        what = f"`{found.engine.name}` {found.engine.version} judged the run, and {replayed.engine} judges now"
+        say(f"policyeng: the likely cause is the engine: {what}", error=True)
+    say(f"run {run}: {count(len(replayed.differences), 'part')} of {found.parts} judged otherwise")
+    say(f"content {replayed.content}\nwas     {found.content}")
+    return 2

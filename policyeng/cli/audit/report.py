@@ -1,0 +1,101 @@
+"""`policyeng audit report`: a run of an estate as a report, with the past beside it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from itertools import chain
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from policyeng.cli import options
+from policyeng.cli.audit.options import StoreUrl, store_of
+from policyeng.cli.console import look, say
+from policyeng.cli.context import chosen
+from policyeng.cli.files import require_directory, write
+from policyeng.errors import UsageError
+from policyeng.report import FORMATS, GROUPS, INFORMED, PROSE
+
+if TYPE_CHECKING:
+    from policyeng.audit.run_report import Reported
+
+#: Those for people and spreadsheets, and the one that holds everything; the others are about one `check`.
+SHOWN = ("html", "csv", "csv-bom", "json", "markdown", "text")
+
+Estate = Annotated[str | None, typer.Argument(metavar="[ESTATE]", help="Whose run; the only estate there is.")]
+Number = Annotated[int | None, typer.Option("--run", metavar="N", min=1, help="This run instead of the newest.")]
+Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"What the report is: {', '.join(SHOWN)}.")]
+Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write it; else it is printed.")]
+
+
+def report(
+    estate: Estate = None,
+    run: Number = None,
+    format_: Format = "text",
+    output: Output = None,
+    group_by: options.GroupBy = None,
+    owner_tag: options.OwnerTag = "owner",
+    store: StoreUrl = None,
+    config: options.Config = None,
+) -> int:
+    """Report the newest run of an estate: its findings, since when they stand, and how compliance went.
+
+    The exit is 0 where there is a run to report; `audit run` is what fails.
+
+    Examples:
+      policyeng audit report --format html --output report.html
+      policyeng audit report production --run 12 --format csv --output findings.csv
+    """
+    from policyeng.audit.run_report import csv_lines, reported, run_to_report
+    from policyeng.report.csv import BYTE_ORDER_MARK
+
+    format_ = chosen(format_, SHOWN, "report format")
+    group_by = _grouping(group_by, format_) if group_by else None
+    require_directory(output, "report")
+    with store_of(store, config) as history:
+        meant = run_to_report(history, estate, run)
+        if format_.startswith("csv"):
+            marked = [BYTE_ORDER_MARK] if format_ == "csv-bom" else []
+            _stream(chain(marked, csv_lines(history, meant, owner_tag=owner_tag)), output)
+            return 0
+        gathered = reported(history, meant, owner_tag=owner_tag)
+    text = _rendered(gathered, format_, group_by, printed=output is None)
+    if output is None:
+        say(text.rstrip("\n"))
+    else:
+        write(output, text, "report")
+    return 0
+
+
+def _grouping(given: str, name: str) -> str:
+    if name not in PROSE:
+        raise UsageError(f"--group-by does nothing to {name}", remedy=f"it is for {', '.join(PROSE)}")
+    return chosen(given, GROUPS, "grouping")
+
+
+def _rendered(gathered: Reported, name: str, group_by: str | None, *, printed: bool) -> str:
+    if name == "text" and printed:
+        from policyeng.report import text
+
+        color, width = look()
+        return text.render(gathered.evaluation, color=color, width=width, group_by=group_by)
+    about = {"about": gathered.about} if name in INFORMED else {}
+    return FORMATS[name](gathered.evaluation, **about, **({"group_by": group_by} if name in PROSE else {}))
+
+
+def _stream(texts: Iterable[str], output: Path | None) -> None:
+    """Print as it comes, or write the whole file or nothing; it may be larger than memory."""
+    if output is None:
+        if sys.stdout is not None:
+            sys.stdout.writelines(texts)
+            sys.stdout.flush()
+        return
+    with TemporaryFile() as spooled:
+        spooled.writelines(text.encode() for text in texts)
+        spooled.flush()
+        with mmap(spooled.fileno(), 0, access=ACCESS_READ) as content:
+            write(output, content, "report")

@@ -1,0 +1,76 @@
+"""`policyeng audit verify-history`: whether the store is as it was written."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import orjson
+import typer
+
+from policyeng.cli import options
+from policyeng.cli.audit.options import StoreUrl
+from policyeng.cli.console import say
+from policyeng.cli.context import plain_format, settings_of
+from policyeng.report.phrases import count
+
+Expect = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="HASH", help="The hash of a run, or of a retention, that was noted elsewhere and has to be there."
+    ),
+]
+
+
+def verify_history(
+    expect: Expect = None,
+    store: StoreUrl = None,
+    config: options.Config = None,
+    format_: options.PlainFormat = "text",
+) -> int:
+    """Say of every row of the store whether it is the one that was written; exit 2 if not.
+
+    Whoever can write the store can take its newest runs away and nothing in it would tell: note the head that `audit
+    run` prints somewhere else, and give it with --expect, or as `expect` in
+    the configuration, which `audit run` warns by, too.
+
+    Examples:
+      policyeng audit verify-history
+      policyeng audit verify-history --expect fd89c2cba7d2a25b05c369f9d3e65f70895da4c314d5f0babc52e46c4fa6a444
+    """
+    from policyeng.audit.store import open_store
+    from policyeng.audit.store.integrity import verify
+
+    format_ = plain_format(format_)
+    settings = settings_of({"store": store}, config)
+    with open_store(settings.store) as opened:
+        verified = verify(opened, [*(expect or ()), *settings.expect])
+    code = 2 if verified.faults else 0
+    if format_ == "json":
+        faults = [fault._asdict() for fault in verified.faults]
+        document = {**verified._asdict(), "faults": faults, "exitCode": code}
+        say(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+        return code
+    for fault in verified.faults:
+        run = "" if fault.run is None else f" run {fault.run}:"
+        say(f"policyeng: {fault.table}:{run} {fault.message}", error=True)
+    held = f"{count(len(verified.faults), 'fault')}" if verified.faults else "every row is as it was written"
+    say(f"{count(verified.runs, 'run')}: {held}")
+    if verified.pruned:
+        say(f"retention took contents of {count(len(verified.pruned), 'run')}: {_spelled(verified.pruned)}")
+    if verified.unused:
+        say(f"no run needs {count(verified.unused, 'content')}; they are harmless, and `audit prune` takes them away")
+    say(f"head {verified.head or 'none'}")
+    if verified.retention:
+        say(f"retention {verified.retention}")
+    return code
+
+
+def _spelled(numbers: list[int]) -> str:
+    """Numbers with ranges: `1-4, 7`."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ", ".join(f"{first}-{last}" if first < last else str(first) for first, last in ranges)

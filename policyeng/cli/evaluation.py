@@ -1,0 +1,103 @@
+"""What a command line asks to judge, and what comes of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from policyeng.bundle import Bundle
+from policyeng.cli.console import busy, say
+from policyeng.cli.input_summary import reading_lines
+from policyeng.configuration import Settings
+from policyeng.context import held_of
+from policyeng.engines import OpaOptions
+from policyeng.evaluation import evaluate
+from policyeng.frozen import frozen
+from policyeng.models import Evaluation, Snapshot
+from policyeng.sources import DocumentContext, FileWalk, read_inputs
+
+
+@frozen
+class CheckRequest:
+    """What the command line asks for beyond the settings."""
+
+    inputs: Sequence[str]
+    policies: Sequence[Path]
+    given_data: Sequence[str]
+    from_format: str | None
+    said: DocumentContext
+    walk: FileWalk
+    show_skipped: bool
+    no_exemptions: bool
+    as_of: datetime
+    engine: str
+    opa: OpaOptions
+    jobs: int
+    baseline: Path | None
+
+
+@frozen
+class CheckOutcome:
+    """What was judged, with what, and what came of it; `options` are those of `evaluate` for more of it."""
+
+    bundle: Bundle
+    snapshot: Snapshot
+    options: Mapping[str, Any]
+    evaluation: Evaluation
+
+
+def judged_of(request: CheckRequest, settings: Settings) -> CheckOutcome:
+    """Read what is asked for and judge it; on a terminal's standard error it says what takes long.
+
+    Raises:
+        PolicyengError: the policies, the settings or the inputs cannot be used.
+    """
+    held = held_of(request.policies, request.given_data, settings, no_exemptions=request.no_exemptions)
+    earlier = None
+    if request.baseline:
+        from policyeng.sources import read_baseline  # most runs have none
+
+        earlier = read_baseline(request.baseline)
+    with busy("reading"):
+        stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
+        read = read_inputs(
+            request.inputs,
+            from_format=request.from_format,
+            stdin=stdin,
+            said=request.said,
+            walk=request.walk,
+            **held.bundle.wanted,
+        )
+    snapshot = read.snapshot
+    for line in reading_lines(read.read, read.skipped, show_skipped=request.show_skipped):
+        say(line, error=True)
+    with busy(f"judging {len(snapshot.resources) or len(snapshot.documents)} resources"):
+        options: dict[str, Any] = {
+            "as_of": request.as_of,
+            "exemptions": held.exemptions,
+            "parameters": held.parameters,
+            "engine": request.engine,
+            "opa": request.opa,
+            "fail_on": settings.fail_on,
+            "strict_unknown": settings.strict_unknown,
+        }
+        evaluation = evaluate(
+            held.bundle, snapshot, **options, jobs=request.jobs, problems=(*read.problems, *held.problems)
+        )
+        evaluation = evaluation.model_copy(update={"settings": held.applied})
+    if earlier is not None:
+        from policyeng.evaluation.baseline import against_baseline
+
+        evaluation = against_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
+    return CheckOutcome(held.bundle, snapshot, options, evaluation)
+
+
+def say_errors(evaluation: Evaluation) -> None:
+    """Say on standard error what could not be decided, where the report does not."""
+    for problem in evaluation.problems:
+        if problem.level == "error":
+            place = f"{problem.place}: " if problem.place else ""
+            say(f"policyeng: {place}{problem.message}", error=True)

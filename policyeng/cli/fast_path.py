@@ -1,0 +1,90 @@
+"""Read a plain `policyeng check ...` without typer, which costs more time than reading, judging and reporting.
+
+Only command lines that leave no doubt are read here, with the options below; for every other one, those with a mistake
+and those under `POLICYENG_` variables included, the answer is None and typer decides. A test holds both to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from policyeng import __version__
+from policyeng.cli.console import say
+
+#: By option, the parameter of `check`; a list takes the option more than once.
+TEXTS = {
+    "--format": "format_",
+    "--from": "from_",
+    "--scope": "scope",
+    "--workspace": "workspace",
+    "--profile": "profile",
+    "--group-by": "group_by",
+    "--owner-tag": "owner_tag",
+    "--fail-on": "fail_on",
+    "--as-of": "as_of",
+}
+TEXT_LISTS = {
+    "--select": "select",
+    "--ignore": "ignore",
+    "--output": "output",
+    "--parameters": "parameters",
+    "--exclude": "exclude",
+}
+PATH_LISTS = {"--policy": "policy", "--exemptions": "exemptions"}
+FLAGS = {
+    "--no-exemptions": "no_exemptions",
+    "--no-cache": "no_cache",
+    "--strict-unknown": "strict_unknown",
+    "--show-skipped": "show_skipped",
+    "--no-gitignore": "no_gitignore",
+}
+
+#: Variables that are no option of `check`.
+_ELSEWHERE = {"POLICYENG_CACHE_DIR", "POLICYENG_TRACEBACK"}
+
+
+def print_version() -> None:
+    """Print the version of policyeng."""
+    say(f"policyeng {__version__}")
+
+
+def plain_check(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[str, object] | None:
+    """The arguments of `check`; None when typer has to read the command line.
+
+    Args:
+        arguments: the command line without the program.
+        environ: the environment.
+    """
+    if list(arguments[:1]) != ["check"] or any(_concerns_typer(name) for name in environ):
+        return None
+    inputs: list[str] = []
+    single: dict[str, object] = {}
+    listed: dict[str, list[object]] = {}
+    rest = iter(arguments[1:])
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if not word.strip():
+            return None
+        if not word.startswith("-") or word == "-":
+            inputs.append(word)
+            continue
+        if word in FLAGS:
+            single[FLAGS[word]] = True
+            continue
+        value = value if equals else next(rest, "")
+        if not value.strip() or value.startswith("-"):
+            return None
+        if name in TEXTS:
+            single[TEXTS[name]] = value
+        elif name in TEXT_LISTS:
+            listed.setdefault(TEXT_LISTS[name], []).append(value)
+        elif name in PATH_LISTS:
+            listed.setdefault(PATH_LISTS[name], []).append(Path(value))
+        else:
+            return None
+    return {"inputs": inputs, **single, **listed} if inputs else None
+
+
+def _concerns_typer(variable: str) -> bool:
+    return variable.startswith(("POLICYENG_", "_POLICYENG_")) and variable not in _ELSEWHERE

@@ -1,0 +1,89 @@
+"""Commands whose modules are imported when they run, or when their own help is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from policyeng.cli.strict_command import Command
+from policyeng.frozen import frozen
+
+if TYPE_CHECKING:
+    from typer._click import Command as AnyCommand
+    from typer._click import Context
+
+
+@frozen
+class Late:
+    """Where a command is.
+
+    Attributes:
+        home: `module:name` below `policyeng.cli` of its function, or of the typer application of a group.
+        help: its line in the help of the group above it; a test compares it with the help of the command.
+        kind: the class of a command that is no group.
+    """
+
+    home: str
+    help: str
+    kind: type[Command] = Command
+
+
+class _Commands(Mapping[str, "AnyCommand"]):
+    """Commands by name, each imported when it is asked for."""
+
+    def __init__(self, places: Mapping[str, Late]) -> None:
+        self._places = places
+
+    def __getitem__(self, name: str) -> AnyCommand:
+        return _command(name, self._places[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def group_of(places: Mapping[str, Late]) -> type[TyperGroup]:
+    """Return the class of a group that has these commands, in this order."""
+
+    class LateGroup(TyperGroup):
+        """Commands that are imported when they are run."""
+
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.commands = _Commands(places)  # type: ignore[assignment]  # typer adds none once the group is made
+
+        def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002  # typer passes it
+            """Return the names of the commands; typer would import them."""
+            return list(places)
+
+        def get_command(self, ctx: Context, cmd_name: str) -> AnyCommand | None:  # noqa: ARG002  # typer passes it
+            """Return what the help of the group shows of a command."""
+            return TyperCommand(cmd_name, help=places[cmd_name].help) if cmd_name in places else None
+
+        def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, AnyCommand | None, list[str]]:
+            """Return the command that a command line names, imported, and the arguments for it."""
+            name, _, rest = super().resolve_command(ctx, args)
+            return name, self.commands[name] if name else None, rest
+
+    return LateGroup
+
+
+@cache
+def _command(name: str, place: Late) -> AnyCommand:
+    module, _, attribute = place.home.partition(":")
+    found = getattr(import_module(f"policyeng.cli.{module}"), attribute)
+    if not isinstance(found, typer.Typer):
+        alone = typer.Typer(add_completion=False)
+        alone.command(cls=place.kind)(found)
+        found = alone
+    command = get_command(found)
+    command.name = name
+    return command

@@ -1,0 +1,69 @@
+"""How typer reads the options of a command: one that is given and blank is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from typer.core import TyperCommand
+
+from policyeng.cli.console import say
+from policyeng.cli.environment import IN_FORCE
+
+if TYPE_CHECKING:
+    from typer import Context
+
+#: The command lines of `check` that ask for the input formats.
+_LISTING = (["--from"], ["--from", "list"], ["--from=list"])
+
+
+class Command(TyperCommand):
+    """A command that takes no blank input and no blank option, from its line or from a variable.
+
+    That is what an empty shell variable leaves behind: it would widen the run without a word, and as a path it would be
+    the current directory, whose policies are run.
+    """
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer hands over this one
+        """The arguments that are left over, as of typer.
+
+        Raises:
+            UsageError: one of them is blank.
+        """
+        if not ctx.resilient_parsing:  # completion looks at lines that are not written yet
+            from policyeng.cli.context import require_text
+
+            given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
+            for parameter in self.get_params(ctx):
+                value = given.get(str(parameter.name))
+                require_text(_texts(parameter.value_from_envvar(ctx) if value is None else value))
+        left = super().parse_args(ctx, args)
+        IN_FORCE.set(
+            {
+                str(parameter.envvar): (str(parameter.opts[-1]).lstrip("-"), ctx.params[str(parameter.name)])
+                for parameter in self.get_params(ctx)
+                if (source := ctx.get_parameter_source(str(parameter.name))) and source.name == "ENVIRONMENT"
+            }
+        )
+        return left
+
+
+class CheckCommand(Command):
+    """`check`: with `--from` and nothing else it lists the input formats.
+
+    Beside an input it does not: an empty shell variable after `--from` must not end a run as if all were well.
+    """
+
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer hands over this one
+        """The arguments that are left over, as of typer."""
+        if args in _LISTING and not ctx.resilient_parsing:
+            from policyeng.cli.input_summary import format_lines
+
+            for line in format_lines():
+                say(line)
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+
+def _texts(value: object) -> list[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [entry for entry in values if isinstance(entry, str)]

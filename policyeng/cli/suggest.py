@@ -1,0 +1,18 @@
+"""`policyeng check --suggest`: for each failure the smallest edit that mends it."""
+
+from __future__ import annotations
+
+from policyeng.cli.console import busy, say
+from policyeng.cli.evaluation import CheckOutcome, say_errors
+from policyeng.verify.remediation.report import as_json, as_text
+from policyeng.verify.remediation.suggestion import Suggester
+
+
+def print_suggestions(judged: CheckOutcome, format_: str) -> None:
+    """Print them as text or JSON, and on standard error what could not be decided."""
+    evaluation, snapshot, options = judged.evaluation, judged.snapshot, judged.options
+    mender = Suggester(judged.bundle, snapshot, evaluation.as_of, options["parameters"], options["exemptions"])
+    with busy("looking for edits"):
+        found = [one for finding in evaluation.findings if (one := mender.suggestion(finding)) is not None]
+    say((as_json if format_ == "json" else as_text)(found, snapshot).rstrip("\n"))
+    say_errors(evaluation)

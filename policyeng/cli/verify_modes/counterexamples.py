@@ -1,0 +1,29 @@
+"""The files of counterexamples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from policyeng.cli.files import FileWriter
+    from policyeng.verify.generators.examples import Example
+
+
+def write_example(beside: FileWriter, path: Path, number: int, example: Example) -> Path | None:
+    """Write what is judged, and the parameters that it needs beside it; the file, None where not all can be written.
+
+    Args:
+        beside: what writes, and keeps what could not be written.
+        path: where the user said; the first is written there, the others beside it with their number.
+        number: which counterexample it is, from 1.
+        example: with its snapshot or documents, and its parameters.
+    """
+    from policyeng.verify.example_documents import snapshot_text
+    from policyeng.verify.reproduction import settings_of, settings_path
+
+    target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+    is_whole = beside.write(target, snapshot_text(example), "counterexample")
+    if settings := settings_of(example):
+        is_whole &= beside.write(settings_path(target), settings, "parameters of the counterexample")
+    return target if is_whole else None

@@ -1,0 +1,64 @@
+"""`policyeng verify --engines`: prove that the engines say the same of a bundle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from policyeng.cli.context import split
+from policyeng.cli.files import FileWriter
+from policyeng.cli.verify_modes.options import EngineOptions, VerifyOptions
+from policyeng.cli.verify_modes.progress import progress
+from policyeng.engines import OpaOptions
+from policyeng.errors import UsageError
+
+if TYPE_CHECKING:
+    from policyeng.verify.differential.differential import Counterexample
+
+#: Differences of more kinds than this have one cause; shrinking each of them would only take time.
+_MOST_SHRUNK = 10
+
+
+def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions) -> int:
+    """Compare what every engine says of the same pairs, and print it: exit 0 when they agree, 1 when they differ.
+
+    Raises:
+        UsageError: `without` names no engine, or leaves none to compare with, or a counterexample cannot be written.
+        EngineError: the bundle does not compile, or an engine is missing.
+    """
+    from policyeng.verify.differential import report
+    from policyeng.verify.differential.differential import compare, contestants
+    from policyeng.verify.differential.differential import counterexample as smallest
+
+    started = time.monotonic()
+    bundle = asked.bundle
+    compared = contestants(bundle, without=_left_out(options.without, opa), opa=opa)
+    with progress(f"comparing, seed {asked.seed}", options.pairs) as advance:
+        tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
+        found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
+    run = report.DifferentialRun(bundle, compared, tally, found, time.monotonic() - started)
+    beside = FileWriter()
+    written = list(_written(found, asked.counterexample, beside)) if asked.counterexample else []
+    typer.echo(report.as_json(run) if asked.format == "json" else report.as_text(run, asked.naming, written))
+    beside.require_all()
+    return int(bool(tally.differing))
+
+
+def _left_out(without: Sequence[str], opa: OpaOptions) -> list[str]:
+    left_out = [name.lower() for name in split(without)]
+    if "opa" in left_out and replace(opa, token="") != OpaOptions():
+        raise UsageError("options of the OPA server are given, and `--without opa`", remedy="leave one of them out")
+    return left_out
+
+
+def _written(found: Sequence[Counterexample], path: Path, beside: FileWriter) -> Iterator[Path | None]:
+    """Write every counterexample; the file of each, None where it cannot be written."""
+    from policyeng.cli.verify_modes.counterexamples import write_example
+
+    for number, entry in enumerate(found, 1):
+        yield write_example(beside, path, number, entry.comparison.example)

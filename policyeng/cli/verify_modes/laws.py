@@ -1,0 +1,67 @@
+"""`policyeng verify`: prove that the laws of consistency hold of a bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from policyeng.cli.context import split
+from policyeng.cli.files import FileWriter
+from policyeng.cli.verify_modes.options import LawOptions, VerifyOptions
+from policyeng.cli.verify_modes.progress import progress
+
+if TYPE_CHECKING:
+    from policyeng.verify.runner.run import LawRun, ReportedViolation
+
+
+def verify_laws(asked: VerifyOptions, options: LawOptions) -> int:
+    """Try laws on random examples and print what holds: exit 0 when all do, 1 when one is violated, 2 when undecided.
+
+    Raises:
+        UsageError: there is no such law, the database cannot be used, or a counterexample cannot be written.
+        EngineError: the bundle does not compile.
+        InputError: a file of the database is none of ours.
+    """
+    from policyeng.verify.laws import laws_named
+    from policyeng.verify.runner.run import run
+
+    chosen = laws_named(split(options.names))
+    with progress(f"trying {len(chosen)} laws, seed {asked.seed}", asked.examples) as advance:
+        done = run(
+            asked.bundle,
+            chosen,
+            examples=asked.examples,
+            seed=asked.seed,
+            jobs=options.jobs,
+            progress=advance,
+            database=options.database,
+        )
+    beside = FileWriter()
+    written = list(_written(done.found, asked.counterexample, beside)) if asked.counterexample else []
+    typer.echo(_rendered(done, asked.naming, written, asked.format))
+    beside.require_all()
+    return done.exit_code
+
+
+def _written(found: Sequence[ReportedViolation], path: Path, beside: FileWriter) -> Iterator[Path | None]:
+    """Write every counterexample; the file of each, None where it has no snapshot or cannot be written."""
+    from policyeng.cli.verify_modes.counterexamples import write_example
+
+    number = 0
+    for entry in found:
+        if entry.example is None:
+            yield None
+            continue
+        number += 1
+        yield write_example(beside, path, number, entry.example)
+
+
+def _rendered(done: LawRun, given: Sequence[str], written: Sequence[Path | None], format_: str) -> str:
+    from policyeng.verify.runner import report
+
+    if format_ == "json":
+        return report.as_json(done)
+    return report.as_junit(done, given) if format_ == "junit" else report.as_text(done, given, written)

@@ -1,0 +1,58 @@
+"""`policyeng verify --mutation`: whether cases and laws notice small faults in policies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from policyeng.cli.console import say
+from policyeng.cli.verify_modes.options import MutationOptions, VerifyOptions
+from policyeng.cli.verify_modes.progress import progress
+
+if TYPE_CHECKING:
+    from policyeng.verify.mutation.run import MutationRun
+
+
+def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
+    """Try the mutants of a bundle's policies and print what came of them.
+
+    Exit 0; 1 when the score is below the minimum or a justified survivor is none; 2 when nothing could be tried, or
+    when a minimum is asked for and policies have no cases.
+
+    Raises:
+        BundleError: cases or justified survivors are not well formed, or a case does not hold as it is.
+        EngineError: the bundle does not compile.
+    """
+    from policyeng.verify.laws import LAWS
+    from policyeng.verify.mutation import report
+    from policyeng.verify.mutation.run import run
+
+    bundle, minimum = asked.bundle, options.minimum
+    with progress("mutating", len(bundle.policies)) as advance:
+        made = run(bundle, seed=asked.seed, sample=options.sample, laws=LAWS, progress=advance)
+    if asked.format == "text":
+        typer.echo(report.as_text(made))
+        typer.echo(_verdict(made, minimum))
+    else:
+        typer.echo(report.as_json(made) if asked.format == "json" else report.as_junit(made))
+    code = _exit_code(made, minimum)
+    if code == 2:
+        untried = ", ".join(made.without_cases) or "no mutant of any policy compiles"
+        say(f"policyeng: not everything could be tried: {untried}; put a cases.yaml beside each policy", error=True)
+    return code
+
+
+def _exit_code(made: MutationRun, minimum: float | None) -> int:
+    if not made.is_tried or (minimum is not None and made.without_cases):
+        return 2
+    stale = any(tally.stale for tally in made.tallies)
+    return int(stale or (minimum is not None and made.score < minimum))
+
+
+def _verdict(made: MutationRun, minimum: float | None) -> str:
+    code = _exit_code(made, minimum)
+    if not made.is_tried:
+        return f"exit {code}: no mutant could be tried"
+    asked = "" if minimum is None else f", {minimum:g} % asked for"
+    return f"exit {code}: mutation score {made.score:.2f} %{asked}"

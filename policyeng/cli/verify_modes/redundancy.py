@@ -1,0 +1,42 @@
+"""`policyeng verify --redundancy`: which policies and parameters of a bundle say nothing."""
+
+from __future__ import annotations
+
+import typer
+
+from policyeng.bundle import Policy
+from policyeng.cli.verify_modes.options import VerifyOptions
+from policyeng.cli.verify_modes.progress import progress
+from policyeng.errors import BundleError
+
+
+def verify_redundancy(asked: VerifyOptions) -> int:
+    """Print which policies never apply, never fail or are implied by others: exit 1 when there is one, else 0.
+
+    Raises:
+        BundleError: a `cases.yaml` is not well formed, or no policy judges resources.
+        EngineError: the bundle does not compile.
+    """
+    from policyeng.verify.generators.documents import judges_documents
+    from policyeng.verify.redundancy import report
+    from policyeng.verify.redundancy.analysis import analysed
+
+    bundle, examples = asked.bundle, asked.examples
+    if all(map(judges_documents, bundle.policies)):
+        message = "all policies judge documents as they are written, and redundancy is looked for among resources"
+        raise BundleError(message, remedy="name policies that judge resources; the laws are tried on documents, too")
+    total = sum(map(_cases, bundle.policies)) + examples
+    with progress(f"looking for redundancy, seed {asked.seed}", total) as advance:
+        analysis = analysed(bundle, examples, asked.seed, progress=advance)
+    if asked.format == "text":
+        typer.echo(report.as_text(analysis, asked.naming))
+    else:
+        typer.echo(report.as_json(analysis) if asked.format == "json" else report.as_junit(analysis, asked.naming))
+    return int(bool(analysis.faults))
+
+
+def _cases(policy: Policy) -> int:
+    from policyeng.bundle.cases import read_cases
+
+    file = read_cases(policy)
+    return sum(1 for _ in file.named()) if file else 0

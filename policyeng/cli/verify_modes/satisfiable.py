@@ -1,0 +1,78 @@
+"""`policyeng verify --satisfiable`: whether each class of workloads can pass every policy at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from policyeng.cli.console import say
+from policyeng.cli.files import FileWriter
+from policyeng.cli.verify_modes.classes import ClassOptions
+from policyeng.cli.verify_modes.options import VerifyOptions
+from policyeng.cli.verify_modes.progress import progress
+from policyeng.configuration import Settings
+from policyeng.context import parameters_given
+from policyeng.errors import UsageError
+
+if TYPE_CHECKING:
+    from policyeng.verify.satisfiability.result import SatisfiabilityResult
+
+
+def verify_satisfiable(asked: VerifyOptions, settings: Settings, options: ClassOptions) -> int:
+    """Answer for each class, and print it: exit 0 where all are possible, 1 where one is not, else 2.
+
+    Raises:
+        UsageError: a profile or a parameter does not fit, or a witness cannot be written.
+        BundleError: a class is not well formed, or none has a chosen id.
+        EngineError: the bundle does not compile.
+    """
+    from policyeng.verify.satisfiability import report
+    from policyeng.verify.satisfiability.classes import classes_of
+    from policyeng.verify.satisfiability.result import answer
+
+    started, bundle = time.monotonic(), asked.bundle
+    parameters = parameters_given(bundle, bundle, settings)
+    subjects = classes_of(bundle, options.paths, options.chosen)
+    if options.witness:
+        _make(options.witness)
+    now = datetime.now(UTC)
+    answers: list[SatisfiabilityResult] = []
+    with progress("looking for witnesses", len(subjects)) as advance:
+        for number, subject in enumerate(subjects, 1):
+            answers.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
+            advance(number)
+    beside = FileWriter()
+    written = _written(answers, options.witness, beside) if options.witness else {}
+    run = report.SatisfiabilityRun(bundle, answers, settings.profile, written, time.monotonic() - started, asked.naming)
+    render = {"json": report.as_json, "junit": report.as_junit}.get(asked.format, report.as_text)
+    say(render(run))
+    beside.require_all()
+    return run.exit_code
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        remedy = "name another directory with `--witness`"
+        raise UsageError(
+            f"cannot make the directory of witnesses: {reason}", place=(str(folder),), remedy=remedy
+        ) from error
+
+
+def _written(answers: Sequence[SatisfiabilityResult], folder: Path, beside: FileWriter) -> dict[str, Path]:
+    """Write every witness; by class the file of each that could be written."""
+    files = {}
+    for found in answers:
+        if found.witness:
+            path = folder / f"{found.subject.id}.json"
+            text = orjson.dumps(found.witness.document, option=orjson.OPT_INDENT_2) + b"\n"
+            if beside.write(path, text, "witness"):
+                files[found.subject.id] = path
+    return files

@@ -1,0 +1,371 @@
+"""Where a bundle stands for OPA to judge with: in a server of ours, pushed to one, or loaded by it."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import PurePosixPath
+
+import orjson
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.data_documents import require_free
+from policyeng.bundle.rego_trees import aliases_of, brace_before
+from policyeng.engines.opa_options import OpaOptions
+from policyeng.engines.opa_query import Batch
+from policyeng.engines.opa_rewriting import TextEdit, edited, package_root, relocated, syntax_of
+from policyeng.engines.opa_server import PrivateServer, binary_of
+from policyeng.engines.opa_transport import OpaConnection, OpaRefusedError
+from policyeng.errors import EngineError
+from policyeng.models import JsonObject
+from policyeng.rego.syntax import Call, Head, Module, Rule, Var, dotted_name, walk
+
+#: The module that answers for the builtins that v1 dropped, and its path.
+_DROPPED = (
+    "policyeng_v0.rego",
+    """\
+package policyeng_v0
+
+any(values) if true in values
+
+else := false
+
+all(values) if {
+	every value in values {
+		value == true
+	}
+}
+
+else := false
+
+set_diff(left, right) := left - right
+
+cast_array(value) := [member | some member in value] if type_name(value) in {"array", "set"}
+
+cast_set(value) := {member | some member in value} if type_name(value) in {"array", "set"}
+
+cast_string(value) := value if is_string(value)
+
+cast_boolean(value) := value if is_boolean(value)
+
+cast_null(value) := value if is_null(value)
+
+cast_object(value) := value if is_object(value)
+""",
+)
+#: Builtins of v0, and what is called instead.
+_RENAMED = {
+    "re_match": "regex.match",
+    "net.cidr_overlap": "net.cidr_contains",
+}
+_RENAMED |= {name: f"data.policyeng_v0.{name}" for name in re.findall(r"^(\w+)\(", _DROPPED[1], re.MULTILINE)}
+
+
+def modules_in_v1(bundle: Bundle) -> list[tuple[str, str]]:
+    """Return the modules (path, text) of a bundle, those in Rego v0 as v1.
+
+    Raises:
+        EngineError: a module cannot be written as v1.
+    """
+    if not bundle.rego_v0:
+        return list(bundle.modules)
+    modules = [
+        (path, module_in_v1(path, source) if path in bundle.rego_v0 else source) for path, source in bundle.modules
+    ]
+    return [*modules, _DROPPED]
+
+
+def module_in_v1(path: str, source: str) -> str:
+    """Return a module in Rego v0 as v1.
+
+    Raises:
+        EngineError: it is not Rego v0, or what it contains is not Rego v1, such as a variable called `if`.
+    """
+    tree = syntax_of(path, source, rego_v0=True)
+    text = edited(source, _edits(tree))
+    try:
+        syntax_of(path, text)
+    except EngineError as error:
+        raise EngineError(f"the module cannot be written as Rego v1: {error.message}", place=error.place) from None
+    return text
+
+
+def _edits(tree: Module) -> Iterator[TextEdit]:
+    for rule in tree.rules:
+        if not rule.default:
+            yield from _of_rule(rule, tree)
+    own = {rule.head.ref.head.name for rule in tree.rules if isinstance(rule.head.ref.head, Var)} | {*aliases_of(tree)}
+    for node in walk(tree.rules):
+        if isinstance(node, Call) and (name := dotted_name(node.operator)) in _RENAMED and name not in own:
+            yield node.operator.start, node.operator.end, _RENAMED[name]
+
+
+def _of_rule(rule: Rule, tree: Module) -> Iterator[TextEdit]:
+    head = rule.head
+    if head.key is not None and "contains" not in head.keywords:
+        yield _set_head(head, tree.source.text)
+    if rule.implied_body and head.implied_value:
+        yield head.end, head.end, " := true"
+    branch: Rule | None = rule
+    while branch is not None:
+        brace = brace_before(tree, branch.body[0].start)
+        # A body behind another one shares the `if` of the first.
+        if brace is not None and "if" not in branch.head.keywords and rule.start <= head.start:
+            yield brace, brace, "if "
+        branch = branch.otherwise
+
+
+def _set_head(head: Head, text: str) -> TextEdit:
+    """`p[x]` and `p.x`, which are one in v0."""
+    start = head.ref.head.end
+    key = text[start : head.end].strip()
+    named = json.dumps(key[1:].strip()) if key.startswith(".") else key[1:-1].lstrip(" \t")
+    return start, head.end, f" contains {named}"
+
+
+class OpaServerBundle(ABC):
+    """A server with the bundle on it. One thread at a time speaks with it, under `lock`.
+
+    Attributes:
+        prefix: the dotted path below `data` where the modules of the bundle stand; empty for `data` itself.
+        standing: a Rego expression, without a value where the bundle does not stand.
+        asked: what every question carries besides the work.
+        users: how many threads speak with it, or wait to.
+    """
+
+    prefix = ""
+    standing = ""
+    alive = True
+
+    def __init__(self, connection: OpaConnection) -> None:
+        self.connection = connection
+        self.lock = threading.Lock()
+        self.users = 0
+        self.asked: JsonObject = {}
+        self._batches: dict[tuple[tuple[str, str], ...], Batch] = {}
+
+    def batch_of(self, policies: Sequence[Policy]) -> Batch:
+        """The batch module of these policies, put on the server when it is first needed."""
+        key = tuple((policy.id, policy.input_form) for policy in policies)
+        if key not in self._batches:
+            batch = Batch(policies, self.prefix, self.standing)
+            try:
+                self.connection.put_module(f"{batch.package.replace('.', '/')}.rego", batch.source)
+            except OpaRefusedError as error:
+                raise _unpushed(error) from None
+            self._batches[key] = batch
+        return self._batches[key]
+
+    @contextmanager
+    def holding(self, document: JsonObject) -> Iterator[str]:
+        """Keep a document on the server for a while, and give its name below `data.policyeng.snapshots`."""
+        name = secrets.token_hex(16)
+        self.connection.put_document(f"policyeng/snapshots/{name}", document)
+        try:
+            yield name
+        finally:
+            with suppress(EngineError):  # what cannot be taken away from a server that fails harms no verdict
+                self.connection.delete_document(f"policyeng/snapshots/{name}")
+
+    @abstractmethod
+    def require_standing(self, standing: object) -> None:
+        """Refuse an answer that was not given with our bundle in place.
+
+        Raises:
+            EngineError: it was not.
+        """
+
+    def close(self) -> None:
+        """Leave the server, or end it when it is ours."""
+        self.connection.close()
+
+
+class PrivatePlace(OpaServerBundle):
+    """A server of our own, with the bundle as an OPA bundle; what stands is a secret of it."""
+
+    standing = "data.system.policyeng"
+
+    def __init__(self, bundle: Bundle, options: OpaOptions) -> None:
+        self._secret = secrets.token_hex(16)
+        files = bundle_files(bundle, self._secret)
+        self.server = PrivateServer(binary_of(options), files, self._secret, options.timeout)
+        super().__init__(self.server.connection)
+
+    @property
+    def alive(self) -> bool:  # type: ignore[override]  # constant for servers that are not ours
+        """Whether the process runs."""
+        return self.server.alive
+
+    def require_standing(self, standing: object) -> None:
+        """Only our server knows the secret."""
+        if standing != self._secret:
+            raise EngineError("could not decide: something else answers in place of the private OPA server")
+
+    def close(self) -> None:
+        """End the process."""
+        self.server.close()
+
+
+class PushedPlace(OpaServerBundle):
+    """A server that others use too: everything of ours is below `policyeng`, under names made of its content.
+
+    Modules and data are put again by every run, which costs the server little when they stand there already. The mark
+    of the run is put first and read with every answer: a server that has lost it may have lost the rest too.
+    """
+
+    standing = "data.policyeng.runs[input.run]"
+
+    def __init__(self, connection: OpaConnection, bundle: Bundle) -> None:
+        super().__init__(connection)
+        run = secrets.token_hex(16)
+        self.asked = {"run": run}
+        self._mark = f"policyeng/runs/{run}"
+        self._digest = bundle.digest
+        self.prefix = f"policyeng.bundle_{bundle.digest[:32]}"
+        connection.put_document(self._mark, {"digest": bundle.digest})
+        connection.put_document(self.prefix.replace(".", "/"), bundle.data)
+        _put_in_some_order(connection, _relocated_modules(bundle, self.prefix))
+
+    def require_standing(self, standing: object) -> None:
+        """The mark was read, so the store is the one that we wrote to."""
+        if standing != {"digest": self._digest}:
+            raise EngineError("could not decide: the OPA server has lost the mark of this run", remedy="run it again")
+
+    def close(self) -> None:
+        """Take the mark away; the bundle stays for the next run, which finds it by its digest."""
+        with suppress(EngineError):  # the verdicts are in; a mark that stays harms nobody
+            self.connection.delete_document(self._mark)
+        super().close()
+
+
+class ServedPlace(OpaServerBundle):
+    """A server that loads our bundle itself: revision and digest of its manifest are read with every answer."""
+
+    def __init__(self, connection: OpaConnection, bundle: Bundle, name: str) -> None:
+        super().__init__(connection)
+        self._bundle, self._name = bundle, name
+        self.standing = f"data.system.bundles[{orjson.dumps(name).decode()}].manifest"
+
+    def require_standing(self, standing: object) -> None:
+        """The manifest is that of our bundle."""
+        require_same(self._bundle, self._name, standing, self.connection.url)
+
+
+def place_of(bundle: Bundle, options: OpaOptions) -> OpaServerBundle:
+    """Bring the bundle where it is judged with, or find it there.
+
+    Raises:
+        BundleError: its data stand where the server or we keep something.
+        EngineError: the server cannot be reached, does not take the bundle, or has another.
+    """
+    require_free(bundle.data, bundle.name)
+    if not options.url:
+        return PrivatePlace(bundle, options)
+    connection = OpaConnection(options)
+    try:
+        if options.push or (served := _served(connection, bundle, options)) is None:
+            return PushedPlace(connection, bundle)
+        name, manifest = served
+        require_same(bundle, name, manifest, connection.url)
+        return ServedPlace(connection, bundle, name)
+    except BaseException as error:
+        connection.close()
+        raise _unpushed(error) if isinstance(error, OpaRefusedError) else error from None
+
+
+def bundle_files(bundle: Bundle, secret: str) -> dict[PurePosixPath, bytes]:
+    """An OPA bundle of the modules and the data; two modules of one path, of two directories, both keep a place."""
+    files: dict[PurePosixPath, bytes] = {}
+    roots = {"system", *bundle.data}
+    for number, (path, source) in enumerate(modules_in_v1(bundle)):
+        place = PurePosixPath(f"m{number}", path)
+        files[place] = source.encode()
+        roots.add(package_root(path, source))
+    manifest = {"revision": bundle.revision, "rego_version": 1, "roots": sorted(roots)}
+    files[PurePosixPath(".manifest")] = orjson.dumps(manifest)
+    files[PurePosixPath("data.json")] = orjson.dumps({**bundle.data, "system": {"policyeng": secret}})
+    return files
+
+
+def require_same(bundle: Bundle, name: str, manifest: object, url: str) -> None:
+    """Refuse a served bundle that is not ours.
+
+    Raises:
+        EngineError: revision or digest differ, or it has none.
+    """
+    revision, digest = _identity(manifest)
+    if (revision, digest) == (bundle.revision, bundle.digest):
+        return
+    place = (url, f"bundle {name}")
+    if not digest:
+        message = f"could not decide: revision `{revision}` of the served bundle has no digest of policyeng"
+        raise EngineError(message, place=place, remedy="serve what `policyeng bundle build` writes")
+    theirs, ours = f"`{revision}` ({digest[:12]})", f"`{bundle.revision}` ({bundle.digest[:12]})"
+    message = f"could not decide: the server has revision {theirs} of the bundle, and we have {ours}"
+    raise EngineError(message, place=place, remedy="load the same policies here and there, or push with `--opa-push`")
+
+
+def _identity(manifest: object) -> tuple[str, str]:
+    if not isinstance(manifest, dict):
+        return "", ""
+    metadata = manifest.get("metadata")
+    ours = metadata.get("policyeng") if isinstance(metadata, dict) else None
+    digest = ours.get("digest") if isinstance(ours, dict) else None
+    return str(manifest.get("revision", "")), digest if isinstance(digest, str) else ""
+
+
+def _served(connection: OpaConnection, bundle: Bundle, options: OpaOptions) -> tuple[str, JsonObject] | None:
+    """Name and manifest of the bundle that the server has loaded itself: the named one, else one of policyeng's."""
+    found = connection.ask("system/bundles", {}).get("result", {})
+    entries = found.items() if isinstance(found, dict) else ()
+    manifests = {name: entry.get("manifest", {}) for name, entry in entries if isinstance(entry, dict)}
+    if options.bundle:
+        if options.bundle not in manifests:
+            known = ", ".join(f"`{name}`" for name in manifests) or "none"
+            message = f"could not decide: the server has loaded no bundle `{options.bundle}`"
+            raise EngineError(message, place=(connection.url,), remedy=f"it has loaded {known}")
+        return options.bundle, manifests[options.bundle]
+    ours = [name for name, manifest in manifests.items() if _identity(manifest)[1]]
+    ours.sort(key=lambda name: _identity(manifests[name]) != (bundle.revision, bundle.digest))
+    if ours:
+        return ours[0], manifests[ours[0]]
+    if options.push is False:
+        message = "could not decide: the server has loaded no bundle of policyeng"
+        raise EngineError(message, place=(connection.url,), remedy="serve it, or push it with `--opa-push`")
+    return None
+
+
+def _relocated_modules(bundle: Bundle, prefix: str) -> list[tuple[str, str]]:
+    folder = prefix.replace(".", "/")
+    modules = []
+    for number, (path, source) in enumerate(modules_in_v1(bundle)):
+        modules.append((f"{folder}/m{number}/{path}", relocated(path, source, prefix)))
+    return modules
+
+
+def _put_in_some_order(connection: OpaConnection, modules: list[tuple[str, str]]) -> None:
+    """Put modules that may call each other's functions: those that OPA refuses are put again after the others."""
+    waiting = modules
+    while waiting:
+        refused: list[tuple[str, str]] = []
+        for identity, source in waiting:
+            try:
+                connection.put_module(identity, source)
+            except OpaRefusedError as error:
+                refused.append((identity, source))
+                reason = error
+        if len(refused) == len(waiting):
+            raise reason
+        waiting = refused
+
+
+def _unpushed(error: OpaRefusedError) -> EngineError:
+    remedy = "serve the bundle from the server itself, or leave `--opa-url` out"
+    if "owned by bundle" in error.text:
+        remedy = "give the bundles that the server loads `roots` that leave `policyeng` free"
+    return EngineError(error.message, place=error.place, remedy=remedy)

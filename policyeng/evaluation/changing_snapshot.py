@@ -1,0 +1,473 @@
+"""A snapshot that was made ready, of which resources change in place: the work is that of the change."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+import orjson
+
+from policyeng.engines import embedded
+from policyeng.engines.tracing import NAMES
+from policyeng.evaluation.context import EvaluationContext
+from policyeng.evaluation.indexes import OF_RESOURCES, Path
+from policyeng.evaluation.prepared_snapshot import (
+    Becomes,
+    PreparedSnapshot,
+    Resource,
+    resource_subject,
+    workload_subject,
+)
+from policyeng.evaluation.subject_changes import SubjectChange
+from policyeng.evaluation.tracing import Differences, name_of, row_between
+from policyeng.evaluation.unknown_markers import marked, markings_of
+from policyeng.facts.ids import folded_id, workspace_of
+from policyeng.models import (
+    Location,
+    Origin,
+    ReadOnlyList,
+    SortedDict,
+    lowered,
+    read_only,
+)
+from policyeng.rego.values import Value
+from policyeng.workloads import Workload
+from policyeng.workloads.fields import Reader, reader
+
+#: In the place of a subject that is there no more.
+_GONE = Resource({}, "", "", "", "", -1, {}, Location())
+
+
+class _Form(NamedTuple):
+    """A snapshot as policies in one language see it.
+
+    Attributes:
+        collections: those that change with its resources, by name.
+        subjects: by their positions.
+        names: of the subjects, by their identity.
+    """
+
+    collections: Mapping[str, Value]
+    subjects: list[Value]
+    names: dict[int, str]
+
+
+class Rows(NamedTuple):
+    """The subjects that change, and what resources become by their ids as `folded_id` gives them."""
+
+    becomes: Mapping[str, Becomes]
+    resources: Sequence[SubjectChange]
+    workloads: Sequence[SubjectChange]
+
+    @property
+    def all(self) -> Sequence[SubjectChange]:
+        """All of them, resources first."""
+        return (*self.resources, *self.workloads)
+
+
+class ChangingSnapshot:
+    """A snapshot that was made ready, with resources that change, come and go; one thread at a time may use it.
+
+    The position of a subject stays: what comes stands behind all others, and what goes leaves its place. No two
+    resources have one id, whatever its case and with or without a slash, and no two workloads.
+
+    Attributes:
+        context: the snapshot as it is now, with no pair planned.
+    """
+
+    def __init__(self, prepared: EvaluationContext) -> None:
+        """Copy all that changes, so that what was made ready stays as it is."""
+        estate, view = prepared.estate, prepared.estate.view
+        snapshot = prepared.snapshot
+        self._origins = dict(snapshot.origins)
+        if snapshot.texts:  # where fields stand is asked of them
+            snapshot = snapshot.model_copy(update={"origins": self._origins})
+        collections: dict[str, Value] = {
+            "resources": ReadOnlyList(view.resources),
+            "workloads": ReadOnlyList(view.workloads),
+            "by_id": SortedDict(view.by_id),
+            "by_type": SortedDict((kind, ReadOnlyList(alike)) for kind, alike in view.by_type.items()),
+            "by_scope": SortedDict(
+                (scope, SortedDict((kind, ReadOnlyList(ids)) for kind, ids in held.items()))
+                for scope, held in view.by_scope.items()
+            ),
+        }
+        for name in ("by_host", "by_subnet", "by_guid"):
+            collections[name] = SortedDict((key, ReadOnlyList(ids)) for key, ids in getattr(view, name).items())
+        parsed = embedded.Documents.of(orjson.loads(orjson.dumps(estate.document)))
+        subjects = [*parsed.subjects, *({} for _ in estate.subjects[len(parsed.subjects) :])]
+        derivation = estate.derivation.copy()
+        changing = PreparedSnapshot(
+            list(estate.subjects),
+            view.fresh(**collections),
+            {},
+            "",
+            estate.problems,
+            derivation,
+            estate.gaps,
+            estate.covers,
+        )
+        #: The snapshot as Python policies see it and as Rego does.
+        self._forms = [_Form(collections, changing.documents, {}), _Form(parsed.snapshot, subjects, {})]
+        for form in self._forms:
+            named = zip(form.subjects, estate.subjects, strict=True)
+            form.names.update((id(document), name_of(subject)) for document, subject in named)
+        made = {
+            embedded.DOCUMENTS: parsed._replace(subjects=subjects),
+            NAMES: {id(form.subjects): form.names for form in self._forms},
+        }
+        self.context = replace(prepared, snapshot=snapshot, estate=changing, planned=(), made=made)
+        self._ids, self._workload_ids = list(view.by_id), [lowered(one["id"]) for one in view.workloads]
+        self._ids_by_type = {kind: [lowered(one["id"]) for one in alike] for kind, alike in view.by_type.items()}
+        #: Positions by lower-case id; those of resources and of workloads by id as `folded_id` gives it, there or not.
+        self._position = {key: at for at, key in enumerate(self._ids)}
+        self._resources = {folded_id(key): at for at, key in enumerate(self._ids)}
+        first = len(self._ids)
+        self._workloads = {folded_id(key): at for at, key in enumerate(self._workload_ids, first)}
+        #: Positions of all other subjects, by id as `folded_id` gives it.
+        self._others: dict[str, list[int]] = {}
+        for at, subject in enumerate(estate.subjects[first + len(self._workload_ids) :], first + len(self._workloads)):
+            self._others.setdefault(folded_id(subject.reported_id), []).append(at)
+        #: By lower-case id of a workspace, there or not, the positions of what lies in it, and of what did once.
+        self._inside: dict[str, set[int]] = {}
+        for at, subject in enumerate(estate.subjects[: first + len(self._workload_ids)]):
+            self._note_home(at, subject)
+
+        #: Positions of resources and workloads of which not all is known.
+        self._partly: dict[int, None] = {}
+        for at, subject in enumerate(estate.subjects[: first + len(self._workload_ids)]):
+            if subject.unreadable or subject.carried:
+                text = orjson.dumps(subject.document)
+                edit = self._edit_resource if at < first else self._edit_workload
+                edit(Edits(), SubjectChange(at, lowered(subject.reported_id), subject, subject, text))
+        self.context = self._context_after()
+
+    @property
+    def subjects(self) -> Sequence[Resource]:
+        """The subjects by their positions."""
+        return self.context.estate.subjects
+
+    def position_of(self, folded: str) -> int | None:
+        """The position of a resource that is there, by its id as `folded_id` gives it."""
+        at = self._resources.get(folded)
+        return at if at is not None and self.is_there(at) else None
+
+    def positions_of(self, folded: str) -> list[int]:
+        """The positions of all subjects of an id, as `folded_id` gives it, that are there."""
+        found = [self._resources.get(folded), self._workloads.get(folded), *self._others.get(folded, ())]
+        return [at for at in found if at is not None and self.is_there(at)]
+
+    def is_there(self, at: int) -> bool:
+        """Whether a subject stands at a position."""
+        return at < len(self.subjects) and self.subjects[at] is not _GONE
+
+    def twin(self, at: int) -> int | None:
+        """The position of the workload of a resource's id, or of the resource of a workload's."""
+        folded = folded_id(self.subjects[at].reported_id)
+        pair = self._resources.get(folded, -1), self._workloads.get(folded, -1)
+        found = pair[0] if pair[1] == at else pair[1] if pair[0] == at else -1
+        return found if found >= 0 and self.is_there(found) else None
+
+    def inside(self, workspace: str) -> Iterator[int]:
+        """The positions of what lies in a workspace of a lower-case id, there or not, but itself."""
+        for at in sorted(self._inside.get(workspace, ())):
+            if self.is_there(at) and _home_of(self.subjects[at]) == workspace:
+                yield at
+
+    def rows(self, becomes: Mapping[str, Becomes]) -> Rows:
+        """The subjects that change, come or go; `becomes` is by id as `folded_id` gives it."""
+        becomes = {key: after.read() for key, after in becomes.items()}
+        slots = list(self._slots(becomes))
+        moved = {key: -1 if after is None else at for at, key, _, after in slots}
+        position = ChainMap(moved, self._position)
+        resources = [_placed(at, key, before, after, position) for at, key, before, after in slots]
+        taken = len(self.subjects) + sum(at >= len(self.subjects) for at, *_ in slots)
+        return Rows(becomes, resources, list(self._workload_rows(becomes, position, taken)))
+
+    def differences(self, rows: Rows) -> Differences:
+        """What differs once rows have changed, which may say the same as before."""
+        differing = (one for row in rows.all for one in row_between(row.key, row.before, row.after))
+        return Differences(differing, self.context.estate.view)
+
+    def _slots(self, becomes: Mapping[str, Becomes]) -> Iterator[tuple[int, str, Resource | None, Becomes | None]]:
+        """Where resources change, come or go: the position, the lower-case id, and both sides."""
+        subjects, new = self.subjects, len(self.subjects)
+        for folded, after in sorted(becomes.items()):
+            at = self._resources.get(folded)
+            before = subjects[at] if at is not None and self.is_there(at) else None
+            was = lowered(before.document["id"]) if before is not None else None
+            key = None if after.resource is None else lowered(after.resource["id"])
+            if before is not None and was is not None and was != key:
+                yield at if at is not None else -1, was, before, None
+            if key is not None:
+                if at is None:
+                    at, new = new, new + 1
+                yield at, key, before if was == key else None, after
+
+    def _workload_rows(
+        self, becomes: Mapping[str, Becomes], position: Mapping[str, int], new: int
+    ) -> Iterator[SubjectChange]:
+        subjects, derivation = self.subjects, self.context.estate.derivation
+        for source, derived in derivation.again(_readers(becomes)).items():
+            known = derivation.derived.get(source)
+            were = {lowered(one.reported_id): one for one in (known.workloads if known else ())}
+            are = {lowered(one.reported_id): one for one in (derived.workloads if derived else ())}
+            for key in {**were, **are}:
+                at = self._workloads.get(folded_id(key))
+                if at is None:
+                    at, new = new, new + 1
+                was, now = subjects[at] if key in were else None, are.get(key)
+                if source not in becomes and was and now and _is_same(were[key], now):
+                    continue
+                if now is None:
+                    yield SubjectChange(at, key, was, None)
+                    continue
+                after = workload_subject(now, position, self._origin(now.reported_id, becomes))
+                yield SubjectChange(at, key, was, after, orjson.dumps(now.document))
+
+    def _origin(self, arm_id: str, becomes: Mapping[str, Becomes]) -> Origin | None:
+        """Where what has an id was read, after the change."""
+        folded = folded_id(arm_id)
+        held = becomes.get(folded)
+        return self._origins.get(lowered(arm_id)) if held is None else held.notes.origin
+
+    def is_read_alike(self, rows: Rows, row: SubjectChange) -> bool:
+        """Whether as much is known of a subject as before, and its fields stand where they stood."""
+        before, after = row.before, row.after
+        if before is None or after is None or before.location != after.location:
+            return False
+        becomes = rows.becomes.get(folded_id(row.key))
+        if becomes is not None and becomes.notes.origin != self._origins.get(row.key):
+            return False
+        return (before.unreadable, before.possible, before.carried) == (
+            after.unreadable,
+            after.possible,
+            after.carried,
+        )
+
+    @contextmanager
+    def changed(self, rows: Rows, differences: Differences) -> Iterator[EvaluationContext]:
+        """Have the snapshot changed for a while.
+
+        Args:
+            rows: as `rows` gives them.
+            differences: of them.
+        """
+        edits = Edits()
+        try:
+            self._edit(edits, rows, differences)
+            yield self._context_after()
+        finally:
+            edits.take_back()
+
+    def change(self, edits: Edits, rows: Rows, differences: Differences) -> None:
+        """Change the snapshot until the edits are taken back; see `changed`."""
+        derivation, read = self.context.estate.derivation, _readers(rows.becomes)
+        again = derivation.again(read)
+        for key in read:
+            edits.keep(derivation.estate.resources, key)
+        for source in again:
+            edits.keep(derivation.derived, source)
+        derivation.change(read, again)
+        self._edit(edits, rows, differences)
+        for row in rows.all:
+            if row.after is not None:
+                self._note_home(row.position, row.after)
+        edits.keep(vars(self), "context")
+        self.context = self._context_after()
+
+    def _context_after(self) -> EvaluationContext:
+        """The context, with what is not known now."""
+        made = embedded.without_markers(self.context.made)
+        markings = markings_of(self.context.bundle, self.context.estate, sorted(self._partly))
+        return replace(self.context, made=made, markings=markings)
+
+    def _note_home(self, at: int, subject: Resource) -> None:
+        if home := _home_of(subject):
+            self._inside.setdefault(home, set()).add(at)
+
+    def _edit(self, edits: Edits, rows: Rows, differences: Differences) -> None:
+        for row in rows.resources:
+            self._edit_resource(edits, row)
+            self._edit_origin(edits, row, rows.becomes[folded_id(row.key)])
+        for row in rows.workloads:
+            self._edit_workload(edits, row)
+        for path, ids in differences.entries:
+            for form in self._forms:
+                _edit_index(edits, form.collections, path, ids)
+        for row in rows.resources:
+            if (row.before is None) != (row.after is None):
+                to = self._position.get(row.key, -1)
+                for at in self.inside(row.key):
+                    if self.subjects[at].workspace != to:
+                        edits.splice(self.subjects, at, 1, [self.subjects[at]._replace(workspace=to)])
+
+    def _edit_resource(self, edits: Edits, row: SubjectChange) -> None:
+        folded, at = folded_id(row.key), bisect_left(self._ids, row.key)
+        if row.before is None:
+            edits.splice(self._ids, at, 0, [row.key])
+            edits.put(self._position, row.key, row.position)
+            edits.put(self._resources, folded, row.position)
+        elif row.after is None:
+            edits.splice(self._ids, at, 1, [])
+            edits.drop(self._position, row.key)
+        kinds = [side and side.judged_type for side in (row.before, row.after)]
+        places = [
+            (kind, bisect_left(self._ids_by_type.get(kind, ()), row.key), int(kind == kinds[0]), kind == kinds[1])
+            for kind in dict.fromkeys(filter(None, kinds))
+        ]
+        documents = _documents_of(row)
+        self._edit_subject(edits, row, documents)
+        for (collections, *_), document in zip(self._forms, documents, strict=True):
+            come = [] if row.after is None else [document]
+            edits.splice(collections["resources"], at, int(row.before is not None), come)
+            if row.after is None:
+                edits.drop(collections["by_id"], row.key)
+            else:
+                edits.put(collections["by_id"], row.key, document)
+            by_type, make = collections["by_type"], type(collections["resources"])
+            for kind, at_kind, was, now in places:
+                if kind not in by_type:
+                    edits.put(by_type, kind, make([document]))
+                elif len(by_type[kind]) == was and not now:
+                    edits.drop(by_type, kind)
+                else:
+                    edits.splice(by_type[kind], at_kind, was, [document] if now else [])
+        for kind, at_kind, was, now in places:
+            edits.splice(self._ids_by_type.setdefault(kind, []), at_kind, was, [row.key] if now else [])
+
+    def _edit_origin(self, edits: Edits, row: SubjectChange, becomes: Becomes) -> None:
+        """Put where a resource was read."""
+        if row.after is not None and becomes.notes.origin is not None:
+            edits.put(self._origins, row.key, becomes.notes.origin)
+        elif row.key in self._origins:
+            edits.drop(self._origins, row.key)
+
+    def _edit_workload(self, edits: Edits, row: SubjectChange) -> None:
+        at, gone = bisect_left(self._workload_ids, row.key), int(row.before is not None)
+        edits.splice(self._workload_ids, at, gone, [] if row.after is None else [row.key])
+        edits.put(self._workloads, folded_id(row.key), row.position)
+        documents = _documents_of(row)
+        self._edit_subject(edits, row, documents)
+        for (collections, *_), document in zip(self._forms, documents, strict=True):
+            edits.splice(collections["workloads"], at, gone, [] if row.after is None else [document])
+
+    def _edit_subject(self, edits: Edits, row: SubjectChange, documents: Sequence[Value]) -> None:
+        """Put what a row becomes in the lists of subjects."""
+        at, gone = row.position, int(row.position < len(self.subjects))
+        edits.splice(self.subjects, at, gone, [row.after or _GONE])
+        if row.after is not None and (row.after.unreadable or row.after.carried):
+            edits.put(self._partly, at, None)
+        elif at in self._partly:
+            edits.drop(self._partly, at)
+        for (_, subjects, names), document in zip(self._forms, documents, strict=True):
+            if gone and id(subjects[at]) in names:
+                edits.drop(names, id(subjects[at]))
+            if row.after is not None:
+                edits.put(names, id(document), name_of(row.after))
+            edits.splice(subjects, at, gone, [document])
+
+
+class Edits:
+    """Changes of collections in place, which can be taken back; also of those that refuse to be changed."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], object]] = []
+
+    def put(self, holder: dict[Value, Value], key: str | int, value: object) -> None:
+        """Put a value at a key."""
+        if key in holder:
+            self._undo.append(partial(dict.__setitem__, holder, key, holder[key]))
+        else:
+            self._undo.append(partial(dict.__delitem__, holder, key))
+        dict.__setitem__(holder, key, value)
+
+    def keep(self, holder: MutableMapping[Value, Value], key: object) -> None:
+        """Have what is at a key now there again when the edits are taken back, whatever is done to it meanwhile."""
+        if key in holder:
+            self._undo.append(partial(holder.__setitem__, key, holder[key]))
+        else:
+            self._undo.append(partial(holder.pop, key, None))
+
+    def drop(self, holder: dict[Value, Value], key: str | int) -> None:
+        """Take away what is at a key."""
+        self._undo.append(partial(dict.__setitem__, holder, key, dict.pop(holder, key)))
+
+    def splice(self, members: Value, at: int, gone: int, come: Sequence[object]) -> None:
+        """Put members in the place of others."""
+        self._undo.append(partial(list.__setitem__, members, slice(at, at + len(come)), members[at : at + gone]))
+        list.__setitem__(members, slice(at, at + gone), come)
+
+    def take_back(self) -> None:
+        """Have everything as it was."""
+        for undo in reversed(self._undo):
+            undo()
+
+
+def _edit_index(edits: Edits, collections: Mapping[str, Value], path: Path, ids: Sequence[str]) -> None:
+    """Put ids where a path leads; what is left empty goes, but for an index itself."""
+    *above, key = path
+    holder: Value = collections
+    holders = []
+    for step in above:
+        inner = holder.get(step)
+        if inner is None:
+            inner = type(holder)()
+            edits.put(holder, step, inner)
+        holders.append((holder, step))
+        holder = inner
+    if ids:
+        edits.put(holder, key, type(collections["resources"])(ids))
+    elif key in holder:
+        edits.drop(holder, key)
+        above_it, step = holders[-1]
+        if not holder and step not in OF_RESOURCES:
+            edits.drop(above_it, step)
+
+
+def _placed(
+    at: int, key: str, before: Resource | None, becomes: Becomes | None, position: Mapping[str, int]
+) -> SubjectChange:
+    if becomes is None or becomes.resource is None:
+        return SubjectChange(at, key, before, None)
+    text = orjson.dumps(becomes.resource, option=orjson.OPT_SORT_KEYS)
+    after = resource_subject(key, read_only(becomes.resource), position, becomes.notes, becomes.remarks)
+    return SubjectChange(at, key, before, after, text)
+
+
+def _documents_of(row: SubjectChange) -> tuple[Value, Value]:
+    """What a row becomes, as Python policies see it and as Rego does, with markers where it is not known."""
+    if row.after is None:
+        return {}, {}
+    document, parsed = row.after.document, orjson.loads(row.text)
+    if row.after.unreadable or row.after.carried:
+        return marked(row.after, document), marked(row.after, parsed)
+    return document, parsed
+
+
+def _readers(becomes: Mapping[str, Becomes]) -> dict[str, Reader | None]:
+    return {
+        key: reader(after.resource, after.notes.unreadable, after.notes.carried) if after.resource else None
+        for key, after in becomes.items()
+    }
+
+
+def _home_of(subject: Resource) -> str:
+    """The lower-case id of the workspace that a resource or a workload lies in; empty for none, and for itself."""
+    if subject.judged_type == "workload":
+        return lowered(subject.document.get("workspaceId") or "")
+    key = lowered(subject.document["id"])
+    home = workspace_of(key)
+    return home if home is not None and home != key else ""
+
+
+def _is_same(one: Workload, other: Workload) -> bool:
+    """Whether two workloads say the same; as JSON, because 1 and true are equal to Python."""
+    return (one.unreadable, one.possible) == (other.unreadable, other.possible) and orjson.dumps(
+        one.document
+    ) == orjson.dumps(other.document)

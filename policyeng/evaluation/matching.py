@@ -1,0 +1,142 @@
+"""The subjects that policies judge, found by type and by the values that policies are narrowed to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from policyeng._performance import IdentityKey
+from policyeng.bundle.header import PolicyHeader
+from policyeng.evaluation.pointers import unread, value_at
+from policyeng.evaluation.prepared_snapshot import Resource
+from policyeng.models import Unknown, lowered
+
+
+class Selector(NamedTuple):
+    """One entry of `judges`: a lower-case type, and by JSON Pointer the keys of the values that are allowed."""
+
+    kind: str
+    where: tuple[tuple[str, frozenset[object]], ...]
+
+
+def selectors_of(header: PolicyHeader) -> tuple[Selector, ...]:
+    """Return the entries of `judges` of a header, the same ones every time."""
+    return _selectors(IdentityKey(header))
+
+
+def key_of(value: object) -> object:
+    """What values are alike by: texts without case, whole numbers and booleans as they are; None for anything else."""
+    if isinstance(value, str):
+        return lowered(value)
+    return (type(value), value) if type(value) in (bool, int) else None
+
+
+@lru_cache(maxsize=1024)
+def _selectors(key: IdentityKey[PolicyHeader]) -> tuple[Selector, ...]:
+    return tuple(
+        Selector(lowered(judged.type), tuple((at, _allowed_keys(allowed)) for at, allowed in judged.where.items()))
+        for judged in key.held.judges
+    )
+
+
+def _allowed_keys(allowed: Iterable[str | bool | int]) -> frozenset[object]:
+    """The keys of the values that are allowed; 1 and 0 pass for true and false."""
+    booleans = {(int, int(entry)) for entry in allowed if isinstance(entry, bool)}
+    return frozenset(booleans.union(map(key_of, allowed)))
+
+
+#: The key of subjects whose value cannot be read, and may be any.
+_ANY = object()
+_ByKey: TypeAlias = Mapping[object, Set[int]]
+
+
+class TargetMatcher:
+    """The subjects of an estate, looked at once for each thing that any policy is narrowed to."""
+
+    def __init__(self, subjects: Sequence[Resource]) -> None:
+        self._subjects = subjects
+        self._by_type: dict[str, list[int]] = {}
+        for index, subject in enumerate(subjects):
+            self._by_type.setdefault(subject.judged_type, []).append(index)
+        self._by_value: dict[tuple[str, str], _ByKey] = {}
+        self._taken: dict[tuple[Selector, ...], Sequence[int]] = {}
+
+    def of_type(self, kind: str) -> Sequence[int]:
+        """Positions of the subjects of a lower-case type, in their order."""
+        return self._by_type.get(kind, ())
+
+    def taken(self, judges: tuple[Selector, ...]) -> Sequence[int]:
+        """Positions of the subjects that one of several entries takes, in their order.
+
+        An unreadable field rules a subject out only where every value that it may have would.
+        """
+        known = self._taken.get(judges)
+        if known is None:
+            [first, *others] = map(self._having, judges)
+            known = self._taken[judges] = sorted({*first}.union(*others)) if others else sorted(first)
+        return known
+
+    def _having(self, judging: Selector) -> Iterable[int]:
+        """Positions of the subjects that have, or may have, one of the allowed values at every pointer."""
+        found: Iterable[int] = self.of_type(judging.kind)
+        for pointer, allowed in judging.where if found else ():
+            by_key = self._values(judging.kind, pointer)
+            found = {index for key in (*allowed, _ANY) for index in by_key.get(key, ())}.intersection(found)
+        return found
+
+    def _values(self, kind: str, pointer: str) -> _ByKey:
+        """The subjects of a type by what stands, or may stand, at a pointer."""
+        known = self._by_value.get((kind, pointer))
+        if known is None:
+            found: dict[object, set[int]] = {}
+            for index in self.of_type(kind):
+                for key in _keys(self._subjects[index], pointer):
+                    found.setdefault(key, set()).add(index)
+            known = self._by_value[kind, pointer] = found
+        return known
+
+
+class Taking:
+    """One subject, asked what `TargetMatcher` is asked of all; what stands in it is looked up once for all policies."""
+
+    def __init__(self, subject: Resource) -> None:
+        self._subject = subject
+        self._keys: dict[str, Sequence[object]] = {}
+
+    def takes(self, judging: Selector) -> bool:
+        """Whether an entry takes the subject; it is one of its type."""
+        for pointer, allowed in judging.where:
+            keys = self._keys.get(pointer)
+            if keys is None:
+                keys = self._keys[pointer] = tuple(_keys(self._subject, pointer))
+            if allowed.isdisjoint(keys) and _ANY not in keys:
+                return False
+        return True
+
+
+def lost_in(judges: Iterable[Selector], subject: Resource) -> tuple[Unknown, ...]:
+    """One unknown for every field of which it hangs whether one of several entries takes a subject."""
+    found: dict[str, str] = {}
+    for judging in judges:
+        if judging.kind != subject.judged_type:
+            continue
+        lost = dict[str, str]()
+        for pointer, allowed in judging.where:
+            keys = set(_keys(subject, pointer))
+            if not keys <= allowed:
+                lost.update(unread(subject.document, subject.unreadable, subject.carried, (pointer,)))
+                if not keys & {*allowed, _ANY}:
+                    break
+        else:
+            if not lost:
+                return ()
+            found |= lost
+    return tuple(Unknown(msg=reason, path=path) for path, reason in sorted(found.items()))
+
+
+def _keys(subject: Resource, pointer: str) -> Iterable[object]:
+    if any(unread(subject.document, subject.unreadable, subject.carried, (pointer,))):
+        possible = subject.possible.get(pointer)
+        return (_ANY,) if possible is None else map(key_of, possible)
+    return (key_of(value_at(subject.document, pointer)),)

@@ -1,0 +1,211 @@
+"""Divide the pairs of an evaluation among processes, which have the prepared snapshot from their beginning on.
+
+They are divided by resources: those that are next to each other by id, as those of a workspace are, are evaluated in
+one process. What comes back is small: a number for a pair that passes, and the fields of its own for another finding.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import repeat
+from typing import NamedTuple
+
+from policyeng.engines import EvaluationRequest, Judgement, Pair, judge, share
+from policyeng.engines.request import MOST_OVERRUNS
+from policyeng.errors import UsageError
+from policyeng.evaluation.context import EvaluationContext
+from policyeng.evaluation.findings import Entry, entries_of, reference_of, template_of
+from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
+from policyeng.evaluation.plan import PlannedPair
+from policyeng.models import (
+    Denial,
+    ExemptionMark,
+    Finding,
+    Findings,
+    JsonObject,
+    Location,
+    Outcome,
+    Passed,
+    SubjectRef,
+    Unknown,
+    lowered,
+)
+from policyeng.processes import REMEDY, Lost, processes, processors
+
+#: Parts for each process, so that none has much left to do when the others have nothing.
+_PARTS = 4
+
+
+class _Explained(NamedTuple):
+    """The fields of a finding that are its own."""
+
+    outcome: Outcome
+    denials: tuple[Denial, ...]
+    unknowns: tuple[Unknown, ...]
+    exemption: ExemptionMark | None
+    location: Location
+
+
+class _Answer(NamedTuple):
+    """What was found of pairs.
+
+    Attributes:
+        passed: the numbers of those that pass.
+        explained: the other findings, by the numbers of their pairs.
+        overruns: how often policies exceeded their limits, by id.
+    """
+
+    passed: array[int]
+    explained: dict[int, _Explained]
+    overruns: Counter[str]
+
+
+def processes_for(options: EvaluationOptions, pairs: int) -> int:
+    """Return how many processes evaluate so many pairs.
+
+    Raises:
+        UsageError: the engine evaluates in one process, and more are asked for.
+    """
+    if options.engine != "embedded":
+        if options.jobs > 1:
+            raise UsageError(f"the engine `{options.engine}` evaluates in one process", remedy="leave out `--jobs`")
+        return 1
+    return options.jobs or min(processors(), pairs // PAIRS_OF_A_PROCESS)
+
+
+def findings_by_processes(prepared: EvaluationContext, work: EvaluationRequest, count: int) -> Findings:
+    """Return the findings of all pairs, as `findings_of` does, evaluated in several processes.
+
+    The pairs that a process was evaluating when it ended before its time are errors. A policy that exceeds its limit
+    too often in all of them together is evaluated again in this one, so that it is switched off where it would have
+    been.
+
+    Raises:
+        EngineError: the bundle does not compile, or no process can be started.
+    """
+    share(work)
+    dividing = _Dividing(prepared, work, _parts_of(prepared, count * _PARTS))
+    evaluated: list[PlannedPair] = []
+    found, overruns = dict[int, Entry](), Counter[str]()
+    with processes(dividing, count, ahead=2) as spread:
+        tasks = [spread.ask(_Dividing.evaluate, number) for number in range(len(dividing.parts))]
+        for part, task in zip(dividing.parts, tasks, strict=True):
+            answer = spread.outcome(task)
+            if isinstance(answer, Lost):
+                answer = dividing.answer_of(part, repeat(_unevaluated(answer)))
+            else:
+                evaluated += part
+            overruns += answer.overruns
+            found |= dividing.entries(answer)  # while the processes evaluate others
+    if slow := dividing.count_overruns(overruns):
+        again = [entry for entry in evaluated if entry.pair.policy in slow]
+        for entry in again:
+            found.pop(dividing.number_of(entry.pair), None)
+        found |= dividing.entries(dividing.evaluate_pairs(again))
+    return Findings([found[number] for number in sorted(found)])
+
+
+def _unevaluated(lost: Lost) -> Judgement:
+    return Judgement(error=f"limit: not evaluated: the process that evaluates it {lost.how}; {REMEDY}", is_limit=True)
+
+
+def _parts_of(prepared: EvaluationContext, count: int) -> list[list[PlannedPair]]:
+    """Return the pairs in about so many parts of about as many pairs, each of subjects that follow one another."""
+    pairs = Counter(entry.pair.subject for entry in prepared.planned)
+    size, before = len(prepared.planned) / count, 0
+    of_subject: dict[int, int] = {}
+    for subject in sorted(pairs):
+        of_subject[subject] = int(before / size)
+        before += pairs[subject]
+    parts: dict[int, list[PlannedPair]] = {number: [] for number in of_subject.values()}
+    for entry in prepared.planned:
+        parts[of_subject[entry.pair.subject]].append(entry)
+    return list(parts.values())
+
+
+class _Dividing:
+    """What processes evaluate with. Pairs are numbered in the order of their findings."""
+
+    def __init__(
+        self, prepared: EvaluationContext, work: EvaluationRequest, parts: Sequence[Sequence[PlannedPair]]
+    ) -> None:
+        self._prepared, self._work, self.parts = prepared, work, parts
+        subjects, policies = prepared.estate.subjects, prepared.bundle.policies
+        ids = [(lowered(subject.reported_id), subject.reported_id) for subject in subjects]
+        self._subjects = sorted(range(len(subjects)), key=ids.__getitem__)
+        self._policies = sorted(range(len(policies)), key=lambda number: policies[number].id)
+        self._rank_of_subject = _inverse(self._subjects)
+        self._rank_of_policy = _inverse(self._policies)
+
+    @cached_property
+    def _references(self) -> list[SubjectRef]:
+        """The fields of findings that their resources decide, in the order of findings."""
+        subjects = self._prepared.estate.subjects
+        return [reference_of(subjects[position]) for position in self._subjects]
+
+    @cached_property
+    def _templates(self) -> list[JsonObject]:
+        """The fields of findings that their policies decide, in the order of findings."""
+        policies = self._prepared.bundle.policies
+        return [template_of(policies[number]) for number in self._policies]
+
+    def number_of(self, pair: Pair) -> int:
+        """Return the position of the finding of a pair among those of all possible pairs."""
+        return self._rank_of_policy[pair.policy] * len(self._subjects) + self._rank_of_subject[pair.subject]
+
+    def evaluate(self, number: int) -> _Answer:
+        """Evaluate the pairs of a part."""
+        return self.evaluate_pairs(self.parts[number])
+
+    def evaluate_pairs(self, planned: Sequence[PlannedPair]) -> _Answer:
+        """Evaluate pairs."""
+        overruns = self._prepared.bundle.overruns
+        before = Counter(overruns)
+        found = judge(replace(self._work, pairs=[entry.pair for entry in planned if not entry.unknowns]))
+        return self.answer_of(planned, found)._replace(overruns=Counter(overruns) - before)
+
+    def answer_of(self, planned: Sequence[PlannedPair], judgements: Iterable[Judgement]) -> _Answer:
+        """Return what judgements of pairs come to."""
+        passed, explained = array("Q"), {}
+        for entry, pair in entries_of(replace(self._prepared, planned=planned), judgements):
+            if isinstance(entry, Passed):
+                passed.append(self.number_of(pair))
+            else:
+                explained[self.number_of(pair)] = _Explained(
+                    entry.outcome, entry.denials, entry.unknowns, entry.exemption, entry.location
+                )
+        return _Answer(passed, explained, Counter())
+
+    def entries(self, answer: _Answer) -> dict[int, Entry]:
+        """Return what was found, by the numbers of pairs."""
+        count, templates, references = len(self._subjects), self._templates, self._references
+        found: dict[int, Entry] = {
+            number: Passed(templates[number // count], references[number % count]) for number in answer.passed
+        }
+        for number, own in answer.explained.items():
+            of_both = {**templates[number // count], **references[number % count]._asdict()}
+            found[number] = Finding(**(of_both | own._asdict()))
+        return found
+
+    def count_overruns(self, overruns: Counter[str]) -> set[int]:
+        """Count how often policies exceeded their limits, but for those that did too often, which are returned.
+
+        A process knows of its own only, so that these were evaluated where they would have been switched off here.
+        """
+        bundle = self._prepared.bundle
+        counted = Counter(bundle.overruns) + overruns
+        slow = {name for name in overruns if counted[name] >= MOST_OVERRUNS}
+        bundle.overruns.update({name: counted[name] for name in overruns.keys() - slow})
+        return {number for number, policy in enumerate(bundle.policies) if policy.id in slow}
+
+
+def _inverse(order: Sequence[int]) -> list[int]:
+    """Return the rank of each position in an order of all positions."""
+    ranks = [0] * len(order)
+    for rank, position in enumerate(order):
+        ranks[position] = rank
+    return ranks

@@ -1,0 +1,412 @@
+"""A snapshot made ready for evaluation: sorted, indexed, its workloads derived, for Python and for Rego."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+
+from policyeng.bundle import SnapshotView
+from policyeng.errors import InputError
+from policyeng.evaluation.coverage import Gap, bounded_in, gaps_in, meant_for_all
+from policyeng.evaluation.indexes import Indices, indices_of
+from policyeng.evaluation.input_warnings import remarks
+from policyeng.evaluation.lookalikes import approval_read, resource_read, tags_read, unreadable_read
+from policyeng.facts import Facts
+from policyeng.facts.coverage import EVERYTHING, is_whole
+from policyeng.facts.ids import workspace_of
+from policyeng.frozen import frozen
+from policyeng.models import (
+    WORKSPACE_TYPE,
+    Approval,
+    Carried,
+    DeclaredWorkload,
+    Document,
+    JsonObject,
+    Location,
+    Model,
+    Origin,
+    Problem,
+    ReadOnlyDict,
+    ReadOnlyList,
+    Snapshot,
+    lowered,
+    read_only,
+    to_bytes,
+)
+from policyeng.parsing.json_text import MAX_DEPTH, is_within, require_readable
+from policyeng.redaction import masked_message
+from policyeng.workloads import Derivation, Workload
+from policyeng.workloads import derivation as derivation_of
+
+
+def documents_of(snapshot: Snapshot) -> tuple[list[tuple[Document, bytes]], list[Problem]]:
+    """Documents with their canonical JSON, in their order, and a problem for each that cannot be judged."""
+    ready: list[tuple[Document, bytes]] = []
+    problems: list[Problem] = []
+    names: set[str] = set()
+    for document in snapshot.documents:
+        if document.name in names:
+            message = "two documents have this name; remove one of them"
+            problems.append(Problem(level="error", message=message, place=document.name))
+            continue
+        names.add(document.name)
+        try:
+            text = orjson.dumps(document.content, option=orjson.OPT_SORT_KEYS)
+            require_readable(document.content, text, document.name)
+        except (TypeError, InputError) as error:
+            message = f"the document cannot be judged: {error}"
+            problems.append(Problem(level="error", message=message, place=document.name))
+        else:
+            ready.append((document, text))
+    return ready, problems
+
+
+_Stated = TypeVar("_Stated", Approval, DeclaredWorkload)
+
+
+def each_once(entries: Sequence[_Stated], called: str) -> tuple[tuple[_Stated, ...], list[Problem]]:
+    """Entries, each id once; of several with one id the same one is kept in whatever order they come."""
+    by_id: dict[str, list[_Stated]] = {}
+    for entry in entries:
+        by_id.setdefault(lowered(entry.id), []).append(entry)
+    if len(by_id) == len(entries):
+        return tuple(entries), []
+    kept = {key: min(alike, key=to_bytes) for key, alike in by_id.items()}
+    problems = [twice(called, kept[key].id) for key, alike in by_id.items() for _ in alike[1:]]
+    return tuple(kept.values()), sorted(problems, key=lambda problem: problem.place)
+
+
+def twice(called: str, identity: str) -> Problem:
+    """The problem of two that have one id."""
+    return Problem(level="error", message=f"two {called} have this id; remove one of them", place=identity)
+
+
+_NOWHERE = Location()
+
+
+class _ResourceRow(NamedTuple):
+    """A resource.
+
+    Attributes:
+        key: its lower-case id.
+        text: its canonical JSON.
+        plain: itself as a JSON parser gives it, which Rego reads.
+        shown: the same, read-only, which policies in Python read.
+        remarks: what a reader must know of it.
+    """
+
+    key: str
+    text: bytes
+    plain: JsonObject
+    shown: JsonObject
+    remarks: tuple[Problem, ...]
+
+
+class Resource(NamedTuple):
+    """What policies evaluate: an ARM resource, or a workload, an approval or a document in the place of one.
+
+    Attributes:
+        document: what the policy sees as `input.resource`; like all that policies see, it is read-only.
+        judged_type: lower-case ARM type, `workload`, `approval` or `document`.
+        reported_id: the id that the finding carries.
+        reported_type: the type that the finding carries.
+        home: the ARM id that exemption scopes are held against; empty when there is none.
+        workspace: index of its workspace among the subjects, -1 when it has none in the snapshot.
+        unreadable: JSON Pointer to the reason why it cannot be read.
+        possible: the only values that an unreadable field may have, where that is known.
+        carried: what its format can say at all; None where that is everything.
+        is_gap: it stands for all of its type at and below its home that could not be read.
+        remarks: what a reader must know of how it is written.
+    """
+
+    document: JsonObject
+    judged_type: str
+    reported_id: str
+    reported_type: str
+    home: str
+    workspace: int
+    unreadable: Mapping[str, str]
+    location: Location
+    possible: Mapping[str, frozenset[object]] = MappingProxyType({})
+    carried: Carried | None = None
+    is_gap: bool = False
+    remarks: tuple[Problem, ...] = ()
+
+
+@frozen
+class PreparedSnapshot:
+    """The subjects of a snapshot with everything that is the same for all of them.
+
+    Attributes:
+        subjects: resources by their lower-case ids, workloads, approvals, documents, and what could not be read.
+        document: the snapshot as policies see it, of plain objects and lists that are not to be changed.
+        derivation: where its workloads come from.
+        gaps: types of which it does not hold all.
+        covers: as in `Snapshot`, with the lists that count as read because no more was asked for.
+    """
+
+    subjects: Sequence[Resource]
+    view: SnapshotView
+    document: JsonObject
+    digest: str
+    problems: tuple[Problem, ...]
+    derivation: Derivation
+    gaps: tuple[Gap, ...] = ()
+    covers: tuple[str, ...] | None = None
+
+    @cached_property
+    def documents(self) -> list[JsonObject]:
+        """What policies see of each subject, in their order."""
+        return [subject.document for subject in self.subjects]
+
+
+def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
+    """Prepare a snapshot; the order of its resources makes no difference to anything in the estate."""
+    rows, problems = _sorted_resources(snapshot)
+    resources = [row.shown for row in rows]
+    by_id = ReadOnlyDict((row.key, row.shown) for row in rows)
+    approved, approved_twice = each_once(snapshot.approvals, "approvals")
+    workloads_stated, stated_twice = each_once(snapshot.workloads, "declared workloads")
+    workloads_stated = tuple(map(_with_tags_read, workloads_stated))
+    sorted_snapshot = snapshot.model_copy(update={"resources": tuple(resources), "workloads": workloads_stated})
+    derivation = derivation_of(sorted_snapshot, facts)
+    derived = derivation.workloads()
+    approvals_read = sorted(
+        (approval_read(_plain(entry)) for entry in approved), key=lambda entry: str(entry.document["id"])
+    )
+    approvals = [entry.document for entry in approvals_read]
+    problems += (problem for entry in approvals_read for problem in entry.problems)
+    stated: dict[str, Any] = {
+        "scope": snapshot.scope,
+        "takenAt": snapshot.taken_at.isoformat().replace("+00:00", "Z") if snapshot.taken_at else None,
+        "approvals": [{**entry, "type": "approval"} for entry in approvals],
+        "quotas": sorted((_plain(entry) for entry in snapshot.quotas), key=orjson.dumps),
+        "metrics": sorted((_plain(entry) for entry in snapshot.metrics), key=orjson.dumps),
+        "principals": sorted((_plain(entry) for entry in snapshot.principals), key=orjson.dumps),
+        "incomplete": meant_for_all(snapshot.incomplete),
+    }
+    declared = sorted((_plain(entry) for entry in workloads_stated), key=lambda entry: str(entry["id"]))
+    said = {"incomplete": list(snapshot.incomplete), "unreadable": snapshot.unreadable}
+    whole = {**stated, **said, "workloads": declared, "resources": [orjson.Fragment(row.text) for row in rows]}
+    workloads = [one.document for one in derived]
+    given = {**stated, "workloads": orjson.loads(orjson.dumps(workloads)), "resources": [row.plain for row in rows]}
+    gaps = gaps_in(snapshot.incomplete)
+    if further := set(snapshot.covers or ()) - (set(EVERYTHING) if is_whole(snapshot.covers) else set()):
+        whole["covers"] = sorted(further)
+    if snapshot.carried:
+        whole["carried"] = {key: _plain(entry) for key, entry in snapshot.carried.items()}
+    documents, unfit = documents_of(snapshot)
+    if documents:  # a snapshot without them keeps its digest and its bytes
+        whole["documents"] = [[entry.name, orjson.Fragment(text)] for entry, text in documents]
+        given["documents"] = [orjson.loads(text) for _, text in documents]
+    plain_indices = indices_of(by_id, stated)._asdict()
+    given |= plain_indices
+    indices = Indices(**read_only(plain_indices))
+    view = _view(stated, resources, by_id, workloads, indices)
+    subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
+    subjects += [
+        *(_document_subject(entry) for entry, _ in documents),
+        *(_gap_subject(gap) for gap in gaps if not gap.is_stated),
+    ]
+    return PreparedSnapshot(
+        subjects=tuple(subjects),
+        view=view,
+        document=given,
+        digest=hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        problems=(*problems, *approved_twice, *stated_twice, *unfit, *remarks(view, snapshot.unreadable, facts)),
+        derivation=derivation,
+        gaps=gaps,
+        covers=None if snapshot.covers is None else (*snapshot.covers, *bounded_in(snapshot.incomplete)),
+    )
+
+
+def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Problem]]:
+    """Well-formed resources, sorted, each id once."""
+    rows: list[_ResourceRow] = []
+    problems: list[Problem] = []
+    for resource in snapshot.resources:
+        identity, kind = resource.get("id"), resource.get("type")
+        if not (isinstance(identity, str) and identity and isinstance(kind, str) and kind):
+            problems.append(Problem(level="error", message="a resource has no string `id` and `type`; give it both"))
+            continue
+        try:
+            text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
+            read = resource_read(resource, text)
+            if read.document is not resource:
+                text = orjson.dumps(read.document, option=orjson.OPT_SORT_KEYS)
+            rows.append(_ResourceRow(lowered(identity), text, *_forms(read.document, text), read.problems))
+        except TypeError as error:
+            problems.append(_unjudged(identity, error))
+    if not is_within([row.plain for row in rows], MAX_DEPTH + 1):
+        rows = [row for row in rows if _is_readable(row, problems)]
+    rows.sort(key=lambda row: row[:2])
+    unique: dict[str, _ResourceRow] = {}
+    for row in rows:
+        if row.key in unique:
+            problems.append(twice("resources", unique[row.key].plain["id"]))
+        else:
+            unique[row.key] = row
+    problems += (problem for row in unique.values() for problem in row.remarks)
+    return list(unique.values()), problems
+
+
+def _is_readable(row: _ResourceRow, problems: list[Problem]) -> bool:
+    """Whether a resource by itself is JSON that could have been read; a problem when it is not."""
+    try:
+        require_readable(row.plain, row.text, row.plain["id"])
+    except InputError as error:
+        problems.append(_unjudged(row.plain["id"], error))
+        return False
+    return True
+
+
+def _unjudged(identity: str, error: Exception) -> Problem:
+    return Problem(level="error", message=f"the resource cannot be judged: {error}", place=identity)
+
+
+def _forms(resource: JsonObject, text: bytes) -> tuple[JsonObject, JsonObject]:
+    """Return a resource as a JSON parser gives it, and read-only; `text` is its JSON."""
+    try:
+        return resource, read_only(resource, strictly=True)
+    except TypeError:  # a program made it
+        parsed: JsonObject = orjson.loads(text)
+        return parsed, read_only(parsed)
+
+
+def _view(
+    stated: Mapping[str, Any],
+    resources: list[JsonObject],
+    by_id: Mapping[str, JsonObject],
+    workloads: list[JsonObject],
+    indices: Indices,
+) -> SnapshotView:
+    by_type: dict[str, list[JsonObject]] = {}
+    for resource in resources:
+        by_type.setdefault(lowered(resource["type"]), []).append(resource)
+    rest = {key: value for key, value in stated.items() if key != "takenAt"}
+    return SnapshotView(
+        taken_at=stated["takenAt"],
+        resources=ReadOnlyList(resources),
+        by_id=by_id,
+        by_type=read_only(dict(sorted(by_type.items()))),
+        workloads=ReadOnlyList(workloads),
+        **indices._asdict(),
+        **read_only(rest),
+    )
+
+
+def _resource_subjects(snapshot: Snapshot, rows: list[_ResourceRow]) -> list[Resource]:
+    position = {row.key: index for index, row in enumerate(rows)}
+    return [resource_subject(row.key, row.shown, position, Notes.of(snapshot, row.key), row.remarks) for row in rows]
+
+
+class Notes(NamedTuple):
+    """What a snapshot says of a resource beside it; the attributes are those of `Snapshot`."""
+
+    unreadable: Mapping[str, str] = MappingProxyType({})
+    carried: Carried | None = None
+    origin: Origin | None = None
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, key: str) -> Notes:
+        """Those of the resource with a lower-case id."""
+        return cls(snapshot.unreadable.get(key, {}), snapshot.carried.get(key), snapshot.origins.get(key))
+
+
+class Becomes(NamedTuple):
+    """What a resource becomes, with what is said of it beside; `resource` is None where it is there no more."""
+
+    resource: JsonObject | None
+    notes: Notes = Notes()
+    remarks: tuple[Problem, ...] = ()
+
+    def read(self) -> Becomes:
+        """The same with the resource as policies see it."""
+        if self.resource is None:
+            return self
+        read = resource_read(self.resource, orjson.dumps(self.resource))
+        return self._replace(resource=read.document, remarks=read.problems)
+
+
+def resource_subject(
+    key: str, resource: JsonObject, position: Mapping[str, int], notes: Notes, remarks: tuple[Problem, ...]
+) -> Resource:
+    """A resource, by its lower-case id, among others of which `position` tells where they stand."""
+    kind = lowered(resource["type"])
+    return Resource(
+        document=resource,
+        judged_type=kind,
+        reported_id=resource["id"],
+        reported_type=resource["type"],
+        home=resource["id"],
+        workspace=position[key] if kind == WORKSPACE_TYPE else position.get(workspace_of(key) or "", -1),
+        unreadable=unreadable_read(notes.unreadable),
+        location=_location(notes.origin),
+        carried=notes.carried,
+        remarks=remarks,
+    )
+
+
+def workload_subject(workload: Workload, position: Mapping[str, int], origin: Origin | None) -> Resource:
+    """A workload, among resources of which `position` tells where they stand by lower-case id."""
+    workspace = workload.document.get("workspaceId") or ""
+    return Resource(
+        document=workload.document,
+        judged_type="workload",
+        reported_id=workload.reported_id,
+        reported_type=workload.document.get("sourceType") or "workload",
+        home=workload.reported_id if workload.reported_id.startswith("/") else workspace,
+        workspace=position.get(lowered(workspace), -1),
+        unreadable=unreadable_read(workload.unreadable),
+        location=_location(origin),
+        possible=workload.possible,
+    )
+
+
+def _document_subject(one: Document) -> Resource:
+    return Resource(
+        read_only(one.content), "document", one.name, "document", "", -1, {}, Location(file=one.file, line=one.line)
+    )
+
+
+def _gap_subject(gap: Gap) -> Resource:
+    document, unread = (
+        ReadOnlyDict(id=gap.scope, type=gap.kind),
+        {"": f"not all of the type could be read: {gap.reason}"},
+    )
+    return Resource(document, lowered(gap.kind), gap.scope, gap.kind, gap.scope, -1, unread, _NOWHERE, is_gap=True)
+
+
+def _other_subjects(
+    snapshot: Snapshot, derived: Iterable[Workload], view: SnapshotView, ids: list[str]
+) -> list[Resource]:
+    """Workloads, then approvals: in the order in which they stand in the view."""
+    position = {key: index for index, key in enumerate(ids)}
+    origins = snapshot.origins
+    subjects = [workload_subject(one, position, origins.get(lowered(one.reported_id))) for one in derived]
+    for approval in view.approvals:
+        at = _location(origins.get(lowered(approval["id"])))
+        subjects.append(Resource(approval, "approval", approval["id"], "approval", approval["scope"], -1, {}, at))
+    return subjects
+
+
+def _with_tags_read(workload: DeclaredWorkload) -> DeclaredWorkload:
+    tags = tags_read(workload.tags)
+    return workload if tags == workload.tags else workload.model_copy(update={"tags": tags})
+
+
+def _location(origin: Origin | None) -> Location:
+    if origin is None:
+        return _NOWHERE
+    file = masked_message(origin.file) if "://" in origin.file else origin.file  # a URL may have a password
+    return Location(file=file, line=origin.line, column=origin.column, fields={})
+
+
+def _plain(entry: Model) -> JsonObject:
+    plain: JsonObject = orjson.loads(to_bytes(entry))
+    return plain

@@ -1,0 +1,75 @@
+"""Where the fields stand that findings speak of: file, line and column, looked up once all findings are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from policyeng.bundle.header_validators import WORKSPACE
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
+from policyeng.models import FilePlaces, Finding, Location, Origin, Place, Snapshot, lowered
+from policyeng.redaction import masked_message
+
+#: Ends the id of a scope of which a finding speaks as a whole.
+WHOLE = ":"
+#: Between the id of another resource and the JSON Pointer into it.
+NEIGHBOUR = ":/"
+
+
+def with_places(findings: Sequence[tuple[Finding, int]], estate: PreparedSnapshot, snapshot: Snapshot) -> list[Finding]:
+    """Return findings with the places of what they deny and what they cannot decide.
+
+    Args:
+        findings: each with the position of its subject.
+        estate: the subjects.
+        snapshot: where its resources were read, and the texts.
+    """
+    if not snapshot.texts:
+        return [finding for finding, _ in findings]
+    wanted: dict[str, dict[str, Place | None]] = {}
+    asked: dict[int, list[tuple[str, Origin, str]]] = {}
+    for number, (finding, position) in enumerate(findings):
+        fields = asked[number] = list(_fields(finding, estate.subjects[position], estate.subjects, snapshot))
+        for _, origin, pointer in fields:
+            wanted.setdefault(origin.file, {})[pointer] = None
+    for file, pointers in wanted.items():
+        text: FilePlaces = snapshot.texts[file]
+        shown = masked_message(file)
+        places = text.places(list(pointers))
+        for pointer, (line, column) in zip(pointers, places, strict=True):
+            pointers[pointer] = Place(file=shown, line=line, column=column)
+    placed = [finding for finding, _ in findings]
+    for number, fields in asked.items():
+        found = ((path, wanted[origin.file][pointer]) for path, origin, pointer in fields)
+        placed[number] = _placed(placed[number], {path: place for path, place in found if place})
+    return placed
+
+
+def _placed(finding: Finding, fields: dict[str, Place]) -> Finding:
+    if not fields:
+        return finding
+    at = finding.location
+    location = Location(file=at.file, line=at.line, column=at.column, fields=fields)
+    return finding.model_copy(update={"location": location})
+
+
+def _fields(
+    finding: Finding, subject: Resource, subjects: Sequence[Resource], snapshot: Snapshot
+) -> Iterator[tuple[str, Origin, str]]:
+    """Each path that a finding speaks of, the origin of its resource, and the pointer in the file."""
+    for path in dict.fromkeys(reason.path for reason in (*finding.denials, *finding.unknowns)):
+        holder, inner = held_by(path, subject, subjects)
+        origin = snapshot.origins.get(lowered(holder))
+        if origin is not None and inner.startswith("/") and origin.file in snapshot.texts:
+            yield path, origin, origin.pointer_to(inner)
+
+
+def held_by(path: str, subject: Resource, subjects: Sequence[Resource]) -> tuple[str, str]:
+    """The id of the resource of which a finding on a subject speaks with a path, and the pointer into it."""
+    if path.startswith(WORKSPACE) and subject.workspace >= 0:
+        return subjects[subject.workspace].reported_id, path.removeprefix(WORKSPACE)
+    if NEIGHBOUR in path:
+        holder, _, pointer = path.partition(NEIGHBOUR)
+        return holder, f"/{pointer}"
+    if path.endswith(WHOLE):
+        return path.removesuffix(WHOLE), ""
+    return subject.reported_id, path

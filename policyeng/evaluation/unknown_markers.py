@@ -1,0 +1,353 @@
+"""Put what is not known of a snapshot into the input of policies, as markers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from policyeng.bundle import Bundle
+from policyeng.bundle.header_validators import WORKSPACE
+from policyeng.evaluation.coverage import Coverage, Gap
+from policyeng.evaluation.indexes import ROLE_DEFINITION_TYPE
+from policyeng.evaluation.pointers import keys_of, unread
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
+from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
+from policyeng.facts.coverage import is_whole
+from policyeng.facts.subnets import SUBNET_POINTERS
+from policyeng.models import Carried, Unknown, lowered
+from policyeng.parsing.json_pointer import escaped, list_index
+from policyeng.rego import markers
+from policyeng.rego.markers import Cause, MarkedList, MarkedObject
+from policyeng.rego.values import Value
+
+#: No more unknowns than these name other resources: a thousand fields may be unread for one reason.
+_MOST = 5
+#: Where it is not known, text with braces stands for a part of an id, which policies compare themselves.
+_SYMBOLIC = frozenset(("/id", "/type"))
+_HOST = "/properties/resourceId"
+
+
+_UNREADABLE, _CARRIED = attrgetter("unreadable"), attrgetter("carried")
+
+
+class _OpenObject(MarkedObject):
+    """An object that may lack entries under some keys; `lacks` gives the causes for a key."""
+
+    __slots__ = ("_lacks",)
+
+    def __init__(
+        self, entries: Mapping[str, Value], causes: tuple[Cause, ...], lacks: Callable[[str], tuple[Cause, ...]]
+    ) -> None:
+        super().__init__(entries, causes)
+        self._lacks = lacks
+
+    def lacks(self, key: object) -> tuple[Cause, ...]:
+        return self._lacks(key) if type(key) is str else ()
+
+
+class EstateMarking:
+    """What is not known of the subjects of an estate, and of the types of which it does not have all resources."""
+
+    def __init__(
+        self,
+        subjects: Sequence[Resource],
+        partly: Sequence[int],
+        coverage: Coverage,
+        stated: Sequence[Gap],
+        named: frozenset[str],
+        *,
+        is_placed: bool = False,
+    ) -> None:
+        """Take the subjects, the positions of those of which not all can be read, and what was read of lists.
+
+        Args:
+            subjects: of the estate.
+            partly: positions of those of which not all can be read.
+            coverage: which lists of resources were read.
+            stated: the metrics and quotas that could not be read.
+            named: the types outside `facts.coverage.LISTED` that policies ask for.
+            is_placed: the documents of the subjects have their markers.
+        """
+        self.named = named
+        self._is_placed = is_placed
+        self._subjects = subjects
+        self._partly = partly
+        self._coverage = coverage
+        self._stated = stated
+
+    def mark(
+        self, snapshot: Mapping[str, Value], documents: Sequence[Value]
+    ) -> tuple[dict[str, Value], Sequence[Value]]:
+        """Return copies with markers of a snapshot and of the flat list of its subjects; the rest is shared.
+
+        Args:
+            snapshot: as policies see it, by the names of its members.
+            documents: its subjects, the same objects.
+        """
+        whole, found = (dict(snapshot), documents) if self._is_placed else self._placed(snapshot, documents)
+        if self._coverage.has_holes:
+            self._open_lists(whole)
+        for name, causes in (("by_host", self._hosts()), ("by_subnet", self._subnets()), ("by_guid", self._roles())):
+            if lost := tuple(causes):
+                held = {key: MarkedList(ids, lost) for key, ids in snapshot[name].items()}
+                whole[name] = MarkedObject(held, lost)
+        for gap in self._stated:
+            self._open_stated(whole, gap)
+        return whole, found
+
+    def _placed(
+        self, snapshot: Mapping[str, Value], documents: Sequence[Value]
+    ) -> tuple[dict[str, Value], Sequence[Value]]:
+        """Return copies with the markers of subjects."""
+        found = list(documents)
+        for at in self._partly:
+            found[at] = marked(self._subjects[at], documents[at])
+        changed = {id(documents[at]): found[at] for at in self._partly}
+        whole = dict(snapshot)
+        for name in ("resources", "workloads", "approvals"):
+            whole[name] = _like(snapshot[name], [changed.get(id(one), one) for one in snapshot[name]])
+        whole["by_id"] = _like(
+            snapshot["by_id"], {key: changed.get(id(one), one) for key, one in snapshot["by_id"].items()}
+        )
+        whole["by_type"] = _like(
+            snapshot["by_type"],
+            {
+                kind: _like(held, [changed.get(id(one), one) for one in held])
+                for kind, held in snapshot["by_type"].items()
+            },
+        )
+        return whole, found
+
+    def unknowns(self, causes: Iterable[Cause], subject: int, workspace: int) -> tuple[Unknown, ...]:
+        """Return what an evaluation of a subject met, with places as findings give them.
+
+        Args:
+            causes: of what was undecided.
+            subject: its position.
+            workspace: that of its workspace; -1 for none.
+        """
+        own = f"{self._subjects[subject].reported_id}:"
+        above = f"{self._subjects[workspace].reported_id}:" if workspace >= 0 else own
+        found, elsewhere = set[Cause](), set[Cause]()
+        for pointer, reason in causes:
+            if pointer.startswith(own):
+                found.add((pointer.removeprefix(own), reason))
+            elif pointer.startswith(above):
+                found.add((WORKSPACE + pointer.removeprefix(above), reason))
+            else:
+                elsewhere.add((pointer, reason))
+        kept = [*sorted(found), *sorted(elsewhere)[:_MOST]]
+        return tuple(Unknown(msg=reason, path=pointer) for pointer, reason in kept)
+
+    def _open_lists(self, marked: dict[str, Value]) -> None:
+        """Open the lists of resources that were not read."""
+        lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
+        by_type = {kind: _listed(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
+        by_scope = {scope: self._scope(scope, held) for scope, held in marked.get("by_scope", {}).items()}
+        marked |= {
+            "resources": MarkedList(marked["resources"], anywhere),
+            "by_id": _OpenObject(marked["by_id"], anywhere, self._lacks_id),
+            "by_type": _OpenObject(by_type, anywhere, lambda kind: lacks(kind, "")),
+            "by_scope": _OpenObject(by_scope, anywhere, self._lacks_scope),
+            "workloads": _listed(marked["workloads"], lacks("workload", "")),
+        }
+
+    def _scope(self, scope: str, held: Mapping[str, Value]) -> _OpenObject:
+        """Return the types of the resources at a scope with their ids, open where lists were not read."""
+        lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
+        entries = {kind: _listed(ids, lacks(kind, scope)) for kind, ids in held.items()}
+        return _OpenObject(entries, anywhere, lambda kind: lacks(kind, scope))
+
+    def _lacks_id(self, key: str) -> tuple[Cause, ...]:
+        """Return why a resource may exist that is not there."""
+        parts = key.rpartition("/providers/")[2].split("/")
+        causes = self._coverage.lacks("/".join((parts[0], *parts[1::2])), key)
+        return tuple((path, f"`{key}` is not in the inputs: {reason}") for path, reason in causes)
+
+    def _lacks_scope(self, scope: str) -> tuple[Cause, ...]:
+        """Return why there may be resources at a scope where there are none."""
+        return next(filter(None, (self._coverage.lacks(kind, scope) for kind in self._coverage.kinds)), ())
+
+    def _open_stated(self, marked: dict[str, Value], gap: Gap) -> None:
+        """Open the metrics or the quotas."""
+        causes = ((gap.unknown.path, gap.unknown.msg),)
+        marked[gap.kind] = MarkedList(list.__iter__(marked[gap.kind]), causes)
+        if gap.kind == "metrics":
+            measured = marked.get("by_measured", {})
+            held = {
+                key: MarkedList(list.__iter__(positions), causes) if gap.meets(key) else positions
+                for key, positions in dict.items(measured)
+            }
+            marked["by_measured"] = _OpenObject(
+                held, causes, lambda key: _both(causes if gap.meets(key) else (), measured, key)
+            )
+
+    def _hosts(self) -> Iterator[Cause]:
+        yield from self._coverage.lacks(COMPUTE_TYPE, "")
+        yield from self._unread((COMPUTE_TYPE,), (_HOST,))
+
+    def _subnets(self) -> Iterator[Cause]:
+        for kind in (COMPUTE_TYPE, CLUSTER_TYPE):
+            yield from self._coverage.lacks(kind, "")
+        yield from self._unread((COMPUTE_TYPE, CLUSTER_TYPE), SUBNET_POINTERS)
+
+    def _roles(self) -> Iterator[Cause]:
+        yield from self._coverage.lacks(ROLE_DEFINITION_TYPE, "")
+
+    def _unread(self, kinds: tuple[str, ...], pointers: Iterable[str]) -> Iterator[Cause]:
+        """Yield what cannot be read of the fields that an index is made from."""
+        for at in self._partly:
+            one = self._subjects[at]
+            if one.judged_type in kinds:
+                lost = unread(one.document, one.unreadable, one.carried, pointers)
+                yield from ((f"{one.reported_id}:{pointer}", reason) for pointer, reason in lost)
+
+
+def marking_of(
+    estate: PreparedSnapshot, named: frozenset[str] = frozenset(), placed: Sequence[int] | None = None
+) -> EstateMarking | None:
+    """Return what is not known of an estate; None where all of it is.
+
+    Args:
+        estate: the subjects, and what was read.
+        named: the types outside `facts.coverage.LISTED` that policies ask for, in lower case, and namespaces.
+        placed: the positions of subjects of which not all can be read, where their documents have the markers already.
+    """
+    subjects, partly = estate.subjects, placed or ()
+    if placed is None and (any(map(_UNREADABLE, subjects)) or any(map(_CARRIED, subjects))):
+        partly = [at for at, one in enumerate(subjects) if (one.unreadable or one.carried) and not one.is_gap]
+    is_known = not estate.gaps and is_whole(estate.covers) and (estate.covers is None or not named)
+    if is_known and not partly:
+        return None
+    stated = [gap for gap in estate.gaps if gap.is_stated]
+    coverage = Coverage(estate.covers, {} if is_known else estate.view.by_scope, estate.gaps, named)
+    if not partly and not coverage.has_holes:
+        return None
+    return EstateMarking(estate.subjects, partly, coverage, stated, named, is_placed=placed is not None)
+
+
+class Markings(NamedTuple):
+    """What is not known of an estate: to all policies, and by number to those to which it is more."""
+
+    marking: EstateMarking | None
+    apart: Mapping[int, EstateMarking]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all of it is known to all policies."""
+        return self.marking is None and not self.apart
+
+
+def markings_of(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[int] | None = None) -> Markings:
+    """Return what is not known of an estate to the policies of a bundle; `placed` is as for `marking_of`."""
+    common = marking_of(estate, frozenset(), placed)
+    if estate.covers is None or not is_whole(estate.covers):
+        return Markings(common, {})
+    found = {named: marking_of(estate, named, placed) for named in frozenset(bundle.asked_types.values())}
+    apart = {number: marking for number, named in bundle.asked_types.items() if (marking := found[named])}
+    return Markings(common, apart)
+
+
+def _listed(members: Value, causes: tuple[Cause, ...]) -> Value:
+    """Return a list, open where there are causes."""
+    return MarkedList(members, causes) if causes else members
+
+
+def _both(causes: tuple[Cause, ...], other: Value, key: str) -> tuple[Cause, ...]:
+    return causes or (other.lacks(key) if isinstance(other, MarkedObject) else ())
+
+
+def _like(holder: Value, members: Value) -> Value:
+    """Return members in a collection of the same type."""
+    return type(holder)(members)
+
+
+# Documents.
+
+
+class _Place(NamedTuple):
+    """A place in a resource, and what its format can state there.
+
+    Attributes:
+        prefix: begins the pointers of causes.
+        carried: the segments below the place of what the format can state.
+    """
+
+    prefix: str
+    reason: str
+    carried: tuple[tuple[str, ...], ...]
+
+    def below(self, key: str) -> _Place:
+        inner = tuple(
+            segments[1:] for segments in self.carried if segments[0] == "*" or lowered(segments[0]) == lowered(key)
+        )
+        return _Place(f"{self.prefix}/{escaped(key)}", self.reason, inner)
+
+
+def marked(subject: Resource, document: Value) -> Value:
+    """Return the document of a subject with markers."""
+    prefix = f"{subject.reported_id}:"
+    found = document
+    for pointer, reason in subject.unreadable.items():
+        if pointer not in _SYMBOLIC:
+            found = _hidden(found, list(keys_of(pointer)), (f"{prefix}{pointer}", reason))
+    return _opened_by(found, _place(prefix, subject.carried)) if subject.carried is not None else found
+
+
+def _place(prefix: str, carried: Carried) -> _Place:
+    return _Place(prefix, carried.reason, tuple(tuple(keys_of(pointer)) for pointer in carried.pointers))
+
+
+def _opened_by(value: Value, place: _Place) -> Value:
+    """Return a value of which only those members are known that it has, or that its format can state."""
+    if type(value) in markers.MARKERS or () in place.carried:
+        return value
+    if isinstance(value, dict):
+        entries = {key: _opened_by(member, place.below(key)) for key, member in dict.items(value)}
+        heads = {lowered(segments[0]) for segments in place.carried}
+        if "*" in heads:
+            return MarkedObject(entries) if isinstance(value, MarkedObject) else _like(value, entries)
+
+        def lacks(key: str) -> tuple[Cause, ...]:
+            return () if lowered(key) in heads else ((f"{place.prefix}/{escaped(key)}", place.reason),)
+
+        return _OpenObject(entries, ((place.prefix, place.reason),), lacks)
+    if isinstance(value, list):
+        items = [_opened_by(item, place.below(str(index))) for index, item in enumerate(list.__iter__(value))]
+        return MarkedList(items) if isinstance(value, MarkedList) else _like(value, items)
+    return value
+
+
+def _hidden(value: Value, path: list[str], cause: Cause) -> Value:
+    """Return a value with a marker at a path, or at the last place on the way that there is."""
+    if type(value) in markers.MARKERS:
+        return value
+    if not path or not isinstance(value, dict | list):
+        return markers.UnknownValue(*cause)
+    key, *further = path
+    if isinstance(value, dict):
+        entries = dict(dict.items(value))
+        names = [name for name in entries if key == "*" or lowered(name) == lowered(key)]
+        for name in names:
+            entries[name] = _hidden(entries[name], further, cause)
+        if key not in entries and key != "*":
+            entries[key] = markers.UnknownValue(*cause)
+            names.append(key)
+        return _rebuilt(value, entries, [entries[name] for name in names])
+    items = list(list.__iter__(value))
+    index = list_index(key)
+    places = range(len(items)) if key == "*" else [] if index is None or index >= len(items) else [index]
+    for at in places:
+        items[at] = _hidden(items[at], further, cause)
+    return _rebuilt(value, items, [items[at] for at in places]) if places else MarkedList(items, (cause,))
+
+
+def _rebuilt(value: Value, members: Value, hidden: Iterable[Value]) -> Value:
+    """Return members in a collection of the type that it has with markers."""
+    is_marked = isinstance(value, markers.Special) or any(type(one) in markers.MARKERS for one in hidden)
+    if not is_marked:
+        return _like(value, members)
+    if isinstance(value, dict):
+        return MarkedObject(members)
+    return MarkedList(members, value.causes if isinstance(value, MarkedList) else ())

@@ -1,0 +1,292 @@
+"""Property names as ARM spells them: it reads them without case, so templates write `VMSize` for `vmSize`.
+
+Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01, as far as policies look at it. Other providers
+spell some of these in another way, such as AKS `enableNodePublicIP`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from policyeng._performance import IdentityKey
+from policyeng.bundle.property_casing import Spellings
+from policyeng.facts.words import SPACE, trimmed
+from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.parsing.json_pointer import escaped, keys_of
+from policyeng.sources.arm_resource import ENVELOPE, folded_name, top_level_name
+
+_NAMES = """
+    adminPublicKey adminUserName agentCount agentPoolProfiles agentVmSize aksNetworkingConfiguration
+    allowPublicAccessWhenBehindVnet allowRoleAssignmentOnRG applicationInsights applicationSharingPolicy assignedUser
+    authMode autoscaleEnabled autoScaler capacity clusterPurpose cmkKeyVault code codeConfiguration command compute
+    computeId computeLocation computeName computeStartStop computeType condition connectivityEndpoints
+    containerRegistry containerResourceLimits containerResourceRequirements containers cron defaultCompute
+    defaultInstanceType deploymentConfiguration deploymentConfigurationType disableLocalAuth distribution
+    egressPublicNetworkAccess enabled enableDataIsolation enableNodePublicIp enableOSPatching enableRootAccess
+    enableSSO encryption endpointComputeType experimentName expression fpga gpu hbiWorkspace hubResourceId identity
+    idleTimeBeforeShutdown imageBuildCompute instanceCount instanceType instanceTypes ipAddress ipAllowlist ipRules
+    isArchived isAttachedCompute isolatedNetwork isolationMode jobs jobType keyIdentifier keyVault keyVaultArmId
+    keyVaultProperties kvTags lastOperation limits managedNetwork maxConcurrentTrials maxInstances maxNodeCount
+    maxReplicas maxTotalTrials memory memoryInGB minInstances minNodeCount mirrorTraffic mode model networkAcls
+    networkProfile nodeIdleTimeBeforeScaleDown numReplicas operationTime operationTrigger osImageMetadata osType
+    outboundRules permissions personalComputeInstanceSettings powerState primaryUserAssignedIdentity principalId
+    principalType properties provisioningState publicIp publicNetworkAccess recurrence remoteLoginPortPublicAccess
+    requests requestSettings resourceId resources roleDefinitionId scaleSettings scaleType schedule schedules scope
+    serverlessComputeCustomSubnet serverlessComputeNoPublicIP serverlessComputeSettings services settings
+    sshPublicAccess sshSettings state status storageAccount subnet subnetId subnetIds subnetName
+    systemDatastoresAuthMode task tier traffic trial triggerType userAccountCredentials v1LegacyMode
+    virtualMachineImage virtualMachineSize vmPriority vmSize vnetConfiguration vnetName
+"""
+#: Those of other providers, as far as policies and workloads look at them.
+_ELSEWHERE = """
+    actions addressPrefix addressPrefixes agentPoolProfiles amount appliedScopeProperties appliedScopes
+    appliedScopeType assignableScopes benefitStartTime capacity category code computeLocation condition containers
+    count dataActions enableAutoScaling enabled endDate environmentVariables expiryDate expiryDateTime filter gpu
+    hardwareProfile impact impactedField instanceFlexibility ip ipAddress lastUpdated licenseType limits
+    managementGroupId maxCount maxPods memoryInGB minCount minNodeCount mode networkPlugin networkPluginMode
+    networkProfile notActions notDataActions notifications osDisk osType permissions podSubnetID powerState
+    principalId principalType properties provisioningState publicIp publicNetworkAccess requests reservedResourceType
+    resourceGroup resourceId resources roleDefinitionId roleName scaleSetPriority scaleSettings scope shortDescription
+    startDate storageProfile subnetId subnetIds subnetName subnets suppressionIds threshold timePeriod vmSize
+    vnetConfiguration vnetName vnetSubnetID
+"""
+_SPELLED: Mapping[str, str] = {lowered(name): name for name in _NAMES.split()}
+_SPELLED_ELSEWHERE: Mapping[str, str] = {lowered(name): name for name in _ELSEWHERE.split()}
+_NONE: Mapping[str, str] = {}
+NO_SPELLINGS: Spellings = {}
+REMOVE_ONE = "remove one of the two"
+#: What names the resource, and what is the user's.
+_AS_THEY_STAND = ("/id", "/type", "/tags")
+#: What holds names that the user gives.
+_NAMED_BY_USERS = frozenset(
+    {
+        "environmentVariables",
+        "inputs",
+        "instanceTypes",
+        "jobs",
+        "kvTags",
+        "metadata",
+        "mirrorTraffic",
+        "nodeSelector",
+        "outboundRules",
+        "outputs",
+        "searchSpace",
+        "services",
+        "tags",
+        "traffic",
+        "userAssignedIdentities",
+    }
+)
+#: The types of Machine Learning whose nested `properties` have names of ARM. Those of jobs and assets are a map of the
+#: user (`ResourceBase.properties` of the OpenAPI).
+_NESTED = frozenset({WORKSPACE_TYPE, f"{WORKSPACE_TYPE}/computes", f"{WORKSPACE_TYPE}/services"})
+#: So many other names of members are remembered for each type, so that they are not folded again and again.
+_MOST_NAMES = 1 << 12
+_SPACES = frozenset(SPACE)
+_SIZES = frozenset({"agentVmSize", "defaultInstanceType", "instanceType", "virtualMachineSize", "vmSize"})
+
+
+def twice_said(pointers: Sequence[str]) -> str:
+    """The message about two members with one name, by their pointers."""
+    one, other = pointers
+    return f"the member is there twice, as `{one}` and `{other}`, and ARM reads names without case"
+
+
+def is_known_name(name: str) -> bool:
+    """Whether a member has a name of ARM that policies or workloads look at, in any letters."""
+    folded = folded_name(name)
+    return folded in _SPELLED or folded in _SPELLED_ELSEWHERE or top_level_name(name) in ENVELOPE
+
+
+def is_respelled(arm_type: str) -> bool:
+    """Whether the names are those of a type: one of Machine Learning."""
+    return lowered(arm_type).startswith("microsoft.machinelearningservices/")
+
+
+def has_own_map(arm_type: str) -> bool:
+    """Whether nested `properties` of a type have names that the user gives."""
+    return is_respelled(arm_type) and lowered(arm_type) not in _NESTED
+
+
+def respelled_pointer(pointer: str, here: str = "") -> str:
+    """A JSON Pointer into a value as `respelled` spells its parts; `here` is that of the value in the resource."""
+    nested: object = None
+    for key in reversed(keys_of(pointer)):
+        nested = {key: nested}
+    spelled, value = "", respelled(nested, {}, "", here)
+    while isinstance(value, dict):
+        key, value = next(iter(value.items()))
+        spelled += f"/{escaped(key)}"
+    return spelled
+
+
+class ArmObject(NamedTuple):
+    """A resource, or a part of one, with the names that ARM has.
+
+    Attributes:
+        fields: by pointer into it, the pointer in what was given of what is spelled otherwise there.
+        twice: the pointers of two members with one name, which ARM does not take; empty where there are none.
+    """
+
+    part: JsonObject
+    fields: Mapping[str, str] = _NONE
+    twice: tuple[str, ...] = ()
+
+
+def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPELLINGS) -> ArmObject:
+    """A resource, or a patch of one, as ARM reads it: names of members without case, and no white space around words.
+
+    Words are texts below names that are known; the service reads enumerations so (`System.Enum.Parse` of .NET).
+
+    Args:
+        part: the resource or the patch.
+        arm_type: of the resource.
+        spellings: names beside those that are known, as `Bundle.spellings` has them.
+    """
+    kind = lowered(arm_type)
+    names, fine = _names(is_respelled(kind), kind if kind in spellings else "", IdentityKey(spellings))
+    if (part.keys() <= ENVELOPE or not any(_at_top(key, names) != key for key in part)) and all(
+        _is_plain(inner, names, fine) for inner in part.values()
+    ):
+        return ArmObject(part)
+    own_map = has_own_map(kind)
+    odd = dict(_odd(part, names, "", own_map=own_map))
+    twice = next(((other, pointer) for pointer, other in odd.items() if other), ())
+    if twice or not odd:
+        return ArmObject(part, twice=twice)
+    fields: dict[str, str] = {}
+    made: JsonObject = {}
+    for key, inner in part.items():
+        name = _at_top(key, names)
+        pointer, place = f"/{escaped(name)}", f"/{escaped(key)}"
+        if name != key:
+            fields[pointer] = place
+        if pointer not in _AS_THEY_STAND:
+            inner = _word(inner, name, names)
+            inner = respelled(inner, fields, place, pointer, names, own_map=own_map)
+        made[name] = inner
+    return ArmObject(made, fields)
+
+
+@lru_cache(maxsize=256)
+def _names(is_ours: bool, kind: str, spellings: IdentityKey[Spellings]) -> tuple[Mapping[str, str], set[str]]:
+    """The names of a lower-case type by themselves in lower case, and names that need no other spelling, to add to."""
+    known = _SPELLED if is_ours else _SPELLED_ELSEWHERE
+    more = spellings.held
+    names = {**more.get("", {}), **more.get(kind, {}), **known}
+    return names, set(names.values())
+
+
+def _spelled(key: str, names: Mapping[str, str]) -> str:
+    return names.get(folded_name(key), key)
+
+
+def _at_top(key: str, names: Mapping[str, str]) -> str:
+    name = top_level_name(key)
+    return name if name in ENVELOPE else _spelled(key, names)
+
+
+def _is_plain(value: object, names: Mapping[str, str], fine: set[str]) -> bool:
+    """Whether nothing in a value needs another spelling, which is so of most resources.
+
+    The names of an object are compared in one step with those that are `fine`; new ones are added there.
+    """
+    if isinstance(value, dict):
+        if not value.keys() <= fine:
+            for key in value.keys() - fine:
+                if _spelled(key, names) != key:
+                    return False
+                if len(fine) < len(names) + _MOST_NAMES:
+                    fine.add(key)
+        values: Iterable[object] = value.values()
+    else:
+        values = value if isinstance(value, list) else (value,)
+    for inner in values:
+        if isinstance(inner, str):
+            if inner and (inner[0] in _SPACES or inner[-1] in _SPACES):
+                return False
+        elif isinstance(inner, dict | list) and not _is_plain(inner, names, fine):
+            return False
+    return True
+
+
+def _word(value: object, name: str, names: Mapping[str, str]) -> object:
+    """The value of a member without white space around words, where the name is a known one.
+
+    VM sizes are not enumerations: one with a space in it is unknown.
+    """
+    if name in _SIZES:
+        return value
+    if isinstance(value, str) and folded_name(name) in names:
+        return trimmed(value)
+    if isinstance(value, list) and folded_name(name) in names:
+        return [trimmed(entry) if isinstance(entry, str) else entry for entry in value]
+    return value
+
+
+def _is_named_by_users(pointer: str, *, own_map: bool) -> bool:
+    """Whether what a pointer leads to has names that the user gives; `own_map`: nested `properties` have such names."""
+    above, _, last = pointer.rpartition("/")
+    return last in _NAMED_BY_USERS or (own_map and last == "properties" and above != "")
+
+
+def _odd(value: object, names: Mapping[str, str], here: str, *, own_map: bool) -> Iterator[tuple[str, str]]:
+    """The pointers of members that ARM reads otherwise than as written, with that of another of the name if any."""
+    if isinstance(value, list):
+        for index, entry in enumerate(value):
+            yield from _odd(entry, names, f"{here}/{index}", own_map=own_map)
+    if not isinstance(value, dict) or here in _AS_THEY_STAND:
+        return
+    by_users = _is_named_by_users(here, own_map=own_map)
+    seen: dict[str, str] = {}
+    for key, inner in value.items():
+        name = key if by_users else _spelled(key, names) if here else _at_top(key, names)
+        pointer = f"{here}/{escaped(key)}"
+        is_word = not by_users and pointer not in _AS_THEY_STAND
+        if name != key or (is_word and _word(inner, name, names) != inner):
+            other = seen.get(name, name if name != key and name in value else None)
+            yield pointer, "" if other is None else f"{here}/{escaped(other)}"
+        seen[name] = key
+        yield from _odd(inner, names, pointer, own_map=own_map)
+
+
+def respelled(
+    value: object,
+    fields: dict[str, str],
+    there: str,
+    here: str = "",
+    names: Mapping[str, str] = _SPELLED,
+    *,
+    own_map: bool = False,
+) -> object:
+    """The value with known property names as ARM spells them, and no white space around words.
+
+    Args:
+        value: the properties of a resource.
+        fields: by pointer into the resource, the pointer in the document; those of other names are added.
+        there: the JSON Pointer of the value in the document.
+        here: its JSON Pointer in the resource.
+        names: by themselves in lower case; those of Machine Learning unless given.
+        own_map: as `has_own_map` gives it.
+    """
+    if isinstance(value, list):
+        return [
+            respelled(entry, fields, f"{there}/{index}", f"{here}/{index}", names, own_map=own_map)
+            for index, entry in enumerate(value)
+        ]
+    if not isinstance(value, dict):
+        return value
+    by_users = _is_named_by_users(here, own_map=own_map)
+    made: dict[str, object] = {}
+    for key, inner in value.items():
+        name = key if by_users else _spelled(key, names)
+        name = key if name != key and name in value else name
+        pointer, place = f"{here}/{escaped(name)}", f"{there}/{escaped(key)}"
+        if name != key:
+            fields.setdefault(pointer, place)
+        if not by_users:
+            inner = _word(inner, name, names)
+        made[name] = respelled(inner, fields, fields.get(pointer, place), pointer, names, own_map=own_map)
+    return made

@@ -1,0 +1,244 @@
+"""What a page is made of, and the words that its forms share."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.cases import Case, CaseFile
+from policyeng.bundle.header import TargetType, Verdict
+from policyeng.bundle.remediation import Patch
+from policyeng.models import JsonObject
+from policyeng.report.escaping import compact
+from policyeng.testing.observed_reads import UNOBSERVED, ObservedReads
+
+#: What the absence of a field leads to.
+ABSENCE: Mapping[Verdict, str] = {
+    "pass": "passes",
+    "fail": "fails",
+    "unknown": "is unknown",
+    "not_judged": "is not judged",
+}
+#: In the place of reads that could not be recorded.
+UNRECORDED = "Not all that its cases read could be recorded; see `policyeng test`."
+_OUTCOMES: Mapping[Verdict, str] = {"pass": "Pass", "fail": "Fail", "unknown": "Unknown", "not_judged": "Not judged"}
+_OTHER_SUBJECTS = {
+    "workload": "what runs where, derived from jobs, deployments and services, or declared",
+    "approval": "what the organisation has approved",
+    "document": "any JSON or YAML document",
+}
+_INPUTS = {
+    "document": "Its input is the document, as Conftest gives it.",
+    "review": "Its input is the review of an admission, as Gatekeeper gives it.",
+}
+#: What a case file may say for all of its cases.
+_SHARED = {field.alias or name for name, field in Case.model_fields.items()}
+_BOUNDS = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "exclusiveMaximum": "below"}
+
+
+class Cited(NamedTuple):
+    """A document or a rule that a policy comes from, and where it was read."""
+
+    title: str
+    place: str
+
+
+@dataclass(frozen=True)
+class PolicyPage:
+    """A policy and what is said of it beside its header.
+
+    Attributes:
+        cases: None when it has none here.
+        link: where the page finds the policy's file; empty where it cannot say.
+        given: the options of a command line that bring the policy; none for a built-in one.
+        values: the parameters that it judges with here, where that is known.
+        cited: what its `source` cites, by the name that it has there.
+        observed: what its cases read, where it has cases here.
+    """
+
+    policy: Policy
+    cases: CaseFile | None = None
+    link: str = ""
+    given: Sequence[str] = ()
+    values: Mapping[str, object] = field(default_factory=dict)
+    cited: Mapping[str, Cited] = field(default_factory=dict)
+    observed: ObservedReads = UNOBSERVED
+
+    @property
+    def absences(self) -> Mapping[str, Verdict | None]:
+        """By JSON Pointer the outcome without each field that the policy reads; None where nothing states it."""
+        header = self.policy.header
+        stated: dict[str, Verdict | None] = {pointer: header.absent(pointer) for pointer in header.inspects}
+        stated |= self.cases.absent if self.cases else {}
+        return {pointer: stated.get(pointer) for pointer in dict.fromkeys((*self.observed.pointers, *stated))}
+
+    def changed(self, name: str) -> object | None:
+        """The value that a parameter has here, where that is not its default; None otherwise."""
+        default = self.policy.header.parameters[name]["default"]
+        value = self.values.get(name, default)
+        return None if value == default else value
+
+    @property
+    def language(self) -> str:
+        """The language of the policy in words."""
+        if self.policy.language == "python":
+            return "Python"
+        return "Rego, with a Python twin" if self.policy.python else "Rego"
+
+    @property
+    def number_of_cases(self) -> int:
+        """How many cases it has, those that its header implies not counted."""
+        return sum(1 for _ in self.cases.named()) if self.cases else 0
+
+    def commands(self) -> Iterator[str]:
+        """The command lines that concern this policy alone: judge with it, and run its cases."""
+        alone = [*self.given, "--select", self.policy.id]
+        judged = "snapshot.json" if self.policy.input_form == "policy" else "document.yaml"
+        yield shlex.join(["policyeng", "check", judged, *alone])
+        if self.cases is not None:
+            yield shlex.join(["policyeng", "test", *alone])
+
+
+def cited(policy: Policy, bundle: Bundle) -> dict[str, Cited]:
+    """What the `source` of a policy cites outside of quotes, as far as the bundle's own facts name it.
+
+    Facts that it was lent are about the documents of the built-in policies: there `001` is no document of its own.
+    """
+    rows = {} if "facts" in bundle.lent else bundle.facts.document.get("sources", {})
+    names = re.findall(r"[\w-]+", re.sub(r'"[^"]*"', "", policy.header.source))
+    found = {name: rows[name] for name in names if isinstance(rows.get(name), dict)}
+    return {name: Cited(str(row.get("title", "")), str(row.get("path", ""))) for name, row in found.items()}
+
+
+class Group(NamedTuple):
+    """The cases that have one outcome, each by name with what it changes."""
+
+    verdict: Verdict
+    title: str
+    cases: Mapping[str, JsonObject]
+
+
+def case_groups(file: CaseFile) -> Iterator[Group]:
+    """The cases by outcome, as they are written, without what holds for all of them."""
+    groups = zip(_OUTCOMES.items(), (file.pass_, file.fail, file.unknown, file.not_judged), strict=True)
+    for (verdict, title), cases in groups:
+        if cases:
+            yield Group(verdict, title, {name: _written(case) for name, case in cases.items()})
+
+
+def shared_case(file: CaseFile) -> JsonObject:
+    """What holds for all cases of a file."""
+    return {name: value for name, value in _written(file).items() if name in _SHARED}
+
+
+def _written(case: Case) -> JsonObject:
+    """What a case says itself, and last which path must be denied."""
+    written: JsonObject = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    path = {"path": written.pop("path")} if "path" in written else {}
+    return {**written, **path}
+
+
+def judged_words(judged: TargetType, code: Callable[[str], str]) -> str:
+    """A judged type and how it is narrowed; `code` marks names and values."""
+    what = _OTHER_SUBJECTS.get(judged.type.lower())
+    narrowed = [
+        f"{code(pointer)} is {alternatives([code(_plain(value)) for value in values])}"
+        for pointer, values in judged.where.items()
+    ]
+    said = f"{code(judged.type)}{f' ({what})' if what else ''}"
+    return f"{said}, where {' and '.join(narrowed)}" if narrowed else said
+
+
+def narrowing_words(policy: Policy, code: Callable[[str], str]) -> Iterator[str]:
+    """What decides beside its type whether a resource is judged, and what the policy cannot decide here."""
+    python = policy.language == "python" and policy.python is not None and policy.python.has_applies
+    if python or any(role == "applies" for role, _ in policy.rules):
+        yield f"Its {code('applies')} narrows this further: what it leaves out has no finding."
+    if policy.input_form in _INPUTS:
+        yield _INPUTS[policy.input_form]
+    if policy.undecided:
+        yield f"It cannot be decided here: {policy.undecided}."
+
+
+def exemption_words(policy: Policy) -> str:
+    """Whether its failures can be accepted."""
+    if policy.header.exemptable:
+        return "A failure can be accepted by an exemption that expires."
+    return "It takes no exemptions."
+
+
+def pointer_words(pointer: str, code: Callable[[str], str]) -> str:
+    """An inspected pointer, and whose it is when it is not the judged resource's."""
+    inside = pointer.removeprefix("workspace:")
+    return code(inside) if inside == pointer else f"{code(inside)} of the workspace"
+
+
+def stricter_words(place: str, way: str | Sequence[object], code: Callable[[str], str]) -> str:
+    """A place of `monotone_in`, or the name of a parameter, and which way is stricter there."""
+    words = f"{way} is stricter" if isinstance(way, str) else ", then ".join(code(compact(value)) for value in way)
+    return f"{pointer_words(place, code)} ({words})"
+
+
+def patch_words(policy: Policy, patch: Patch, code: Callable[[str], str]) -> str:
+    """What a patch is of, which denials it answers and what must stay as it is; `code` marks names."""
+    kinds = {judged.type.lower() for judged in policy.header.judges}
+    of = f"a {code(patch.of)}" if patch.of else "the declared workload" if kinds == {"workload"} else "the resource"
+    words = [f"of {of}"]
+    if patch.answers:
+        words.append(f"for denials of {', '.join(pointer_words(path, code) for path in patch.answers)}")
+    if patch.provided:
+        words.append(f"provided that it makes nothing worse for {', '.join(map(code, patch.provided))}")
+    return ", ".join(words)
+
+
+def other_words(kind: str, code: Callable[[str], str]) -> str:
+    """Name what a policy reads besides the resource and its workspace; `code` marks names."""
+    return code(kind) if "." in kind else f"{kind} of the snapshot"
+
+
+def type_words(schema: JsonObject) -> str:
+    """A JSON Schema in words, its default and description left out: `array of string`, `integer, at least 0`."""
+    rest = {name: value for name, value in schema.items() if name not in ("default", "description", "title")}
+    words = [str(rest.pop("type"))] if isinstance(rest.get("type"), str) else []
+    if words == ["array"] and isinstance(rest.get("items"), dict):
+        words = [f"array of {_grouped(type_words(rest.pop('items')))}"]
+    if isinstance(rest.get("properties"), dict):
+        words = [_fields(rest.pop("properties"), rest.pop("required", []), rest.pop("additionalProperties", True))]
+    for name, value in rest.items():
+        if name == "enum" and isinstance(value, list):
+            words.append(f"one of {', '.join(map(compact, value))}")
+        elif name == "additionalProperties" and isinstance(value, dict):
+            words.append(f"each {_grouped(type_words(value))}")
+        elif (name, value) == ("pattern", r"\S"):
+            words.append("not blank")
+        elif name == "propertyNames" and isinstance(value, dict):
+            words.append(f"named {_grouped(type_words(value))}")
+        else:
+            words.append(f"{_BOUNDS.get(name, name)} {compact(value)}")
+    return ", ".join(words) or "any"
+
+
+def _fields(properties: JsonObject, required: Sequence[str], more: object) -> str:
+    """The members of an object; `more` is what the schema says of others."""
+    said = [
+        f"{name} ({type_words(schema)}{'' if name in required else ', optional'})"
+        for name, schema in properties.items()
+    ]
+    return f"object of {', '.join(said)}{' and others' if more is not False else ''}"
+
+
+def _grouped(words: str) -> str:
+    return f"({words})" if ", " in words else words
+
+
+def alternatives(words: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else compact(value)

@@ -1,0 +1,234 @@
+"""The sentences that several reports share, and how an evaluation is summed up in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Literal
+
+from policyeng.evaluation import is_unread
+from policyeng.models import (
+    BundleRef,
+    Denial,
+    EngineRef,
+    Evaluation,
+    ExemptionMark,
+    Finding,
+    Outcome,
+    Severity,
+    Unknown,
+)
+from policyeng.report.escaping import compact, visible
+
+Level = Literal["error", "warning", "note"]
+
+_NO_REASON = "no reason was given"
+
+
+def level(severity: Severity) -> Level:
+    """Map a severity to the three levels of code hosts: high and above, medium and low, info."""
+    if severity.rank >= Severity.HIGH.rank:
+        return "error"
+    return "warning" if severity.rank >= Severity.LOW.rank else "note"
+
+
+def in_utc(moment: datetime) -> datetime:
+    """Give the moment in UTC; one at the very edge of the calendar, which UTC cannot express, stays as it is."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return moment
+
+
+def rfc3339(moment: datetime) -> str:
+    """Give a moment as RFC 3339 text in UTC with `Z`."""
+    return in_utc(moment).isoformat().replace("+00:00", "Z")
+
+
+def to_the_second(moment: datetime) -> str:
+    """Give a moment as people read it: RFC 3339 in UTC, without fractions of a second."""
+    return rfc3339(moment.replace(microsecond=0))
+
+
+def count(number: int, noun: str) -> str:
+    """Give `1 failure`, `2 failures`, `2 policies`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith(("cy", "ty")) else f"{number} {noun}s"
+
+
+def named(reference: BundleRef | EngineRef) -> str:
+    """Give the name of a bundle with its revision, or of an engine with its version, where it has one."""
+    number = reference.revision if isinstance(reference, BundleRef) else reference.version
+    return f"{reference.name} {number}".rstrip()
+
+
+def short_name(resource: str) -> str:
+    """Give the names in an ARM id after its last provider (`ws/cluster`); any other id is given back whole."""
+    _, provider, rest = resource.rpartition("/providers/")
+    names = rest.split("/")[2::2]
+    return visible("/".join(names) if provider and all(names) and names else resource)
+
+
+def denials(finding: Finding) -> Sequence[Denial]:
+    """Give the reasons of a failed finding: never none."""
+    return finding.denials or (Denial(msg=_NO_REASON),)
+
+
+def unknowns(finding: Finding) -> Sequence[Unknown]:
+    """Give the reasons of an unknown or error finding, or what else a failed one could not decide."""
+    if finding.unknowns or finding.outcome in (Outcome.PASS, Outcome.FAIL):
+        return finding.unknowns
+    return (Unknown(msg=_NO_REASON),)
+
+
+def has_values(denial: Denial) -> bool:
+    """Whether the denial says what it saw and what it wants; a plain message says neither."""
+    return denial.actual is not None or denial.expected is not None
+
+
+def parted(denial: Denial) -> tuple[object, str]:
+    """Give what the denial saw and, apart from it, in words why the policy concerns the resource at all.
+
+    Policies for regulated work, or for a stage, say the latter as `because` in `actual`; empty where none is said.
+    """
+    actual = denial.actual
+    because = actual.get("because") if isinstance(actual, dict) else None
+    if not isinstance(because, str) or not isinstance(actual, dict):
+        return actual, ""
+    return {key: value for key, value in actual.items() if key != "because"}, because
+
+
+def denial_sentence(denial: Denial) -> str:
+    """Give a denial on one line: ``message: /path is actual, expected value, because reason``."""
+    if not has_values(denial):
+        return unknown_sentence(Unknown(msg=denial.msg, path=denial.path))
+    subject = visible(f"{denial.path} is" if denial.path else "is")
+    actual, because = parted(denial)
+    reason = f", because {visible(because)}" if because else ""
+    return f"{visible(denial.msg)}: {subject} {compact(actual)}, expected {compact(denial.expected)}{reason}"
+
+
+def shown_path(path: str) -> str:
+    """Give a path for a reader: that of a whole scope is its id alone."""
+    return visible(path.removesuffix(":"))
+
+
+def unknown_sentence(unknown: Unknown) -> str:
+    """Give a reason for not deciding on one line: ``message: /path``."""
+    return visible(unknown.msg) + (f": {shown_path(unknown.path)}" if unknown.path else "")
+
+
+def expiry(mark: ExemptionMark) -> str:
+    """Give the date, in UTC, on which the exemption ends (`until DATE`); `without end` for one that has none."""
+    return f"until {in_utc(mark.expires_at).date().isoformat()}" if mark.expires_at else "without end"
+
+
+def exemption_sentence(mark: ExemptionMark) -> str:
+    """Give ``exempt until DATE by OWNER: reason``, or for an `exception` rule ``excepted by RULE: reason``."""
+    if mark.category == "exception":
+        return visible(f"excepted by {mark.id}: {mark.reason}")
+    return visible(f"exempt {expiry(mark)} by {mark.owner}: {mark.reason}")
+
+
+def by_resource(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Give findings by resource, in the order of the evaluation."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        at = finding.location
+        groups.setdefault((finding.resource, finding.resource_type, at.file, at.line, at.column), []).append(finding)
+    return list(groups.values())
+
+
+def by_policy(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Give findings by policy, the most severe first, in the order of the evaluation otherwise."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        alike = (finding.policy, finding.title, finding.severity, finding.remediation, finding.source)
+        groups.setdefault(alike, []).append(finding)
+    return sorted(groups.values(), key=lambda members: -members[0].severity.rank)
+
+
+def failed(evaluation: Evaluation) -> list[Finding]:
+    """Give the failures that no exemption covers."""
+    return [f for f in evaluation.others if f.outcome is Outcome.FAIL and f.exemption is None]
+
+
+def exempt(evaluation: Evaluation) -> list[Finding]:
+    """Give the failures that an exemption covers."""
+    return [f for f in evaluation.others if f.outcome is Outcome.FAIL and f.exemption is not None]
+
+
+def having(evaluation: Evaluation, outcome: Outcome) -> list[Finding]:
+    """Give the findings of one outcome."""
+    findings = evaluation.findings if outcome is Outcome.PASS else evaluation.others
+    return [finding for finding in findings if finding.outcome is outcome]
+
+
+def headline(evaluation: Evaluation) -> str:
+    """Count what needs a reader (`2 failures, 1 exempt, 1 unknown, 1 error, 1 problem`), or say that all pass."""
+    summary, problems = (
+        evaluation.summary,
+        len(evaluation.problems),
+    )  # a report on many parts may list some findings only
+    failures, exempted, unknown, error = summary.fail - summary.exempt, summary.exempt, summary.unknown, summary.error
+    parts = (
+        count(failures, "failure") if failures else "",
+        f"{exempted} exempt" if exempted else "",
+        f"{unknown} unknown" if unknown else "",
+        count(error, "error") if error else "",
+        count(problems, "problem") if problems else "",
+    )
+    words = ", ".join(filter(None, parts))
+    if words or evaluation.findings:
+        return words or f"all {count(summary.pass_, 'finding')} pass"
+    return "nothing was evaluated"
+
+
+def verdict(evaluation: Evaluation) -> str:
+    """Give the exit code and in words what decided it."""
+    summary = evaluation.summary
+    failures = summary.fail - summary.exempt
+    if evaluation.exit_code == 0:
+        words = _compliant(failures, summary.exempt)
+        unknown = evaluation.summary.unknown
+        words += f"; {count(unknown, 'finding')} could not be decided" if unknown else ""
+    elif evaluation.exit_code == 1:
+        unread = sum(map(is_unread, evaluation.problems))
+        words = _failing(failures, evaluation, unread)
+    else:
+        words = f"could not decide: {', '.join(_undecided(evaluation))}"
+        words += f"; {count(failures, 'failure')} besides" if failures else ""
+    return f"exit {evaluation.exit_code}: {words}"
+
+
+def _failing(failures: int, evaluation: Evaluation, unread: int) -> str:
+    """What failed a run; an evaluation does not say whether unknown findings counted, and sometimes they must have."""
+    unknown = evaluation.summary.unknown
+    undecided = f"{count(unknown, 'finding')} that could not be decided"
+    if not failures:
+        parts = f"{count(unread, 'unread part')} of the inputs"
+        both = [words for words, number in ((undecided, unknown), (parts, unread)) if number]
+        return f"{' and '.join(both)}, which --strict-unknown counts"
+    if _worst(having(evaluation, Outcome.UNKNOWN)) > _worst(failed(evaluation)):
+        return f"{count(failures, 'failure')} and {undecided}, at least one of all at or above --fail-on"
+    return f"{count(failures, 'failure')}, at least one at or above --fail-on"
+
+
+def _worst(findings: Iterable[Finding]) -> int:
+    return max((finding.severity.rank for finding in findings), default=-1)
+
+
+def _compliant(failures: int, exempted: int) -> str:
+    if failures:
+        return f"{count(failures, 'failure')}, none that counts: below --fail-on, or in the baseline already"
+    return f"nothing fails but for {count(exempted, 'exempt failure')}" if exempted else "nothing fails"
+
+
+def _undecided(evaluation: Evaluation) -> list[str]:
+    errors = len(having(evaluation, Outcome.ERROR))
+    problems = sum(problem.level == "error" for problem in evaluation.problems)
+    words = [count(number, noun) for number, noun in ((errors, "policy error"), (problems, "problem")) if number]
+    if not evaluation.findings:
+        words.append("nothing was evaluated")
+    return words or ["the run did not complete"]

@@ -1,0 +1,142 @@
+"""Bodies of requests, taken within limits while they arrive, and what they say they are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+from starlette.requests import Request
+
+from policyeng.errors import InputError
+from policyeng.parsing.json_text import parse_json
+from policyeng.server.problems import RequestRefusedError, too_busy
+
+JSON = "application/json"
+YAML = ("application/yaml", "application/x-yaml", "text/yaml")
+#: Bytes that a body in YAML may have: reading it takes 200 times as much memory, and seconds for each MB.
+MAX_YAML_BYTES = 1 << 20
+#: How messages name what was sent.
+BODY = "body"
+
+
+class Bodies:
+    """The bytes of bodies that are held at a time.
+
+    Args:
+        longest: bytes that one body may have.
+        pending: bytes that all may have together.
+    """
+
+    def __init__(self, longest: int, pending: int) -> None:
+        self._longest = longest
+        self._pending = max(pending, longest)
+        self.held = 0
+
+    @asynccontextmanager
+    async def body_of(self, request: Request, until: float) -> AsyncIterator[bytes]:
+        """The body, which counts as held until the block ends.
+
+        Args:
+            request: of which nothing is read yet.
+            until: the time of the loop at which all of it must be there.
+
+        Raises:
+            RefusedError: it is longer than allowed (413), does not end in time (408), has not the length that was
+                announced, or is empty (400), or all together are too long (503).
+            ClientDisconnect: the client went away.
+        """
+        longest = self._longest_of(request)
+        announced = self._announced(request, longest)
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout_at(until):
+                async for part in request.stream():
+                    size += len(part)
+                    self.held += len(part)
+                    _refuse_size(size, longest)
+                    if self.held > self._pending:
+                        raise too_busy("too much is being sent at a time")
+                    parts.append(part)
+            if announced is not None and size != announced:
+                message = f"the body has {size} bytes, and {announced} were announced"
+                raise RequestRefusedError(HTTPStatus.BAD_REQUEST, message, remedy="send the whole of it")
+            if not size:
+                raise RequestRefusedError(HTTPStatus.BAD_REQUEST, "the body is empty", remedy="send a document")
+            yield b"".join(parts)
+        except TimeoutError:
+            message = "the body did not arrive in time"
+            raise RequestRefusedError(
+                HTTPStatus.REQUEST_TIMEOUT, message, remedy="send it faster", headers={"Connection": "close"}
+            ) from None
+        finally:
+            self.held -= size
+
+    def _longest_of(self, request: Request) -> int:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        return min(self._longest, MAX_YAML_BYTES) if kind in YAML else self._longest
+
+    def _announced(self, request: Request, longest: int) -> int | None:
+        text = request.headers.get("content-length")
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit()):
+            raise RequestRefusedError(
+                HTTPStatus.BAD_REQUEST, "`Content-Length` is no number", remedy="send the bytes of it"
+            )
+        _refuse_size(int(text), longest)
+        return int(text)
+
+
+def _refuse_size(size: int, longest: int) -> None:
+    if size > longest:
+        message = f"the body is longer than {longest} bytes"
+        remedy = "send less, or have the limit raised (`--max-body-bytes`)"
+        if longest == MAX_YAML_BYTES:
+            remedy = "send it as JSON, which may be longer"
+        raise RequestRefusedError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message, remedy=remedy, headers={"Connection": "close"}
+        )
+
+
+def media_type_of(request: Request, taken: Collection[str]) -> str:
+    """What a body says it is, without parameters and in lower case.
+
+    Raises:
+        RefusedError: it is none of those that are taken, compressed, or not in UTF-8 (415).
+    """
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding != "identity":
+        message = f"the body is compressed (`{coding}`)"
+        raise _unsupported(message, "send it as it is", {"Accept-Encoding": "identity"})
+    name, *parameters = request.headers.get("content-type", "").split(";")
+    kind = name.strip().lower()
+    if kind not in taken:
+        said = f"the body is `{kind}`" if kind else "the body does not say what it is"
+        remedy = f"send `Content-Type: {' or '.join(taken)}`"
+        raise _unsupported(said, remedy, {"Accept": ", ".join(taken)})
+    for parameter in parameters:
+        key, _, value = parameter.partition("=")
+        if key.strip().lower() == "charset" and value.strip().strip('"').lower() not in ("utf-8", "utf8", "us-ascii"):
+            raise _unsupported(f"the body is in `{value.strip()}`", "send UTF-8", {"Accept": ", ".join(taken)})
+    return kind
+
+
+def _unsupported(message: str, remedy: str, headers: dict[str, str]) -> RequestRefusedError:
+    return RequestRefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, message, remedy=remedy, headers=headers)
+
+
+def json_of(content: bytes) -> object:
+    """A body as JSON.
+
+    Raises:
+        RefusedError: it is what the strict reader refuses (400).
+    """
+    try:
+        return parse_json(content, BODY)
+    except InputError as error:
+        raise RequestRefusedError(
+            HTTPStatus.BAD_REQUEST, error.message, place=error.place, remedy=error.remedy
+        ) from None

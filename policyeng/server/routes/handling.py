@@ -1,0 +1,189 @@
+"""How every request to judge is answered: who asks, the body, the work on a thread, and who hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from http import HTTPStatus
+from time import perf_counter
+from typing import TypeVar
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from policyeng.context import EvaluationSetup
+from policyeng.errors import PolicyengError
+from policyeng.models import Decision, Evaluation
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import shortened
+from policyeng.server.options import Route
+from policyeng.server.problems import RequestRefusedError, problem_response
+from policyeng.server.request_body import JSON, media_type_of
+from policyeng.server.request_ids import new_id
+from policyeng.server.service import Answered, Service, now
+from policyeng.server.tokens import TokenScope
+
+_T = TypeVar("_T")
+
+DECISION_ID = "X-Decision-Id"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where is asked: the route, the scope that a token needs, and the media types that it takes."""
+
+    route: Route
+    scope: TokenScope
+    takes: tuple[str, ...] = (JSON,)
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRequest:
+    """A request as the work gets it.
+
+    Attributes:
+        at: the clock of what is judged.
+        query: what stands after the path.
+    """
+
+    content: bytes
+    media_type: str
+    decision_id: str
+    at: datetime
+    query: Mapping[str, str]
+
+    @property
+    def standing(self) -> bool:
+        """Whether failures of before are to be in a decision.
+
+        Raises:
+            RefusedError: it is neither true nor false, or there is another parameter.
+        """
+        for name, value in self.query.items():
+            if name != "standing" or value not in ("true", "false"):
+                raise RequestRefusedError(
+                    HTTPStatus.UNPROCESSABLE_ENTITY,
+                    "`standing` is not true or false"
+                    if name == "standing"
+                    else f"unknown parameter `{shortened(name)}`",
+                    place=("query", f"/{escaped(shortened(name))}"),
+                    remedy="give `standing=true`, `standing=false` or nothing",
+                )
+        return self.query.get("standing") == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class RouteResponse:
+    """What the work gives: the JSON that is sent, and what those hear who want to know; see `Answered`."""
+
+    body: bytes
+    held: EvaluationSetup | None = None
+    document: object = None
+    outcome: Evaluation | Decision | None = None
+    state_age: float | None = None
+    refusal: PolicyengError | None = None
+
+
+#: Answers a request, on a thread.
+Work = Callable[[Service, RouteRequest], RouteResponse]
+#: Answers one whose work was refused, without waiting for anything.
+Otherwise = Callable[[RouteRequest, PolicyengError], RouteResponse]
+
+
+async def answer(
+    service: Service, request: Request, point: Endpoint, work: Work, otherwise: Otherwise | None = None
+) -> Response:
+    """The response to a request to judge, within its time.
+
+    Args:
+        service: the parts of the server.
+        request: of which nothing is read yet.
+        point: where it came in.
+        work: what answers it.
+        otherwise: what answers in the place of a refusal, once the body is there.
+
+    Raises:
+        ClientDisconnect: nobody waits for the answer any more.
+    """
+    loop = asyncio.get_running_loop()
+    began = perf_counter()  # finer than the clock of the loop
+    until = loop.time() + service.options.deadline
+    decision_id, at = new_id(), now()
+    requested_by, size, said, refusal = "", 0, RouteResponse(b""), None
+    try:
+        requested_by = caller_of(service, request, point.scope)
+        media_type = media_type_of(request, point.takes)
+        if otherwise is None:
+            service.queue.require_place()  # before any work is done for it: what is refused must cost next to nothing
+        async with service.bodies.body_of(request, until) as content:
+            size = len(content)
+            asked = RouteRequest(content, media_type, decision_id, at, request.query_params)
+            try:
+                said = await _unless_gone(request, service.queue.run(partial(work, service, asked), until))
+            except PolicyengError as error:
+                if otherwise is None:
+                    raise
+                said = otherwise(asked, error)
+        refusal = said.refusal
+        response = Response(said.body, media_type=JSON)
+    except PolicyengError as error:
+        refusal = error
+        response = problem_response(error, request.state.request_id)
+    response.headers[DECISION_ID] = decision_id
+    service.hear(
+        Answered(
+            point=point.route,
+            decision_id=decision_id,
+            request_id=request.state.request_id,
+            requested_by=requested_by,
+            at=at,
+            seconds=perf_counter() - began,
+            status=response.status_code,
+            document=said.document,
+            outcome=said.outcome,
+            refusal=refusal,
+            held=said.held,
+            state_age=said.state_age,
+            client="{}:{}".format(*request.client or ("", "")).strip(":"),
+            traceparent=request.headers.get("traceparent", ""),
+            size=size + len(response.body),
+        )
+    )
+    return response
+
+
+def caller_of(service: Service, request: Request, scope: TokenScope) -> str:
+    """The name of who sends a request.
+
+    Raises:
+        RefusedError: as `Service.caller`.
+    """
+    subject = getattr(request.state, "subject", "")
+    return service.caller(request.headers.get("authorization", ""), subject, scope)
+
+
+async def _unless_gone(request: Request, work: Coroutine[object, object, _T]) -> _T:
+    """What the work gives; it is ended where it can be when the client goes away.
+
+    Raises:
+        ClientDisconnect: it did.
+    """
+    working = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_gone(request))
+    try:
+        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise ClientDisconnect
+    finally:
+        gone.cancel()
+        working.cancel()
+
+
+async def _gone(request: Request) -> None:
+    """Wait until the client is gone."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,223 @@
+"""One entry that should be an ARM resource: accepted as it is, or refused with the reason."""
+
+from __future__ import annotations
+
+import re
+
+from policyeng.models import JsonObject, lowered
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.parsed import Placed, Refusal, keys_seen, kind_of, spelled
+
+#: Top-level keys of resources and of resource listings; a resource without `properties` has no others.
+ENVELOPE = frozenset(
+    {
+        "apiVersion",
+        "changedTime",
+        "createdTime",
+        "etag",
+        "extendedLocation",
+        "id",
+        "identity",
+        "kind",
+        "location",
+        "managedBy",
+        "name",
+        "placement",
+        "plan",
+        "properties",
+        "provisioningState",
+        "resourceGroup",
+        "sku",
+        "subscriptionId",
+        "systemData",
+        "tags",
+        "tenantId",
+        "type",
+        "zones",
+    }
+)
+#: By themselves in lower case; providers spell `etag` in two ways (budgets have `eTag`), and nothing reads it.
+_TOP = {name.lower(): name for name in ENVELOPE if name != "etag"}
+_NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
+_SAVE_GET = "save what the REST API answers to GET (`az rest --method get --url <id>?api-version=...`)"
+_PLACEHOLDERS = re.compile(r"[{}<>]")
+#: `$(name)` of Azure Pipelines anywhere; `$NAME` of a shell as the whole; `__NAME__` of a token replacement anywhere,
+#: unless in lower case inside of a name, as `team__ml__prod` is one. No token is longer, so that the time is linear.
+_TOKEN = re.compile(
+    r"\$\(|\A\s*(?:azureml:)?\$\w+\s*\Z|__[A-Z][A-Z0-9_]{0,127}__|(?<![^\W_])__\w{1,128}__(?![^\W_])", re.ASCII
+)
+
+
+def read_entry(entry: object, pointer: str) -> Placed | Refusal:
+    """Take one JSON value as an ARM resource.
+
+    A missing `type` is read off a full ARM id. Without `properties` the resource is kept and they are unreadable.
+    """
+    if not isinstance(entry, dict):
+        return Refusal(pointer, f"not an ARM resource: {kind_of(entry)} where an object should be", _SAVE_GET)
+    if not entry.keys() <= ENVELOPE and (other := _spelled_otherwise(entry)):
+        if isinstance(other, Refusal):
+            return other._replace(pointer=pointer + other.pointer)
+        read = read_entry({other.get(key, key): value for key, value in entry.items()}, pointer)
+        if isinstance(read, Refusal):
+            return read
+        fields = {f"/{name}": f"{pointer}/{escaped(key)}" for key, name in other.items()}
+        return read._replace(fields={**fields, **read.fields})
+    if "_" in "".join(entry):
+        key = next(key for key in entry if "_" in key)
+        message = f"not an ARM resource: keys like `{shortened(key)}` are those of a command's output"
+        return Refusal(pointer, message, _SAVE_GET)
+    identity, kind = entry.get("id"), entry.get("type")
+    if "limit" in entry and "unit" in entry and "properties" not in entry:
+        remedy = "state quotas under `quotas` of a native snapshot, with their region"
+        return Refusal(pointer, "a quota or usage entry, not a resource", remedy, holds_nothing=True)
+    if not isinstance(identity, str) or not identity:
+        return _without_id(entry, pointer)
+    types = types_of(identity)
+    if is_placeholder(identity) or is_placeholder(kind):
+        return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "give a real resource")
+    if not types:
+        if kind is None and "properties" not in entry:
+            return _without_id(entry, pointer)
+        message = f"`id` is not the full ARM id of a resource: `{shortened(identity)}`"
+        return Refusal(pointer, message, "give it as `/subscriptions/.../providers/<namespace>/<type>/<name>`")
+    if kind is not None and not (isinstance(kind, str) and lowered(kind) in types):
+        message = f"`id` is that of a `{shortened(_spelled_type(identity, types))}`, and `type` says {spelled(kind)}"
+        return Refusal(pointer, message, "correct the one that is wrong")
+    return _with_properties(entry if kind else {**entry, "type": _spelled_type(identity, types)}, pointer)
+
+
+def folded_name(name: str) -> str:
+    """The name of a member without case; ARM takes no letter beyond ASCII, such as U+0130, for one in it."""
+    return name.lower() if name.isascii() else name
+
+
+def top_level_name(key: str) -> str:
+    """A key of a resource as ARM spells it; one that ARM does not have stays as it is written."""
+    return key if key in ENVELOPE else _TOP.get(folded_name(key), key)
+
+
+def with_top_level_names(entry: JsonObject) -> JsonObject:
+    """An object with the keys of a resource as ARM spells them; where two have one name, as it is."""
+    other = {} if entry.keys() <= ENVELOPE else _spelled_otherwise(entry)
+    if not other or isinstance(other, Refusal):
+        return entry
+    return {other.get(key, key): value for key, value in entry.items()}
+
+
+def _spelled_otherwise(entry: JsonObject) -> dict[str, str] | Refusal:
+    """By key of a resource the name that ARM spells otherwise, or why there are two of one name."""
+    other: dict[str, str] = {}
+    for key in entry:
+        name = top_level_name(key)
+        if name == key:
+            continue
+        first = name if name in entry else next((one for one, known in other.items() if known == name), None)
+        if first is not None:
+            message = (
+                f"`{shortened(key)}` and `{shortened(first)}` are one member to ARM, which reads names without case"
+            )
+            return Refusal(f"/{escaped(key)}", message, "remove one of the two")
+        other[key] = name
+    return other
+
+
+def types_of(identity: str) -> tuple[str, ...]:
+    """The lower-case types that a full ARM id can have; none when it is not one.
+
+    The last `providers` of an id decides: an extension resource has its own type, not that of what it extends.
+    """
+    folded = lowered(identity)
+    segments = folded.split("/")
+    if segments[0] or len(segments) < 3 or "" in segments[1:]:
+        return ()
+    start = folded.rfind("/providers/")
+    if start < 0:
+        return _scope_types(segments[1:])
+    named = folded[start + len("/providers/") :].split("/")
+    if len(named) < 3 or len(named) % 2 == 0:
+        return ()
+    return ("/".join((named[0], *named[1::2])),)
+
+
+def is_resource_id(text: str) -> bool:
+    """Whether a text is the full ARM id of a resource, and no placeholder of one."""
+    return bool(types_of(text)) and not is_placeholder(text)
+
+
+def is_placeholder(value: object) -> bool:
+    """Whether a value stands for another one: `string`, `{name}`, `<name>`."""
+    if not isinstance(value, str):
+        return False
+    return value == "string" or _PLACEHOLDERS.search(value) is not None
+
+
+def stands_for_value(text: str) -> bool:
+    """Whether text that someone writes stands for a value: a placeholder, `$NAME`, `$(name)`, `__NAME__`.
+
+    Not for prose and programs, which may have all of these for other reasons.
+    """
+    return is_placeholder(text) or bool(_TOKEN.search(text))
+
+
+def looks_like_arm(value: object) -> bool:
+    """Whether a JSON value has the marks of an ARM resource, well formed or not."""
+    if not isinstance(value, dict) or "_" in "".join(value):
+        return False
+    value = with_top_level_names(value)
+    identity, kind = value.get("id"), value.get("type")
+    if isinstance(kind, str) and "/" not in kind and not is_placeholder(kind) and "properties" not in value:
+        return False  # a type of some command's output
+    if isinstance(identity, str) and types_of(identity):
+        return True
+    if "properties" not in value and not isinstance(identity, str):
+        return False
+    return isinstance(kind, str) and ("/" in kind or kind == "string")
+
+
+def _scope_types(segments: list[str]) -> tuple[str, ...]:
+    """Subscriptions and resource groups, the two kinds of resources whose ids name no provider."""
+    if segments[0] != "subscriptions":
+        return ()
+    if len(segments) == 2:
+        return ("microsoft.resources/subscriptions",)
+    if len(segments) == 4 and segments[2] == "resourcegroups":
+        return ("microsoft.resources/resourcegroups", "microsoft.resources/subscriptions/resourcegroups")
+    return ()
+
+
+def _spelled_type(identity: str, types: tuple[str, ...]) -> str:
+    start = lowered(identity).rfind("/providers/")
+    if start < 0:
+        return types[0]
+    named = identity[start + len("/providers/") :].split("/")
+    return "/".join((named[0], *named[1::2]))
+
+
+def _without_id(entry: JsonObject, pointer: str) -> Refusal:
+    kind = entry.get("type")
+    if is_placeholder(kind):
+        return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "give a real resource")
+    if isinstance(kind, str):
+        other = next((key for key in entry if lowered(key) == "resourceid"), "")
+        remedy = f"rename `{other}` to `id`" if other else "give its full ARM `id`"
+        return Refusal(pointer, "a resource without `id`", remedy)
+    if "properties" in entry:
+        message = "a request body, or a child cut out of its parent: `properties` without `id` and `type`"
+        return Refusal(pointer, message, _SAVE_GET)
+    message = f"neither an ARM `id` nor a `type`, so not a resource: {keys_seen(entry) or 'an empty object'}"
+    return Refusal(pointer, message, _SAVE_GET, holds_nothing=True)
+
+
+def _with_properties(entry: JsonObject, pointer: str) -> Placed | Refusal:
+    properties = entry.get("properties")
+    if isinstance(properties, dict):
+        return Placed(entry, pointer)
+    if properties is not None:
+        return Refusal(pointer, f"`properties` is {kind_of(properties)}, not an object", _SAVE_GET)
+    flat = [key for key in entry if key not in ENVELOPE]
+    if flat:
+        message = f"a flattened listing: `{shortened(flat[0])}` stands beside `id`, and `properties` is missing"
+        return Refusal(pointer, message, _SAVE_GET)
+    return Placed(entry, pointer, _NO_PROPERTIES)

@@ -1,0 +1,237 @@
+"""The functions of ARM templates on lists and objects; what these hold need not be known.
+
+Each takes the values of its arguments and raises ExpressionError for what it cannot take.
+Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/template-functions-array and -object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from policyeng.models import lowered
+from policyeng.sources.arm_template.cidr_functions import FUNCTIONS as NETWORKS
+from policyeng.sources.arm_template.expressions import ExpressionError
+from policyeng.sources.arm_template.scalar_functions import (
+    Function,
+    a_list,
+    a_number,
+    a_text,
+    alike,
+    an_object,
+    bounded,
+    spelled_out,
+)
+from policyeng.sources.template_parameters import Unresolved
+
+#: ARM makes no longer range.
+_LONGEST_RANGE = 10_000
+#: Lists in which equal entries are looked for are compared each with each.
+_LONGEST_COMPARED = 2_000
+
+_ABSENT = Unresolved("absent")
+
+
+def member(holder: object, key: object) -> object:
+    """What stands under a key, compared without case, or at an index.
+
+    Raises:
+        ExpressionError: there is nothing.
+    """
+    found = _member(holder, key)
+    if found is _ABSENT:
+        raise ExpressionError(f"there is no `{key}` in it")
+    return found
+
+
+def _member(holder: object, key: object) -> object:
+    if isinstance(holder, dict) and isinstance(key, str):
+        if key in holder:
+            return holder[key]
+        return next((value for name, value in holder.items() if lowered(name) == lowered(key)), _ABSENT)
+    if isinstance(holder, list | str) and isinstance(key, int) and not isinstance(key, bool):
+        return holder[key] if 0 <= key < len(holder) else _ABSENT
+    if holder is None:
+        return _ABSENT
+    raise ExpressionError("it takes a part of what has none")
+
+
+def _try_get(holder: object, *keys: object) -> object:
+    for key in keys:
+        if isinstance(holder, Unresolved):
+            return holder
+        holder = _member(holder, key)
+        if holder is _ABSENT:
+            return None
+    return holder
+
+
+def _concat(*parts: object) -> object:
+    if parts and all(isinstance(part, list) for part in parts):
+        return [entry for part in parts for entry in a_list(part)]
+    if any(isinstance(part, list | dict) for part in parts):
+        raise ExpressionError("it joins lists and texts")
+    return bounded("".join("" if part is None else spelled_out(part) for part in parts))
+
+
+def _union(*parts: object) -> object:
+    if all(isinstance(part, list) for part in parts):
+        return _distinct([entry for part in parts for entry in a_list(part)])
+    merged: dict[str, object] = {}
+    for part in parts:
+        merged = _merged(merged, an_object(part))
+    return merged
+
+
+def _merged(left: dict[str, object], right: dict[str, object]) -> dict[str, object]:
+    """Objects joined, and objects inside them; lists are replaced. Keys are alike without case."""
+    names = {lowered(key): key for key in left}
+    merged = dict(left)
+    for key, value in right.items():
+        own = names.get(lowered(key), key)
+        mine = merged.get(own)
+        if isinstance(mine, dict) and isinstance(value, dict):
+            merged[own] = _merged(mine, value)
+        elif isinstance(mine, Unresolved) and isinstance(value, dict):
+            merged[own] = mine  # what else it holds is not known
+        else:
+            merged[own] = value
+    return merged
+
+
+def _distinct(entries: list[object]) -> list[object]:
+    if len(entries) > _LONGEST_COMPARED:
+        raise ExpressionError(f"it compares more than {_LONGEST_COMPARED} entries")
+    kept: list[object] = []
+    for entry in entries:
+        if not any(alike(entry, other) for other in kept):
+            kept.append(entry)
+    return kept
+
+
+def _intersection(first: object, *others: object) -> object:
+    if isinstance(first, dict):
+        return {
+            key: value
+            for key, value in first.items()
+            if all(key in an_object(other) and alike(value, an_object(other)[key]) for other in others)
+        }
+    _distinct([entry for part in (first, *others) for entry in a_list(part)])  # which is bounded
+    return [
+        entry
+        for entry in _distinct(a_list(first))
+        if all(any(alike(entry, one) for one in a_list(other)) for other in others)
+    ]
+
+
+def _contains(holder: object, sought: object) -> bool:
+    if isinstance(holder, dict):
+        return any(lowered(key) == lowered(spelled_out(sought)) for key in holder)
+    if isinstance(holder, list):
+        return any(alike(entry, sought) for entry in holder)
+    return spelled_out(sought) in a_text(holder)
+
+
+def _length(value: object) -> int:
+    if isinstance(value, str | list | dict):
+        return len(value)
+    raise ExpressionError("it measures what has no length")
+
+
+def _end(value: object, index: int) -> object:
+    if isinstance(value, str):
+        return value[index] if value else ""
+    return a_list(value)[index] if value else None
+
+
+def _part(value: object, count: object, *, skipped: bool) -> object:
+    number = max(0, a_number(count))
+    whole = value if isinstance(value, str) else a_list(value)
+    return whole[number:] if skipped else whole[:number]
+
+
+def _range(start: object, count: object) -> list[object]:
+    if not 0 <= a_number(count) <= _LONGEST_RANGE:
+        raise ExpressionError(f"a range has 0 to {_LONGEST_RANGE} numbers")
+    return list(range(a_number(start), a_number(start) + a_number(count)))
+
+
+def _numbers(values: tuple[object, ...]) -> list[int]:
+    numbers = [a_number(value) for value in (a_list(values[0]) if isinstance(values[0], list) else values)]
+    if not numbers:
+        raise ExpressionError("it chooses among no numbers")
+    return numbers
+
+
+def _created_object(*pairs: object) -> object:
+    if len(pairs) % 2:
+        raise ExpressionError("a key has no value")
+    if unknown := next((key for key in pairs[::2] if isinstance(key, Unresolved)), None):
+        return unknown
+    return {a_text(key): value for key, value in zip(pairs[::2], pairs[1::2], strict=True)}
+
+
+def _items(value: object) -> list[object]:
+    return [{"key": key, "value": inner} for key, inner in sorted(an_object(value).items())]
+
+
+def _index(entries: object, sought: object, *, last: bool) -> int:
+    if isinstance(entries, str):
+        text, part = lowered(entries), lowered(a_text(sought))
+        return text.rfind(part) if last else text.find(part)
+    found = [index for index, entry in enumerate(a_list(entries)) if alike(entry, sought)]
+    return -1 if not found else found[-1 if last else 0]
+
+
+def _joined(parts: object, sign: object = ",") -> str:
+    return bounded(a_text(sign).join(spelled_out(part) for part in a_list(parts)))
+
+
+def _flattened(parts: object) -> object:
+    if unknown := next((part for part in a_list(parts) if isinstance(part, Unresolved)), None):
+        return unknown
+    return [entry for part in a_list(parts) for entry in a_list(part)]
+
+
+def _shallowly_merged(parts: object) -> object:
+    if unknown := next((part for part in a_list(parts) if isinstance(part, Unresolved)), None):
+        return unknown
+    return {key: value for part in a_list(parts) for key, value in an_object(part).items()}
+
+
+def _empty(value: object) -> bool:
+    return value is None or _length(value) == 0
+
+
+#: Those that put together what need not be known, by name in lower case.
+MAKING: Mapping[str, Function] = {"createarray": lambda *entries: list(entries), "createobject": _created_object}
+
+#: Those that need not know what their lists and objects hold, by name in lower case.
+SHALLOW: Mapping[str, Function] = {
+    "array": lambda value: value if isinstance(value, list) else [value],
+    "empty": _empty,
+    "first": lambda value: _end(value, 0),
+    "flatten": _flattened,
+    "items": _items,
+    "last": lambda value: _end(value, -1),
+    "length": _length,
+    "objectkeys": lambda value: sorted(an_object(value)),
+    "shallowmerge": _shallowly_merged,
+    "skip": lambda value, count: _part(value, count, skipped=True),
+    "take": lambda value, count: _part(value, count, skipped=False),
+    "tryget": _try_get,
+}
+
+#: Those that need to know everything, by name in lower case.
+WHOLE: Mapping[str, Function] = {
+    **NETWORKS,
+    "indexof": lambda entries, sought: _index(entries, sought, last=False),
+    "intersection": _intersection,
+    "join": _joined,
+    "lastindexof": lambda entries, sought: _index(entries, sought, last=True),
+    "max": lambda *values: max(_numbers(values)),
+    "min": lambda *values: min(_numbers(values)),
+    "range": _range,
+}
+
+#: Those that need to know what the lists hold that they compare, but not what objects do; `concat` compares none.
+BY_KEY: Mapping[str, Function] = {"concat": _concat, "contains": _contains, "union": _union}

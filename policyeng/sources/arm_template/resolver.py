@@ -1,0 +1,200 @@
+"""Evaluate a JSON value with expressions in it, expand the copies in it, and tell what is known from what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from policyeng.models import JsonObject, lowered
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_template.evaluator import evaluated
+from policyeng.sources.arm_template.expressions import is_expression
+from policyeng.sources.arm_template.scope import TemplateScope
+from policyeng.sources.arm_template.unresolved import MAX_VALUE_DEPTH, TooMuchError, text_of
+from policyeng.sources.parsed import kind_of
+from policyeng.sources.template_parameters import Unresolved
+
+#: ARM makes no more copies in one loop.
+MAX_COPIES = 800
+
+
+@dataclass(eq=False, slots=True)
+class Resolver:
+    """Evaluates the values of one resource, variable or parameter.
+
+    Attributes:
+        scope: what its expressions see.
+        base: the JSON Pointer of its resource in the document.
+        fields: by pointer into the resource, the pointer in the document of what a copy made.
+    """
+
+    scope: TemplateScope
+    base: str = ""
+    fields: dict[str, str] = field(default_factory=dict)
+
+    def value(self, written: object, there: str = "", here: str = "") -> object:
+        """A JSON value with its expressions evaluated; a part that is not known is unresolved, with its expression.
+
+        Args:
+            written: as it stands in the document.
+            there: its JSON Pointer in the document.
+            here: its JSON Pointer in what is made of it.
+        """
+        work = self.scope.work
+        level = work.level
+        try:
+            return self._value(written, there or self.base, here, 0)
+        except TooMuchError as error:
+            work.level = level
+            return Unresolved(str(error), "{too much}")
+
+    def _value(self, written: object, there: str, here: str, depth: int) -> object:
+        self.scope.work.charge(1)
+        if depth > MAX_VALUE_DEPTH:
+            raise TooMuchError(f"a value is deeper than {MAX_VALUE_DEPTH} levels")
+        if isinstance(written, str):
+            return self._text(written)
+        if isinstance(written, list):
+            return [
+                self._value(entry, f"{there}/{index}", f"{here}/{index}", depth + 1)
+                for index, entry in enumerate(written)
+            ]
+        if isinstance(written, dict):
+            return self._object(written, there, here, depth)
+        return written
+
+    def _text(self, written: str) -> object:
+        value = evaluated(written, self.scope)
+        return _explained(value, written) if is_expression(written) else value
+
+    def _object(self, written: JsonObject, there: str, here: str, depth: int) -> object:
+        made: JsonObject = {}
+        for key, inner in written.items():
+            place = f"{there}/{escaped(key)}"
+            if key == "copy" and is_copies(inner):
+                for index, loop in enumerate(inner):
+                    name = str(loop["name"])
+                    made[name] = self._copied(loop, f"{place}/{index}", f"{here}/{escaped(name)}", depth)
+                continue
+            value = evaluated(key, self.scope)
+            if isinstance(value, Unresolved) and not value.text.startswith("/"):
+                return _explained(value, key)
+            name = text_of(value)
+            made[name] = self._value(inner, place, f"{here}/{escaped(name)}", depth + 1)
+            if name != key:
+                self.fields[f"{here}/{escaped(name)}"] = place
+        return made
+
+    def _copied(self, loop: JsonObject, there: str, here: str, depth: int) -> object:
+        """What a copy loop of a property or variable makes: `{"name", "count", "input"}`."""
+        self.fields[here] = there
+        count = self._text(loop["count"]) if isinstance(loop["count"], str) else loop["count"]
+        unfit = unfit_count(count)
+        if unfit:
+            return Unresolved(unfit, "{copy}")
+        entries: list[object] = []
+        outer = self.scope
+        for index in range(int(str(count))):
+            self.scope = outer.within(str(loop["name"]), index)
+            self.fields[f"{here}/{index}"] = f"{there}/input"
+            try:
+                entries.append(self._value(loop["input"], f"{there}/input", f"{here}/{index}", depth + 1))
+            finally:
+                self.scope = outer
+        return entries
+
+
+def is_copies(value: object) -> bool:
+    """Whether what stands under `copy` in an object is loops that make its properties.
+
+    Loops with an escaped count are those of a template that is a value here.
+    """
+    if not isinstance(value, list) or not value:
+        return False
+    return all(
+        isinstance(loop, dict) and {"name", "count", "input"} <= loop.keys() and not str(loop["count"]).startswith("[[")
+        for loop in value
+    )
+
+
+def unfit_count(count: object) -> str:
+    """Why a number of copies cannot be made; empty when it can."""
+    if isinstance(count, Unresolved):
+        return f"how many copies there are: {count.reason}"
+    if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= MAX_COPIES:
+        said = f"`{count}`" if isinstance(count, int | str) else kind_of(count)
+        return f"a copy is made 0 to {MAX_COPIES} times, and its `count` is {said}"
+    return ""
+
+
+def _explained(value: object, expression: str) -> object:
+    """The value with the expression named in the reason of each part that is not known."""
+    if isinstance(value, Unresolved):
+        said = f"`{shortened(expression)}`"
+        return value if value.reason.startswith("`[") else Unresolved(f"{said}: {value.reason}", value.text)
+    if isinstance(value, dict):
+        return {key: _explained(inner, expression) for key, inner in value.items()}
+    return [_explained(inner, expression) for inner in value] if isinstance(value, list) else value
+
+
+class SettledValue(NamedTuple):
+    """A value of which everything not known is taken out.
+
+    Attributes:
+        value: without nulls in objects, which ARM takes as absent; null in place of an unknown entry of a list.
+        unreadable: by JSON Pointer into it, why a part is not known.
+    """
+
+    value: object
+    unreadable: Mapping[str, str]
+
+
+def settled(value: object, is_known: frozenset[str], scope: str) -> SettledValue:
+    """Take out what is not known.
+
+    Args:
+        value: as a `Resolver` gives it.
+        is_known: in lower case, the ids that the document's resources have, stand-ins among them: such an id says which
+            resource is meant.
+        scope: the beginning of ids that alone may be unknown: where everything is deployed to.
+    """
+    unreadable: dict[str, str] = {}
+    return SettledValue(_settled(value, "", unreadable, _Ids(is_known, scope)), unreadable)
+
+
+class _Ids(NamedTuple):
+    known: frozenset[str]
+    scope: str
+
+    def says_which(self, text: str) -> bool:
+        """Whether an id with stand-ins says which resource is meant."""
+        folded = lowered(text)
+        if folded in self.known:
+            return True
+        return any(
+            folded.startswith(f"{start}/") and "{" not in folded[len(start) :]
+            for start in _beginnings(lowered(self.scope))
+        )
+
+
+def _beginnings(scope: str) -> Iterator[str]:
+    """The resource group and the subscription that a document is deployed to."""
+    yield scope
+    if scope.startswith("/subscriptions/"):
+        yield "/".join(scope.split("/")[:3])
+
+
+def _settled(value: object, pointer: str, unreadable: dict[str, str], ids: _Ids) -> object:
+    if isinstance(value, Unresolved):
+        if value.text.startswith("/subscriptions/") and ids.says_which(value.text):
+            return value.text
+        unreadable[pointer] = value.reason
+        return None
+    if isinstance(value, dict):
+        made = {key: _settled(inner, f"{pointer}/{escaped(key)}", unreadable, ids) for key, inner in value.items()}
+        return {key: inner for key, inner in made.items() if inner is not None}
+    if isinstance(value, list):
+        return [_settled(inner, f"{pointer}/{index}", unreadable, ids) for index, inner in enumerate(value)]
+    return value

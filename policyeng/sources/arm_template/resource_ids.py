@@ -1,0 +1,87 @@
+"""What a resource of a template is called: its whole type and name, and the ARM id that it gets."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from policyeng.models import lowered
+from policyeng.sources.arm_template.expressions import ExpressionError
+from policyeng.sources.arm_template.scope import DeploymentTarget
+from policyeng.sources.arm_template.scope_functions import id_below
+from policyeng.sources.arm_template.unresolved import text_of
+from policyeng.sources.template_parameters import Unresolved
+
+
+class Called(NamedTuple):
+    """What a resource is called.
+
+    Attributes:
+        arm_type: whole, that of an extension without what it extends.
+        path: its type as children go on from it, which for an extension names what it extends.
+        name: whole, such as `workspace/cluster`; braces stand for what is not known.
+        base: the id of what it is deployed to, or that it extends.
+        id: its ARM id.
+    """
+
+    arm_type: str
+    path: str
+    name: str
+    base: str
+    id: str
+
+
+def called(kind: str, name: object, parent: Called | None, base: str) -> Called:
+    """The whole type, name and id of a resource.
+
+    Args:
+        kind: its type; relative to the parent when it has one.
+        name: likewise; may be unresolved.
+        parent: what it stands in.
+        base: the id of what it is deployed to, or that it extends.
+
+    Raises:
+        ExpressionError: type and name do not fit together.
+    """
+    kind, text = kind.strip("/"), text_of(name).strip("/")
+    if parent is not None:
+        if "." not in kind.split("/", maxsplit=1)[0]:
+            text = text if text.count("/") > kind.count("/") and not _extends(kind) else f"{parent.name}/{text}"
+            kind = f"{parent.path}/{kind}"
+        elif not lowered(kind).startswith(f"{lowered(parent.path)}/"):
+            base = parent.id
+    names = text.split("/")
+    missing = kind.count("/") - len(names)
+    if missing > 0 and isinstance(name, Unresolved):
+        inner = names[0].strip("{}")
+        names = [f"{{{part} of {inner}}}" for part in kind.split("/")[1 : missing + 1]] + names
+    if "" in names:
+        raise ExpressionError(f"a part of the name `{text}` is empty")
+    return _extended(kind, names, base) if _extends(kind) else _whole(kind, kind, names, base)
+
+
+def _whole(kind: str, path: str, names: list[str], base: str) -> Called:
+    return Called(kind, path, "/".join(names), base, id_below(base, kind, names))
+
+
+def _extends(kind: str) -> bool:
+    """Whether it is the older form of an extension: `Microsoft.X/y/providers/roleAssignments`."""
+    return "/providers/" in f"/{lowered(kind)}/"
+
+
+def _extended(kind: str, names: list[str], base: str) -> Called:
+    """One whose name gives the provider: `storage/Microsoft.Authorization/guid`."""
+    segments = kind.split("/")
+    at = len(segments) - 1 - [lowered(segment) for segment in reversed(segments)].index("providers")
+    if len(segments) - 1 != len(names):
+        raise ExpressionError(f"`{kind}` takes {len(segments) - 1} names, and {len(names)} are there")
+    outer = id_below(base, "/".join(segments[:at]), names[: at - 1])
+    arm_type = "/".join([names[at - 1], *segments[at + 1 :]])
+    return Called(arm_type, kind, "/".join(names), outer, id_below(outer, arm_type, names[at:]))
+
+
+def scope_id(value: object, place: DeploymentTarget) -> str:
+    """The id that the `scope` of an extension names: whole, or relative to what the template is deployed to."""
+    text = text_of(value)
+    if text.startswith("/"):
+        return text.rstrip("/")
+    return f"{place.id}/providers/{text}" if "/" in text else f"/{text}"

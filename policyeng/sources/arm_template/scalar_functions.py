@@ -1,0 +1,252 @@
+"""The functions of ARM templates that make a value of values alone: logic, numbers, texts.
+
+Each takes the values of its arguments, all known, and raises ExpressionError for what it cannot take.
+Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/template-functions.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from urllib.parse import quote, unquote, urljoin
+
+import orjson
+
+from policyeng.models import lowered
+from policyeng.parsing.json_pointer import list_index
+from policyeng.sources.arm_template.expressions import ExpressionError
+from policyeng.sources.parsed import kind_of
+
+#: One function; what it may raise besides TypeError for a wrong number of arguments is ExpressionError.
+Function = Callable[..., object]
+
+_LARGEST = 2**63
+_LONGEST_TEXT = 1_048_576
+_BRACES = re.compile(r"\{\{|\}\}|\{([0-9]+)(?:,-?[0-9]+)?(?::([^{}]*))?\}")
+
+
+def a_text(value: object) -> str:
+    """The value, which has to be a text."""
+    if isinstance(value, str):
+        return value
+    raise ExpressionError(f"{kind_of(value)} stands where a text should")
+
+
+def a_number(value: object) -> int:
+    """The value, which has to be a whole number."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ExpressionError(f"{kind_of(value)} stands where a whole number should")
+
+
+def a_boolean(value: object) -> bool:
+    """The value, which has to be true or false."""
+    if isinstance(value, bool):
+        return value
+    raise ExpressionError(f"{kind_of(value)} stands where true or false should")
+
+
+def a_list(value: object) -> list[object]:
+    """The value, which has to be a list."""
+    if isinstance(value, list):
+        return value
+    raise ExpressionError(f"{kind_of(value)} stands where a list should")
+
+
+def an_object(value: object) -> dict[str, object]:
+    """The value, which has to be an object."""
+    if isinstance(value, dict):
+        return value
+    raise ExpressionError(f"{kind_of(value)} stands where an object should")
+
+
+def alike(left: object, right: object) -> bool:
+    """Whether two values are the same: 1 is not true, and texts compare with case."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(alike(value, right[key]) for key, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(alike, left, right))
+    return left == right
+
+
+def spelled_out(value: object) -> str:
+    """A value as a text: JSON, but a text as it is."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value)
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError as error:
+        raise ExpressionError("a number stands there that no text can carry") from error
+
+
+def _ordered(left: object, right: object) -> int:
+    """Below 0, 0 or above, as two numbers or two texts compare."""
+    if isinstance(left, str) and isinstance(right, str):
+        return (left > right) - (left < right)
+    return (a_number(left) > a_number(right)) - (a_number(left) < a_number(right))
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,19}\s*", value):
+        return _small(int(value))
+    if isinstance(value, float) and abs(value) < _LARGEST:
+        return int(value)
+    return a_number(value)
+
+
+def _small(number: int) -> int:
+    if -_LARGEST <= number < _LARGEST:
+        return number
+    raise ExpressionError("a number has more than 64 bits")
+
+
+def _bool(value: object) -> bool:
+    if isinstance(value, str) and lowered(value) in ("true", "false", "1", "0"):
+        return lowered(value) in ("true", "1")
+    return bool(value) if type(value) is int else a_boolean(value)
+
+
+def _divided(left: object, right: object) -> tuple[int, int]:
+    """Quotient and remainder, towards zero."""
+    dividend, divisor = a_number(left), a_number(right)
+    if divisor == 0:
+        raise ExpressionError("it divides by zero")
+    quotient = abs(dividend) // abs(divisor)
+    quotient = quotient if (dividend < 0) == (divisor < 0) else -quotient
+    return quotient, dividend - divisor * quotient
+
+
+def _format(pattern: object, *arguments: object) -> str:
+    texts = [spelled_out(argument) for argument in arguments]
+
+    def filled(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0][0]
+        at = list_index(found[1])
+        if at is None or at >= len(texts):
+            raise ExpressionError(f"`{found[0]}` stands for an argument that is not there")
+        if not (found[2] and isinstance(arguments[at], int)):
+            return texts[at]
+        width = re.fullmatch(r"[Dd0]([0-9]{0,2})", found[2])
+        if width is None:
+            raise ExpressionError(f"the number format `{found[2]}` is not evaluated here")
+        return texts[at].zfill(int(width[1] or 1) if found[2][0] in "Dd" else len(found[2]))
+
+    return bounded(_BRACES.sub(filled, a_text(pattern)))
+
+
+def bounded(text: str) -> str:
+    """A text that is not longer than is taken."""
+    if len(text) > _LONGEST_TEXT:
+        raise ExpressionError(f"it makes a text of more than {_LONGEST_TEXT} letters")
+    return text
+
+
+def _replaced(text: object, old: object, new: object) -> str:
+    whole, part, other = a_text(text), a_text(old), a_text(new)
+    if not part:
+        raise ExpressionError("it replaces an empty text")
+    if len(whole) + whole.count(part) * len(other) > _LONGEST_TEXT:
+        raise ExpressionError(f"it makes a text of more than {_LONGEST_TEXT} letters")
+    return whole.replace(part, other)
+
+
+def _substring(text: object, start: object, length: object = None) -> str:
+    whole, first = a_text(text), a_number(start)
+    size = len(whole) - first if length is None else a_number(length)
+    if not (0 <= first <= len(whole) and 0 <= size <= len(whole) - first):
+        raise ExpressionError("it takes more of a text than there is")
+    return whole[first : first + size]
+
+
+def _padded(value: object, width: object, letter: object = " ") -> str:
+    if not 0 <= a_number(width) <= _LONGEST_TEXT or len(a_text(letter)) != 1:
+        raise ExpressionError("it pads with what is no letter, or to more than a text may have")
+    return spelled_out(value).rjust(a_number(width), a_text(letter))
+
+
+def _split(text: object, signs: object) -> list[object]:
+    every = [a_text(sign) for sign in (signs if isinstance(signs, list) else [signs])]
+    parts = re.split("|".join(re.escape(sign) for sign in every if sign), a_text(text)) if any(every) else [text]
+    return list(parts)
+
+
+def _decoded(text: object) -> str:
+    try:
+        return base64.b64decode(a_text(text), validate=True).decode()
+    except (binascii.Error, ValueError) as error:
+        raise ExpressionError("it is no base64 of a text") from error
+
+
+def _json(text: object) -> object:
+    try:
+        return orjson.loads(a_text(text).encode("utf-8", "surrogatepass"))
+    except (orjson.JSONDecodeError, RecursionError) as error:
+        raise ExpressionError("it is no JSON") from error
+
+
+def _encoded(text: object) -> str:
+    try:
+        return base64.b64encode(a_text(text).encode()).decode()
+    except UnicodeEncodeError as error:
+        raise ExpressionError("it is no text that can be written") from error
+
+
+def _quoted(text: object) -> str:
+    try:
+        return quote(a_text(text), safe="")
+    except UnicodeEncodeError as error:
+        raise ExpressionError("it is no text that can be written") from error
+
+
+def _uri(base: object, relative: object) -> str:
+    try:
+        return urljoin(a_text(base), a_text(relative))
+    except ValueError as error:
+        raise ExpressionError("it is no URI") from error
+
+
+#: By name in lower case.
+FUNCTIONS: Mapping[str, Function] = {
+    "add": lambda left, right: _small(a_number(left) + a_number(right)),
+    "base64": _encoded,
+    "base64tojson": lambda text: _json(_decoded(text)),
+    "base64tostring": _decoded,
+    "bool": _bool,
+    "div": lambda left, right: _divided(left, right)[0],
+    "endswith": lambda text, end: lowered(a_text(text)).endswith(lowered(a_text(end))),
+    "equals": alike,
+    "false": lambda: False,
+    "float": lambda value: value if isinstance(value, float) else float(_whole(value)),
+    "format": _format,
+    "greater": lambda left, right: _ordered(left, right) > 0,
+    "greaterorequals": lambda left, right: _ordered(left, right) >= 0,
+    "int": _whole,
+    "json": _json,
+    "less": lambda left, right: _ordered(left, right) < 0,
+    "lessorequals": lambda left, right: _ordered(left, right) <= 0,
+    "mod": lambda left, right: _divided(left, right)[1],
+    "mul": lambda left, right: _small(a_number(left) * a_number(right)),
+    "not": lambda value: not a_boolean(value),
+    "null": lambda: None,
+    "padleft": _padded,
+    "replace": _replaced,
+    "split": _split,
+    "startswith": lambda text, start: lowered(a_text(text)).startswith(lowered(a_text(start))),
+    "string": spelled_out,
+    "sub": lambda left, right: _small(a_number(left) - a_number(right)),
+    "substring": _substring,
+    "tolower": lambda text: lowered(a_text(text)),
+    "toupper": lambda text: a_text(text).upper(),
+    "trim": lambda text: a_text(text).strip(),
+    "true": lambda: True,
+    "uri": _uri,
+    "uricomponent": _quoted,
+    "uricomponenttostring": lambda text: unquote(a_text(text)),
+}

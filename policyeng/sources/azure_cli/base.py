@@ -1,0 +1,105 @@
+"""What every kind of Azure CLI document has: how it is known, and how it is brought into ARM shape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.arm_resource import types_of
+from policyeng.sources.azure_cli.tables import DocumentTables
+from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
+
+PROVIDER = "Microsoft.MachineLearningServices"
+UNKNOWN_ID = "the file does not say which subscription and resource group it is deployed to; give `--workspace`"
+UNKNOWN_HOME = "the file does not say which workspace it belongs to; give `--workspace`"
+
+#: Keys that only a command's output has, by which one is known whose `id` was left out.
+PRINTED = frozenset({"creation_context", "mlflow_tracking_uri", "provisioning_state"})
+_PREFIX = "azureml:"
+_SCHEMA_PLACES = re.compile(r"azuremlschemas|azuremlsdk2|azureml/sdk-2-0", re.IGNORECASE)
+
+
+class CliDocumentKind(NamedTuple):
+    """One kind of document, such as a compute cluster.
+
+    Attributes:
+        arm_type: the ARM type that it becomes, such as `Microsoft.MachineLearningServices/workspaces/computes`.
+        schemas: the last parts of its `$schema`, in lower case and without `.schema.json`.
+        takes: whether a document without `$schema` is one.
+        bring: the resources of a document at a JSON Pointer; a command's output states its `id`, a file does not.
+        in_workspace: it lies within a workspace that it does not name.
+        shape: the tables of its fields. With them, keys that the CLI does not know are remarked on, and what is lost in
+            or lacks from a command's output is known; without them, nothing is said of either.
+        nothing: why such a document holds nothing to judge; empty when it holds something.
+        known: the keys that it may have, by the JSON Pointer of what holds them, for remarks about others; none where
+            any key may stand.
+    """
+
+    arm_type: str
+    schemas: tuple[str, ...]
+    takes: Callable[[JsonObject], bool]
+    bring: Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]
+    in_workspace: bool = True
+    shape: DocumentTables | None = None
+    nothing: str = ""
+    known: Mapping[str, tuple[str, ...]] = {}
+
+
+def schema_of(document: JsonObject) -> str | None:
+    """The last part of its `$schema`, in lower case; None when that is not one of the CLI."""
+    schema = document.get("$schema")
+    if not isinstance(schema, str) or not _SCHEMA_PLACES.search(schema):
+        return None
+    last = lowered(schema.strip().rstrip("/").rpartition("/")[2])
+    return last.removesuffix(".json").removesuffix(".schema")
+
+
+def stated_id(document: JsonObject) -> str:
+    """The ARM id that a command's output states; empty where it states none.
+
+    Those of jobs, schedules and batch deployments have `azureml:` before them: `ArmStr._serialize` of
+    `_schema/core/fields.py` in azure-ai-ml 1.35.2.
+    """
+    stated = document.get("id")
+    if not isinstance(stated, str):
+        return ""
+    return stated[len(_PREFIX) :] if lowered(stated).startswith(f"{_PREFIX}/") else stated
+
+
+def at_home(document: JsonObject, around: Surroundings) -> Surroundings:
+    """What surrounds a document, with the workspace that its id names, so that its names are those of that one."""
+    parts = stated_id(document).split("/")
+    kind = lowered("/".join(parts[5:8]))
+    if parts[0] or len(parts) < 9 or kind != lowered(f"providers/{PROVIDER}/workspaces"):
+        return around
+    return replace(around, workspace="/".join(parts[:9]))
+
+
+def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents: str) -> str:
+    """The ARM id: the one that a command's output states, else one made of the workspace, `parents` and the name.
+
+    Args:
+        document: with `name`, or `id`.
+        arm_type: of the resource.
+        around: where it belongs.
+        parents: the names of what it lies in below the workspace, such as an endpoint.
+    """
+    stated = stated_id(document)
+    if lowered(arm_type) in types_of(stated):
+        return stated
+    segments = arm_type.split("/")[2:]
+    names = [*parents, str(document.get("name") or "{name}").replace("/", "~")]
+    if segments:
+        below = "".join(f"/{kind}/{name}" for kind, name in zip(segments, names, strict=True))
+        return around.workspace + below
+    return f"{around.scope}/providers/{arm_type}/{names[-1]}"
+
+
+def unplaced(arm_id: str) -> dict[str, str]:
+    """What is unreadable of a resource whose subscription, resource group or workspace nobody states."""
+    if arm_id.startswith(UNKNOWN_SCOPE):
+        return {"/id": UNKNOWN_ID}
+    return {"/id": UNKNOWN_HOME} if "/workspaces/{workspace}" in arm_id else {}

@@ -1,0 +1,200 @@
+"""The tables of one kind of Azure CLI document, and what they make of a document.
+
+The authority on how the CLI brings a file into ARM shape is the SDK that it is made of: azure-ai-ml 1.35.2, the
+marshmallow schemas below `azure/ai/ml/_schema` and `_to_rest_object` of the entities below `azure/ai/ml/entities`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from policyeng.models import JsonObject
+from policyeng.parsing.json_pointer import escaped, value_at
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_resource import stands_for_value
+from policyeng.sources.azure_cli.value_converters import tags, unfit_tags
+from policyeng.sources.field_mapping import FieldMapping, carried, mapped, put, without
+from policyeng.sources.parsed import Placed, kind_of
+from policyeng.sources.server_generated import service_made
+
+NOT_CARRIED = "Azure CLI documents have no key for it; judge what the REST API answers about the deployed resource"
+NO_NAME = "the file does not name it; write its `name` there"
+
+#: Where text is for people, in which nothing stands for a value.
+_PROSE = ("description", "display_name", "friendly_name")
+#: Brings that leave the inside of a value where it is, so that one unresolved part does not hide the others.
+_AS_THEY_ARE = (FieldMapping._field_defaults["bring"], tags)
+
+
+class Sent(NamedTuple):
+    """What the CLI sends for an ARM field that no key of the file leads to.
+
+    Attributes:
+        target: the ARM field.
+        value: what it sends.
+        within: it does so only where the file says something of this ARM object.
+        printed: the same follows from a command's output.
+    """
+
+    target: str
+    value: object
+    within: str = ""
+    printed: bool = False
+
+
+class Lossy(NamedTuple):
+    """A value that a command prints for more than one ARM value: key, value, ARM field, and the reason."""
+
+    source: str
+    value: object
+    target: str
+    reason: str
+
+
+class DocumentTables(NamedTuple):
+    """The tables of one kind of document.
+
+    Attributes:
+        table: what a file may say.
+        printed: what only a command's output says; the CLI ignores it in a file.
+        sent: what the CLI fills in.
+        never: ARM fields that no such resource has, so that their absence is known.
+        always: the keys that a command's output always has; without one of them it was cut short.
+        lossy: what a command's output does not tell apart.
+    """
+
+    table: tuple[FieldMapping, ...]
+    printed: tuple[FieldMapping, ...] = ()
+    sent: tuple[Sent, ...] = ()
+    never: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
+    lossy: tuple[Lossy, ...] = ()
+
+    @property
+    def rows(self) -> tuple[FieldMapping, ...]:
+        """All rows."""
+        return self.table + self.printed
+
+
+def placed(
+    shape: DocumentTables, resource: JsonObject, document: JsonObject, pointer: str, reasons: Mapping[str, str]
+) -> Placed:
+    """The resource that the tables make of a document.
+
+    Args:
+        shape: the tables.
+        resource: its `id` and `type`, to which the tables add.
+        document: a file, or a command's output, which states its `id`.
+        pointer: its JSON Pointer.
+        reasons: by JSON Pointer into the document, why a value is not known, beside what is found here.
+    """
+    printed = "id" in document
+    rows = shape.rows if printed else shape.table
+    settled, unresolved, inside = _settled(rows, document)
+    found = mapped(rows, settled, pointer, {**unresolved, **reasons})
+    unreadable = {} if printed else service_made(resource["type"])
+    unreadable.update({**found.unreadable, **inside})
+    if "/name" in unreadable or not (printed or "/name" in found.fields):
+        unreadable["/name"] = unreadable["/id"] = unreadable.get("/name", NO_NAME)
+    whole = {**resource, **found.resource}
+    for sent in shape.sent:
+        within = not sent.within or any(f"{target}/".startswith(f"{sent.within}/") for target in found.fields)
+        known = sent.target in found.fields or value_at(whole, sent.target) is not None
+        if (sent.printed or not printed) and within and not known:
+            put(whole, sent.target, sent.value)
+    whole = without(whole, unreadable.keys() - {"/id", "/name"})
+    whole.setdefault("properties", {})
+    fields = {"/name": f"{pointer}/name", **found.fields}
+    more = (*(sent.target for sent in shape.sent), *shape.never, *unreadable)
+    said = carried(whole, rows, NOT_CARRIED, "/id", "/name", "/type", *more)
+    return Placed(whole, pointer, unreadable, said, fields)
+
+
+def said_by_output(shape: DocumentTables, document: JsonObject, given: Placed) -> Placed:
+    """The resource of a command's output, without what the output does not tell."""
+    unreadable: dict[str, str] = {}
+    cut = [key for key in shape.always if key not in document]
+    if cut:
+        reason = f"the output was cut short: `az ml` always prints `{cut[0]}`; save the whole of it"
+        unreadable |= {row.target: reason for row in shape.rows if row.target and row.target not in given.fields}
+        unreadable.pop("/name", None)
+    for lossy in shape.lossy:
+        if document.get(lossy.source) == lossy.value:
+            unreadable[lossy.target] = lossy.reason
+    return given._replace(resource=without(given.resource, unreadable), unreadable={**given.unreadable, **unreadable})
+
+
+def stands_for(key: str, text: str) -> str:
+    """Why the value of a key is not known where text stands for it."""
+    return f"`{key}` is `{shortened(text)}`, which stands for a value; write that in its place"
+
+
+def unknown_keys(shape: DocumentTables, document: JsonObject) -> Iterator[tuple[str, str, list[str]]]:
+    """The keys that the CLI refuses: JSON Pointer, key, and the keys that it knows there."""
+    known: dict[str, dict[str, None]] = {}
+    for source in ("/$schema", "/id", "/name", "/resourceGroup", *(row.source for row in shape.rows)):
+        parts = source.split("/")
+        for length in range(1, len(parts)):
+            known.setdefault("/".join(parts[:length]), {})[parts[length]] = None
+    # What a row takes whole is not looked into.
+    for row in shape.rows:
+        known.pop(row.source, None)
+    for above, keys in known.items():
+        inner = value_at(document, above)
+        for key in inner if isinstance(inner, dict) else ():
+            if escaped(key) not in keys:
+                yield f"{above}/{escaped(key)}", key, list(keys)
+
+
+def _settled(rows: Iterable[FieldMapping], document: JsonObject) -> tuple[JsonObject, dict[str, str], dict[str, str]]:
+    """The document without unresolved values, why keys of it are not known, and why ARM fields inside of values are."""
+    by_source = {row.source: row for row in rows if row.target}
+    unresolved = dict(_misshapen(by_source, document))
+    # Tags stand in ARM where they do in the document.
+    inside = unfit_tags(rows, document)
+    document = without(document, inside) if inside else document
+    dropped: set[str] = set()
+    judged = {key: value for key, value in document.items() if key not in _PROSE}
+    for pointer, value, in_list in _unresolved_values(judged, "", in_list=False):
+        reason = stands_for(pointer[1:], value)
+        above = _row_above(by_source, pointer)
+        if above is None:
+            unresolved[pointer] = reason
+        elif above.bring in _AS_THEY_ARE and not in_list:
+            dropped.add(pointer)
+            inside[above.target + pointer.removeprefix(above.source)] = reason
+        else:
+            unresolved[above.source] = reason
+    settled = without(document, dropped) if dropped else document
+    return settled, unresolved, inside
+
+
+def _row_above(rows: Mapping[str, FieldMapping], pointer: str) -> FieldMapping | None:
+    """The row whose value a pointer lies strictly inside of."""
+    parts = pointer.split("/")
+    return next((rows[above] for end in range(2, len(parts)) if (above := "/".join(parts[:end])) in rows), None)
+
+
+def _misshapen(rows: Mapping[str, FieldMapping], document: JsonObject) -> Iterator[tuple[str, str]]:
+    """Keys below which rows look for others, and which hold no object."""
+    for source in rows:
+        parts = source.split("/")
+        for end in range(2, len(parts)):
+            value = value_at(document, "/".join(parts[:end]))
+            if value is not None and not isinstance(value, dict):
+                key = "/".join(parts[1:end])
+                yield f"/{key}", f"`{key}` is {kind_of(value)}; it should be an object"
+                break
+
+
+def _unresolved_values(value: object, pointer: str, *, in_list: bool) -> Iterator[tuple[str, str, bool]]:
+    """Where a placeholder stands, the placeholder, and whether a list holds it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _unresolved_values(inner, f"{pointer}/{escaped(key)}", in_list=in_list)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _unresolved_values(inner, f"{pointer}/{index}", in_list=True)
+    elif isinstance(value, str) and stands_for_value(value):
+        yield pointer, value, in_list

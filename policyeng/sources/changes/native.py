@@ -1,0 +1,129 @@
+"""Changes as policyeng itself writes them: `{"changes": [...]}`, one change, or a list of changes.
+
+A change has an `operation` (`create`, `replace`, `patch`, `delete`), an `id`, and the whole `resource` or a merge
+`patch`; a resource alone is put, and an id alone is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from policyeng.errors import nearest
+from policyeng.facts.ids import folded_id
+from policyeng.models import Change, JsonObject, Operation, lowered
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_resource import read_entry, types_of
+from policyeng.sources.parsed import ALONE, Changing, ParsedDocument, Placed, Refusal, Surroundings, kind_of, spelled
+from policyeng.sources.validation import validated
+
+SUMMARY = 'changes: `{"changes": [...]}`, one with an `operation`, or a list of them'
+
+_REMEDY = 'give a resource, an id to delete, or `{"operation": ..., "id": ..., ...}`'
+_ID = "give it as `/subscriptions/.../providers/<namespace>/<type>/<name>`"
+#: What an operation is written with.
+_WRITTEN: Mapping[str, str] = {
+    Operation.CREATE: "resource",
+    Operation.REPLACE: "resource",
+    Operation.PATCH: "patch",
+    Operation.DELETE: "",
+}
+_NOTES = ("unreadable", "carried")
+
+
+def detect(document: object) -> bool:
+    """Whether the document says of itself that it holds changes."""
+    if isinstance(document, dict):
+        return "operation" in document or "changes" in document
+    return isinstance(document, list) and any(
+        isinstance(entry, str) or (isinstance(entry, dict) and "operation" in entry) for entry in document
+    )
+
+
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
+    """Read changes; one that is wrong is refused alone, with its pointer."""
+    entries = list(_entries(document))
+    if not entries:
+        entries = [Refusal("", "there is no change", _REMEDY)]
+    return ParsedDocument(
+        changes=tuple(entry for entry in entries if isinstance(entry, Changing)),
+        refusals=tuple(entry for entry in entries if isinstance(entry, Refusal)),
+    )
+
+
+def _entries(document: object) -> Iterator[Changing | Refusal]:
+    base, listed = "", document
+    if isinstance(document, dict) and "operation" not in document and "changes" in document:
+        base, listed = "/changes", document["changes"]
+        for key in document:
+            if key != "changes":
+                known = nearest(key, ("changes",))
+                yield Refusal(f"/{escaped(key)}", f"unknown key `{shortened(key)}`{known}", "known is `changes`")
+        if not isinstance(listed, list):
+            yield Refusal(base, f"`changes` is {kind_of(listed)}, not a list", "give `changes` as a list")
+            return
+    if not isinstance(listed, list):
+        yield _change(listed, base)
+        return
+    yield from (_change(entry, f"{base}/{index}") for index, entry in enumerate(listed))
+
+
+def _change(entry: object, pointer: str) -> Changing | Refusal:
+    if isinstance(entry, str):
+        entry = {"operation": Operation.DELETE.value, "id": entry}
+    if not isinstance(entry, dict):
+        return Refusal(pointer, f"not a change: {kind_of(entry)} where an object should be", _REMEDY)
+    if "operation" not in entry:
+        return _put(entry, pointer, {"operation": Operation.REPLACE.value})
+    given = entry["operation"]
+    if not isinstance(given, str) or lowered(given) not in _WRITTEN:
+        known = ", ".join(f"`{name}`" for name in Operation)
+        message = f"there is no operation {spelled(given)}{nearest(str(given), Operation)}"
+        return Refusal(f"{pointer}/operation", message, f"the operations are {known}")
+    described = {**entry, "operation": lowered(given)}
+    written = _WRITTEN[lowered(given)]
+    keys = [key for key in ("operation", "id", written, *(_NOTES if written else ())) if key]
+    for key in entry:
+        if key not in keys:
+            message = f"a {lowered(given)} has no `{shortened(key)}`{nearest(key, keys)}"
+            return Refusal(f"{pointer}/{escaped(key)}", message, _REMEDY)
+    if written and written not in entry:
+        return Refusal(pointer, f"a {lowered(given)} without `{written}`", f"add `{written}`")
+    if written == "resource":
+        return _put(entry["resource"], f"{pointer}/resource", described)
+    return _named(described, pointer)
+
+
+def _named(described: JsonObject, pointer: str) -> Changing | Refusal:
+    """A patch or a delete of what its id names."""
+    if "patch" in described and not isinstance(described["patch"], dict):
+        message = f"a patch of a resource is an object, and this is {kind_of(described['patch'])}"
+        return Refusal(f"{pointer}/patch", message, "give a JSON Merge Patch (RFC 7396)")
+    change, faults = validated(Change, described, pointer)
+    if change is None:
+        return faults[0]
+    if not types_of(change.id):
+        return Refusal(pointer, f"`id` is not the full ARM id of a resource: `{shortened(change.id)}`", _ID)
+    return Changing(change, f"{pointer}/patch" if "patch" in described else pointer)
+
+
+def _put(resource: object, pointer: str, described: JsonObject) -> Changing | Refusal:
+    """A resource that is put."""
+    entry = read_entry(resource, pointer)
+    if not isinstance(entry, Placed):
+        return entry
+    identity = entry.resource["id"]
+    stated = described.get("id", identity)
+    if isinstance(stated, str) and folded_id(stated) != folded_id(identity):
+        message = f"the change is of `{shortened(stated)}`, and its resource is `{shortened(identity)}`"
+        return Refusal(pointer, message, "name one resource, or leave `id` of the change out")
+    notes = {key: described[key] for key in _NOTES if key in described}
+    change, faults = validated(
+        Change, {"operation": described["operation"], "id": stated, **notes}, pointer.removesuffix("/resource")
+    )
+    if change is None:
+        return faults[0]
+    unreadable = {**entry.unreadable, **change.unreadable}
+    if "properties" not in entry.resource and "/properties" not in change.unreadable:
+        unreadable.pop("/properties", None)  # of a list that would be unsaid; what is put is put whole
+    return Changing(change.model_copy(update={"resource": entry.resource, "unreadable": unreadable}), pointer)

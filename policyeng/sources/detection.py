@@ -1,0 +1,191 @@
+"""From bytes to readings: each document recognised, read where it belongs, or left out with the reason."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+
+from policyeng.errors import InputError
+from policyeng.frozen import frozen
+from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.sources import workspace_config
+from policyeng.sources.context import DocumentContext, Home, directory_of, surroundings, whole
+from policyeng.sources.discovery import Named
+from policyeng.sources.parsed import (
+    Find,
+    Format,
+    Loaded,
+    NamedThing,
+    ParsedDocument,
+    Surroundings,
+    moved,
+    nothing_found,
+    seen,
+)
+from policyeng.sources.text import Text
+
+_EVERYWHERE = ""
+
+
+class Naming:
+    """The things that the documents of one format name."""
+
+    def __init__(self) -> None:
+        """Know of no document yet."""
+        self._found: dict[tuple[Hashable, str | PurePath], list[NamedThing]] = defaultdict(list)
+
+    def add(self, names: Mapping[Hashable, JsonObject], file: str, directory: PurePath) -> Find:
+        """Take note of what a document names.
+
+        Args:
+            names: the things by key.
+            file: the one of the document, as the user named it.
+            directory: that of the file, whole.
+
+        Returns:
+            what finds things from there: those of the file, else of the directory or of the nearest one above it that
+            has any, else of all inputs.
+        """
+
+        def find(key: Hashable) -> Sequence[NamedThing]:
+            places: tuple[str | PurePath, ...] = (f"file {file}", directory, *directory.parents, _EVERYWHERE)
+            return next((found for place in places if (found := self._found.get((key, place)))), [])
+
+        for key, thing in names.items():
+            found = NamedThing(thing, names, find)
+            for place in (f"file {file}", directory, _EVERYWHERE):
+                self._found[(key, place)].append(found)
+        return find
+
+
+class UnrecognisedError(InputError):
+    """A document of no readable format."""
+
+    def __init__(self, message: str, document: object, *, place: tuple[str, ...], remedy: str) -> None:
+        """Keep the document beside what `InputError` takes."""
+        super().__init__(message, place=place, remedy=remedy)
+        self.document = document
+
+
+@frozen
+class DetectedDocument:
+    """One document of a file, with the format that reads it."""
+
+    named: Named
+    text: Text
+    pointer: str
+    document: object
+    name: str
+    format: Format
+
+
+def parts_of(named: Named, text: Text, formats: Mapping[str, Format]) -> Iterator[DetectedDocument | UnrecognisedError]:
+    """The documents of a file, each with the first format that takes it; a format alone takes all."""
+    for pointer, document in text.documents:
+        name = next((name for name, each in formats.items() if len(formats) == 1 or each.detect(document)), "")
+        if name:
+            yield DetectedDocument(named, text, pointer, document, name, formats[name])
+        else:
+            readable = ", ".join(f"`{known}`: {each.SUMMARY}" for known, each in formats.items())
+            place = (named.file, pointer) if pointer else (named.file,)
+            message = f"of no readable format: {seen(document)}"
+            yield UnrecognisedError(message, document, place=place, remedy=f"readable are {readable}")
+
+
+def belongs_to_workspace(part: DetectedDocument) -> bool:
+    """Whether a document lies within a workspace that it does not name."""
+    belongs = getattr(part.format, "belongs_to_workspace", None)
+    return bool(belongs and belongs(part.document))
+
+
+def loaded(
+    parts: Iterable[DetectedDocument], said: DocumentContext, max_bytes: int
+) -> list[tuple[DetectedDocument, Loaded]]:
+    """Read the documents, those that belong to a workspace once the others have said which there are."""
+    waiting = list(parts)
+    finding = _finding(waiting)
+    done: dict[int, Loaded] = {}
+    homes: list[Home] = []
+    for later in (False, True):
+        for index, part in enumerate(waiting):
+            if belongs_to_workspace(part) is later:
+                around = surroundings(part.named, said, homes, max_bytes)
+                done[index] = _load(part, replace(around, find=finding[index]))
+                homes += _homes(part, done[index].reading)
+        if not later and (left := _without_linked(waiting, done)):
+            done |= left
+            homes = [home for index, document in done.items() for home in _homes(waiting[index], document.reading)]
+    return [(part, done[index]) for index, part in enumerate(waiting)]
+
+
+def _without_linked(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dict[int, Loaded]:
+    """The documents that are read as part of another one, with that as the reason why nothing of them is judged.
+
+    One that is left to another takes nothing with it. Of files that link to one another the first by name is kept.
+    """
+    left: dict[int, Loaded] = {}
+    links = _links(parts, done)
+    waiting = set(done)
+    while waiting:
+        linked = {other for index in waiting for other in links.get(index, ())}
+        free = waiting - linked or {
+            min(waiting, key=lambda index: (not _returns(index, links), parts[index].named.file))
+        }
+        for index in sorted(free, key=lambda index: parts[index].named.file):
+            for other in links.get(index, frozenset()) & waiting - free:
+                reason = f"read as part of `{parts[index].named.file}`"
+                left.setdefault(other, done[other]._replace(reading=ParsedDocument(nothing=reason)))
+        waiting -= free | left.keys()
+    return left
+
+
+def _links(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dict[int, frozenset[int]]:
+    """Which documents are read as part of which, by their positions, where any are."""
+    if not any(document.reading.linked for document in done.values()):
+        return {}
+    files = {index: path for index in done if (path := parts[index].named.path)}
+    by_file: dict[PurePath, set[int]] = {}
+    for index, path in files.items():
+        by_file.setdefault(whole(path), set()).add(index)
+    found: dict[int, frozenset[int]] = {}
+    for index, path in files.items():
+        wholes = [whole(path.parent / linked) for linked in done[index].reading.linked]
+        others = frozenset(other for linked in wholes for other in by_file.get(linked, ()))
+        if wholes:
+            found[index] = frozenset(other for other in others - {index} if parts[other].format is parts[index].format)
+    return found
+
+
+def _returns(index: int, links: Mapping[int, frozenset[int]]) -> bool:
+    """Whether a document links to one that links back to it."""
+    return any(index in links.get(other, ()) for other in links.get(index, ()))
+
+
+def _finding(parts: list[DetectedDocument]) -> list[Find]:
+    """For each document, what finds the things that all documents of its format name."""
+    naming = {part.name: Naming() for part in parts}
+    finding: list[Find] = []
+    for part in parts:
+        names_in = getattr(part.format, "names_in", None)
+        if names_in:
+            names = names_in(part.document)
+            finding.append(naming[part.name].add(names, part.named.file, directory_of(part.named)))
+        else:
+            finding.append(nothing_found)
+    return finding
+
+
+def _homes(part: DetectedDocument, reading: ParsedDocument) -> Iterator[Home]:
+    directory = directory_of(part.named)
+    if part.format is workspace_config and (named := workspace_config.workspace_of(part.document)):
+        yield Home(directory.parent if directory.name == ".azureml" else directory, named)
+    for placed in reading.resources:
+        if lowered(placed.resource["type"]) == WORKSPACE_TYPE:
+            yield Home(directory, placed.resource["id"])
+
+
+def _load(part: DetectedDocument, around: Surroundings) -> Loaded:
+    reading = part.format.read(part.document, around)
+    return Loaded(part.named.file, moved(reading, part.pointer) if part.pointer else reading, part.text)

@@ -1,0 +1,181 @@
+"""From what the user named to bytes: files, directories, standard input."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from policyeng.errors import InputError
+from policyeng.parsing.json_text import refuse_size
+from policyeng.sources.file_dependencies import note_content, note_names
+from policyeng.sources.file_patterns import EVERYTHING, FileWalk, Rules
+
+_UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+_UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+#: Where the zeros are among the first bytes of UTF-16 without a mark that begins with two ASCII characters, or with the
+#: one that it has. Source: RFC 4627, section 3.
+_ZEROS = {(0, 1, 0, 1): "utf-16-le", (1, 0, 1, 0): "utf-16-be", (0, 1): "utf-16-le", (1, 0): "utf-16-be"}
+
+
+def as_utf8(content: bytes) -> bytes:
+    """Convert text to UTF-8 without a byte order mark; return what is neither UTF-8 nor UTF-16 unchanged."""
+    if content.startswith(codecs.BOM_UTF8):
+        return content[len(codecs.BOM_UTF8) :]
+    if content.startswith(_UTF_32):
+        return content
+    encoding = _UTF_16.get(content[:2]) or _ZEROS.get(tuple(int(not byte) for byte in content[:4]))
+    if encoding is None:
+        return content
+    try:
+        return content.decode(encoding).removeprefix("\ufeff").encode()
+    except UnicodeError:
+        return content
+
+
+STDIN = "<stdin>"
+#: Folders that tools fill; hidden ones are not looked into either, except this one of the Azure ML SDK.
+_TOOLS = frozenset({"__pycache__", "node_modules"})
+_SDK = ".azureml"
+_NAME_IT = "name it to read it"
+
+
+class Named(NamedTuple):
+    """One document to read.
+
+    Attributes:
+        file: how messages and origins name it.
+        path: None for standard input.
+        found: it was found in a directory, not named by the user.
+    """
+
+    file: str
+    path: Path | None
+    found: bool = False
+
+
+class Skipped(NamedTuple):
+    """A file, a folder, or one document of a file, in which nothing is evaluated, and why."""
+
+    file: str
+    reason: str
+
+
+Found = Named | Skipped | InputError
+
+
+def named_inputs(
+    paths: Iterable[str | Path],
+    suffixes: tuple[str, ...] = (".json",),
+    walk: FileWalk = EVERYTHING,
+    *,
+    deep: bool = True,
+) -> Iterator[Found]:
+    """The documents behind the inputs, in their order; a directory stands for every file below it of those suffixes.
+
+    Without `deep` it stands for the files that lie directly in it.
+    """
+    for given in paths:
+        if str(given) == "-":
+            yield Named(STDIN, None)
+            continue
+        path = Path(given)
+        try:
+            is_directory = path.is_dir()
+        except (OSError, ValueError) as error:
+            yield _unreadable(path, error)
+            continue
+        yield from _below(path, suffixes, walk, deep=deep) if is_directory else (Named(display(path), path),)
+
+
+def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
+    """The bytes of one document, as UTF-8 without a byte order mark where it is UTF-8 or UTF-16.
+
+    Raises:
+        InputError: it does not exist, cannot be read, or is larger than the limit.
+    """
+    if named.path is None:
+        if stdin is None:
+            raise InputError("there is no standard input", place=(STDIN,), remedy="pipe a document in, or name a file")
+        return as_utf8(stdin)
+    try:
+        with named.path.open("rb") as stream:
+            content = _read_at_most(stream, max_bytes + 1)
+    except (OSError, ValueError) as error:
+        note_content(named.path, None)
+        raise _unreadable(named.path, error) from None
+    note_content(named.path, content)
+    refuse_size(len(content), named.file, max_bytes)
+    return as_utf8(content)
+
+
+def display(path: Path) -> str:
+    """A path as text, bytes that are not UTF-8 escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _below(directory: Path, suffixes: tuple[str, ...], walk: FileWalk, *, deep: bool) -> Iterator[Found]:
+    faults: list[OSError] = []
+    files: list[Path] = []
+    skipped: list[Skipped] = []
+    top = directory.resolve()
+    rules = Rules(top, walk)
+    for folder, inner, names in os.walk(directory, onerror=faults.append):
+        note_names(Path(folder), sorted([*inner, *names]))
+        here, whole = Path(folder), top / Path(folder).relative_to(directory)
+        visible = [name for name in inner if deep and (name == _SDK or not name.startswith("."))]
+        why_not = {name: _why_not_entered(here / name, rules.why_left_out(whole / name, "/")) for name in visible}
+        inner[:] = [name for name in visible if not why_not[name]]
+        skipped += (Skipped(f"{display(here / name)}/", why) for name, why in why_not.items() if why)
+        for path in (here / name for name in names if name.lower().endswith(suffixes)):
+            files.append(path)
+            if why := _why_not_followed(path, top) or rules.why_left_out(whole / path.name):
+                skipped.append(Skipped(display(path), why))
+    yield from (_unreadable(Path(fault.filename), fault) for fault in faults)
+    if not files and not faults:
+        sought = " or ".join(f"`*{suffix}`" for suffix in suffixes)
+        remedy = "name a directory with JSON or YAML documents, or a file"
+        yield InputError(f"the directory holds no {sought} file", place=(display(directory),), remedy=remedy)
+    yield from sorted(skipped)
+    left = {entry.file for entry in skipped}
+    kept = [path for path in sorted(files) if display(path) not in left]
+    real = {path.resolve() for path in kept if not path.is_symlink()}
+    for path in kept:
+        if not path.is_symlink() or path.resolve() not in real:  # findings name the file, not a link to it
+            yield Named(display(path), path, found=True)
+
+
+def _why_not_entered(folder: Path, why: str) -> str:
+    """Why a folder is not walked, with why the rules leave it out; empty when it is."""
+    if folder.is_symlink():
+        return f"a link to a directory, which is not followed; {_NAME_IT}"
+    return f"a folder that tools fill; {_NAME_IT}" if folder.name in _TOOLS else why
+
+
+def _why_not_followed(path: Path, top: Path) -> str:
+    """Why a file is not opened; empty when it is, if the rules do not leave it out."""
+    if path.is_fifo():
+        return "no regular file"
+    if not path.is_symlink():
+        return ""
+    try:
+        return "" if path.resolve().is_relative_to(top) else f"a link that leads out of the directory; {_NAME_IT}"
+    except (OSError, RuntimeError):
+        return "a link that leads to itself"
+
+
+def _read_at_most(stream: BinaryIO, count: int) -> bytes:
+    """Read in pieces, because `stream.read(count)` takes memory for all of `count` before it reads."""
+    pieces = []
+    while count > 0 and (piece := stream.read(min(count, 1 << 20))):
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> InputError:
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    message = f"cannot be read ({(reason or type(error).__name__).lower()})"
+    return InputError(message, place=(display(path),), remedy="name a file that exists and that you may read")

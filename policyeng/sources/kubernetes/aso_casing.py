@@ -1,0 +1,192 @@
+"""From the spelling of Azure Service Operator to ARM's: references become ids, secrets are left out.
+
+ASO keeps ARM's names, but for what is the id of another resource: `xReference` and `reference`, with the ARM id or the
+group, kind and name of an object. Source: https://azure.github.io/azure-service-operator, "Resource references".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from policyeng.models import JsonObject
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.kubernetes.kinds import key_of
+from policyeng.sources.kubernetes.objects import Names, words
+
+#: ARM's names of the references that are not called as the reference with `Id` for `Reference`.
+_CALLED: Mapping[str, str] = {
+    "reference": "id",
+    **{
+        f"{name}Reference": name
+        for name in (
+            "applicationInsights",
+            "containerRegistry",
+            "keyVault",
+            "loadBalancerSubnet",
+            "primaryUserAssignedIdentity",
+            "serverlessComputeCustomSubnet",
+            "storageAccount",
+            "subresourceTarget",
+            "userAssignedIdentity",
+        )
+    },
+    **{
+        f"{name}Reference": f"{name}ID"
+        for name in ("diskEncryptionSet", "nodePublicIPPrefix", "podSubnet", "vnetSubnet")
+    },
+}
+#: Maps whose keys are the user's own, so that no key of them is a reference or a secret.
+_USERS_OWN = frozenset({"environmentVariables", "labels", "limits", "nodeLabels", "nodeSelector", "requests", "tags"})
+#: What a tool fills in before the manifest is applied: `${X}`, `$(X)`, `{{ x }}` and `<x>` anywhere in a text; `$X` and
+#: `__X__` where they are the whole text, or of a path the whole segment.
+_BRACKETS = (("${", "}"), ("$(", ")"), ("{{", "}}"))
+_PLACEHOLDER = re.compile(r"<[A-Za-z][\w .-]*>|(?:\A|(?<=/))(?:\$\w+|__\w+__)(?=/|\Z)")
+#: Deeper than the readers of JSON and YAML let anything be.
+_MAX_DEPTH = 128
+_LEFT_OUT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class AsoObject:
+    """A part of an object in ARM's spelling.
+
+    Attributes:
+        value: without what is not known.
+        moved: by JSON Pointer into it, the pointer in the object of what is called otherwise there.
+        unresolved: by JSON Pointer into it, why a part is not known.
+    """
+
+    value: JsonObject
+    moved: dict[str, str] = field(default_factory=dict)
+    unresolved: dict[str, str] = field(default_factory=dict)
+
+
+def in_arm_spelling(part: JsonObject, names: Names, namespace: str) -> AsoObject:
+    """Spell a `spec` or `status` as ARM does."""
+    speller = _Speller(names, namespace)
+    value = speller.walked(part, "", "", 0)
+    return AsoObject(value if isinstance(value, dict) else {}, speller.moved, speller.unresolved)
+
+
+def placeholder_in(text: object) -> str:
+    """Return the first placeholder of a text for a tool to fill in; empty when there is none."""
+    if not isinstance(text, str):
+        return ""
+    for opening, closing in _BRACKETS:  # no pattern: one would look for the end again at every opening without one
+        start = text.find(opening)
+        end = text.find(closing, start + len(opening)) if start >= 0 else -1
+        if end >= 0:
+            return text[start : end + len(closing)]
+    found = _PLACEHOLDER.search(text)
+    return found[0] if found else ""
+
+
+def placeholder_reason(text: str) -> str:
+    """Why a text with a placeholder is no value."""
+    return f"`{shortened(text)}` is filled in by a tool; give the manifest as it is applied"
+
+
+class _Speller:
+    def __init__(self, names: Names, namespace: str) -> None:
+        self._names, self._namespace = names, namespace
+        self.moved: dict[str, str] = {}
+        self.unresolved: dict[str, str] = {}
+
+    def walked(self, value: object, at: str, stands: str, depth: int, *, own: bool = False) -> object:
+        """A value in ARM's spelling: `at` is its pointer there, `stands` the one in the object."""
+        if depth > _MAX_DEPTH:
+            return self._left_out(at, "it is nested too deeply; write it flatter")
+        if isinstance(value, str):
+            text = self._placeholder_in(value)
+            return self._left_out(at, placeholder_reason(text)) if text else value
+        if isinstance(value, list):
+            entries = [
+                self.walked(entry, f"{at}/{index}", f"{stands}/{index}", depth + 1) for index, entry in enumerate(value)
+            ]
+            gap = next((index for index, entry in enumerate(entries) if entry is _LEFT_OUT), None)
+            return entries if gap is None else self._left_out(at, self.unresolved.pop(f"{at}/{gap}"))
+        if isinstance(value, dict):
+            return self._members(value, at, stands, depth, own=own)
+        return value
+
+    def _members(self, value: JsonObject, at: str, stands: str, depth: int, *, own: bool) -> JsonObject:
+        spelled: JsonObject = {}
+        for key, member in value.items():
+            place = f"{stands}/{escaped(key)}"
+            if own:
+                self._put(spelled, key, self.walked(member, f"{at}/{escaped(key)}", place, depth + 1, own=True))
+            elif _is_reference(key, member):
+                self._refer(spelled, key, member, at, place)
+            elif key.endswith("FromConfig") and isinstance(member, dict):
+                name = key.removesuffix("FromConfig")
+                reason = f"it is taken from the config map `{shortened(str(member.get('name')))}`; write the value"
+                self.moved[f"{at}/{escaped(name)}"] = place
+                self._put(spelled, name, self._left_out(f"{at}/{escaped(name)}", reason))
+            elif key in _USERS_OWN or not _is_secret(member):
+                called, inside, below = f"{at}/{escaped(key)}", member, place
+                if at.endswith("/outboundRules") and (rule := _one_of(member)):
+                    inside, below = member[rule], f"{place}/{rule}"
+                    self.moved[called] = below
+                walked = self.walked(inside, called, below, depth + 1, own=key in _USERS_OWN)
+                self._put(spelled, key, walked)
+        return spelled
+
+    def _refer(self, spelled: JsonObject, key: str, reference: JsonObject, at: str, place: str) -> None:
+        called = _CALLED.get(key, f"{key.removesuffix('Reference')}Id")
+        pointer = f"{at}/{called}"
+        self.moved[pointer] = place
+        arm_id, kind, name = (words(reference.get(part)) for part in ("armId", "kind", "name"))
+        text = self._placeholder_in(arm_id or name)
+        if text:
+            self._left_out(pointer, placeholder_reason(text))
+        elif arm_id:
+            spelled[called] = reference["armId"]  # with any space around it, which is as wrong in ARM
+        elif not kind or not name:
+            self._left_out(pointer, f"`{key}` names no resource; give its `armId`, or `group`, `kind` and `name`")
+        else:
+            try:
+                spelled[called] = self._names.named(key_of(reference.get("group"), kind), name, self._namespace)
+            except KeyError:
+                reason = (
+                    f"the ARM id of the {shortened(kind)} `{shortened(name)}` cannot be told here; give its `armId`"
+                )
+                self._left_out(pointer, reason)
+
+    def _placeholder_in(self, text: str) -> str:
+        return "" if self._names.around.as_applied else placeholder_in(text)
+
+    def _put(self, spelled: JsonObject, key: str, value: object) -> None:
+        if value is not _LEFT_OUT:
+            spelled[key] = value
+
+    def _left_out(self, at: str, reason: str) -> object:
+        self.unresolved[at] = reason
+        return _LEFT_OUT
+
+
+def _is_reference(key: str, value: object) -> bool:
+    """Whether a member names another resource; a machine's `imageReference` names what is none."""
+    named = key == "reference" or key.endswith("Reference")
+    return named and isinstance(value, dict) and value.keys() <= {"armId", "group", "kind", "name", "wellKnownName"}
+
+
+def _is_secret(value: object) -> bool:
+    """Whether a value names a key of a Kubernetes secret."""
+    return isinstance(value, dict) and value.keys() == {"key", "name"} and all(map(words, value.values()))
+
+
+def _one_of(value: object) -> str:
+    """The only key of an object that holds an object, of which ASO makes one for each kind of thing."""
+    only = next(iter(value), "") if isinstance(value, dict) and len(value) == 1 else ""
+    return only if only and isinstance(value, dict) and isinstance(value[only], dict) else ""
+
+
+def in_operator_spelling(name: str) -> str:
+    """How ASO calls a key of ARM's at the top of a `spec`."""
+    return _CALLED_THERE.get(name, name)
+
+
+_CALLED_THERE = {called: key for key, called in _CALLED.items()}

@@ -1,0 +1,254 @@
+"""What the objects of Azure Service Operator can say about Machine Learning, field by field.
+
+The names are ARM's, as `spelling` has brought the references into. Source: `spec` in the CRDs of
+github.com/Azure/azure-service-operator, `v2/api/machinelearningservices/{v1api20210701,v1api20240401}/structure.txt`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from policyeng.models import JsonObject, lowered
+from policyeng.sources.field_mapping import Bring, FieldMapping, UnfitError, boolean, text, whole
+
+Rows = tuple[FieldMapping, ...]
+
+
+def members(value: object) -> JsonObject:
+    """An object as it stands."""
+    if isinstance(value, dict):
+        return value
+    raise UnfitError("an object")
+
+
+def entries(value: object) -> list[object]:
+    """A list as it stands."""
+    if isinstance(value, list):
+        return value
+    raise UnfitError("a list")
+
+
+def identity(value: object) -> object:
+    """ARM has the user-assigned identities as a map by id, ASO as a list of references."""
+    body = dict(members(value))
+    listed = body.pop("userAssignedIdentities", None)
+    if listed is None or isinstance(listed, dict):
+        return body if listed is None else {**body, "userAssignedIdentities": listed}
+    ids = [entry.get("id") if isinstance(entry, dict) else None for entry in entries(listed)]
+    if not all(isinstance(arm_id, str) for arm_id in ids):
+        raise UnfitError("an object whose identities are references that can be told")
+    return {**body, "userAssignedIdentities": {str(arm_id): {} for arm_id in ids}}
+
+
+def with_properties(*outer: str) -> Bring:
+    """A list of objects that ASO has flat, and ARM with `properties` for all but the keys `outer`."""
+
+    def bring(value: object) -> object:
+        return [
+            {key: entry[key] for key in outer if key in entry}
+            | {"properties": {key: member for key, member in entry.items() if key not in outer}}
+            for entry in entries(value)
+            if isinstance(entry, dict)
+        ]
+
+    return bring
+
+
+def _rows(bring: Bring, *names: str, below: str = "") -> Rows:
+    return tuple(FieldMapping(f"/{name}", f"{below}/{name}", bring) for name in names)
+
+
+def _inside(bring: Bring, *names: str) -> Rows:
+    return _rows(bring, *names, below="/properties")
+
+
+def _unjudged(*names: str) -> Rows:
+    return tuple(FieldMapping(f"/{name}", "") for name in names)
+
+
+class Table(NamedTuple):
+    """The rows of one kind, and those that came with the API version of 2024-04-01."""
+
+    rows: Rows
+    since_2024: Rows = ()
+
+    @property
+    def newest(self) -> Rows:
+        """The rows of the newest version, which every other version is converted to."""
+        return self.rows + self.since_2024
+
+    def of(self, version: str) -> Rows:
+        """Return the rows that an `apiVersion` has; all of them where it names no date, or a later one."""
+        date = re.search(r"\d{8}", version)
+        return self.rows if date and date[0] < "20240401" else self.newest
+
+
+_ENVELOPE: Rows = (
+    *_rows(text, "location"),
+    *_rows(members, "tags", "sku"),
+    *_rows(identity, "identity"),
+    *_unjudged("$propertyBag", "azureName", "operatorSpec", "originalVersion", "owner", "systemData"),
+)
+
+WORKSPACE = Table(
+    (
+        *_ENVELOPE,
+        *_inside(
+            text,
+            "applicationInsights",
+            "containerRegistry",
+            "description",
+            "discoveryUrl",
+            "friendlyName",
+            "imageBuildCompute",
+            "keyVault",
+            "primaryUserAssignedIdentity",
+            "publicNetworkAccess",
+            "storageAccount",
+        ),
+        *_inside(boolean, "allowPublicAccessWhenBehindVnet", "hbiWorkspace"),
+        *_inside(members, "encryption/identity", "encryption/keyVaultProperties", "serviceManagedResourcesSettings"),
+        *_inside(with_properties("name"), "sharedPrivateLinkResources"),
+    ),
+    (
+        *_rows(text, "kind"),
+        *_inside(text, "hubResourceId"),
+        *_inside(boolean, "enableDataIsolation", "v1LegacyMode"),
+        *_inside(entries, "associatedWorkspaces"),
+        *_inside(members, "featureStoreSettings", "managedNetwork", "serverlessComputeSettings", "workspaceHubConfig"),
+    ),
+)
+
+REGISTRY = Table(
+    (
+        *_ENVELOPE,
+        *_rows(text, "kind"),
+        *_inside(text, "discoveryUrl", "intellectualPropertyPublisher", "mlFlowRegistryUri", "publicNetworkAccess"),
+        *_inside(members, "managedResourceGroup"),
+        *_inside(entries, "regionDetails"),
+        *_inside(with_properties("id", "location"), "registryPrivateEndpointConnections"),
+    )
+)
+
+#: The spec itself of those whose `properties` differ by kind, and what stands below `properties` of a connection.
+OUTER = Table((*_ENVELOPE, *_unjudged("properties")))
+CONNECTION = Table(
+    (
+        *_inside(text, "authType", "category", "expiryTime", "group", "target", "valueFormat"),
+        *_inside(boolean, "isSharedToAll"),
+        *_inside(members, "metadata"),
+        *_inside(entries, "sharedUserList"),
+        *_unjudged("credentials", "value"),
+    )
+)
+
+#: What is of another shape in ARM, so that nothing of it is known where a part is not.
+RESHAPED = frozenset(
+    {"/identity", "/properties/registryPrivateEndpointConnections", "/properties/sharedPrivateLinkResources"}
+)
+
+#: What stands below the kind's key of a compute.
+COMPUTE = Table(
+    (
+        *_inside(text, "computeLocation", "computeType", "description", "resourceId"),
+        *_inside(boolean, "disableLocalAuth"),
+        *_unjudged("properties"),
+    )
+)
+
+
+class Variant(NamedTuple):
+    """One kind of compute: its `computeType`, and what stands below its own `properties`."""
+
+    compute_type: str
+    table: Table
+
+
+def _compute(*rows: FieldMapping) -> Rows:
+    """The rows, with targets in the inner `properties`."""
+    return tuple(row._replace(target=f"/properties/properties{row.target}") if row.target else row for row in rows)
+
+
+_CLUSTER = Table(
+    _compute(
+        *_rows(boolean, "enableNodePublicIp", "isolatedNetwork"),
+        *_rows(text, "osType", "remoteLoginPortPublicAccess", "vmPriority", "vmSize"),
+        *_rows(whole, "scaleSettings/maxNodeCount", "scaleSettings/minNodeCount"),
+        *_rows(text, "scaleSettings/nodeIdleTimeBeforeScaleDown", "subnet/id", "virtualMachineImage/id"),
+        *_rows(text, "userAccountCredentials/adminUserName"),
+    ),
+    _compute(*_rows(members, "propertyBag")),
+)
+_INSTANCE = Table(
+    _compute(
+        *_rows(text, "applicationSharingPolicy", "computeInstanceAuthorizationType", "subnet/id", "vmSize"),
+        *_rows(members, "personalComputeInstanceSettings", "setupScripts", "sshSettings"),
+    ),
+    _compute(*_rows(boolean, "enableNodePublicIp"), *_rows(entries, "customServices"), *_rows(members, "schedules")),
+)
+_AKS = Table(
+    _compute(
+        *_rows(whole, "agentCount"),
+        *_rows(text, "agentVmSize", "clusterFqdn", "clusterPurpose", "loadBalancerSubnet", "loadBalancerType"),
+        *_rows(members, "aksNetworkingConfiguration", "sslConfiguration"),
+    )
+)
+_KUBERNETES = Table(
+    _compute(
+        *_rows(
+            text,
+            "defaultInstanceType",
+            "extensionInstanceReleaseTrain",
+            "extensionPrincipalId",
+            "namespace",
+            "vcName",
+        ),
+        *_rows(members, "instanceTypes"),
+        *_unjudged("relayConnectionString", "serviceBusConnectionString"),
+    )
+)
+_MACHINE = Table(
+    _compute(
+        *_rows(text, "address", "virtualMachineSize"),
+        *_rows(whole, "sshPort"),
+        *_rows(boolean, "isNotebookInstanceCompute"),
+        *_rows(members, "administratorAccount"),
+    ),
+    _compute(*_rows(whole, "notebookServerPort")),
+)
+_HDINSIGHT = Table(_compute(*_rows(text, "address"), *_rows(whole, "sshPort"), *_rows(members, "administratorAccount")))
+_SPARK = Table(
+    _compute(
+        *_rows(members, "autoPauseProperties", "autoScaleProperties"),
+        *_rows(whole, "nodeCount"),
+        *_rows(
+            text,
+            "nodeSize",
+            "nodeSizeFamily",
+            "poolName",
+            "resourceGroup",
+            "sparkVersion",
+            "subscriptionId",
+            "workspaceName",
+        ),
+    )
+)
+
+#: By the key below `spec.properties` in lower case.
+COMPUTES: Mapping[str, Variant] = {
+    lowered(compute_type): Variant(compute_type, table)
+    for compute_type, table in {
+        "AKS": _AKS,
+        "AmlCompute": _CLUSTER,
+        "ComputeInstance": _INSTANCE,
+        "DataFactory": Table(()),
+        "DataLakeAnalytics": Table(_compute(*_rows(text, "dataLakeStoreAccountName"))),
+        "Databricks": Table(_compute(*_rows(text, "workspaceUrl"), *_unjudged("databricksAccessToken"))),
+        "HDInsight": _HDINSIGHT,
+        "Kubernetes": _KUBERNETES,
+        "SynapseSpark": _SPARK,
+        "VirtualMachine": _MACHINE,
+    }.items()
+}

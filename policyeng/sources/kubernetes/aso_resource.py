@@ -1,0 +1,359 @@
+"""One object of Azure Service Operator as an ARM resource: what its `spec` asks for, and what its `status` reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from policyeng.errors import nearest
+from policyeng.models import JsonObject, lowered
+from policyeng.parsing.json_pointer import escaped, value_at
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.field_mapping import FieldMapping, carried, mapped
+from policyeng.sources.kubernetes.aso_casing import (
+    AsoObject,
+    in_arm_spelling,
+    in_operator_spelling,
+    placeholder_in,
+    placeholder_reason,
+)
+from policyeng.sources.kubernetes.aso_fields import (
+    COMPUTE,
+    COMPUTES,
+    CONNECTION,
+    OUTER,
+    REGISTRY,
+    RESHAPED,
+    WORKSPACE,
+    Rows,
+    Table,
+    identity,
+)
+from policyeng.sources.kubernetes.kinds import KINDS, ML_GROUP, group_of, key_of
+from policyeng.sources.kubernetes.objects import Names, inner, name_of, words
+from policyeng.sources.kubernetes.status import fill_in, is_unmanaged, stands_in
+from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, spelled
+from policyeng.sources.server_generated import attached, service_made
+
+_SCRIPT = ("scriptArguments", "scriptData", "scriptSource", "timeout")
+_ACCOUNT = ("password", "privateKeyData", "publicKeyData", "username")
+#: By path below the place of a table, the keys of an object that its row takes whole, also as the operator calls them.
+_TAKEN_WHOLE: Mapping[str, tuple[str, ...]] = {
+    "/administratorAccount": _ACCOUNT,
+    "/aksNetworkingConfiguration": ("dnsServiceIP", "dockerBridgeCidr", "serviceCidr", "subnetId", "subnetReference"),
+    "/autoPauseProperties": ("delayInMinutes", "enabled"),
+    "/autoScaleProperties": ("enabled", "maxNodeCount", "minNodeCount"),
+    "/encryption/identity": ("userAssignedIdentity", "userAssignedIdentityReference"),
+    "/encryption/keyVaultProperties": ("identityClientId", "keyIdentifier", "keyVaultArmId", "keyVaultArmReference"),
+    "/featureStoreSettings": ("computeRuntime", "offlineStoreConnectionName", "onlineStoreConnectionName"),
+    "/featureStoreSettings/computeRuntime": ("sparkRuntimeVersion",),
+    "/identity": ("type", "userAssignedIdentities"),
+    "/managedNetwork": ("isolationMode", "outboundRules", "status"),
+    "/managedNetwork/status": ("sparkReady", "status"),
+    "/managedResourceGroup": ("resourceId", "resourceReference"),
+    "/personalComputeInstanceSettings": ("assignedUser",),
+    "/personalComputeInstanceSettings/assignedUser": ("objectId", "tenantId"),
+    "/schedules": ("computeStartStop",),
+    "/schedules/computeStartStop/*": ("action", "cron", "recurrence", "schedule", "status", "triggerType"),
+    "/schedules/computeStartStop/*/cron": ("expression", "startTime", "timeZone"),
+    "/schedules/computeStartStop/*/recurrence": ("frequency", "interval", "schedule", "startTime", "timeZone"),
+    "/schedules/computeStartStop/*/recurrence/schedule": ("hours", "minutes", "monthDays", "weekDays"),
+    "/serverlessComputeSettings": (
+        "serverlessComputeCustomSubnet",
+        "serverlessComputeCustomSubnetReference",
+        "serverlessComputeNoPublicIP",
+    ),
+    "/serviceManagedResourcesSettings": ("cosmosDb",),
+    "/serviceManagedResourcesSettings/cosmosDb": ("collectionsThroughput",),
+    "/setupScripts": ("scripts",),
+    "/setupScripts/scripts": ("creationScript", "startupScript"),
+    "/setupScripts/scripts/creationScript": _SCRIPT,
+    "/setupScripts/scripts/startupScript": _SCRIPT,
+    "/sku": ("capacity", "family", "name", "size", "tier"),
+    "/sshSettings": ("adminPublicKey", "sshPublicAccess"),
+    "/sslConfiguration": ("cert", "cname", "key", "leafDomainLabel", "overwriteExistingDomain", "status"),
+    "/workspaceHubConfig": ("additionalWorkspaceStorageAccounts", "defaultWorkspaceResourceGroup"),
+}
+#: Keys beside those that rows lead through: secrets, of which nothing is read, and references as the operator has them.
+_BESIDE_ROWS: Mapping[str, tuple[str, ...]] = {
+    "/subnet": ("reference",),
+    "/userAccountCredentials": ("adminUserPassword", "adminUserSshPublicKey"),
+    "/virtualMachineImage": ("reference",),
+}
+
+
+def stray_keys(rows: Iterable[FieldMapping], part: JsonObject) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The unknown keys below the first level of the part of a `spec` that some rows bring over.
+
+    Returns:
+        the JSON Pointer of each in that part, and the keys that there are around it.
+    """
+    sources = [row.source for row in rows]
+    led: dict[str, tuple[str, ...]] = {}
+    for source in sources:
+        above, _, last = source.rpartition("/")
+        if above:
+            led[above] = (*led.get(above, _BESIDE_ROWS.get(above, ())), last)
+    known = {**_TAKEN_WHOLE, **led}
+    for first in dict.fromkeys(source.split("/")[1] for source in sources):
+        yield from _strays(part.get(first), f"/{first}", f"/{first}", known)
+
+
+def misshapen(rows: Iterable[FieldMapping], part: JsonObject) -> dict[str, str]:
+    """By path, why what stands where rows look for further keys is no object."""
+    above = dict.fromkeys(row.source.rpartition("/")[0] for row in rows)
+    stated = {path: value_at(part, path) for path in above if path}
+    return {
+        path: f"`{path[1:]}` is {spelled(value)}; it should be an object"
+        for path, value in stated.items()
+        if value is not None and not isinstance(value, dict)
+    }
+
+
+def _strays(
+    value: object, path: str, pointer: str, known: Mapping[str, tuple[str, ...]]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Those at and below a value; the tables end the descent."""
+    if isinstance(value, list) and f"{path}/*" in known:
+        for index, entry in enumerate(value):
+            yield from _strays(entry, f"{path}/*", f"{pointer}/{index}", known)
+    elif isinstance(value, dict) and path in known:
+        for key, inner in value.items():
+            below = f"{pointer}/{escaped(key)}"
+            if key in known[path]:
+                yield from _strays(inner, f"{path}/{key}", below, known)
+            elif not key.startswith("$"):  # of the operator's own storage
+                yield below, known[path]
+
+
+_UNPLACED = (
+    "the manifest does not say which subscription and resource group it is deployed to; give `--scope` or `--workspace`"
+)
+_PLAIN: Mapping[tuple[str, str], Table] = {(ML_GROUP, "workspace"): WORKSPACE, (ML_GROUP, "registry"): REGISTRY}
+#: What stands at the top of every ARM resource and of every `spec`; all else of a `spec` is ARM's `properties`.
+_TOP = ("extendedLocation", "identity", "kind", "location", "plan", "sku", "tags", "zones")
+#: Of one part of an object; more keys than these say no more of what is wrong.
+_MOST_REMARKS = 20
+#: More keys at the top than the `spec` of any kind has.
+_MOST_KEYS = 200
+_ALWAYS_SAID = ("/name", "/properties/isAttachedCompute")
+_OPERATORS_OWN = ("$propertyBag", "azureName", "operatorSpec", "originalVersion", "owner")
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedObject:
+    """What came of an object, and what a reader should know of it, by JSON Pointer."""
+
+    entry: Placed | Refusal | None
+    remarks: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(slots=True)
+class _Drawn:
+    """What the parts of a `spec` say in ARM shape."""
+
+    resource: JsonObject = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    remarks: dict[str, str] = field(default_factory=dict)
+    rows: Rows = ()
+
+    def draw_version(self, table: Table, version: str, spec: AsoObject, at: str) -> None:
+        """Bring the part of a spec over as the operator converts an old version to the newest one.
+
+        What only the newest version can state is absent then, and the service gives it its default: a workspace of
+        2021-07-01 is of the kind `Default`.
+        """
+        rows = table.of(version)
+        self.draw(rows, spec, at)
+        self.rows += tuple(row for row in table.newest if row not in rows)
+
+    def draw(self, rows: Rows, spec: AsoObject, at: str, *, as_they_are: bool = False) -> None:
+        """Bring the part of a spec at a JSON Pointer over, and say what is not known of it."""
+        stated = inner(spec.value, *at.split("/")[1:])
+        part = stated if isinstance(stated, dict) else {}
+        unresolved = {place[len(at) :]: why for place, why in spec.unresolved.items() if place.startswith(f"{at}/")}
+        moved = {place[len(at) :]: there for place, there in spec.moved.items() if place.startswith(f"{at}/")}
+        drawn = mapped(rows, part, f"/spec{at}", {**unresolved, **misshapen(rows, part)})
+        _join(self.resource, drawn.resource)
+        self.fields |= drawn.fields
+        self.unreadable |= drawn.unreadable
+        self.rows += rows
+        for row, place, rest in _below(rows, moved):
+            self.fields[row.target + rest] = f"/spec{moved[place]}"
+        for row, place, rest in _below(rows, unresolved):
+            if rest and row.target in RESHAPED:
+                _drop(self.resource, row.target)
+                rest = ""
+            self.unreadable[row.target + rest] = unresolved[place]
+        known = tuple(in_operator_spelling(row.source.split("/")[1]) for row in rows)
+        strays = [(pointer.removeprefix(f"/spec{at}"), known) for pointer in drawn.unknown]
+        if not as_they_are:
+            strays += stray_keys(rows, part)
+        for pointer, keys in strays[:_MOST_REMARKS]:
+            there = moved.get(pointer, f"{at}{pointer}")
+            key = there.rpartition("/")[2]
+            self.remarks[f"/spec{there}"] = f"unknown key `{shortened(key)}`{nearest(key, keys)}"
+
+
+def read_operator_object(document: JsonObject, pointer: str, names: Names) -> ConvertedObject:
+    """Read an object of a kind that is brought into ARM shape."""
+    kind = KINDS[key_of(group_of(document["apiVersion"]), document["kind"])]
+    spec, status = document.get("spec"), document.get("status")
+    is_live = isinstance(status, dict) and bool(words(status.get("id")))
+    if not isinstance(spec, dict) and not is_live:
+        return ConvertedObject(Refusal(pointer, "an object without a `spec`", "give the whole manifest"))
+    if not name_of(document):
+        return ConvertedObject(Refusal(pointer, "an object without a name", "give `metadata.name`"))
+    if isinstance(spec, dict) and len(spec) > _MOST_KEYS:
+        message = f"a `spec` with {len(spec)} keys; at most {_MOST_KEYS} are read"
+        return ConvertedObject(Refusal(f"{pointer}/spec", message, "remove those that its kind does not have"))
+    try:
+        arm_id = names.identity(document)
+        scope = names.owner(document) if kind.extension else ""
+    except KeyError:
+        return ConvertedObject(Refusal(pointer, "what owns the object cannot be told", "give `spec.owner.armId`"))
+    home = lowered(arm_id).find("/providers/")
+    names = replace(names, home=arm_id[:home] if home > 0 else "")
+    spelled = in_arm_spelling(
+        spec if isinstance(spec, dict) else {}, names, words(inner(document, "metadata", "namespace"))
+    )
+    drawn = _Drawn()
+    refused = _draw(drawn, spelled, document)
+    if refused is not None:
+        return ConvertedObject(refused._replace(pointer=pointer + refused.pointer))
+    if kind.extension:
+        drawn.resource.setdefault("properties", {})["scope"] = scope or names.around.scope
+    text = "" if names.around.as_applied else placeholder_in(arm_id)
+    return _placed(document, pointer, arm_id, drawn, text, is_live=is_live)
+
+
+def _placed(
+    document: JsonObject, pointer: str, arm_id: str, drawn: _Drawn, placeholder: str, *, is_live: bool
+) -> ConvertedObject:
+    group = group_of(document["apiVersion"])
+    kind = KINDS[key_of(group, document["kind"])]
+    resource = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": kind.arm_type, **drawn.resource}
+    unreadable = service_made(kind.arm_type) | drawn.unreadable
+    if "/properties" not in unreadable:
+        resource.setdefault("properties", {})
+    made = [where for where in unreadable if where not in drawn.unreadable]
+    if is_live:
+        fill_in(resource, drawn.fields, document)
+        unreadable = {where: why for where, why in unreadable.items() if not stands_in(resource, where)}
+    if placeholder:
+        unreadable["/id"] = unreadable["/name"] = placeholder_reason(placeholder)
+    elif arm_id.startswith(UNKNOWN_SCOPE):
+        unreadable["/id"] = _UNPLACED
+        if inner(resource, "properties", "scope"):
+            unreadable["/properties/scope"] = _UNPLACED
+    said = None
+    if group == ML_GROUP:
+        reason = f"an object of `{shortened(document['apiVersion'])}` cannot say it"
+        said = carried(resource, drawn.rows, reason, *_ALWAYS_SAID, *made)
+    remarks = [(pointer + place, message) for place, message in drawn.remarks.items()]
+    if is_unmanaged(document) and not is_live:
+        message = "the operator leaves the resource as it is (`reconcile-policy: skip`); it is judged as it stands here"
+        remarks.append((f"{pointer}/metadata/annotations", message))
+    fields = {f"/{key}": f"/spec/{key}" for key in _TOP} | {"/name": "/metadata/name", "/properties": "/spec"}
+    fields |= drawn.fields
+    placed = {key: pointer + place for key, place in fields.items()}
+    return ConvertedObject(Placed(attached(resource, unreadable), pointer, unreadable, said, placed), tuple(remarks))
+
+
+def _draw(drawn: _Drawn, spec: AsoObject, document: JsonObject) -> Refusal | None:
+    """Bring a whole `spec` over; a refusal where it says what cannot be."""
+    key = key_of(group_of(document["apiVersion"]), document["kind"])
+    version = document["apiVersion"].rpartition("/")[2]
+    if key in _PLAIN:
+        drawn.draw_version(_PLAIN[key], version, spec, "")
+    elif key == (ML_GROUP, "workspacescompute"):
+        drawn.draw_version(OUTER, version, spec, "")
+        return _draw_compute(drawn, spec, version)
+    elif key == (ML_GROUP, "workspacesconnection"):
+        _draw_connection(drawn, spec, version)
+    else:
+        drawn.draw(tuple(_as_they_are(spec)), spec, "", as_they_are=True)
+    return None
+
+
+def _draw_compute(drawn: _Drawn, spec: AsoObject, version: str) -> Refusal | None:
+    body = spec.value.get("properties")
+    stated = [key for key, part in body.items() if isinstance(part, dict)] if isinstance(body, dict) else []
+    if not stated:
+        drawn.unreadable["/properties"] = "the object does not say what the compute is; give `spec.properties`"
+        drawn.rows += (FieldMapping("/properties", "/properties"),)
+        return None
+    if len(stated) > 1:
+        kinds = ", ".join(f"`{shortened(key)}`" for key in stated[:4])
+        return Refusal("/spec/properties", f"several kinds of compute at once: {kinds}", "keep one of them")
+    variant = COMPUTES.get(lowered(stated[0]))
+    if variant is None:
+        known = nearest(stated[0], [each.compute_type for each in COMPUTES.values()])
+        message = f"no kind of compute: `{shortened(stated[0])}`{known}"
+        return Refusal("/spec/properties", message, f"there are {', '.join(COMPUTES)}")
+    at = f"/properties/{escaped(stated[0])}"
+    drawn.fields |= {"/properties": f"/spec{at}", "/properties/computeType": f"/spec{at}"}
+    drawn.fields["/properties/properties"] = f"/spec{at}/properties"
+    drawn.draw_version(COMPUTE, version, spec, at)
+    drawn.draw_version(variant.table, version, spec, f"{at}/properties")
+    properties = drawn.resource.setdefault("properties", {})
+    if isinstance(inner(spec.value, "properties", stated[0], "properties"), dict):
+        properties.setdefault("properties", {})
+    if "/properties/computeType" in drawn.unreadable:
+        return None
+    said = properties.setdefault("computeType", variant.compute_type)
+    if lowered(said) != lowered(variant.compute_type):
+        del properties["computeType"]
+        reason = f"`computeType` says `{shortened(said)}` below `{stated[0]}`; correct the one that is wrong"
+        drawn.unreadable["/properties/computeType"] = reason
+    return None
+
+
+def _draw_connection(drawn: _Drawn, spec: AsoObject, version: str) -> None:
+    """The fields stand below the key of the connection's kind, or in the spec itself as of old."""
+    body = spec.value.get("properties")
+    if not isinstance(body, dict):
+        drawn.draw(OUTER.of(version) + CONNECTION.of(version), spec, "")
+        return
+    kinds = [f"/{escaped(key)}" for key, part in body.items() if isinstance(part, dict)]
+    at = "/properties" + ("" if "category" in body else next(iter(kinds), ""))
+    drawn.draw_version(OUTER, version, spec, "")
+    drawn.draw_version(CONNECTION, version, spec, at)
+    drawn.fields["/properties"] = f"/spec{at}"
+
+
+def _as_they_are(spec: AsoObject) -> Iterator[FieldMapping]:
+    """Rows for a kind whose `spec` is ARM's `properties` but for what stands at the top of every resource."""
+    keys = dict.fromkeys([*spec.value, *(place.split("/")[1] for place in spec.unresolved)])
+    for key in keys:
+        name = escaped(key) if key in spec.value else key
+        if key in _OPERATORS_OWN:
+            yield FieldMapping(f"/{name}", "")
+        else:
+            target = f"/{name}" if key in _TOP else f"/properties/{name}"
+            yield FieldMapping(f"/{name}", target, identity) if key == "identity" else FieldMapping(f"/{name}", target)
+
+
+def _below(rows: Rows, places: Mapping[str, str]) -> Iterator[tuple[FieldMapping, str, str]]:
+    """Each row with the places at or below its source, and the rest of their pointers."""
+    for place in places:
+        for row in rows:
+            if row.target and f"{place}/".startswith(f"{row.source}/"):
+                yield row, place, place[len(row.source) :]
+
+
+def _join(resource: JsonObject, more: JsonObject) -> None:
+    for key, value in more.items():
+        here = resource.get(key)
+        if isinstance(here, dict) and isinstance(value, dict):
+            _join(here, value)
+        else:
+            resource[key] = value
+
+
+def _drop(resource: JsonObject, pointer: str) -> None:
+    *parents, last = pointer.split("/")[1:]
+    here = inner(resource, *parents)
+    if isinstance(here, dict):
+        here.pop(last, None)

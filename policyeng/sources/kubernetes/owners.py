@@ -1,0 +1,148 @@
+"""What a snapshot of Azure says of an object that stands alone: where its owner lies, and which resource it is.
+
+An object names its owner, and others, by their names in the cluster; these are taken for the names that they have in
+Azure. Where two resources of the snapshot could be meant, none is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from policyeng.errors import InputError
+from policyeng.facts.ids import folded_id, name_of, resource_group_of, segments
+from policyeng.models import JsonObject, Snapshot, lowered
+from policyeng.parsing.json_pointer import keys_of, value_at
+from policyeng.sources.kubernetes.aso_resource import ConvertedObject
+from policyeng.sources.kubernetes.kinds import KINDS, RESOURCE_GROUP, group_of, key_of
+from policyeng.sources.kubernetes.objects import KubernetesObject, Names, inner, words
+from policyeng.sources.kubernetes.objects import name_of as azure_name_of
+from policyeng.sources.kubernetes.single_object import read_one
+from policyeng.sources.parsed import UNKNOWN_SCOPE, NamedThing, Placed, Surroundings, nothing_found
+from policyeng.sources.server_generated import service_made
+
+_UNTOLD = "give `spec.owner.armId`"
+
+
+class BesideSnapshot:
+    """Objects of a cluster one at a time, each beside the same snapshot.
+
+    Attributes:
+        snapshot: what is in Azure, not to be changed; going through it is done once.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._ids: dict[tuple[str, str], dict[str, str]] = {}
+        self._groups: dict[str, dict[str, str]] = {}
+        self._resources: dict[str, JsonObject] = {}
+        for resource in snapshot.resources:
+            identity, arm_type = resource.get("id"), resource.get("type")
+            if isinstance(identity, str) and isinstance(arm_type, str):
+                named = lowered(arm_type), lowered(name_of(identity))
+                self._ids.setdefault(named, {})[folded_id(identity)] = identity
+                self._resources[folded_id(identity)] = resource
+                group = resource_group_of(identity)
+                if group:
+                    self._groups.setdefault(name_of(group), {})[group] = "/".join(identity.split("/")[:5])
+
+    def resource(self, identity: str) -> JsonObject | None:
+        """The resource of an id in the snapshot."""
+        return self._resources.get(folded_id(identity))
+
+    def of_type(self, arm_type: str) -> list[JsonObject]:
+        """The resources of a type, in the order of the snapshot."""
+        return [held for held in self._resources.values() if lowered(held["type"]) == lowered(arm_type)]
+
+    def identity(self, document: JsonObject, known: str) -> str:
+        """The ARM id of an object.
+
+        Args:
+            document: of a kind of `KINDS`.
+            known: the id that the service gave it; empty when it gave none.
+
+        Raises:
+            InputError: it cannot be told.
+        """
+        try:
+            return Names(self._around(document), {}).identity(_told(document, known))
+        except KeyError:
+            raise InputError("what owns the object cannot be told", remedy=_UNTOLD) from None
+
+    def read(self, document: JsonObject, known: str) -> ConvertedObject:
+        """Read an object as what is asked for: its `spec`, and not what its `status` says is there already.
+
+        What only the service says of the resource is as in the snapshot.
+
+        Raises:
+            InputError: two resource groups could own it.
+        """
+        names = Names(self._around(document), {})
+        read = read_one(KubernetesObject(_told(document, known), ""), names)
+        return ConvertedObject(self._filled(read.entry), read.remarks) if isinstance(read.entry, Placed) else read
+
+    def _filled(self, placed: Placed) -> Placed:
+        there = self.resource(placed.resource["id"])
+        made = service_made(placed.resource["type"]) if there is not None else {}
+        said = {pointer: value_at(there, pointer) for pointer in made if pointer in placed.unreadable}
+        known = {pointer: value for pointer, value in said.items() if value is not None}
+        resource = placed.resource
+        for pointer, value in known.items():
+            resource = _with(resource, keys_of(pointer), value)
+        unreadable = {pointer: why for pointer, why in placed.unreadable.items() if pointer not in known}
+        return placed._replace(resource=resource, unreadable=unreadable)
+
+    def _around(self, document: JsonObject) -> Surroundings:
+        return Surroundings(scope=self._scope(document) or UNKNOWN_SCOPE, find=self._find, as_applied=True)
+
+    def _scope(self, document: JsonObject) -> str:
+        """The resource group that owns an object, by its name; empty where another owns it, or nobody knows one.
+
+        Raises:
+            InputError: several subscriptions have one of the name.
+        """
+        kind = KINDS.get(key_of(group_of(document.get("apiVersion")), document.get("kind")))
+        owner = inner(document, "spec", "owner")
+        name = lowered(words(inner(owner, "name")))
+        by_kind = key_of(inner(owner, "group"), inner(owner, "kind"))
+        if kind is None or kind.parent or not name or (kind.extension and by_kind not in (RESOURCE_GROUP, ("", ""))):
+            return ""
+        groups = self._groups.get(name, {})
+        if len(groups) > 1:
+            same = f"/providers/{lowered(kind.arm_type)}/{lowered(azure_name_of(document))}"
+            groups = {group: spelled for group, spelled in groups.items() if group + same in self._resources}
+            if len(groups) != 1:
+                message = f"several subscriptions have a resource group `{words(inner(owner, 'name'))}`"
+                raise InputError(message, remedy=_UNTOLD)
+        return next(iter(groups.values()), "") or self._in_subscription(words(inner(owner, "name")))
+
+    def _in_subscription(self, name: str) -> str:
+        """A resource group that the snapshot has nothing of, where it is the snapshot of one subscription."""
+        parts = segments(self.snapshot.scope) or ()
+        alone = parts[:1] == ("subscriptions",) and len(parts) == 2 and "/" not in name
+        return f"{self.snapshot.scope.removesuffix('/')}/resourceGroups/{name}" if alone else ""
+
+    def _find(self, key: Hashable) -> Sequence[NamedThing]:
+        """The resources that an object of a group, kind, namespace and name may stand for."""
+        if not isinstance(key, tuple) or len(key) != 4 or key[:2] not in KINDS:
+            return ()
+        group, kind, _, name = key
+        ids = self._ids.get((lowered(KINDS[group, kind].arm_type), name), {})
+        return [
+            NamedThing({"apiVersion": f"{group}/", "kind": kind, "status": {"id": identity}}, {}, nothing_found)
+            for identity in ids.values()
+        ]
+
+
+def _told(document: JsonObject, known: str) -> JsonObject:
+    """An object with nothing of its `status` but the id that the service gave it."""
+    said = {key: value for key, value in document.items() if key != "status"}
+    return {**said, "status": {"id": known}} if known else said
+
+
+def _with(resource: JsonObject, keys: Sequence[str], value: object) -> JsonObject:
+    """A copy of an object that has a value below some keys; as it is where something else stands in between."""
+    first, *rest = keys
+    if not rest:
+        return {**resource, first: value}
+    below = resource.get(first, {})
+    return {**resource, first: _with(below, rest, value)} if isinstance(below, dict) else resource

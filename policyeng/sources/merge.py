@@ -1,0 +1,255 @@
+"""Several documents joined into one snapshot: no resource twice, no document hidden by another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Generic, NamedTuple, TypeVar, get_args
+
+from policyeng.facts import managed_networks
+from policyeng.facts.ids import folded_id, may_hold, name_of
+from policyeng.facts.managed_networks import NetworkPart, workspace_of_part
+from policyeng.models import WORKSPACE_TYPE, Origin, Problem, Snapshot, lowered
+from policyeng.parsing.json_pointer import value_at
+from policyeng.sources.parsed import Collection, Loaded, Noun, ParsedDocument, Placed
+
+
+def kept_apart(documents: Sequence[Loaded]) -> list[Loaded]:
+    """The documents, those moved whose `movable` ids are already those of other resources.
+
+    The same resource in two files stays one. Documents of one file that begin their ids alike are moved together.
+    """
+    taken: dict[str, object] = {}
+    apart: list[Loaded] = []
+    for file, of_file in groupby(documents, lambda document: document.file):
+        together = list(of_file)
+        every = [_widened(document.reading, taken) for document in together]
+        moving = {reading.movable for reading in every if _contradicts(reading, taken)}
+        for document in together:
+            reading = _widened(document.reading, taken)
+            if reading.movable in moving:
+                reading = _moved(reading, file)
+            if _contradicts(reading, taken):  # another document of the same file
+                reading = _moved(reading, file)
+            for placed in reading.resources:
+                taken.setdefault(lowered(placed.resource["id"]), placed.resource)
+            apart.append(document._replace(reading=reading))
+    return apart
+
+
+def _widened(reading: ParsedDocument, taken: Mapping[str, object]) -> ParsedDocument:
+    """The reading with all of its subscription movable, which is not known either, where only that contradicts."""
+    subscription = reading.movable.partition("/resourceGroups/")[0]
+    wider = replace(reading, movable=subscription)
+    contradicts = "{" in subscription and not _contradicts(reading, taken) and _contradicts(wider, taken)
+    return wider if contradicts else reading
+
+
+def _contradicts(reading: ParsedDocument, taken: Mapping[str, object]) -> bool:
+    """Whether other resources have ids that a document does not state itself."""
+    return bool(reading.movable) and any(
+        taken.get(lowered(placed.resource["id"]), placed.resource) != placed.resource
+        for placed in reading.resources
+        if _below(placed.resource["id"], reading.movable)
+    )
+
+
+def _moved(reading: ParsedDocument, file: str) -> ParsedDocument:
+    """The reading with another beginning of its movable ids, which names the file."""
+    target = f"{reading.movable.rstrip('}')}@{file.replace('/', '~')}" + "}" * reading.movable.endswith("}")
+    resources = tuple(
+        placed._replace(
+            resource={key: _replaced(value, reading.movable, target) for key, value in placed.resource.items()}
+        )
+        for placed in reading.resources
+    )
+    return replace(reading, resources=resources, movable=target)
+
+
+def _replaced(value: object, old: str, new: str) -> object:
+    """The value with every id below `old` moved below `new`, wherever it stands."""
+    if isinstance(value, dict):
+        return {key: _replaced(inner, old, new) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_replaced(inner, old, new) for inner in value]
+    return new + value[len(old) :] if isinstance(value, str) and _below(value, old) else value
+
+
+def _below(identity: str, scope: str) -> bool:
+    return f"{lowered(identity)}/".startswith(f"{lowered(scope)}/")
+
+
+T = TypeVar("T")
+
+_COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
+
+
+class _MergedEntry(NamedTuple, Generic[T]):
+    """One entry among all documents: `key` tells entries apart, `says` is what makes two of them the same.
+
+    `file` is that of the document, also where the entry stands in another that is read as part of it.
+    """
+
+    file: str
+    key: str
+    called: str
+    value: T
+    says: object
+    origin: Origin
+
+
+def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
+    """One snapshot of all documents, in their order.
+
+    Two entries with one id are an error that names both places, and the first is judged; the same entry in two files
+    is taken once, with a warning. Ids that documents do not state themselves and that would meet are kept apart.
+    Different scopes are listed; `taken_at` is the earliest.
+    """
+    documents = kept_apart(documents)
+    resources, problems = _each_once(_resources(documents))
+    resources = _with_managed_networks(resources)
+    origins = {entry.key: entry.origin for entry in resources}
+    nouns: dict[str, tuple[Noun, ...]] = {}
+    for collection in _COLLECTIONS:
+        entries, more = _each_once(_stated(documents, collection))
+        nouns[collection] = tuple(entry.value for entry in entries)
+        problems += more
+        if collection in ("approvals", "workloads"):
+            origins = {entry.key: entry.origin for entry in entries} | origins
+    readings = [document.reading for document in documents]
+    # Every part was validated when it was read.
+    snapshot = Snapshot(
+        scope=", ".join(dict.fromkeys(reading.scope for reading in readings if reading.scope)),
+        taken_at=min((reading.taken_at for reading in readings if reading.taken_at), default=None),
+        resources=tuple(entry.value.resource for entry in resources),
+        incomplete=tuple(dict.fromkeys(line for document in documents for line in _incomplete(document))),
+        covers=tuple(sorted({entry for reading in readings for entry in reading.covers})),
+        unreadable={entry.key: entry.value.unreadable for entry in resources if entry.value.unreadable},
+        carried={entry.key: entry.value.carried for entry in resources if entry.value.carried},
+        origins=origins,
+        texts={file: text for document in documents for file, text in document.texts().items()},
+    ).model_copy(update=nouns)
+    return snapshot, tuple(problems)
+
+
+def _incomplete(document: Loaded) -> Iterator[str]:
+    yield from document.reading.incomplete
+    if document.reading.truncated:
+        yield f"{document.file}: {document.reading.truncated}"
+
+
+def _resources(documents: Iterable[Loaded]) -> Iterator[_MergedEntry[Placed]]:
+    for document in documents:
+        every = document.reading.resources
+        for placed, origin in zip(every, document.origins(every), strict=True):
+            identity = placed.resource["id"]
+            yield _MergedEntry(
+                document.file, lowered(identity), f"resource `{identity}`", placed, placed.resource, origin
+            )
+
+
+def _with_managed_networks(entries: list[_MergedEntry[Placed]]) -> list[_MergedEntry[Placed]]:
+    """The resources, workspaces with the managed network that is a resource of its own in them.
+
+    Where both state an isolation mode, and not the same one, it is unreadable. A managed network whose workspace is not
+    known makes those of its file unreadable that it may belong to; one workspace of its name, in a subscription or
+    resource group that is not known, is its own.
+    """
+    parts = {entry.key: entry for entry in entries if workspace_of_part(entry.key)}
+    if not parts:
+        return entries
+    workspaces = {
+        folded_id(entry.key): entry for entry in entries if lowered(entry.value.resource["type"]) == WORKSPACE_TYPE
+    }
+    held: dict[str, list[_MergedEntry[Placed]]] = {}
+    lost: dict[str, str] = {}
+    for part in parts.values():
+        home = workspace_of_part(part.key)
+        near = [key for key, entry in workspaces.items() if entry.origin.file == part.origin.file]
+        possible = [home] if home in workspaces else [key for key in near if may_hold(key, home)]
+        if len(possible) == 1 and name_of(possible[0]) == name_of(home):
+            held.setdefault(possible[0], []).append(part)
+        else:
+            reason = f"it is not known whether `{part.value.resource['id']}` belongs to it"
+            lost |= dict.fromkeys(possible, reason)
+    joined_ones = {key: _with_parts(workspaces[key], several) for key, several in held.items()}
+    return [_opened(joined_ones.get(folded_id(entry.key), entry), lost) for entry in entries]
+
+
+def _opened(entry: _MergedEntry[Placed], lost: Mapping[str, str]) -> _MergedEntry[Placed]:
+    if (reason := lost.get(folded_id(entry.key))) is None:
+        return entry
+    unreadable = {**entry.value.unreadable, managed_networks.SETTINGS: reason}
+    return entry._replace(value=entry.value._replace(unreadable=unreadable))
+
+
+def _with_parts(workspace: _MergedEntry[Placed], parts: Sequence[_MergedEntry[Placed]]) -> _MergedEntry[Placed]:
+    own = workspace.value
+    # An outbound rule goes into the network that it belongs to.
+    parts = sorted(parts, key=lambda part: part.key.count("/"))
+    found = managed_networks.with_parts(
+        own.resource, own.unreadable, [NetworkPart(part.value.resource, _unread(part.value)) for part in parts]
+    )
+    unreadable = dict(found.unreadable)
+    for part in parts:
+        if managed_networks.differs(own.resource, part.value.resource):
+            reason = f"the workspace and `{part.value.resource['id']}` state different isolation modes"
+            unreadable[managed_networks.ISOLATION_MODE] = reason
+    origins = {part.value.resource["id"]: part.origin for part in parts}
+    fields = {
+        pointer: origins[arm_id].pointer_to(inner)
+        for pointer, (arm_id, inner) in found.fields.items()
+        if origins[arm_id].file == workspace.origin.file
+    }
+    return workspace._replace(
+        value=own._replace(resource=found.resource, unreadable=unreadable),
+        origin=workspace.origin.model_copy(update={"fields": {**workspace.origin.fields, **fields}}),
+    )
+
+
+def _unread(part: Placed) -> Mapping[str, str]:
+    """What is unreadable of a managed network, also because its format does not say it."""
+    if part.carried is None or value_at(part.resource, managed_networks.ISOLATION_MODE) is not None:
+        return part.unreadable
+    return {managed_networks.ISOLATION_MODE: part.carried.reason, **part.unreadable}
+
+
+def _stated(documents: Iterable[Loaded], collection: Collection) -> Iterator[_MergedEntry[Noun]]:
+    """Entries of one collection; quotas and metrics have no id, so each of them is its own."""
+    for document in documents:
+        every = [stated for stated in document.reading.stated if stated.collection == collection]
+        for stated, origin in zip(every, document.origins(every), strict=True):
+            identity = getattr(stated.noun, "id", None)
+            key = f"{document.file}\n{stated.pointer}" if identity is None else lowered(identity)
+            yield _MergedEntry(document.file, key, f"{collection[:-1]} `{identity}`", stated.noun, stated.noun, origin)
+
+
+def _each_once(entries: Iterable[_MergedEntry[T]]) -> tuple[list[_MergedEntry[T]], list[Problem]]:
+    kept: dict[str, _MergedEntry[T]] = {}
+    problems: list[Problem] = []
+    repeated: Counter[tuple[str, str]] = Counter()
+    for entry in entries:
+        first = kept.setdefault(entry.key, entry)
+        if first is entry:
+            continue
+        if first.says == entry.says and first.file != entry.file:
+            repeated[(first.file, entry.file)] += 1
+        else:
+            problems.append(_conflict(first, entry))
+    return list(kept.values()), problems + [_repetition(*files, count) for files, count in repeated.items()]
+
+
+def _conflict(first: _MergedEntry[T], second: _MergedEntry[T]) -> Problem:
+    places = [f"{entry.origin.file}:{entry.origin.line}" for entry in (first, second)]
+    if first.file != second.file and places[0] == places[1]:
+        places = [f"{place} as part of {entry.file}" for place, entry in zip(places, (first, second), strict=True)]
+    message = f"the {second.called} stands twice: {places[0]} and {places[1]}; the first is judged, remove one of them"
+    return Problem(level="error", message=message, place=f"{second.origin.file}:{second.origin.line}")
+
+
+def _repetition(first: str, second: str, count: int) -> Problem:
+    entries = "one entry stands" if count == 1 else f"{count} entries stand"
+    message = f"{entries} in `{first}` as well, with the same content; each is judged once"
+    return Problem(level="warning", message=message, place=second)

@@ -1,0 +1,274 @@
+"""Files, directories and standard input read into one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from policyeng._performance import uncollected
+from policyeng.errors import InputError, UsageError
+from policyeng.models import Problem, Snapshot
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
+from policyeng.sources.context import DocumentContext, given
+from policyeng.sources.detection import DetectedDocument, loaded
+from policyeng.sources.discovery import Found, Skipped, named_inputs
+from policyeng.sources.documents import left_out
+from policyeng.sources.file_collection import FileCollection
+from policyeng.sources.file_patterns import EVERYTHING, FileWalk, excluded
+from policyeng.sources.formats import FORMATS, chosen
+from policyeng.sources.merge import joined
+from policyeng.sources.parsed import Loaded, ParsedDocument, Placed
+from policyeng.sources.problems import raise_errors
+from policyeng.sources.template_carriers import Carrier, carrier_of, member, template_in
+from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES
+
+#: Formats of what exists: a deployment in them is over, and its resources are listed by themselves.
+_LIVE = ("arm-rest", "native", "resource-graph")
+
+
+def with_contents(document: Loaded, format_name: str) -> Loaded:
+    """Add the resources in the templates that the document's resources carry, with their places in the document.
+
+    Args:
+        document: as its format reads it.
+        format_name: of that format. A carrier that only records what has been deployed adds nothing; without a
+            template any other is refused.
+    """
+    reading = document.reading
+    carriers = [
+        placed
+        for placed in reading.resources
+        if (carrier := carrier_of(placed.resource["type"], placed.resource)) is not None
+        and not _is_record(placed, carrier, reading, format_name)
+    ]
+    if not carriers:
+        return document
+    from policyeng.sources.arm_template import Contents  # most documents carry no template
+
+    contents = Contents(document.file)
+    inner = [_at_places(contents.read(placed.resource, placed.unreadable), placed) for placed in carriers]
+    more = replace(
+        reading,
+        resources=(*reading.resources, *(placed for each in inner for placed in each.resources)),
+        refusals=(*reading.refusals, *(refusal for each in inner for refusal in each.refusals)),
+        incomplete=(*reading.incomplete, *(line for each in inner for line in each.incomplete)),
+        remarks=(*reading.remarks, *(remark for each in inner for remark in each.remarks)),
+    )
+    return document._replace(reading=more)
+
+
+def _is_record(placed: Placed, carrier: Carrier, reading: ParsedDocument, format_name: str) -> bool:
+    """Whether a carrier has no template and only records what has been deployed, or stored, before."""
+    properties = member(placed.resource, "properties")
+    try:
+        has_template = template_in(carrier, properties) is not None
+    except InputError:
+        return False
+    if has_template or any(at.startswith("/properties/") for at in placed.unreadable):
+        return False
+    if format_name == "terraform":
+        return not reading.states_changes or placed.pointer in reading.unchanged
+    if format_name not in _LIVE:
+        return False
+    has_run = isinstance(member(properties, "provisioningState"), str)
+    return not isinstance(properties, Mapping) or carrier.is_stored or has_run
+
+
+def _at_places(reading: ParsedDocument, carrier: Placed) -> ParsedDocument:
+    """The reading of a carrier's template, with pointers into the document and not into the carrier."""
+    return replace(
+        reading,
+        resources=tuple(
+            placed._replace(
+                pointer=_place(carrier, placed.pointer),
+                fields={at: _place(carrier, there) for at, there in placed.fields.items()},
+            )
+            for placed in reading.resources
+        ),
+        refusals=tuple(refusal._replace(pointer=_place(carrier, refusal.pointer)) for refusal in reading.refusals),
+        remarks=tuple((_place(carrier, pointer), message) for pointer, message in reading.remarks),
+    )
+
+
+def _place(carrier: Placed, pointer: str) -> str:
+    """Where a part of a carrier is in the document: as `fields` has it, or what is nearest above it."""
+    above = pointer
+    while above and above not in carrier.fields:
+        above = above.rpartition("/")[0]
+    return carrier.fields.get(above, carrier.pointer) + pointer[len(above) :]
+
+
+#: What is looked for in directories where resources are.
+SUFFIXES = (*JSON_SUFFIXES, *YAML_SUFFIXES, *SOURCE_CODE)
+
+
+class ReadDocument(NamedTuple):
+    """A document that was read: the file as the user named it, its format, and how many resources it holds."""
+
+    file: str
+    format: str
+    resources: int
+
+
+class Inputs(NamedTuple):
+    """What several inputs hold together.
+
+    Attributes:
+        problems: what could not be read, with its place; an `error` never hides another input.
+        files: the documents that were read, as the user named them.
+        read: the same with what each holds; empty for documents that are judged as they were written.
+        skipped: what was found in directories and holds nothing to judge.
+    """
+
+    snapshot: Snapshot
+    problems: tuple[Problem, ...]
+    files: tuple[str, ...]
+    read: tuple[ReadDocument, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+def gathered(
+    found: FileCollection,
+    inputs: Iterable[Found],
+    stdin: bytes | None,
+    said: DocumentContext,
+    *,
+    embedded: bool = True,
+) -> list[tuple[DetectedDocument, Loaded]]:
+    """Look at the inputs and read the documents in them; what could not be read is with `found` afterwards.
+
+    Args:
+        found: nothing gathered yet; without formats it only keeps documents as they were written.
+        inputs: what the user named.
+        stdin: the bytes of standard input.
+        said: what the user says that the documents do not.
+        embedded: read the templates that resources carry, too.
+    """
+    for named in inputs:
+        found.add(named, stdin)
+    if found.formats and not found.documents:
+        found.add_what_lies_beside()
+    found.leave_out_superseded()
+    done = loaded(found.parts, said, found.max_bytes)
+    if embedded:
+        done = [(part, with_contents(document, part.name)) for part, document in done]
+    found.settle_source_code(done)
+    for part, document in done:
+        found.hear(part, document)
+    return done
+
+
+def reads(done: Iterable[tuple[DetectedDocument, Loaded]]) -> tuple[ReadDocument, ...]:
+    """What was read of each document that holds something."""
+    return tuple(
+        ReadDocument(part.named.file, part.name, len(document.reading.resources) + len(document.reading.changes))
+        for part, document in done
+        if not document.reading.nothing
+    )
+
+
+@uncollected()
+def read_inputs(
+    paths: Sequence[str | Path],
+    *,
+    from_format: str | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    stdin: bytes | None = None,
+    documents: bool = False,
+    resources: bool = True,
+    said: DocumentContext | None = None,
+    walk: FileWalk = EVERYTHING,
+) -> Inputs:
+    """Read files, directories (every JSON and YAML file below them) and standard input (`-`) into one snapshot.
+
+    Args:
+        paths: as the user named them.
+        from_format: a name among `FORMATS`; by content when None.
+        max_bytes: the largest document that is read.
+        stdin: the bytes of standard input.
+        documents: keep every input as it was written, too.
+        resources: find Azure resources; without them only documents are read, and no format is none.
+        said: what the user says that the documents do not.
+        walk: what is left out of directories.
+
+    Raises:
+        UsageError: there is no such format, or nothing judges what it holds.
+    """
+    formats = chosen(from_format, FORMATS)
+    if from_format is not None and not resources:
+        raise UsageError(f"`{from_format}` is a format of Azure resources, and the policies judge documents only")
+    suffixes = (".json", *YAML_SUFFIXES) if not resources else SUFFIXES
+    found = FileCollection(formats if resources else {}, max_bytes, documents=documents)
+    done = gathered(found, named_inputs(paths, suffixes, walk), stdin, said or DocumentContext())
+    return _joined(found, done, left_out(paths) if documents else ())
+
+
+@uncollected()
+def read_named(
+    named: Iterable[Found],
+    content: bytes | None = None,
+    *,
+    documents: bool = False,
+    resources: bool = True,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+) -> Inputs:
+    """Read documents into one snapshot, as `read_inputs` reads those behind paths.
+
+    Args:
+        named: the documents; their `file` is how messages and origins name them.
+        content: the bytes of the one that lies in no file.
+        documents: keep them as they were written, too.
+        resources: find Azure resources.
+        max_bytes: the largest document that is read.
+    """
+    found = FileCollection(FORMATS if resources else {}, max_bytes, documents=documents)
+    return _joined(found, gathered(found, named, content, DocumentContext()), ())
+
+
+def _joined(found: FileCollection, done: Sequence[tuple[DetectedDocument, Loaded]], more: Iterable[Problem]) -> Inputs:
+    snapshot, conflicts = joined([document for _, document in done])
+    files: Iterable[str] = dict.fromkeys(part.named.file for part, _ in done)
+    if found.documents:
+        snapshot = snapshot.model_copy(update={"documents": tuple(found.written)})
+        files = found.files
+    return Inputs(snapshot, (*found.said(), *conflicts, *more), tuple(files), reads(done), tuple(found.skipped))
+
+
+def load_snapshot(
+    path: str | Path,
+    *,
+    from_format: str | None = None,
+    documents: bool = False,
+    resources: bool = True,
+    scope: str = "",
+    workspace: str = "",
+    parameters: Mapping[str, object] | None = None,
+    exclude: Sequence[str] = (),
+    gitignore: bool = True,
+) -> Snapshot:
+    """Read one file or directory, all of it or nothing.
+
+    Args:
+        path: a file or a directory.
+        from_format: a name among `FORMATS`; by content when None.
+        documents: keep every input as it was written, too.
+        resources: find Azure resources, not documents alone.
+        scope: the ARM id of the resource group that templates and plans are deployed to.
+        workspace: the ARM id or the name of the workspace that Azure CLI files belong to.
+        parameters: values of template parameters, by name.
+        exclude: patterns, as in a `.gitignore` of the current directory, of what is left out of a directory.
+        gitignore: leave out what `.gitignore` files list.
+
+    Raises:
+        InputError: something in it cannot be read; names the place and the remedy of the first fault.
+        UsageError: there is no such format, or `scope`, `workspace` or a pattern is none.
+    """
+    said = given(scope, workspace, {name.lower(): value for name, value in (parameters or {}).items()})
+    walk = FileWalk(excluded(exclude, Path.cwd()), gitignore)
+    inputs = read_inputs(
+        [path], from_format=from_format, documents=documents, resources=resources, said=said, walk=walk
+    )
+    raise_errors(inputs.problems)
+    return inputs.snapshot

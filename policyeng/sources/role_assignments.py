@@ -1,0 +1,177 @@
+"""Role assignments and role definitions as `az role ... list` prints them and as people write custom roles.
+
+All are brought into the shape ARM gives them: `Microsoft.Authorization/roleAssignments` and `.../roleDefinitions`.
+A role definition without an id gets one that says where it comes from: its first assignable scope, then
+`/providers/Microsoft.Authorization/roleDefinitions/`, then its `name` where that is a GUID, else the role's name.
+Source: https://learn.microsoft.com/azure/role-based-access-control/role-definitions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from policyeng.models import JsonObject
+from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_resource import is_placeholder, read_entry
+from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, next_page, reading_of
+
+SUMMARY = "role assignments and definitions from `az role ... list`, and custom roles"
+
+_ASSIGNMENT = "Microsoft.Authorization/roleAssignments"
+_DEFINITION = "Microsoft.Authorization/roleDefinitions"
+_ASSIGNMENT_KEYS = ("roleDefinitionId", "principalId", "scope")
+#: Kept when they say something; `principalName` and `roleDefinitionName` are not ARM's.
+_MORE_ASSIGNMENT_KEYS = (
+    "principalType",
+    "condition",
+    "conditionVersion",
+    "description",
+    "delegatedManagedIdentityResourceId",
+    "createdOn",
+    "createdBy",
+    "updatedOn",
+    "updatedBy",
+)
+_ACTION_KEYS = ("actions", "notActions", "dataActions", "notDataActions")
+_GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_SCOPES = "/properties/assignableScopes"
+
+
+def detect(document: object) -> bool:
+    """Whether a role assignment or definition stands in the document in another form than ARM's own."""
+    return any(_reader_of(entry) is not None for entry in _entries(document))
+
+
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
+    """Read role assignments and definitions; entries in ARM's own form are taken as they are."""
+    is_list = isinstance(document, list)
+    wrapped = isinstance(document, dict) and isinstance(document.get("value"), list)
+    base = "/value/" if wrapped else "/"
+    entries = (
+        _read(entry, f"{base}{index}" if is_list or wrapped else "") for index, entry in enumerate(_entries(document))
+    )
+    return reading_of(entries, next_page(document) if isinstance(document, dict) else "")
+
+
+def _entries(document: object) -> list[object]:
+    if isinstance(document, dict) and isinstance(document.get("value"), list):
+        return list(document["value"])
+    return document if isinstance(document, list) else [document]
+
+
+def _reader_of(entry: object) -> str | None:
+    """Which form a value has: `assignment`, `definition`, `written`, `body`, or None for another one."""
+    if not isinstance(entry, dict):
+        return None
+    if "principalId" in entry and "roleDefinitionId" in entry:
+        return "assignment"
+    if "roleName" in entry and "permissions" in entry:
+        return "definition"
+    folded = {key.lower() for key in entry}
+    if {"actions", "assignablescopes"} <= folded and folded & {"name", "rolename"}:
+        return "written"
+    properties = entry.get("properties")
+    if "id" not in entry and isinstance(properties, dict) and "roleName" in properties and "permissions" in properties:
+        return "body"
+    return None
+
+
+def _read(entry: object, pointer: str) -> Placed | Refusal:
+    form = _reader_of(entry)
+    if form is None or not isinstance(entry, dict):
+        return read_entry(entry, pointer)
+    if form == "assignment":
+        return _assignment(entry, pointer)
+    if form == "written":
+        return _definition(_from_written(entry), pointer)
+    if form == "body":
+        return _definition({"type": _DEFINITION, "name": entry.get("name"), **entry["properties"]}, pointer)
+    return _definition(entry, pointer)
+
+
+def _assignment(entry: JsonObject, pointer: str) -> Placed | Refusal:
+    for key in ("id", *_ASSIGNMENT_KEYS):
+        if not isinstance(entry.get(key), str) or not entry[key]:
+            return Refusal(pointer, f"a role assignment without `{key}`", f"give `{key}` as text")
+    properties = {key: entry[key] for key in _ASSIGNMENT_KEYS}
+    properties |= {key: entry[key] for key in _MORE_ASSIGNMENT_KEYS if entry.get(key) is not None}
+    resource = {"id": entry["id"], "name": entry.get("name"), "type": _ASSIGNMENT, "properties": properties}
+    read = read_entry(resource, pointer)
+    if isinstance(read, Refusal) or "principalType" in properties:
+        return read
+    return read._replace(unreadable={"/properties/principalType": "the list does not say the type of the principal"})
+
+
+def _from_written(entry: JsonObject) -> JsonObject:
+    """A custom role as people write it, with keys of any case, as `az role definition list` prints one."""
+    folded = {key.lower(): value for key, value in entry.items()}
+    custom = folded.get("iscustom", True)
+    permission = {key: folded.get(key.lower()) for key in _ACTION_KEYS}
+    return {
+        "name": folded.get("id"),
+        "roleName": folded.get("rolename") or folded.get("name"),
+        "roleType": "BuiltInRole" if custom is False else "CustomRole",
+        "description": folded.get("description"),
+        "assignableScopes": folded.get("assignablescopes"),
+        "permissions": [permission],
+    }
+
+
+def _definition(entry: JsonObject, pointer: str) -> Placed | Refusal:
+    name, scopes, permissions = entry.get("roleName"), entry.get("assignableScopes"), entry.get("permissions")
+    if not isinstance(name, str) or not name:
+        return Refusal(pointer, "a role definition without a role name", "give it a name")
+    if not _are_texts(scopes) or not scopes:
+        message = f"the role definition `{shortened(name)}` has no list of assignable scopes"
+        return Refusal(pointer, message, "give `AssignableScopes` as a list of ARM ids")
+    allowed = [_permission(part) for part in permissions] if isinstance(permissions, list) else [None]
+    if None in allowed:
+        message = f"the role definition `{shortened(name)}` has actions that are not lists of text"
+        return Refusal(pointer, message, "give `Actions`, `NotActions`, `DataActions`, `NotDataActions` as lists")
+    properties = {
+        "roleName": name,
+        "type": _role_type(entry),
+        "description": entry.get("description"),
+        "assignableScopes": scopes,
+        "permissions": allowed,
+    }
+    guid = entry.get("name")
+    last = guid if isinstance(guid, str) and _GUID.fullmatch(guid) else name.replace("/", "-")
+    identity = entry.get("id") or f"{scopes[0].rstrip('/')}/providers/{_DEFINITION}/{last}"
+    resource = {"id": identity, "name": guid or last, "type": _DEFINITION, "properties": properties}
+    return _placed_definition(resource, pointer, given_id=bool(entry.get("id")))
+
+
+def _placed_definition(resource: JsonObject, pointer: str, *, given_id: bool) -> Placed | Refusal:
+    """A role is written before its scopes exist, so a placeholder there leaves the rest of it readable."""
+    scopes = resource["properties"]["assignableScopes"]
+    placeholder = next((scope for scope in scopes if is_placeholder(scope)), None)
+    if placeholder is not None and not given_id and not resource["id"].startswith("/"):
+        message = f"a template of a role, whose scope `{shortened(placeholder)}` is a placeholder"
+        return Refusal(pointer, message, "replace the placeholder", holds_nothing=True)
+    if placeholder is None or given_id:
+        return read_entry(resource, pointer)
+    return Placed(resource, pointer, {_SCOPES: f"`{shortened(placeholder)}` holds a placeholder"})
+
+
+def _role_type(entry: JsonObject) -> str:
+    """`CustomRole` or `BuiltInRole`; what says neither was written by hand."""
+    for said in (entry.get("roleType"), entry.get("type")):
+        if isinstance(said, str) and said.lower() in ("customrole", "builtinrole"):
+            return "CustomRole" if said.lower() == "customrole" else "BuiltInRole"
+    return "CustomRole"
+
+
+def _permission(part: object) -> JsonObject | None:
+    if not isinstance(part, Mapping):
+        return None
+    actions = {key: part.get(key) or [] for key in _ACTION_KEYS}
+    if not all(_are_texts(value) for value in actions.values()):
+        return None
+    extra = {key: part[key] for key in ("condition", "conditionVersion") if part.get(key) is not None}
+    return {**actions, **extra}
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)

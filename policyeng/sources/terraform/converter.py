@@ -1,0 +1,170 @@
+"""One instance of the azurerm provider brought into ARM shape by the table of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from policyeng.bundle.files import built_in_root
+from policyeng.facts import Facts
+from policyeng.models import Carried, JsonObject, lowered
+from policyeng.parsing.json_pointer import escaped, value_at
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
+from policyeng.sources import field_mapping
+from policyeng.sources.arm_resource import is_placeholder
+from policyeng.sources.field_mapping import FieldMapping, mapped, put
+from policyeng.sources.parsed import Placed
+from policyeng.sources.server_generated import attached
+from policyeng.sources.terraform.instances import Instance
+from policyeng.sources.terraform.resolution import KINDS, ResolvedInstances, SettledAttributes
+from policyeng.sources.terraform.resource_types import Blocks, Lent
+
+ASSIGNMENT = "azurerm_role_assignment"
+_DEFINITION = "azurerm_role_definition"
+_ID, _NAME = "role_definition_id", "role_definition_name"
+_BUILT_IN = "/providers/Microsoft.Authorization/roleDefinitions/"
+
+
+def with_role(estate: ResolvedInstances, instance: Instance, settled: SettledAttributes) -> SettledAttributes:
+    """The attributes of an assignment with the id of its role in place of the name, where that is what is stated."""
+    name = settled.values.get(_NAME)
+    is_named = isinstance(name, str) or estate.configuration.expression(instance, f"/{_NAME}") is not None
+    other = _NAME if settled.values.get(_ID) is not None or not is_named else _ID
+    values = {key: value for key, value in settled.values.items() if key != other}
+    unread = {at: why for at, why in settled.unread.items() if at != f"/{other}"}
+    if other == _ID and isinstance(name, str):
+        found = _made_here(estate, name) or _built_in(name)
+        if found:
+            values[_NAME] = found
+        else:
+            unread[f"/{_NAME}"] = _unknown(name)
+    return SettledAttributes(values, unread)
+
+
+def _unknown(name: str) -> str:
+    known = f"`{_NAME}` is `{shortened(name)}`, which is neither made here nor a built-in role that is known"
+    return f"{known}; give its `{_ID}`, or check the state after it, too (`terraform show -json`)"
+
+
+def _made_here(estate: ResolvedInstances, name: str) -> str:
+    """The id of the custom role of the document that has a name; empty when there is not just one."""
+    ids = {
+        estate.identity(one)
+        for one in estate.instances
+        if one.type == _DEFINITION and lowered(str(one.values.get("name") or "")) == lowered(name)
+    }
+    return ids.pop() if len(ids) == 1 else ""
+
+
+def _built_in(name: str) -> str:
+    role = _catalogue().role(name)
+    return f"{_BUILT_IN}{role.guid}" if role is not None and lowered(role.name) == lowered(name.strip()) else ""
+
+
+@cache
+def _catalogue() -> Facts:
+    tables = {name: built_in_root() / "facts" / name / "data.json" for name in ("roles", "roles_elsewhere")}
+    return Facts.from_document(
+        {name: parse_json(path.read_bytes(), str(path), max_bytes=DEFAULT_MAX_BYTES) for name, path in tables.items()}
+    )
+
+
+_NOT_CARRIED = "the azurerm provider has no attribute for it; check what is deployed, too"
+_NOT_LENT = "it is the `{source}` of what `{by}` names, which is not here; add it, or check what is deployed, too"
+_SUBNET = "/subnet/id"
+
+
+def brought(estate: ResolvedInstances, instance: Instance) -> Placed:
+    """The ARM resource of an instance whose type is among `KINDS`."""
+    kind = KINDS[instance.type]
+    settled = estate.settled(instance, kind.named, kind.unstated)
+    if instance.type == ASSIGNMENT:
+        settled = with_role(estate, instance, settled)
+    made = mapped(kind.table, settled.values, instance.attributes, _unresolved(kind.table, settled))
+    unreadable = {**made.unreadable, **_within(kind.table, settled)}
+    resource: JsonObject = {"id": estate.identity(instance), "type": kind.place.arm_type}
+    if isinstance(made.resource.get("tags"), dict):
+        made.resource["tags"] = {key: value for key, value in made.resource["tags"].items() if value is not None}
+    resource |= made.resource
+    for pointer, value in kind.fixed.items():
+        put(resource, pointer, value)
+    for pointer in kind.lists:
+        _listed(resource, pointer)
+    for pointer, lent in kind.lent.items():
+        if (value := _borrowed(estate, settled, lent)) is not None:
+            put(resource, pointer, value)
+        else:
+            unreadable[pointer] = _NOT_LENT.format(by=lent.by[1:], source=lent.source[1:])
+    resource = attached(resource, unreadable)
+    if why := estate.why_unplaced(instance):
+        unreadable["/id"] = why
+    unreadable |= _elsewhere(resource, kind.table)
+    return Placed(resource, instance.pointer, unreadable, _carried(instance.type), made.fields)
+
+
+@cache
+def _carried(terraform_type: str) -> Carried:
+    kind = KINDS[terraform_type]
+    any_such: JsonObject = {"type": kind.place.arm_type}
+    for pointer, value in kind.fixed.items():
+        put(any_such, pointer, value)
+    more = ("/id", "/type", "/properties/isAttachedCompute", *kind.fixed, *kind.foreign, *kind.lent)
+    return field_mapping.carried(any_such, kind.table, _NOT_CARRIED, *more)
+
+
+def _borrowed(estate: ResolvedInstances, settled: SettledAttributes, lent: Lent) -> object:
+    """What another resource of the document lends; None where it is not there, or does not say it."""
+    arm_id = value_at(settled.values, lent.by)
+    lender = estate.by_id(arm_id) if isinstance(arm_id, str) else None
+    return value_at(lender.values, lent.source) if lender is not None else None
+
+
+def _unresolved(table: tuple[FieldMapping, ...], settled: SettledAttributes) -> Mapping[str, str]:
+    """Why rows cannot be read: what they begin with, or a part of what is not taken part by part."""
+    unresolved = dict(settled.unread)
+    for row in table:
+        inside = [why for at, why in settled.unread.items() if at.startswith(f"{row.source}/")]
+        if inside and not _in_parts(row, settled):
+            unresolved[row.source] = inside[0]
+    return unresolved
+
+
+def _in_parts(row: FieldMapping, settled: SettledAttributes) -> bool:
+    """Whether an attribute is taken part by part: an object such as tags, or blocks that are all there."""
+    value = value_at(settled.values, row.source)
+    if isinstance(row.bring, Blocks):
+        return isinstance(value, list) and all(isinstance(block, dict) for block in value)
+    return isinstance(value, dict)
+
+
+def _within(table: tuple[FieldMapping, ...], settled: SettledAttributes) -> dict[str, str]:
+    """Why parts of attributes cannot be read that are taken part by part, such as one tag."""
+    found: dict[str, str] = {}
+    for row in table:
+        if row.target and _in_parts(row, settled):
+            for at, why in settled.unread.items():
+                if at.startswith(f"{row.source}/"):
+                    inside = at[len(row.source) :]
+                    parts = row.bring.targets(inside) if isinstance(row.bring, Blocks) else (inside,)
+                    found |= {row.target + part: why for part in parts}
+    return found
+
+
+def _listed(resource: JsonObject, pointer: str) -> None:
+    """Make a list of what a table filled by place."""
+    found = value_at(resource, pointer)
+    if isinstance(found, dict):
+        parent = value_at(resource, pointer.rpartition("/")[0])
+        if isinstance(parent, dict):
+            parent[pointer.rpartition("/")[2]] = [found[key] for key in sorted(found)]
+
+
+def _elsewhere(resource: JsonObject, table: tuple[FieldMapping, ...]) -> dict[str, str]:
+    """Why it is open which network a subnet belongs to that the plan makes somewhere."""
+    return {
+        f"{row.target.removesuffix('/id')}/{escaped('subscription')}": (
+            "the plan does not say which subscription the subnet is in; give `--scope`"
+        )
+        for row in table
+        if row.target.endswith(_SUBNET) and is_placeholder(value_at(resource, row.target))
+    }

@@ -1,0 +1,140 @@
+"""What a plan changes: what it deletes, what it sets of resources that others manage, and what stays as it is.
+
+Source: https://developer.hashicorp.com/terraform/internals/json-format (`resource_changes`, `actions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from policyeng.models import Change, JsonObject, Operation, lowered
+from policyeng.sources.arm_resource import is_placeholder, types_of
+from policyeng.sources.arm_template import Contents
+from policyeng.sources.parsed import Changing, Placed
+from policyeng.sources.terraform import template_deployments
+from policyeng.sources.terraform.child_resources import FOLDED
+from policyeng.sources.terraform.instances import Instance
+from policyeng.sources.terraform.manifests import MANIFESTS, read_manifests
+from policyeng.sources.terraform.references import objects
+from policyeng.sources.terraform.related_resources import DEPLOYMENT, DEPLOYS
+from policyeng.sources.terraform.resolution import AZAPI, AZAPI_UPDATE, KINDS, ResolvedInstances
+
+_STAYS = (["no-op"], ["read"])
+_OWN = ("id", "type", "name")
+
+
+def deletions(document: JsonObject, estate: ResolvedInstances) -> Iterator[Changing]:
+    """The resources that a plan takes away, those that it replaces among them.
+
+    What belongs to another resource in ARM is none of its own, and an `azapi_update_resource` takes nothing with it.
+    The provider deletes what a template deployment deployed together with it.
+    """
+    contents = Contents(estate.around.file)
+    for index, entry in enumerate(_list(document.get("resource_changes"))):
+        before = _before(entry)
+        if (
+            not isinstance(entry, dict)
+            or before is None
+            or entry.get("mode") == "data"
+            or entry.get("type") == AZAPI_UPDATE
+        ):
+            continue
+        pointer = f"/resource_changes/{index}"
+        instance = _instance(entry, before, pointer)
+        identity, arm_type = estate.stated_id(instance), lowered(estate.arm_type(instance))
+        if arm_type and arm_type in types_of(identity):
+            yield Changing(Change(operation=Operation.DELETE, id=identity), pointer)
+        if DEPLOYS.get(instance.type) == DEPLOYMENT:
+            deployment = template_deployments.brought(estate, instance)
+            inner = contents.read(deployment.resource, deployment.unreadable).resources
+            ids = [placed.resource["id"] for placed in inner if "/id" not in placed.unreadable]
+            yield from (Changing(Change(operation=Operation.DELETE, id=one), pointer) for one in ids)
+        if instance.type in MANIFESTS:
+            placed, _ = read_manifests([instance], estate.around)
+            ids = [each.resource["id"] for each in placed.resources if "/id" not in each.unreadable]
+            yield from (Changing(Change(operation=Operation.DELETE, id=one), pointer) for one in ids)
+
+
+def updates(parts: Iterable[Placed]) -> Iterator[Changing]:
+    """Patches, of what is set over resources that are not in the plan; what nobody knows the id of stays a part."""
+    for placed in parts:
+        if is_placeholder(placed.resource["id"]):
+            continue
+        patch = {key: value for key, value in placed.resource.items() if key not in _OWN}
+        change = Change(
+            operation=Operation.PATCH, id=placed.resource["id"], patch=patch, unreadable=dict(placed.unreadable)
+        )
+        yield Changing(change, placed.pointer)
+
+
+def unchanged(document: JsonObject, instances: Iterable[Instance], every: Sequence[Placed]) -> frozenset[str]:
+    """The pointers of the resources that stay as they are.
+
+    A resource stays where nothing that it was made of changes, neither as it is said nor in what it is before and
+    after. Where something changes of which it is not known what it is a part of, it may be any, so that none stays.
+    """
+    stay = {str(entry.get("address")) for entry in objects(document.get("resource_changes")) if _stays(entry)}
+    known = (
+        one
+        for one in instances
+        if not one.is_data and (one.type in KINDS or one.type in DEPLOYS or one.type in AZAPI or _is_source(one, every))
+    )
+    changed = {one.pointer for one in known if one.address not in stay}
+    made_of = {placed.pointer: _sources(placed, changed) for placed in every}
+    if changed - {pointer for sources in made_of.values() for pointer in sources} or _loses_part(document):
+        return frozenset()
+    return frozenset(pointer for pointer, sources in made_of.items() if not sources)
+
+
+def _is_source(instance: Instance, every: Iterable[Placed]) -> bool:
+    """Whether a manifest holds one of the resources; most hold nothing of Azure."""
+    return instance.type in MANIFESTS and any(placed.pointer.startswith(f"{instance.pointer}/") for placed in every)
+
+
+def _stays(entry: JsonObject) -> bool:
+    return _actions(entry) in _STAYS and entry["change"].get("before") == entry["change"].get("after")
+
+
+def _sources(placed: Placed, changed: Iterable[str]) -> set[str]:
+    """The pointers, among those, of what a resource is made of."""
+    places = [placed.pointer, *placed.fields.values()]
+    return {one for one in changed if any(f"{place}/".startswith(f"{one}/") for place in places)}
+
+
+def _loses_part(document: JsonObject) -> bool:
+    """Whether something is taken away that ARM has within another resource, or a setting that azapi made of one."""
+    gone = (str(entry.get("type")) for entry in objects(document.get("resource_changes")) if _before(entry) is not None)
+    return any(
+        kind == AZAPI_UPDATE or (kind in KINDS and lowered(KINDS[kind].place.arm_type) in FOLDED) for kind in gone
+    )
+
+
+def _before(entry: object) -> JsonObject | None:
+    """The attributes of what is deleted; None where nothing is."""
+    if not isinstance(entry, dict) or "delete" not in (_actions(entry) or ()):
+        return None
+    before = entry["change"].get("before")
+    return before if isinstance(before, dict) else None
+
+
+def _actions(entry: Mapping[str, object]) -> list[object] | None:
+    change = entry.get("change")
+    actions = change.get("actions") if isinstance(change, dict) else None
+    return actions if isinstance(actions, list) else None
+
+
+def _instance(entry: JsonObject, before: JsonObject, pointer: str) -> Instance:
+    return Instance(
+        address=str(entry.get("address") or ""),
+        module=str(entry.get("module_address") or ""),
+        type=str(entry.get("type") or ""),
+        name=str(entry.get("name") or ""),
+        index=entry.get("index"),
+        values=before,
+        pointer=pointer,
+        attributes=f"{pointer}/change/before",
+    )
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,300 @@
+"""The azurerm resources beside Machine Learning ones that policies look at, and how the ids of others are made.
+
+Source: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs; the ids are those that it documents for
+`terraform import`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, text, whole
+from policyeng.sources.terraform.resource_types import (
+    CLUSTER,
+    COMMON,
+    GROUPED,
+    IDENTITY,
+    SUBNET,
+    Addressed,
+    Blocks,
+    TerraformResourceType,
+    Unstated,
+    passed,
+)
+
+_MACHINE = "Microsoft.Compute/virtualMachines"
+_NETWORK = "Microsoft.Network/virtualNetworks"
+_AUTHORIZATION = "Microsoft.Authorization"
+_DISK = "/properties/storageProfile/osDisk"
+
+
+def _machine(system: str) -> TerraformResourceType:
+    return TerraformResourceType(
+        Addressed(_MACHINE),
+        (
+            *GROUPED,
+            *IDENTITY,
+            FieldMapping("/size", "/properties/hardwareProfile/vmSize", text),
+            FieldMapping("/license_type", "/properties/licenseType", text),
+            FieldMapping("/priority", "/properties/priority", text),
+            FieldMapping("/eviction_policy", "/properties/evictionPolicy", text),
+            FieldMapping("/dedicated_host_id", "/properties/host/id", text),
+            FieldMapping("/dedicated_host_group_id", "/properties/hostGroup/id", text),
+            FieldMapping("/source_image_reference/0/publisher", "/properties/storageProfile/imageReference/publisher"),
+            FieldMapping("/source_image_reference/0/offer", "/properties/storageProfile/imageReference/offer"),
+            FieldMapping("/source_image_reference/0/sku", "/properties/storageProfile/imageReference/sku"),
+            FieldMapping("/source_image_reference/0/version", "/properties/storageProfile/imageReference/version"),
+            FieldMapping("/os_disk/0/disk_size_gb", f"{_DISK}/diskSizeGB"),
+        ),
+        fixed={f"{_DISK}/osType": system},
+        named={
+            "/dedicated_host_id": "Microsoft.Compute/hostGroups/hosts",
+            "/dedicated_host_group_id": "Microsoft.Compute/hostGroups",
+        },
+    )
+
+
+#: A node pool, as it stands in its own resource and (but for the spot pools) in the `default_node_pool` of a cluster.
+_POOL = (
+    FieldMapping("/name", "/name", text),
+    FieldMapping("/vm_size", "/vmSize", text),
+    FieldMapping("/node_count", "/count", whole),
+    FieldMapping("/min_count", "/minCount", whole),
+    FieldMapping("/max_count", "/maxCount", whole),
+    FieldMapping("/enable_auto_scaling", "/enableAutoScaling", boolean),
+    FieldMapping("/auto_scaling_enabled", "/enableAutoScaling", boolean),
+    FieldMapping("/enable_node_public_ip", "/enableNodePublicIP", boolean),
+    FieldMapping("/node_public_ip_enabled", "/enableNodePublicIP", boolean),
+    FieldMapping("/max_pods", "/maxPods", whole),
+    FieldMapping("/vnet_subnet_id", "/vnetSubnetID", text),
+    FieldMapping("/pod_subnet_id", "/podSubnetID", text),
+    FieldMapping("/host_group_id", "/hostGroupID", text),
+    FieldMapping("/mode", "/mode", text),
+    FieldMapping("/os_type", "/osType", text),
+    FieldMapping("/priority", "/scaleSetPriority", text),
+    FieldMapping("/eviction_policy", "/scaleSetEvictionPolicy", text),
+    FieldMapping("/tags", "/tags"),
+)
+_POOL_NAMED = {"/vnet_subnet_id": SUBNET, "/pod_subnet_id": SUBNET, "/host_group_id": "Microsoft.Compute/hostGroups"}
+#: Without a number of nodes Azure makes one; without one of pods, and of zones, as many as the network plan has.
+_POOL_UNSTATED = (Unstated("/node_count"), Unstated("/max_pods"), Unstated("/min_count"), Unstated("/max_count"))
+_POOLS = "/properties/agentPoolProfiles"
+_FIRST = "/default_node_pool/0"
+_AKS_CLUSTER = TerraformResourceType(
+    Addressed(CLUSTER),
+    (
+        *GROUPED,
+        *IDENTITY,
+        *(FieldMapping(_FIRST + row.source, f"{_POOLS}/0{row.target}", row.bring) for row in _POOL),
+        FieldMapping("/private_cluster_enabled", "/properties/apiServerAccessProfile/enablePrivateCluster", boolean),
+        FieldMapping("/sku_tier", "/sku/tier", text),
+    ),
+    named={_FIRST + source: kind for source, kind in _POOL_NAMED.items()},
+    unstated=tuple(Unstated(_FIRST + one.source) for one in _POOL_UNSTATED),
+    lists=(_POOLS,),
+)
+_NODE_POOL = TerraformResourceType(
+    Addressed(f"{CLUSTER}/agentPools", parent="kubernetes_cluster_id"),
+    tuple(
+        row if row.target == "/name" else FieldMapping(row.source, f"/properties{row.target}", row.bring)
+        for row in _POOL
+    ),
+    named={**_POOL_NAMED, "/kubernetes_cluster_id": CLUSTER},
+    unstated=_POOL_UNSTATED,
+)
+
+
+_SUBNETS = Blocks(
+    (
+        FieldMapping("/name", "/name", text),
+        FieldMapping("/id", "/id", text),
+        FieldMapping("/address_prefix", "/properties/addressPrefix", text),
+        FieldMapping("/address_prefixes", "/properties/addressPrefixes"),
+    )
+)
+_CONTAINERS = Blocks(
+    (
+        FieldMapping("/name", "/name", text),
+        FieldMapping("/image", "/properties/image", text),
+        FieldMapping("/cpu", "/properties/resources/requests/cpu"),
+        FieldMapping("/memory", "/properties/resources/requests/memoryInGB"),
+    )
+)
+_ACTIONS = (
+    FieldMapping("/actions", "/actions"),
+    FieldMapping("/not_actions", "/notActions"),
+    FieldMapping("/data_actions", "/dataActions"),
+    FieldMapping("/not_data_actions", "/notDataActions"),
+)
+_PERMISSIONS = Blocks(_ACTIONS, fixed={row.target[1:]: [] for row in _ACTIONS})
+_NOTIFICATIONS = Blocks(
+    (
+        FieldMapping("/enabled", "/enabled"),
+        FieldMapping("/operator", "/operator"),
+        FieldMapping("/threshold", "/threshold"),
+        FieldMapping("/threshold_type", "/thresholdType"),
+        FieldMapping("/contact_emails", "/contactEmails"),
+        FieldMapping("/contact_groups", "/contactGroups"),
+        FieldMapping("/contact_roles", "/contactRoles"),
+    ),
+    fixed={"enabled": True},
+    numbered=True,
+)
+
+
+def _named_ids(value: object) -> object:
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return [{"id": entry} for entry in value]
+    raise UnfitError("a list of ids")
+
+
+def _budget(parent: str, parent_type: str) -> TerraformResourceType:
+    return TerraformResourceType(
+        Addressed("Microsoft.Consumption/budgets", parent=parent),
+        (
+            *COMMON,
+            *passed(parent, "etag"),
+            FieldMapping("/amount", "/properties/amount"),
+            FieldMapping("/time_grain", "/properties/timeGrain", text),
+            FieldMapping("/time_period/0/start_date", "/properties/timePeriod/startDate", text),
+            FieldMapping("/time_period/0/end_date", "/properties/timePeriod/endDate", text),
+            FieldMapping("/filter/0", "/properties/filter"),
+            FieldMapping("/notification", "/properties/notifications", _NOTIFICATIONS),
+        ),
+        fixed={"/properties/category": "Cost"},
+        named={f"/{parent}": parent_type},
+        unstated=(Unstated("/time_period/0/end_date"),),
+    )
+
+
+KINDS: Mapping[str, TerraformResourceType] = {
+    "azurerm_linux_virtual_machine": _machine("Linux"),
+    "azurerm_windows_virtual_machine": _machine("Windows"),
+    "azurerm_kubernetes_cluster": _AKS_CLUSTER,
+    "azurerm_kubernetes_cluster_node_pool": _NODE_POOL,
+    "azurerm_virtual_network": TerraformResourceType(
+        Addressed(_NETWORK),
+        (
+            *GROUPED,
+            FieldMapping("/address_space", "/properties/addressSpace/addressPrefixes"),
+            FieldMapping("/subnet", "/properties/subnets", _SUBNETS),
+        ),
+        unstated=(Unstated("/subnet"),),
+    ),
+    "azurerm_subnet": TerraformResourceType(
+        Addressed(SUBNET, within="virtual_network_name"),
+        (
+            *COMMON,
+            *passed("resource_group_name", "virtual_network_name"),
+            FieldMapping("/address_prefix", "/properties/addressPrefix", text),
+            FieldMapping("/address_prefixes", "/properties/addressPrefixes"),
+            FieldMapping("/default_outbound_access_enabled", "/properties/defaultOutboundAccess", boolean),
+        ),
+        foreign=("/location",),
+        unstated=(Unstated("/address_prefix"),),
+    ),
+    "azurerm_container_group": TerraformResourceType(
+        Addressed("Microsoft.ContainerInstance/containerGroups"),
+        (
+            *GROUPED,
+            *IDENTITY,
+            FieldMapping("/ip_address_type", "/properties/ipAddress/type", text),
+            FieldMapping("/subnet_ids", "/properties/subnetIds", _named_ids),
+            FieldMapping("/network_profile_id", "/properties/networkProfile/id", text),
+            FieldMapping("/container", "/properties/containers", _CONTAINERS),
+            FieldMapping("/os_type", "/properties/osType", text),
+            FieldMapping("/sku", "/properties/sku", text),
+        ),
+        # Those of other things that policies take for a service on container instances.
+        foreign=("/memoryGiB", "/model", "/target", "/properties/publicIp", "/properties/vnetConfiguration"),
+        named={"/subnet_ids": SUBNET},
+        unstated=(Unstated("/network_profile_id"), Unstated("/subnet_ids")),
+    ),
+    "azurerm_role_assignment": TerraformResourceType(
+        Addressed(f"{_AUTHORIZATION}/roleAssignments", parent="scope"),
+        (
+            FieldMapping("/name", "/name", text),
+            FieldMapping("/scope", "/properties/scope", text),
+            FieldMapping("/role_definition_id", "/properties/roleDefinitionId", text),
+            FieldMapping("/role_definition_name", "/properties/roleDefinitionId", text),
+            FieldMapping("/principal_id", "/properties/principalId", text),
+            FieldMapping("/principal_type", "/properties/principalType", text),
+            FieldMapping("/condition", "/properties/condition"),
+            FieldMapping("/condition_version", "/properties/conditionVersion"),
+            FieldMapping("/description", "/properties/description"),
+        ),
+        named={"/scope": "", "/role_definition_id": f"{_AUTHORIZATION}/roleDefinitions"},
+    ),
+    "azurerm_role_definition": TerraformResourceType(
+        Addressed(f"{_AUTHORIZATION}/roleDefinitions", parent="scope"),
+        (
+            *passed("scope", "role_definition_id", "role_definition_resource_id"),
+            FieldMapping("/name", "/properties/roleName", text),
+            FieldMapping("/description", "/properties/description"),
+            FieldMapping("/permissions", "/properties/permissions", _PERMISSIONS),
+            FieldMapping("/assignable_scopes", "/properties/assignableScopes"),
+        ),
+        fixed={"/properties/type": "CustomRole"},
+        named={"/scope": ""},
+        unstated=(Unstated("/assignable_scopes"),),
+    ),
+    "azurerm_consumption_budget_resource_group": _budget("resource_group_id", "Microsoft.Resources/resourceGroups"),
+    "azurerm_consumption_budget_subscription": _budget("subscription_id", "Microsoft.Resources/subscriptions"),
+    "azurerm_private_endpoint": TerraformResourceType(
+        Addressed("Microsoft.Network/privateEndpoints"),
+        (
+            *GROUPED,
+            FieldMapping("/subnet_id", "/properties/subnet/id", text),
+            FieldMapping(
+                "/private_service_connection/0/name",
+                "/properties/privateLinkServiceConnections/0/name",
+                text,
+            ),
+            FieldMapping(
+                "/private_service_connection/0/private_connection_resource_id",
+                "/properties/privateLinkServiceConnections/0/properties/privateLinkServiceId",
+                text,
+            ),
+            FieldMapping(
+                "/private_service_connection/0/subresource_names",
+                "/properties/privateLinkServiceConnections/0/properties/groupIds",
+            ),
+        ),
+        named={"/subnet_id": SUBNET, "/private_service_connection/0/private_connection_resource_id": ""},
+        lists=("/properties/privateLinkServiceConnections",),
+    ),
+}
+
+DEPLOYMENT = "Microsoft.Resources/deployments"
+_SCRIPT = "Microsoft.Resources/deploymentScripts"
+#: By Terraform type, the ARM type of what deploys other resources.
+DEPLOYS: Mapping[str, str] = {
+    "azurerm_blueprint_assignment": "Microsoft.Blueprint/blueprintAssignments",
+    "azurerm_managed_application": "Microsoft.Solutions/applications",
+    "azurerm_managed_application_definition": "Microsoft.Solutions/applicationDefinitions",
+    "azurerm_management_group_template_deployment": DEPLOYMENT,
+    "azurerm_resource_deployment_script_azure_cli": _SCRIPT,
+    "azurerm_resource_deployment_script_azure_power_shell": _SCRIPT,
+    "azurerm_resource_group_template_deployment": DEPLOYMENT,
+    "azurerm_subscription_template_deployment": DEPLOYMENT,
+    "azurerm_template_deployment": DEPLOYMENT,
+    "azurerm_tenant_template_deployment": DEPLOYMENT,
+}
+
+#: Where resources are that are not judged, and that others name by their id.
+ADDRESSED: Mapping[str, Addressed] = {
+    **{name: Addressed(arm_type) for name, arm_type in DEPLOYS.items()},
+    "azurerm_application_insights": Addressed("Microsoft.Insights/components"),
+    "azurerm_cognitive_account": Addressed("Microsoft.CognitiveServices/accounts"),
+    "azurerm_container_registry": Addressed("Microsoft.ContainerRegistry/registries"),
+    "azurerm_dedicated_host": Addressed("Microsoft.Compute/hostGroups/hosts", parent="dedicated_host_group_id"),
+    "azurerm_dedicated_host_group": Addressed("Microsoft.Compute/hostGroups"),
+    "azurerm_key_vault": Addressed("Microsoft.KeyVault/vaults"),
+    "azurerm_log_analytics_workspace": Addressed("Microsoft.OperationalInsights/workspaces"),
+    "azurerm_redis_cache": Addressed("Microsoft.Cache/redis"),
+    "azurerm_search_service": Addressed("Microsoft.Search/searchServices"),
+    "azurerm_storage_account": Addressed("Microsoft.Storage/storageAccounts"),
+    "azurerm_synapse_spark_pool": Addressed("Microsoft.Synapse/workspaces/bigDataPools", parent="synapse_workspace_id"),
+    "azurerm_synapse_workspace": Addressed("Microsoft.Synapse/workspaces"),
+    "azurerm_user_assigned_identity": Addressed("Microsoft.ManagedIdentity/userAssignedIdentities"),
+}

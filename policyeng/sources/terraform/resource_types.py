@@ -1,0 +1,150 @@
+"""What a kind of Terraform resource becomes: its ARM type, where it lies, and the table of its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from policyeng.models import JsonObject
+from policyeng.parsing.json_pointer import list_index
+from policyeng.sources.field_mapping import FieldMapping, UnfitError, mapped, text
+
+WORKSPACE = "Microsoft.MachineLearningServices/workspaces"
+SUBNET = "Microsoft.Network/virtualNetworks/subnets"
+CLUSTER = "Microsoft.ContainerService/managedClusters"
+
+
+class Addressed(NamedTuple):
+    """How the id of a resource is made that does not exist yet.
+
+    Attributes:
+        arm_type: such as `Microsoft.Network/virtualNetworks/subnets`.
+        parent: the attribute with the id of what it lies in; empty for the resource group that it names.
+        within: the attribute with the name of what it lies in below that, as `virtual_network_name`.
+    """
+
+    arm_type: str
+    parent: str = ""
+    within: str = ""
+
+
+class Unstated(NamedTuple):
+    """An attribute that the provider calls computed while nobody states it.
+
+    Attributes:
+        source: its JSON Pointer in the attributes.
+        value: what the provider asks for then; None for nothing, so that Azure's default holds.
+        unless: a pointer; where something stands there, what comes of it is known only after apply.
+    """
+
+    source: str
+    value: object = None
+    unless: str = ""
+
+
+class Lent(NamedTuple):
+    """What the provider takes from another resource: the attribute with its id, and the attribute there."""
+
+    by: str
+    source: str
+
+
+class TerraformResourceType(NamedTuple):
+    """One kind of resource.
+
+    Attributes:
+        place: how its id is made.
+        table: its attributes; a row without target is known and judged by nothing.
+        fixed: by ARM pointer, what follows from the kind alone.
+        foreign: ARM pointers that no resource of the kind has, though policies inspect them of others.
+        named: by attribute pointer, the ARM type of the resource that it names; empty for any.
+        unstated: attributes that are computed while nobody states them.
+        lists: ARM pointers at which the table fills places of a list.
+        lent: by ARM pointer, what the provider takes from another resource.
+    """
+
+    place: Addressed
+    table: tuple[FieldMapping, ...]
+    fixed: Mapping[str, object] = {}
+    foreign: tuple[str, ...] = ()
+    named: Mapping[str, str] = {}
+    unstated: tuple[Unstated, ...] = ()
+    lists: tuple[str, ...] = ()
+    lent: Mapping[str, Lent] = {}
+
+
+def passed(*names: str) -> tuple[FieldMapping, ...]:
+    """Rows of attributes of which nothing is judged."""
+    return tuple(FieldMapping(f"/{name}", "") for name in names)
+
+
+def identity(value: object) -> object:
+    """The type of an identity as ARM writes it: without the space that the provider puts after the comma."""
+    return str(text(value)).replace(", ", ",")
+
+
+def keys(value: object) -> JsonObject:
+    """A list of ids as the object that ARM has for user-assigned identities."""
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return {entry: {} for entry in value}
+    raise UnfitError("a list of ids")
+
+
+def access(value: object) -> object:
+    """`Enabled` or `Disabled` from a boolean."""
+    if isinstance(value, bool):
+        return "Enabled" if value else "Disabled"
+    raise UnfitError("true or false")
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Brings a list of blocks over, each by a table of its own.
+
+    Attributes:
+        table: its rows, with pointers within a block and within what it becomes.
+        fixed: what every block becomes, where it says nothing else.
+        numbered: they become an object with the keys `1`, `2`, ... and no list.
+    """
+
+    table: tuple[FieldMapping, ...]
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    numbered: bool = False
+
+    def __call__(self, value: object) -> object:
+        """The ARM value.
+
+        Raises:
+            UnfitError: it is no list of blocks, or one of them has a value that it cannot have.
+        """
+        if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
+            raise UnfitError("a list of blocks")
+        every = [mapped(self.table, block, "") for block in value]
+        if any(one.unreadable for one in every):
+            raise UnfitError(
+                f"a list of blocks in which {next(why for one in every for why in one.unreadable.values())}"
+            )
+        made = [{**self.fixed, **one.resource} for one in every]
+        return {str(at): one for at, one in enumerate(made, 1)} if self.numbered else made
+
+    def targets(self, inside: str) -> tuple[str, ...]:
+        """What a pointer within the list (`/0/memory`) is in ARM; nothing where nothing of it is judged."""
+        _, at, *rest = inside.split("/")
+        place = list_index(at)
+        number = str(place + 1) if self.numbered and place is not None else at
+        within = f"/{'/'.join(rest)}/" if rest else "/"
+        rows = (row for row in self.table if within.startswith(f"{row.source}/") or f"{row.source}/".startswith(within))
+        return tuple(f"/{number}{row.target}" for row in rows)
+
+
+#: What most resources have.
+COMMON = (FieldMapping("/name", "/name", text), FieldMapping("/tags", "/tags"), *passed("id", "timeouts"))
+LOCATED = (*COMMON, FieldMapping("/location", "/location", text))
+GROUPED = (*LOCATED, *passed("resource_group_name"))
+IDENTITY = (
+    FieldMapping("/identity/0/type", "/identity/type", identity),
+    FieldMapping("/identity/0/identity_ids", "/identity/userAssignedIdentities", keys),
+    FieldMapping("/identity/0/principal_id", "/identity/principalId", text),
+    FieldMapping("/identity/0/tenant_id", "/identity/tenantId", text),
+)

@@ -1,0 +1,187 @@
+"""A table of snapshots judged where it lies: the driver checks what is asked, and the workers judge row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from policyeng import __version__
+from policyeng.bundle import Bundle
+from policyeng.bundle.serialization import unpacked
+from policyeng.errors import UsageError
+from policyeng.evaluation import evaluate
+from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Severity, Snapshot
+from policyeng.sources.discovery import Named
+from policyeng.sources.reader import read_named
+from policyeng.spark.table import PendingRows
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+
+from collections.abc import Sequence
+from datetime import UTC
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from policyeng.api import parameters_of
+from policyeng.bundle.serialization import packed
+from policyeng.engines.embedded import compile_rego
+from policyeng.errors import nearest
+from policyeng.evaluation import prepare
+from policyeng.sources import DEFAULT_MAX_BYTES
+from policyeng.spark.table import COLUMNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: So many rows go to Spark together; one snapshot is never split.
+_MOST_ROWS = 4096
+_NAMELESS = "a snapshot without a name"
+#: Python processes of Spark live on from task to task.
+_opened = lru_cache(maxsize=2)(unpacked)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """All that a task is told; Spark pickles it.
+
+    Attributes:
+        bundle: as `packed` gives it.
+        build: the code of the driver.
+        parameters: by policy id, those of the profile among them.
+    """
+
+    bundle: bytes = field(repr=False)
+    build: str
+    as_of: datetime
+    exemptions: tuple[Exemption, ...]
+    parameters: Mapping[str, JsonObject]
+    fail_on: Severity
+    strict_unknown: bool
+    max_bytes: int
+
+    def __call__(self, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
+        """Judge what Spark hands over, a column of names and one of snapshots.
+
+        Raises:
+            UsageError: this process has other code than the driver.
+            BundleError: the bundle is not here what it is there.
+        """
+        if self.build != __version__:
+            what = f"the driver has policyeng {self.build}, and this worker has {__version__}"
+            raise UsageError(what, remedy="install the same policyeng on the driver and on every worker")
+        rows = PendingRows()
+        for batch in batches:
+            for name, snapshot in zip(*batch.columns, strict=True):
+                called: str | None = name.as_py()
+                rows.add(called, self._judged(_NAMELESS if called is None else called, snapshot.as_py()))
+                if len(rows) >= _MOST_ROWS:
+                    yield rows.taken()
+        if len(rows):
+            yield rows.taken()
+
+    def _judged(self, name: str, snapshot: str | bytes | None) -> Evaluation:
+        bundle = _opened(self.bundle)
+        if snapshot is None:
+            missing = Problem(level="error", message="the row holds no snapshot", place=name)
+            return self._evaluated(bundle, Snapshot(), [missing])
+        content = snapshot.encode() if isinstance(snapshot, str) else snapshot
+        read = read_named([Named(name, None)], content, max_bytes=self.max_bytes, **bundle.wanted)
+        return self._evaluated(bundle, read.snapshot, read.problems)
+
+    def _evaluated(self, bundle: Bundle, snapshot: Snapshot, problems: Iterable[Problem]) -> Evaluation:
+        return evaluate(
+            bundle,
+            snapshot,
+            as_of=self.as_of,
+            exemptions=self.exemptions,
+            parameters=self.parameters,
+            fail_on=self.fail_on,
+            strict_unknown=self.strict_unknown,
+            problems=problems,
+        )
+
+
+def judge(
+    frame: DataFrame,
+    bundle: Bundle,
+    *,
+    as_of: datetime,
+    snapshot_column: str = "snapshot",
+    name_column: str = "name",
+    exemptions: Sequence[Exemption] = (),
+    parameters: Mapping[str, JsonObject] | None = None,
+    profile: str | None = None,
+    fail_on: Severity = Severity.LOW,
+    strict_unknown: bool = False,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+) -> DataFrame:
+    """Judge every row of a table as `policyeng check` judges a file of its name and content.
+
+    Args:
+        frame: one snapshot a row, of any format that is JSON; it is not read before the findings are.
+        bundle: the policies in force; they are carried to the workers, which need policyeng and none of its files.
+        as_of: the evaluation clock, one for all rows, so that a row that is judged again gives the same.
+        snapshot_column: holds the snapshots, as text or as bytes in UTF-8.
+        name_column: holds what findings and faults name a snapshot by; it need not be unique.
+        exemptions: acceptances that mark failures while they are in force.
+        parameters: by policy id, values that replace the defaults, below `*` for every policy that has one of the name.
+        profile: a set of parameters of the bundle, which `parameters` go before.
+        fail_on: failures at or above this severity make the exit code of their snapshot 1.
+        strict_unknown: what cannot be decided counts as a failure does.
+        max_bytes: the largest snapshot that is read.
+
+    Returns:
+        The columns of `COLUMNS`; one row per finding, passes too, and one per problem, which has no policy: an `error`
+        for a snapshot that cannot be read, a `warning` for what changes no exit.
+
+    Raises:
+        UsageError: there is no such column, or it holds neither text nor bytes; a parameter names no policy or does not
+            fit, or the profile does not exist.
+        BundleError: the profile is not well formed, or the bundle was not read from files.
+        EngineError: the bundle does not compile.
+    """
+    _require_arrow()
+    _require_columns(frame, name_column, snapshot_column)
+    given = parameters_of(bundle, profile, parameters)
+    prepare(bundle, Snapshot(), given)  # what does not fit is said here, not once per worker
+    compile_rego(bundle)
+    moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
+    worker = Worker(
+        bundle=packed(bundle),
+        build=__version__,
+        as_of=moment,
+        exemptions=tuple(exemptions),
+        parameters=given,
+        fail_on=Severity(fail_on),
+        strict_unknown=strict_unknown,
+        max_bytes=max_bytes,
+    )
+    name, snapshot = frame[_quoted(name_column)], frame[_quoted(snapshot_column)]
+    pairs = frame.select(name.cast("string").alias("name"), snapshot.alias("snapshot"))
+    return pairs.mapInArrow(worker, ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items()))
+
+
+def _quoted(column: str) -> str:
+    """The name of a column in the words of Spark, which takes a dot for a step into one."""
+    return f"`{column.replace('`', '``')}`"
+
+
+def _require_arrow() -> None:
+    if find_spec("pyarrow") is None:
+        raise UsageError("Spark hands tables over in the form of Arrow", remedy="install `policyeng[spark]`")
+
+
+def _require_columns(frame: DataFrame, name: str, snapshot: str) -> None:
+    kinds = dict(frame.dtypes)
+    for column in (name, snapshot):
+        if column not in kinds:
+            remedy = f"the columns are {', '.join(kinds)}; set `name_column` and `snapshot_column`"
+            raise UsageError(f"the table has no column `{column}`{nearest(column, kinds)}", remedy=remedy)
+    if kinds[snapshot] not in ("string", "binary"):
+        remedy = "give the whole document as text or bytes, such as `to_json` writes"
+        raise UsageError(f"the column `{snapshot}` is of {kinds[snapshot]}", remedy=remedy)

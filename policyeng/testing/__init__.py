@@ -1,0 +1,1 @@
+"""Run the cases of policies: `policyeng test`."""

@@ -1,0 +1,148 @@
+"""Documents as policies of others judge them, made of what their Rego reads: Kubernetes objects, plans, anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from random import Random
+
+from policyeng.bundle import Policy
+from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.parsing.json_pointer import keys_of
+from policyeng.verify.generators.estates import DOCUMENT, EstateGenerator, copied_object, in_second_group, renamed
+from policyeng.verify.generators.json_mutations import ODD_TEXTS, Json, edit_somewhere, happens, odd
+from policyeng.verify.generators.near_compliant import unique
+from policyeng.verify.generators.targeted_edits import edit, made, subject, value
+
+#: How many of the baselines are in an estate; few estates are large.
+_SHARES = (0.1, 0.1, 0.2, 0.2, 0.3, 0.7)
+#: Types that no policy judges, and texts that are no type.
+_OTHER_TYPES = (
+    "Microsoft.Storage/storageAccounts",
+    "Microsoft.KeyVault/vaults",
+    "Acme.Other/things/parts",
+    "x",
+    " ",
+    "/",
+)
+_PARTS = ("properties", "tags", "kind", "sku", "location", "identity", "name", "zones")
+
+
+def edited(random: Random, estates: EstateGenerator, focus: Policy) -> JsonObject:
+    """Some of the baselines, several of what one policy judges, many of them edited, here and there oddly."""
+    share = random.choice(_SHARES)
+    chosen = [resource for resource in estates.baselines.resources.values() if happens(random, share)]
+    chosen += [] if WORKSPACE_TYPE in {lowered(str(one["type"])) for one in chosen} else _workspaces(estates)
+    resources = list(chosen)
+    if chosen and happens(random, 0.5):
+        resources.append(renamed(random.choice(chosen), "-2"))
+    for number in range(random.randrange(1, 5)):
+        resources.append(subject(random, estates, focus, f"-f{number}"))
+        while happens(random, 0.6):
+            edit(random, estates, focus, resources, len(resources) - 1)
+    if happens(random, 0.12):
+        resources += in_second_group([resource for resource in resources if happens(random, 0.7)])
+    _edit_many(random, estates, focus, resources)
+    return _document(random, resources) | estates.stated()
+
+
+def wild(random: Random, estates: EstateGenerator, focus: Policy) -> JsonObject:
+    """Resources of types that are judged and of others, with anything inside."""
+    resources = _workspaces(estates)
+    for _ in range(random.randrange(1, 12)):
+        kind = random.choice(estates.types or [WORKSPACE_TYPE])
+        resource = made(random, estates, random.choice(_OTHER_TYPES) if happens(random, 0.1) else kind)
+        for key in _PARTS:
+            if happens(random, 0.3):
+                resource[key] = (
+                    {"properties": odd(random)} if key == "properties" and happens(random, 0.7) else odd(random)
+                )
+        resources.append(resource)
+    _edit_many(random, estates, focus, resources)
+    document = _document(random, resources)
+    if happens(random, 0.3):
+        document["scope"] = random.choice((*ODD_TEXTS, "/subscriptions/11111111-1111-1111-1111-111111111111"))
+    return document
+
+
+def _workspaces(estates: EstateGenerator) -> list[JsonObject]:
+    return list(estates.by_type.get(WORKSPACE_TYPE, ()))
+
+
+def _document(random: Random, resources: list[JsonObject]) -> JsonObject:
+    random.shuffle(resources)
+    document: JsonObject = {"resources": unique(resources)}
+    if happens(random, 0.1):
+        document["incomplete"] = ["roles: forbidden"]
+    return document
+
+
+def _edit_many(random: Random, estates: EstateGenerator, focus: Policy, resources: list[JsonObject]) -> None:
+    """Edits of the resources, from a few of them to most; what is changed is copied before."""
+    share = random.choice((0.1, 0.4, 0.6))
+    for position in range(len(resources)):
+        while happens(random, share):
+            policies = estates.judging.get(lowered(str(resources[position].get("type", ""))), [])
+            if policies and happens(random, 0.8):
+                is_focus = happens(random, 0.4) and any(policy.id == focus.id for policy in policies)
+                edit(random, estates, focus if is_focus else random.choice(policies), resources, position)
+            else:
+                resources[position] = copied_object(resources[position])
+                edit_somewhere(random, resources[position])
+    if resources and happens(random, 0.15):
+        position = random.randrange(len(resources))
+        resources[position] = _respelled(random, resources[position])
+
+
+def _respelled(random: Random, resource: JsonObject) -> JsonObject:
+    """The resource with its id or type in other letters; it stays the same one."""
+    key = random.choice(("id", "type"))
+    return {**resource, key: random.choice((str.upper, str.lower, str.title))(str(resource[key]))}
+
+
+#: The longest list that is made where a policy looks at every member of one.
+_MOST = 3
+
+
+def judges_documents(policy: Policy) -> bool:
+    """Whether a policy judges documents rather than resources."""
+    return any(lowered(judged.type) == DOCUMENT for judged in policy.header.judges)
+
+
+def written(random: Random, estates: EstateGenerator, focus: Policy) -> list[JsonObject]:
+    """Documents for `documents` of a snapshot: most of what the policy in focus reads, and of what others do."""
+    judging = [policy for policy in estates.bundle.policies if judges_documents(policy)]
+    documents = []
+    for number in range(random.randrange(1, 4)):
+        content: Json = {}
+        policies = [focus] if judges_documents(focus) else []
+        if not policies or happens(random, 0.3):
+            policies.append(random.choice(judging))
+        for policy in policies:
+            content = _filled(random, estates, policy, content)
+        if isinstance(content, dict) and content and happens(random, 0.1):
+            edit_somewhere(random, content, kept=())
+        documents.append({"file": f"drawn-{number}.json", "content": content})
+    return documents
+
+
+def _filled(random: Random, estates: EstateGenerator, policy: Policy, content: Json) -> Json:
+    """A document with most of what a policy reads in it."""
+    for pointer in estates.vocabulary.words[policy.id].pointers:
+        if happens(random, 0.85):
+            draw = partial(value, random, estates, policy, pointer)
+            content = _with(random, content, keys_of(pointer), draw)
+    return content
+
+
+def _with(random: Random, held: Json, keys: Sequence[str], draw: Callable[[], Json]) -> Json:
+    """What is held with a value where keys lead: a `*` leads to every member, of a short list where nothing is."""
+    if not keys:
+        return draw()
+    key, *rest = keys
+    if key == "*" and not isinstance(held, dict):
+        members = held if isinstance(held, list) and held else [None] * random.randrange(1, _MOST + 1)
+        return [_with(random, member, rest, draw) for member in members]
+    inner = held if isinstance(held, dict) else {}
+    named = (sorted(inner) or ["x"]) if key == "*" else [key]
+    return {**inner, **{name: _with(random, inner.get(name), rest, draw) for name in named}}

@@ -1,0 +1,220 @@
+"""Random examples for a bundle: a snapshot, the parameters it is judged with, and the clock.
+
+The estates range from wild (anything under a judged type) over edited ones and plausible ones (real sizes, regions,
+roles, computes and targets) to nearly compliant (the compliant estate with what a few cases change in it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import count
+from random import Random
+from typing import Literal
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.cases import DEFAULT_AS_OF
+from policyeng.models import Exemption, JsonObject, Snapshot, lowered
+from policyeng.verify.generators.documents import edited, judges_documents, wild, written
+from policyeng.verify.generators.estates import STATEMENTS, EstateGenerator, subjects
+from policyeng.verify.generators.exemptions import exemptions_of
+from policyeng.verify.generators.json_mutations import happens
+from policyeng.verify.generators.near_compliant import nearly_compliant
+from policyeng.verify.generators.observations import Sight, observed
+from policyeng.verify.generators.plausible import MOST, plausible
+from policyeng.verify.generators.schema_values import fitting
+from policyeng.verify.generators.statements import StatementChoice, stated
+
+#: What an example is like; an `estate` is plausible, of several workspaces, with everything stated and observed.
+Kind = Literal["wild", "edited", "plausible", "estate", "nearly-compliant"]
+#: How often each kind is drawn where none is asked for, in twentieths.
+_MIXTURE: tuple[Kind, ...] = (
+    *("nearly-compliant",) * 10,
+    *("edited",) * 5,
+    *("plausible",) * 3,
+    *("wild", "estate"),
+)
+#: How many policies get parameters by chance.
+_PARAMETERISED = (0, 0, 1, 2, 4)
+_DAY = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Something to judge.
+
+    Attributes:
+        document: a native snapshot without `snapshotVersion`; not to be changed.
+        parameters: by policy id, what replaces the defaults; every value fits its schema.
+        exemptions: of policies of the bundle, in force at the clock or not; only an `estate` has any.
+    """
+
+    document: JsonObject
+    parameters: Mapping[str, JsonObject]
+    as_of: datetime
+    exemptions: tuple[Exemption, ...] = ()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The document as a snapshot, without passing through a reader."""
+        return Snapshot.model_validate({**self.document, "resources": tuple(self.document["resources"])})
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Draws examples for a bundle, which has a policy at least: `Examples(bundle).drawn(Random(7))`."""
+
+    bundle: Bundle
+
+    def drawn(self, random: Random, focus: Policy | None = None, kind: Kind | None = None) -> Example:
+        """One example, with a policy in focus or any, of a kind or any; the same generator state gives the same one."""
+        focus = focus or random.choice(self.bundle.policies)
+        example = self._drawers[random.choice(_MIXTURE) if kind is None else kind](random, focus)
+        if self._judge_documents:
+            example.document["documents"] = written(random, self._estates, focus)
+        return example
+
+    def numbered(self, seed: int, number: int, kind: Kind | None = None) -> Example:
+        """The example of a number, from 0, among those of a seed, without drawing the ones before it.
+
+        The policies take turns in focus, so that no run leaves one out before it comes to another again.
+        """
+        turn, place = divmod(number, len(self.bundle.policies))
+        # The text is hashed by `random` itself, so neighbouring seeds share nothing.
+        focus = self._turns(seed, turn)[place]
+        return self.drawn(Random(f"{seed}/{number}"), focus, kind)  # noqa: S311  # nothing here is secret
+
+    def moment(self, random: Random) -> datetime:
+        """A clock: near a moment at which facts or approvals change, or any in ten years."""
+        if self._moments and happens(random, 0.7):
+            near = random.choice((-_DAY, -1.0, -0.000001, 0.0, 0.000001, 1.0, _DAY))
+            days = random.choice((0, 0, 0, -180, -179, -181, -30))
+            return random.choice(self._moments) + timedelta(days=days, seconds=near)
+        return datetime(2021, 1, 1, tzinfo=UTC) + timedelta(seconds=random.randrange(int(10 * 365 * _DAY)))
+
+    def parameters(self, random: Random, given: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
+        """Parameters for some policies, beside those that are given."""
+        made = dict(given)
+        policies = self._estates.with_parameters
+        for policy in random.sample(policies, min(random.choice(_PARAMETERISED), len(policies))):
+            if policy.id not in made:
+                made[policy.id] = self._parameters(random, policy)
+        return made
+
+    def exemptions(self, random: Random, example: Example) -> tuple[Exemption, ...]:
+        """Exemptions of the bundle's policies within the estate of an example, in force at its clock or not."""
+        return exemptions_of(random, self.bundle.policies, example.document, example.as_of)
+
+    @property
+    def _drawers(self) -> Mapping[Kind, Callable[[Random, Policy], Example]]:
+        return {
+            "wild": self._wild,
+            "edited": self._edited,
+            "plausible": self._plausible,
+            "estate": self._estate,
+            "nearly-compliant": self._nearly_compliant,
+        }
+
+    def _nearly_compliant(self, random: Random, focus: Policy) -> Example:
+        document, given, as_of = nearly_compliant(random, self._estates, focus)
+        if happens(random, 0.08):
+            as_of = self.moment(random)
+        if focus.header.parameters and focus.id not in given and happens(random, 0.1):
+            given[focus.id] = self._parameters(random, focus)
+        return Example(document, given, as_of)
+
+    def _wild(self, random: Random, focus: Policy) -> Example:
+        return self._surrounded(random, focus, wild(random, self._estates, focus))
+
+    def _edited(self, random: Random, focus: Policy) -> Example:
+        return self._surrounded(random, focus, edited(random, self._estates, focus))
+
+    def _plausible(self, random: Random, focus: Policy) -> Example:
+        workspaces = random.choice((1, 1, 2, 2, 3))
+        document = plausible(random, self._estates, focus, workspaces)
+        return self._surrounded(random, focus, document)
+
+    def _estate(self, random: Random, focus: Policy) -> Example:
+        """Several workspaces with everything beside them."""
+        document = plausible(random, self._estates, focus, random.randrange(2, MOST + 1))
+        example = self._surrounded(random, focus, document, always=True)
+        return replace(example, exemptions=self.exemptions(random, example))
+
+    def _surrounded(self, random: Random, focus: Policy, document: JsonObject, *, always: bool = False) -> Example:
+        """A document with clock and parameters, and now and then or always statements and observations."""
+        as_of = self.moment(random) if happens(random, 0.5) else DEFAULT_AS_OF
+        judges_statements = bool(STATEMENTS & {judged.type for judged in focus.header.judges})
+        if always or judges_statements or happens(random, 0.4):
+            own = self._estates.vocabulary.words[focus.id].own
+            document |= stated(
+                random, document, StatementChoice(self._words, as_of, focus if judges_statements else None, own)
+            )
+        if always or happens(random, 0.4):
+            document |= observed(random, document, self._sight(focus, document, as_of), self.bundle.facts)
+        for name in ("approvals", "workloads", "principals"):  # a reader takes nothing twice
+            document[name] = list({lowered(str(entry["id"])): entry for entry in document.get(name, ())}.values())
+        given = {focus.id: self._parameters(random, focus)} if happens(random, 0.5) else {}
+        return Example(document, self.parameters(random, given if focus.header.parameters else {}), as_of)
+
+    def _sight(self, focus: Policy, document: JsonObject, as_of: datetime) -> Sight:
+        words = self._estates.vocabulary.words[focus.id].own
+        numbers = [word for word in words if isinstance(word, int | float) and not isinstance(word, bool)]
+        judged = subjects(focus, document["resources"])
+        return Sight(self._estates.observations(focus), judged, numbers, as_of)
+
+    def _parameters(self, random: Random, policy: Policy) -> JsonObject:
+        """Parameters of one policy, as one of its cases has them or within their schemas."""
+        stated_ones = [scene.parameters for scene in self._estates.scenes.get(policy.id, ()) if scene.parameters]
+        if stated_ones and happens(random, 0.4):
+            return random.choice(stated_ones)
+        words = self._estates.spoken(random, policy)
+        return {
+            name: fitting(random, schema, words)
+            for name, schema in policy.header.parameters.items()
+            if happens(random, 0.7)
+        }
+
+    def _turns(self, seed: int, turn: int) -> Sequence[Policy]:
+        """The policies in the order in which they come into focus in one turn of a seed; that of the last is kept."""
+        if (seed, turn) not in self._last_turns:
+            policies = list(self.bundle.policies)
+            Random(f"{seed}/turns/{turn}").shuffle(policies)  # noqa: S311  # nothing here is secret
+            self._last_turns.clear()
+            self._last_turns[seed, turn] = policies
+        return self._last_turns[seed, turn]
+
+    @cached_property
+    def _last_turns(self) -> dict[tuple[int, int], Sequence[Policy]]:
+        return {}
+
+    @cached_property
+    def _judge_documents(self) -> bool:
+        return any(map(judges_documents, self.bundle.policies))
+
+    @cached_property
+    def _estates(self) -> EstateGenerator:
+        return EstateGenerator(self.bundle)
+
+    @cached_property
+    def _moments(self) -> list[datetime]:
+        times = [
+            datetime.fromisoformat(text)
+            for approval in self._estates.baselines.stated.get("approvals", ())
+            for name in ("grantedAt", "expiresAt")
+            if isinstance(text := approval.get(name), str)
+        ]
+        return sorted({*self._estates.vocabulary.moments, *(time for time in times if time.tzinfo)})
+
+    @cached_property
+    def _words(self) -> list[str]:
+        spoken = list(self._estates.vocabulary.words.values())
+        words = {word for entry in spoken for word in (*entry.own, *entry.borrowed) if isinstance(word, str)}
+        return sorted(words | {name for entry in spoken for table in entry.tables for name in table[:40]})
+
+
+def examples_of(bundle: Bundle, seed: int) -> Iterator[Example]:
+    """Examples without end: the same ones for the same seed and bundle, however many are taken."""
+    source = Examples(bundle)
+    return (source.numbered(seed, number) for number in count())

@@ -1,0 +1,63 @@
+"""Exemptions at random: of the policies of a bundle, at and above the resources of an estate, in force or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from random import Random
+
+from policyeng.bundle import Policy
+from policyeng.models import Exemption, JsonObject
+from policyeng.verify.generators.json_mutations import happens
+
+_SECOND = timedelta(seconds=1)
+#: From the clock to the end, per chance: long in force, in force or lapsed by a second, long lapsed, still to begin.
+_ENDS = (
+    *(timedelta(days=30), timedelta(days=30), timedelta(days=200), _SECOND, timedelta(0), -_SECOND),
+    *(timedelta(days=-30), timedelta(days=400)),
+)
+#: The longest that an exemption may last.
+_LASTS = timedelta(days=365)
+_PEOPLE = ("ann@contoso.example", "bob@contoso.example", "ml-platform@contoso.example")
+#: The lengths, in segments, of the scopes above a resource: a subscription, a group, a workspace.
+_SCOPES = (2, 4, 8)
+
+
+def exemptions_of(
+    random: Random, policies: Sequence[Policy], document: JsonObject, as_of: datetime
+) -> tuple[Exemption, ...]:
+    """Up to six exemptions for a document, as a reader of exemption files takes them."""
+    ids = [str(resource["id"]) for resource in document["resources"]]
+    ids += [str(entry["id"]) for kind in ("workloads", "approvals") for entry in document.get(kind, ())]
+    ids = [identity for identity in ids if identity]
+    exemptable = [policy for policy in policies if policy.header.exemptable]
+    count = random.randrange(7) if ids and exemptable else 0
+    return tuple(_exemption(random, number, random.choice(exemptable), ids, as_of) for number in range(count))
+
+
+def _exemption(random: Random, number: int, policy: Policy, ids: Sequence[str], as_of: datetime) -> Exemption:
+    scope = random.choice(ids)
+    if scope.startswith("/") and happens(random, 0.4):
+        scope = "/".join(scope.split("/")[: random.choice(_SCOPES) + 1])
+    owner, approver = random.sample(_PEOPLE, 2)
+    begin, end = _term(random, as_of)
+    return Exemption(
+        id=f"E-{number}",
+        policy=policy.id,
+        scope=scope.upper() if happens(random, 0.1) else scope,
+        category=random.choice(("waiver", "mitigated")),
+        reason="the migration ends this quarter",
+        owner=owner,
+        approved_by=approver,
+        created_at=begin,
+        expires_at=end,
+    )
+
+
+def _term(random: Random, as_of: datetime) -> tuple[datetime, datetime]:
+    """From when to when, of a length that is allowed; from the clock on where the calendar ends."""
+    try:
+        end = as_of + random.choice(_ENDS)
+        return end - random.choice((_LASTS, timedelta(days=60), _SECOND)), end
+    except OverflowError:
+        return (as_of - _SECOND, as_of) if as_of.year > 1 else (as_of, as_of + _SECOND)

@@ -1,0 +1,184 @@
+"""Nearly compliant estates: the compliant one with a few edits, most of them scenes that cases of policies make.
+
+A scene is what a policy's author holds to be on one side of a line, so a few of them make an estate that some policies
+deny and most do not; directed edits move what they made just over the line, or back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+
+import orjson
+
+from policyeng.bundle import Policy
+from policyeng.bundle.cases import DEFAULT_AS_OF, STATED
+from policyeng.bundle.header import Verdict
+from policyeng.models import JsonObject, lowered
+from policyeng.parsing.merge_patch import merged
+from policyeng.verify.generators.case_scenarios import Scene
+from policyeng.verify.generators.estates import EstateGenerator, copied_object, in_second_group, renamed, takes
+from policyeng.verify.generators.json_mutations import edit_somewhere, happens
+from policyeng.verify.generators.targeted_edits import edit, subject
+
+#: How many scenes of other policies are tried beside one of the policy in focus.
+_OTHERS = (3, 4, 5, 5, 6, 6)
+#: How much readier a policy is to come in beside others when the baselines do not make it pass.
+_READIER = 2
+#: How many of the baselines that no scene needs are left out.
+_LEFT_OUT = (0.0, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0)
+#: How often which outcome of a case is wanted: of policies that the baselines make pass, and of the others.
+_WANTED: dict[bool, dict[Verdict, float]] = {
+    True: {"fail": 0.75, "pass": 0.13, "unknown": 0.08, "not_judged": 0.04},
+    False: {"fail": 0.46, "pass": 0.44, "unknown": 0.06, "not_judged": 0.04},
+}
+#: A further scene that does not go with the others is drawn anew so often.
+_TRIALS = 3
+
+
+@dataclass
+class SceneStage:
+    """The scenes that are played in one estate.
+
+    Attributes:
+        as_of: the clock of all; None while no scene has set it.
+    """
+
+    as_of: datetime | None = None
+    edits: dict[str, JsonObject] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
+    needs: set[str] = field(default_factory=set)
+    stated: dict[str, list[JsonObject]] = field(default_factory=dict)
+    parameters: dict[str, JsonObject] = field(default_factory=dict)
+
+    def takes(self, scene: Scene) -> bool:
+        """Whether a scene goes with the others: by its clock, and by what is there and what is not."""
+        apart = self.removed & scene.needs or scene.removed & self.needs
+        return not apart and self.as_of in (None, scene.as_of) and not self._contradicted(scene)
+
+    def _contradicted(self, scene: Scene) -> bool:
+        """Whether the scenes so far state something else under an id that a scene states something under."""
+        for kind, entries in scene.stated.items():
+            known = {_key(entry): entry for entry in self.stated.get(kind, ())}
+            if any(known.get(_key(entry), entry) != entry for entry in entries):
+                return True
+        return False
+
+    def play(self, policy: Policy, scene: Scene) -> None:
+        """Add a scene; of two that speak of one place the later one counts, and statements are joined by id."""
+        self.as_of = scene.as_of
+        for stem, patch in scene.edits.items():
+            self.edits[stem] = merged(self.edits.get(stem, {}), patch, keep_null=True)
+        self.removed |= scene.removed
+        self.needs |= scene.needs
+        for kind, entries in scene.stated.items():
+            joined = {_key(entry): entry for entry in (*self.stated.get(kind, ()), *entries)}
+            self.stated[kind] = list(joined.values())
+        if scene.parameters:
+            self.parameters[policy.id] = scene.parameters
+
+
+def nearly_compliant(
+    random: Random, estates: EstateGenerator, focus: Policy
+) -> tuple[JsonObject, dict[str, JsonObject], datetime]:
+    """A document, the parameters and the clock of an estate with a policy in focus."""
+    policies = _chosen(random, estates, focus)
+    stage = _staged(random, estates, policies)
+    stems = _kept(random, estates, stage)
+    baselines = estates.baselines.resources
+    resources = [
+        merged(baselines[stem], stage.edits[stem]) if stem in stage.edits else baselines[stem] for stem in stems
+    ]
+    _more(random, estates, policies, resources)
+    for _ in range(random.choice((0, 0, 1, 2, 3)) if resources else 0):
+        _edit(random, estates, policies, resources)
+    if happens(random, 0.1):
+        resources += in_second_group([resource for resource in resources if happens(random, 0.5)])
+    random.shuffle(resources)
+    document: JsonObject = {"resources": unique(resources)}
+    document |= {kind: stage.stated[kind] if kind in stage.stated else _usual(estates, kind, stems) for kind in STATED}
+    return document, stage.parameters, stage.as_of or DEFAULT_AS_OF
+
+
+def unique(resources: Sequence[JsonObject]) -> list[JsonObject]:
+    """The resources without two of one id."""
+    return list({lowered(str(resource["id"])): resource for resource in resources}.values())
+
+
+def _chosen(random: Random, estates: EstateGenerator, focus: Policy) -> list[Policy]:
+    """The policy in focus and some others, those that do not pass by themselves more often."""
+    others = [
+        policy for policy in estates.bundle.policies for _ in range(1 if policy.id in estates.at_rest else _READIER)
+    ]
+    drawn = random.sample(others, min(random.choice(_OTHERS), len(others)))
+    return list({policy.id: policy for policy in (focus, *drawn)}.values())
+
+
+def _staged(random: Random, estates: EstateGenerator, policies: Sequence[Policy]) -> SceneStage:
+    """A scene of every policy that has cases, as far as they go together."""
+    stage = SceneStage()
+    for policy in policies:
+        scenes = estates.scenes.get(policy.id, ())
+        for _ in range(_TRIALS if scenes else 0):
+            scene = random.choice(_wanted(random, scenes, at_rest=policy.id in estates.at_rest))
+            if stage.takes(scene):
+                stage.play(policy, scene)
+                break
+    return stage
+
+
+def _wanted(random: Random, scenes: Sequence[Scene], *, at_rest: bool) -> Sequence[Scene]:
+    """The scenes of an outcome; all of them where none has it."""
+    left = random.random()
+    for verdict, share in _WANTED[at_rest].items():
+        left -= share
+        if left < 0:
+            return [scene for scene in scenes if scene.verdict == verdict] or scenes
+    return scenes
+
+
+def _kept(random: Random, estates: EstateGenerator, stage: SceneStage) -> list[str]:
+    """The stems of the baselines without some that nothing needs."""
+    share = random.choice(_LEFT_OUT)
+    known = [stem for stem in estates.baselines.resources if stem not in stage.removed]
+    return [stem for stem in known if stem in stage.needs or not happens(random, share)]
+
+
+def _usual(estates: EstateGenerator, kind: str, stems: Collection[str]) -> list[JsonObject]:
+    """What the baselines state of a kind about what is left of them."""
+    entries = estates.usual[kind]
+    return [entry for entry, named in entries if named.issubset(stems)]
+
+
+def _more(random: Random, estates: EstateGenerator, policies: Sequence[Policy], resources: list[JsonObject]) -> None:
+    """More of what is judged: copies, and for policies without cases resources edited where they look."""
+    for number, policy in enumerate(policies):
+        if policy.id in estates.scenes:
+            if number == 0 and happens(random, 0.2):
+                alike = [resource for resource in resources if takes(policy, resource)]
+                resources += [renamed(random.choice(alike), f"-c{copy}") for copy in range(2)] if alike else []
+            continue
+        for copy in range(random.choice((2, 3, 4, 6)) if number == 0 else 1):
+            resources.append(subject(random, estates, policy, f"-f{number}{copy}"))
+            for pointer in estates.vocabulary.words[policy.id].pointers:
+                if happens(random, 0.9):
+                    edit(random, estates, policy, resources, len(resources) - 1, pointer)
+
+
+def _edit(random: Random, estates: EstateGenerator, policies: Sequence[Policy], resources: list[JsonObject]) -> None:
+    """One more edit: of something that one of the policies judges where it looks, or anywhere."""
+    policy = random.choice(policies)
+    judged = [position for position, resource in enumerate(resources) if takes(policy, resource)]
+    if judged and happens(random, 0.8):
+        edit(random, estates, policy, resources, random.choice(judged))
+    else:
+        position = random.randrange(len(resources))
+        resources[position] = copied_object(resources[position])
+        edit_somewhere(random, resources[position])
+
+
+def _key(entry: JsonObject) -> bytes:
+    """What tells a statement from others of its kind: its id, or all of it."""
+    return str(entry["id"]).encode() if "id" in entry else orjson.dumps(entry, option=orjson.OPT_SORT_KEYS)

@@ -1,0 +1,157 @@
+"""Plausible estates: workspaces as organisations have them, of real sizes, regions, roles, computes and targets.
+
+They are baselines that are moved into workspaces of their own and then settled: another kind of compute, a size of the
+catalogue, a role that there is, a setting that a case has. Nothing in them is odd, and not everything is compliant.
+"""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import Any
+
+import orjson
+
+from policyeng.bundle import Policy
+from policyeng.bundle.cases import STATED
+from policyeng.facts.computes import COMPUTE_TYPE
+from policyeng.facts.words import inside
+from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
+from policyeng.verify.generators.estates import EstateGenerator, copied_object
+from policyeng.verify.generators.json_mutations import copied, happens, place_of, put
+from policyeng.verify.generators.near_compliant import unique
+from policyeng.verify.generators.targeted_edits import subject
+
+REGIONS = (
+    *("eastus", "eastus", "eastus2", "westus2", "westus3", "southcentralus", "northeurope", "westeurope", "uksouth"),
+    *("francecentral", "germanywestcentral", "swedencentral", "switzerlandnorth", "japaneast", "australiaeast"),
+)
+#: What a `computeType` can be.
+COMPUTES = (
+    *("AmlCompute", "ComputeInstance", "AKS", "Kubernetes", "VirtualMachine", "HDInsight", "DataFactory"),
+    *("Databricks", "DataLakeAnalytics", "SynapseSpark", "Batch"),
+)
+#: The members of resources that say a VM size.
+_SIZES = frozenset({"vmSize", "agentVmSize", "virtualMachineSize", "instanceType"})
+_ASSIGNMENT_TYPE = "microsoft.authorization/roleassignments"
+_JOB_TYPE = "microsoft.machinelearningservices/workspaces/jobs"
+_PRINCIPALS = tuple(f"{digit * 8}-7777-7777-7777-777777777777" for digit in "34579")
+_PRINCIPAL_TYPES = ("User", "Group", "ServicePrincipal")
+#: Where further workspaces lie: in another group, in another subscription, beside the first one.
+_MOVES = (
+    (re.compile(r"(?i)(/resourceGroups/[^/\"]+)"), r"\1-2"),
+    (re.compile(r"(?i)(/subscriptions/)[^/\"]+"), r"\g<1>22222222-2222-2222-2222-222222222222"),
+    (re.compile(r"(?i)(Microsoft\.MachineLearningServices/workspaces/[^/\"]+)"), r"\1-3"),
+)
+#: How many workspaces an estate can have.
+MOST = 1 + len(_MOVES)
+
+
+def plausible(random: Random, estates: EstateGenerator, focus: Policy, workspaces: int) -> JsonObject:
+    """A document of some workspaces, up to `MOST`.
+
+    Each has a part of the baselines, and one or two of what the policy in focus judges.
+    """
+    document: JsonObject = {"resources": [], **{kind: [] for kind in STATED}}
+    share = random.choice((0.1, 0.15, 0.2, 0.6)) / workspaces**0.8
+    for number in range(workspaces):
+        held = [
+            _moved(resource, number)
+            for resource in estates.baselines.resources.values()
+            if lowered(str(resource["type"])) == WORKSPACE_TYPE or happens(random, share)
+        ]
+        held += [_moved(subject(random, estates, focus, f"-p{n}"), number) for n in range(random.choice((0, 1, 1)))]
+        region = random.choice(REGIONS)
+        for resource in held:
+            _settle(random, estates, resource, region)
+        _connect(random, held)
+        document["resources"] += held
+        for kind in STATED:
+            entries = estates.baselines.stated.get(kind, ())
+            document[kind] += [_stated(entry, number) for entry in entries if happens(random, 0.8)]
+    document["resources"] = unique(document["resources"])
+    return document
+
+
+def _moved(entry: JsonObject, number: int) -> JsonObject:
+    """A copy that lies in or around the workspace of a number."""
+    text = orjson.dumps(entry).decode()
+    if number:
+        pattern, there = _MOVES[number - 1]
+        text = pattern.sub(there, text)
+    moved: JsonObject = orjson.loads(text)
+    return moved
+
+
+def _stated(entry: JsonObject, number: int) -> JsonObject:
+    """A statement about a moved workspace, under an id of its own."""
+    moved = _moved(entry, number)
+    if number and moved != entry and "id" in moved:
+        moved["id"] = f"{moved['id']}-{number}"
+    return moved
+
+
+def _settle(random: Random, estates: EstateGenerator, resource: JsonObject, region: str) -> None:
+    """Give a resource the region, and what it could have as well: kind, size, role, settings of cases."""
+    if "location" in resource:
+        resource["location"] = region
+    kind = lowered(str(resource["type"]))
+    if kind == COMPUTE_TYPE and happens(random, 0.35):
+        resource["properties"] = _compute(random, estates, str(resource["id"]))
+    if kind == _ASSIGNMENT_TYPE:
+        _assign(random, estates, resource)
+    holders: list[Any] = [resource.get("properties"), inside(resource, "properties", "properties")]
+    for holder in holders:
+        for name in _SIZES.intersection(holder) if isinstance(holder, dict) else ():
+            if happens(random, 0.5):
+                holder[name] = _size(random, estates)
+    policies = estates.judging.get(kind, ())
+    while policies and happens(random, 0.4):
+        words = estates.vocabulary.words[random.choice(policies).id]
+        pointers = [pointer for pointer in words.pointers if pointer.startswith("/") and words.standing[pointer]]
+        if pointers:
+            pointer = random.choice(pointers)
+            if (place := place_of(random, resource, pointer))[0] not in ("id", "type"):
+                put(resource, place, copied(random.choice(words.standing[pointer])))
+
+
+def _compute(random: Random, estates: EstateGenerator, identity: str) -> JsonObject:
+    """The properties of a compute of some kind: as a baseline has them, or those that every attached one has."""
+    kind = random.choice(COMPUTES)
+    known = [
+        one["properties"]
+        for one in estates.by_type.get(COMPUTE_TYPE, ())
+        if lowered(str(inside(one, "properties", "computeType"))) == lowered(kind)
+    ]
+    if known:
+        return copied_object(random.choice(known))
+    there = f"{identity.rpartition('/providers/')[0]}/providers/Microsoft.{kind}/accounts/{lowered(kind)}"
+    return {"computeType": kind, "resourceId": there, "provisioningState": "Succeeded", "properties": {}}
+
+
+def _assign(random: Random, estates: EstateGenerator, resource: JsonObject) -> None:
+    """Let an assignment be of any built-in role, to anybody."""
+    roles = estates.bundle.facts.document.get("roles", {})
+    if roles and happens(random, 0.6):
+        definition = f"/providers/Microsoft.Authorization/roleDefinitions/{random.choice(list(roles))}"
+        put(resource, ("properties", "roleDefinitionId"), definition)
+    if happens(random, 0.5):
+        put(resource, ("properties", "principalId"), random.choice(_PRINCIPALS))
+        put(resource, ("properties", "principalType"), random.choice(_PRINCIPAL_TYPES))
+
+
+def _size(random: Random, estates: EstateGenerator) -> str:
+    """A VM size of the catalogue: any, or one of those that are isolated or retire."""
+    facts = estates.bundle.facts.document
+    tables = [facts.get(name) for name in ("vm_sizes", "vm_sizes", "isolated_sizes", "retired_sizes")]
+    rows = random.choice([table for table in tables if table] or [{"Standard_DS3_v2": {}}])
+    name = random.choice(list(rows))
+    return str(rows[name].get("name", name))
+
+
+def _connect(random: Random, held: list[JsonObject]) -> None:
+    """Let jobs run on any compute of their workspace, or without one."""
+    computes = [str(one["id"]) for one in held if lowered(str(one["type"])) == COMPUTE_TYPE]
+    for resource in held:
+        if lowered(str(resource["type"])) == _JOB_TYPE and happens(random, 0.6):
+            put(resource, ("properties", "computeId"), random.choice([*computes, "serverless"]))

@@ -1,0 +1,200 @@
+"""What the policies of a bundle speak of: the values that make a difference at the places they look at.
+
+Nothing is written for one policy. The values come from its header (`where`, defaults of parameters), from the text of
+its Rego and of the modules it imports (constants, and the tables of `data.facts` that it reads), from the constants of
+its Python and of the functions of `policyeng.facts` that it calls (with the tables that those ask the catalogue for),
+and from what stands at its pointers in the baselines and in the cases.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.analysis import analysis_of
+from policyeng.bundle.cases import read_cases
+from policyeng.bundle.rego_trees import aliases_of, names_read, trees_of
+from policyeng.evaluation.pointers import has_value, value_at
+from policyeng.models import Denial, JsonObject
+from policyeng.parsing.json_pointer import keys_of
+from policyeng.rego.syntax import Module
+from policyeng.verify.generators.json_mutations import Json
+from policyeng.verify.generators.policy_paths import LONGEST, code_of, constants_of, pointer_of, reads_of
+
+#: By what `input` is, where the judged document and its workspace stand in it, and how pointers into them begin.
+_ROOTS: Mapping[str, Sequence[tuple[tuple[str, ...], str]]] = {
+    "policy": ((("resource",), ""), (("workspace",), "workspace:")),
+    "document": (((), ""),),
+    "review": ((("review", "object"), ""),),
+}
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclass(frozen=True)
+class Words:
+    """What one policy speaks of.
+
+    Attributes:
+        pointers: what it looks at: `inspects` and what its own Rego reads; of a policy that judges documents, in them.
+        narrowing: the pointers of what narrows it.
+        own: texts and numbers of its own Rego or Python and of its header.
+        borrowed: those of the modules that it imports and of the functions that it calls.
+        tables: the names that the tables of facts have which it reads, one tuple per table.
+        near: per pointer, the constants that its Rego has beside it.
+        standing: per pointer, what stands there in baselines and cases.
+    """
+
+    pointers: tuple[str, ...]
+    narrowing: tuple[str, ...]
+    own: tuple[Json, ...]
+    borrowed: tuple[Json, ...]
+    tables: tuple[tuple[str, ...], ...]
+    near: Mapping[str, tuple[Json, ...]]
+    standing: Mapping[str, tuple[Json, ...]]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What a bundle speaks of: by policy id, and the moments at which its facts change."""
+
+    words: Mapping[str, Words]
+    moments: tuple[datetime, ...]
+
+
+def vocabulary_of(bundle: Bundle, resources: Iterable[JsonObject]) -> Vocabulary:
+    """The vocabulary of a bundle; `resources` are those of its baselines and cases."""
+    known = list(resources)
+    standing = _Standing(known)
+    words = {policy.id: _words(policy, bundle, standing) for policy in bundle.policies}
+    return Vocabulary(words, tuple(_moments(bundle)))
+
+
+def _words(policy: Policy, bundle: Bundle, standing: _Standing) -> Words:
+    packages = list(_packages(policy, bundle))
+    trees = packages[0] if packages else []
+    tables = bundle.data.get("facts", {})
+    code = code_of(policy)
+    named = {read for package in packages for tree in package for read in names_read(tree)}
+    asked = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
+    read = sorted(asked | set(code.asked).intersection(tables))
+    near = _near(policy, trees)
+    narrowing = tuple(dict.fromkeys(pointer for judged in policy.header.judges for pointer in judged.where))
+    cases = read_cases(policy)
+    # Without all of its properties, a resource is none.
+    left_out = {*narrowing, "/properties"}
+    pinned = [pointer for pointer in (cases.absent if cases else ()) if pointer not in left_out]
+    inspected = (*policy.header.inspects, *pinned)
+    pointers = tuple(dict.fromkeys([*inspected, *_further(inspected, near)]))
+    own = [*_stated(policy), *_constants(trees), *_less(code.own, pointers)]
+    return Words(
+        pointers=pointers,
+        narrowing=narrowing,
+        own=_distinct(own),
+        borrowed=_distinct([*(word for package in packages[1:] for word in _constants(package)), *code.borrowed]),
+        tables=tuple(tuple(tables[name]) for name in read if isinstance(tables.get(name), dict) and tables[name]),
+        near=near,
+        standing={pointer: standing.at(pointer) for pointer in (*pointers, *narrowing)},
+    )
+
+
+def _less(words: Iterable[Json], pointers: Iterable[str]) -> Iterator[Json]:
+    """The words of code without those that lead to places or name parts of a denial: nothing is compared with them."""
+    keys = {key for pointer in pointers for key in keys_of(pointer)} | {entry.name for entry in fields(Denial)}
+    return (word for word in words if not isinstance(word, str) or not (word in keys or word.startswith("/")))
+
+
+def _near(policy: Policy, trees: Sequence[Module]) -> dict[str, tuple[Json, ...]]:
+    """By pointer, the constants that a policy has beside what it reads there."""
+    found: dict[str, list[Json]] = {}
+    for read in reads_of(trees):
+        for root, prefix in _ROOTS[policy.input_form]:
+            if read.path[: len(root)] == root and len(read.path) > len(root):
+                pointer = prefix + pointer_of(read.path[len(root) :])
+                found.setdefault(pointer, []).extend(word for word in read.near if _is_word(word))
+    return {pointer: _distinct(words) for pointer, words in found.items()}
+
+
+def _further(inspected: Iterable[str], near: Mapping[str, tuple[Json, ...]]) -> Iterator[str]:
+    """What Rego reads and nothing states; what lies above something else that is read is none of it."""
+    known = {*inspected, *near}
+    for pointer in near:
+        if not any(other.startswith(f"{pointer}/") for other in known):
+            yield pointer
+
+
+def _distinct(words: Iterable[Json]) -> tuple[Json, ...]:
+    return tuple({json.dumps(word, sort_keys=True): word for word in words}.values())
+
+
+def _packages(policy: Policy, bundle: Bundle) -> Iterator[list[Module]]:
+    """The modules of a policy's package, then those of the packages that it names, directly or not."""
+    packages = {analysis_of(source, path in bundle.rego_v0, path).package for path, source in bundle.modules}
+    waiting = [rule.removeprefix("data.").rpartition(".")[0] for _, rule in policy.rules]
+    seen: set[str] = set()
+    while waiting:
+        package = waiting.pop()
+        if package in seen:
+            continue
+        seen.add(package)
+        if package in packages:
+            trees = trees_of(bundle.modules, bundle.rego_v0, package)
+            yield trees
+            for tree in trees:
+                named = [*aliases_of(tree).values(), *names_read(tree)]
+                waiting += [name for read in dict.fromkeys(named) for name in packages if _is_of(read, name)]
+
+
+def _is_of(read: str, package: str) -> bool:
+    return f"{read}.".startswith(f"data.{package}.")
+
+
+def _constants(trees: Iterable[Module]) -> Iterator[Json]:
+    """The texts of modules that are no messages, then their numbers."""
+    found = filter(_is_word, constants_of([tree.rules for tree in trees]))
+    yield from sorted(found, key=lambda word: not isinstance(word, str))
+
+
+def _is_word(constant: Json) -> bool:
+    """Whether a constant is no message or explanation."""
+    return not isinstance(constant, str) or (len(constant) <= LONGEST and constant.count(" ") < 3)
+
+
+def _stated(policy: Policy) -> Iterator[Json]:
+    for judged in policy.header.judges:
+        for allowed in judged.where.values():
+            yield from allowed
+    for default in policy.header.defaults.values():
+        yield from default if isinstance(default, list) else [default]
+
+
+class _Standing:
+    """What stands at pointers in known resources; asked for once per pointer."""
+
+    def __init__(self, known: Iterable[JsonObject]) -> None:
+        self._known = list(known)
+        self._found: dict[str, tuple[Json, ...]] = {}
+
+    def at(self, pointer: str) -> tuple[Json, ...]:
+        """Every distinct value at a pointer, in the order of the resources."""
+        own = pointer.removeprefix("workspace:")
+        if own not in self._found:
+            values = [value_at(resource, own) for resource in self._known if has_value(resource, own)]
+            self._found[own] = _distinct(values)  # type: ignore[arg-type]  # the documents are JSON
+        return self._found[own]
+
+
+def _moments(bundle: Bundle) -> Iterator[datetime]:
+    """Every date that stands in a row of the facts, such as the retirement of a size."""
+    tables = bundle.data.get("facts", {})
+    rows = [row for table in tables.values() if isinstance(table, dict) for row in table.values()]
+    texts = {value for row in rows if isinstance(row, dict) for value in row.values() if isinstance(value, str)}
+    for text in sorted(texts):
+        if _DATE.fullmatch(text):
+            try:
+                yield datetime.fromisoformat(text).replace(tzinfo=UTC)
+            except ValueError:  # a 30th of February is no moment
+                continue

@@ -1,0 +1,431 @@
+"""Try the mutants of every policy of a bundle, in several processes where the platform can fork."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from random import Random
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from policyeng import cache
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.cases import Baselines, baselines_of, read_cases, required_cases
+from policyeng.bundle.document_parsing import bundle_yaml
+from policyeng.bundle.header import Verdict
+from policyeng.bundle.parameters import parameters_of
+from policyeng.engines import EvaluationRequest, Judgement, judge
+from policyeng.errors import BundleError, PolicyengError
+from policyeng.evaluation.plan import PlannedPair, plan
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
+from policyeng.evaluation.unknown_markers import markings_of
+from policyeng.models import JsonObject, lowered
+from policyeng.processes import processes, processors
+from policyeng.testing.runner import PreparedCase, absences_of, prepared_absence, prepared_cases
+from policyeng.verify.differential.differential import outcome_of
+from policyeng.verify.generators.examples import Examples
+from policyeng.verify.laws.law import Law, LawContext, Trial
+from policyeng.verify.mutation.edits import Mutant, rank
+from policyeng.verify.mutation.mutants import Written
+
+#: What tells most faults comes first.
+_ORDER = ("fail", "unknown", "not_judged", "pass")
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A case with its estate, and what the unchanged header makes of it."""
+
+    prepared: PreparedCase
+    estate: PreparedSnapshot
+    parameters: list[JsonObject]
+    planned: list[PlannedPair]
+    judgement: Judgement
+
+
+class Examination:
+    """The cases and absent tests of one policy, put to its mutants one after the other."""
+
+    def __init__(self, bundle: Bundle, baselines: Baselines) -> None:
+        """Make the cases of the policy in force ready.
+
+        Raises:
+            BundleError: they are not well formed, or there are none.
+            EngineError: the bundle does not compile.
+        """
+        self._bundle = bundle
+        self._baselines = baselines
+        self._policy = bundle.policies[0]
+        self._file = required_cases(self._policy)
+        prepared = prepared_cases(self._policy, self._file, baselines)
+        ordered = sorted(prepared, key=lambda case: _ORDER.index(case.expected))
+        self._cases = [self._ready(case) for case in ordered]
+        self._absences: dict[str, _Ready] = {}
+
+    def killer(self, mutant: Bundle) -> str:
+        """The case or absent test that does not hold of a mutant, the policy in force of its bundle; empty if none.
+
+        Raises:
+            PolicyengError: the mutant does not compile.
+        """
+        for place, ready in enumerate(self._cases):
+            if self._differs(mutant, ready, ready.prepared.expected):
+                # What noticed one fault is likely to notice the next one.
+                self._cases.insert(0, self._cases.pop(place))
+                return ready.prepared.name
+        for pointer, expected in absences_of(self._policy, self._file).items():
+            ready = self._absence(mutant.policies[0], pointer, expected)
+            if self._differs(mutant, ready, expected):
+                return ready.prepared.name
+        return ""
+
+    def _absence(self, policy: Policy, pointer: str, expected: Verdict) -> _Ready:
+        """The absent test of a pointer, which another mutant may have asked for."""
+        if pointer not in self._absences:
+            prepared = prepared_absence(self._bundle, policy, pointer, expected, self._file, self._baselines)
+            self._absences[pointer] = self._ready(prepared)
+        return self._absences[pointer]
+
+    def _ready(self, prepared: PreparedCase) -> _Ready:
+        estate = estate_of(prepared.snapshot, self._bundle.facts)
+        parameters = parameters_of(self._bundle, {self._policy.id: prepared.case.parameters})
+        planned = _planned(self._bundle, estate, prepared.identity)
+        judgement = _judged(self._bundle, estate, prepared.as_of, parameters, planned)
+        return _Ready(prepared, estate, parameters, planned, judgement)
+
+    def _differs(self, mutant: Bundle, ready: _Ready, expected: str) -> bool:
+        """Whether a mutant says something else of a case than it must."""
+        parameters, planned, prepared = ready.parameters, ready.planned, ready.prepared
+        if mutant.policies[0].header != self._policy.header:
+            try:
+                parameters = parameters_of(mutant, {mutant.policies[0].id: prepared.case.parameters})
+            except PolicyengError:
+                return True
+            planned = _planned(mutant, ready.estate, prepared.identity)
+        same = mutant.digest == self._bundle.digest and (parameters, planned) == (ready.parameters, ready.planned)
+        judgement = ready.judgement
+        if not same:
+            judgement = _judged(mutant, ready.estate, prepared.as_of, parameters, planned)
+        if _outcome(judgement) != expected:
+            return True
+        paths = [denial.path for denial in judgement.denials]
+        return expected == "fail" and prepared.case.path is not None and prepared.case.path not in paths
+
+
+def _planned(bundle: Bundle, estate: PreparedSnapshot, identity: str) -> list[PlannedPair]:
+    """The pairs that a case is about, in the order of their findings."""
+    subjects = estate.subjects
+    entries = [
+        entry
+        for entry in plan(bundle, estate)
+        if lowered(subjects[entry.pair.subject].reported_id) == lowered(identity)
+    ]
+    return sorted(entries, key=lambda entry: subjects[entry.pair.subject].reported_id)
+
+
+def _outcome(judgement: Judgement) -> str:
+    return outcome_of(judgement).replace("not applicable", "not_judged")
+
+
+def _judged(
+    mutant: Bundle,
+    estate: PreparedSnapshot,
+    as_of: datetime,
+    parameters: list[JsonObject],
+    planned: Sequence[PlannedPair],
+) -> Judgement:
+    """What a mutant says first of what a case is about."""
+    for entry in planned:
+        if entry.unknowns:
+            return Judgement(unknowns=entry.unknowns)
+        judgement = _asked(mutant, estate, as_of, parameters, entry)
+        if judgement.applies:
+            return judgement
+    return Judgement(applies=False)
+
+
+def _asked(
+    mutant: Bundle, estate: PreparedSnapshot, as_of: datetime, parameters: list[JsonObject], entry: PlannedPair
+) -> Judgement:
+    work = EvaluationRequest(
+        bundle=mutant,
+        snapshot=replace(estate.view),  # what policies keep in it, they work out anew
+        subjects=[subject.document for subject in estate.subjects],
+        document=estate.document,
+        pairs=[entry.pair],
+        parameters=parameters,
+        as_of=as_of,
+        **markings_of(mutant, estate)._asdict(),
+    )
+    return judge(work)[0]
+
+
+class LawTrials:
+    """Examples on which the laws hold of a policy as it is, to see whether they do of its mutants."""
+
+    def __init__(self, bundle: Bundle, laws: Sequence[Law], examples: int, seed: int) -> None:
+        """Draw examples for the policy in force, and try the laws on them as it is."""
+        source, policy = Examples(bundle), bundle.policies[0]
+        self._examples = [
+            source.drawn(Random(f"{seed}/{policy.id}/{number}"), policy)  # noqa: S311  # nothing here is secret
+            for number in range(examples if laws else 0)
+        ]
+        self._laws = [law for law in laws if not self._violated(law, bundle)]
+
+    def killer(self, mutant: Bundle) -> str:
+        """The law that does not hold of a mutant, the policy in force of its bundle; empty if none."""
+        return next((f"law {law.number} {law.name}" for law in self._laws if self._violated(law, mutant)), "")
+
+    def _violated(self, law: Law, bundle: Bundle) -> bool:
+        grounds = LawContext(bundle)
+        return any(
+            law.violated(Trial(grounds, example, str(number)))
+            for number, example in enumerate(self._examples)
+            if number % law.every == 0
+        )
+
+
+_Said = Annotated[str, Field(min_length=1, pattern=r"\S")]
+
+
+class Justified(BaseModel):
+    """A mutant that is the policy in other words.
+
+    Attributes:
+        line: the text of the line, as the report shows it.
+        mutation: the same with the fault.
+        reason: why no case can tell them apart.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    line: _Said
+    mutation: _Said
+    reason: _Said
+
+    def means(self, mutant: Mutant) -> bool:
+        """Whether a mutant is the one, wherever its line stands."""
+        return _spaced(self.line) == _spaced(mutant.before) and _spaced(self.mutation) == _spaced(mutant.after)
+
+
+_LIST = TypeAdapter(list[Justified])
+
+
+def read_survivors(policy: Policy) -> list[Justified]:
+    """The justified survivors of a policy; none without a file.
+
+    Raises:
+        BundleError: the file is no list of `line`, `mutation` and `reason`, or one stands twice.
+    """
+    path = policy.cases.with_name("survivors.yaml") if policy.cases else None
+    if path is None or not path.is_file():
+        return []
+    try:
+        document = bundle_yaml(path.read_text(encoding="utf-8"), str(path))
+        entries = _LIST.validate_python(document)
+    except UnicodeDecodeError as error:
+        raise BundleError("not UTF-8", place=(str(path),)) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "/".join(str(part) for part in first["loc"])
+        remedy = "write a list of `line`, `mutation` and `reason`"
+        raise BundleError(first["msg"].lower(), place=(str(path), place), remedy=remedy) from error
+    seen = set()
+    for entry in entries:
+        key = (_spaced(entry.line), _spaced(entry.mutation))
+        if key in seen:
+            raise BundleError(f"the mutation `{entry.mutation}` stands twice", place=(str(path),))
+        seen.add(key)
+    return entries
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+#: Examples that each survivor is tried with for every law.
+LAW_EXAMPLES = 25
+
+
+@dataclass(frozen=True)
+class Survivor:
+    """A mutant that nothing noticed; with a `reason` it is held for the policy in other words."""
+
+    mutant: Mutant
+    reason: str = ""
+
+
+@dataclass
+class MutantCounts:
+    """What became of the mutants of one policy.
+
+    Attributes:
+        killers: how many mutants each case, absent test or law noticed first.
+        by_laws: how many mutants a law noticed and no case did.
+        invalid: how many did not compile; they do not count.
+        stale: justified survivors that are none.
+    """
+
+    policy: str
+    file: str
+    killers: Counter[str] = field(default_factory=Counter)
+    by_laws: int = 0
+    invalid: int = 0
+    survivors: list[Survivor] = field(default_factory=list)
+    stale: list[Justified] = field(default_factory=list)
+
+    @property
+    def killed(self) -> int:
+        """How many were noticed."""
+        return self.killers.total()
+
+    @property
+    def survived(self) -> int:
+        """How many were not, and should have been."""
+        return sum(not entry.reason for entry in self.survivors)
+
+
+@dataclass(frozen=True)
+class MutationRun:
+    """A finished run.
+
+    Attributes:
+        without_cases: the policies that could not be tried.
+        sample: how many mutants of each policy were tried at most; all when 0.
+    """
+
+    seed: int
+    sample: int
+    tallies: Sequence[MutantCounts]
+    without_cases: Sequence[str]
+    laws: Sequence[Law]
+
+    @property
+    def score(self) -> float:
+        """The part of all mutants that was noticed."""
+        return score(self.tallies)
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether there was any mutant to notice; without one the score says nothing."""
+        return any(tally.killed or tally.survivors for tally in self.tallies)
+
+
+def score(tallies: Sequence[MutantCounts]) -> float:
+    """The percentage of mutants that was noticed, from 0 to 100; justified survivors do not count."""
+    killed = sum(tally.killed for tally in tallies)
+    return 100 * killed / max(1, killed + sum(tally.survived for tally in tallies))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    bundle: Bundle
+    baselines: Baselines
+    seed: int
+    sample: int
+    laws: Sequence[Law]
+
+
+def run(
+    bundle: Bundle,
+    *,
+    seed: int = 0,
+    sample: int = 0,
+    laws: Sequence[Law] = (),
+    jobs: int = 0,
+    progress: Callable[[int], None] = lambda _: None,
+) -> MutationRun:
+    """Try every mutant of every policy that has cases, or `sample` of each, on its cases and the laws.
+
+    The outcome depends on the bundle, the seed and the sample alone, not on the number of processes (`jobs`; 0 is one
+    for each processor). `progress` is told how many policies are done.
+
+    Raises:
+        BundleError: cases or justified survivors are not well formed.
+        EngineError: the bundle does not compile.
+    """
+    tried = [policy for policy in bundle.policies if read_cases(policy) is not None]
+    asked = _Plan(bundle, baselines_of(bundle), seed, sample, laws)
+    tallies: list[MutantCounts] = []
+    for tally in _each(partial(_examined, asked), tried, jobs):
+        tallies.append(tally)
+        progress(len(tallies))
+    without = [policy.id for policy in bundle.policies if policy not in tried]
+    return MutationRun(seed, sample, sorted(tallies, key=lambda tally: tally.policy), without, laws)
+
+
+def _each(examined: Callable[[Policy], MutantCounts], policies: Sequence[Policy], jobs: int) -> Iterator[MutantCounts]:
+    # Policies in Python cannot be sent to a process: it has them from its beginning on.
+    with processes((examined, policies), max(1, min(jobs or processors(), len(policies)))) as spread:
+        yield from spread.each(_tally, [(number,) for number in range(len(policies))])
+
+
+def _tally(worker: tuple[Callable[[Policy], MutantCounts], Sequence[Policy]], number: int) -> MutantCounts:
+    examined, policies = worker
+    return examined(policies[number])
+
+
+def _examined(asked: _Plan, policy: Policy) -> MutantCounts:
+    with cache.switched_off():  # no mutant is worth keeping
+        return _tried(asked, policy)
+
+
+def _tried(asked: _Plan, policy: Policy) -> MutantCounts:
+    written = Written(asked.bundle, policy)
+    examination = Examination(written.bundle, asked.baselines)
+    broken = examination.killer(written.bundle)
+    if broken:
+        raise _not_as_it_is(policy, broken)
+    every = written.mutants()
+    justified = read_survivors(policy)
+    chosen = _sampled(every, asked, policy)
+    tally = MutantCounts(policy.id, policy.file)
+    surviving = [(mutant, bundle) for mutant in chosen if (bundle := _survives(written, examination, mutant, tally))]
+    trials = LawTrials(written.bundle, asked.laws if surviving else (), LAW_EXAMPLES, asked.seed)
+    for mutant, bundle in surviving:
+        law = trials.killer(bundle)
+        if law:
+            tally.killers[law] += 1
+            tally.by_laws += 1
+        else:
+            reason = next((entry.reason for entry in justified if entry.means(mutant)), "")
+            tally.survivors.append(Survivor(mutant, reason))
+    tally.stale = [entry for entry in justified if _is_stale(entry, every, chosen, tally)]
+    return tally
+
+
+def _not_as_it_is(policy: Policy, name: str) -> BundleError:
+    what = f"the case `{name}` does not hold of `{policy.id}` as it is"
+    return BundleError(what, place=(str(policy.cases),), remedy="mend it first; `policyeng test` says why")
+
+
+def _survives(written: Written, examination: Examination, mutant: Mutant, tally: MutantCounts) -> Bundle | None:
+    """The bundle of a mutant that the cases do not notice."""
+    try:
+        bundle = written.bundle_of(mutant)
+        killer = examination.killer(bundle)
+    except PolicyengError:
+        tally.invalid += 1
+        return None
+    if killer:
+        tally.killers[killer] += 1
+        return None
+    return bundle
+
+
+def _sampled(every: list[Mutant], asked: _Plan, policy: Policy) -> list[Mutant]:
+    if not asked.sample or len(every) <= asked.sample:
+        return every
+    chosen = set(sorted(range(len(every)), key=lambda number: rank(asked.seed, policy.id, number))[: asked.sample])
+    return [mutant for number, mutant in enumerate(every) if number in chosen]
+
+
+def _is_stale(entry: Justified, every: Sequence[Mutant], chosen: Sequence[Mutant], tally: MutantCounts) -> bool:
+    """Whether a justified survivor is no mutant, or all that it may mean were tried and noticed."""
+    meant = [mutant for mutant in every if entry.means(mutant)]
+    untried = any(mutant not in chosen for mutant in meant)
+    return not untried and not any(entry.means(survivor.mutant) for survivor in tally.survivors)

@@ -1,0 +1,235 @@
+"""Search on purpose for an example on which one policy fails and another does not.
+
+The search walks from failing examples of the one: it writes where the other looks what stands there elsewhere, takes
+over parts of examples that the other passes, and leaves things out. What still fails the one is walked on from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+
+import orjson
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.cases import STATED
+from policyeng.bundle.header_validators import WORKSPACE
+from policyeng.errors import PolicyengError
+from policyeng.facts.ids import workspace_of
+from policyeng.models import JsonObject, Outcome, lowered
+from policyeng.verify.example_documents import document_of, example_of, read
+from policyeng.verify.generators.examples import Example
+from policyeng.verify.generators.json_mutations import Json, copied, happens, place_of, places, put, remove
+from policyeng.verify.generators.schema_values import fitting
+from policyeng.verify.generators.vocabulary import Vocabulary
+from policyeng.verify.redundancy.observing import Seen, Sighting, by_resource, judged, told_apart
+from policyeng.verify.shrink_document import shrunk
+
+#: So many steps are taken from one example before another is begun with.
+_STEPS = 12
+
+
+@dataclass
+class DistinguishingSearch:
+    """The search for what tells a policy from others that fail whenever it does.
+
+    Attributes:
+        seen: by policy id, what was seen of it.
+        vocabulary: what the policies speak of.
+        random: what every draw is made from.
+    """
+
+    bundle: Bundle
+    seen: Mapping[str, Seen]
+    vocabulary: Vocabulary
+    random: Random
+
+    def found(self, policy: Policy, others: Collection[str], tries: int, *, parameters: bool) -> dict[str, Example]:
+        """By the id of another policy, an example on which the policy fails and that one does not, on one resource.
+
+        Args:
+            policy: it fails somewhere.
+            others: ids of those that fail whenever it does, as far as was seen.
+            tries: how many examples are judged.
+            parameters: draw parameters of the policies, too; else all have their defaults.
+        """
+        left = dict.fromkeys(others)
+        alone = self.bundle.only([entry for entry in self.bundle.policies if entry.id in {policy.id, *others}])
+        by_id = {entry.id: entry for entry in alone.policies}
+        starts = [start for start in self.seen[policy.id].failing if parameters or not start.parameters.keys() & by_id]
+        apart: dict[str, Example] = {}
+        walk: tuple[Example, str] | None = None
+        for number in range(tries if starts else 0):
+            if not left:
+                break
+            if walk is None or number % _STEPS == 0:
+                walk = _begun(starts[number // _STEPS % len(starts)], by_id if parameters else {})
+            other = by_id[self.random.choice(list(left))]
+            example = self._step(*walk, other)
+            if parameters:
+                example = self._with_parameters(example, [policy, other])
+            resource = self._judged(example, alone, policy, left, apart)
+            walk = (example, resource) if resource else walk
+        return apart
+
+    def _judged(
+        self,
+        example: Example,
+        alone: Bundle,
+        policy: Policy,
+        left: dict[str, None],
+        apart: dict[str, Example],
+    ) -> str:
+        """Note whom an example tells apart; a resource on which the policy fails on it, none where it does not."""
+        snapshot = read(example.document)
+        if snapshot is None:
+            return ""
+        evaluation = judged(alone, example, snapshot)
+        for _, other in list(told_apart(evaluation, policy.id, left)):
+            apart.setdefault(other, example)
+            left.pop(other, None)
+        failing = (at for at, said in by_resource(evaluation).items() if said.get(policy.id) is Outcome.FAIL)
+        return next(failing, "")
+
+    def _step(self, example: Example, resource: str, other: Policy) -> Example:
+        document: JsonObject = orjson.loads(orjson.dumps(example.document))
+        as_of = example.as_of
+        kind = self.random.randrange(8)
+        passing = self.seen[other.id].passing
+        if kind < 4:
+            self._written(document, resource, other)
+        elif kind < 7 and passing:
+            taken = self.random.choice(passing)
+            self._crossed(document, resource, taken)
+            as_of = taken.as_of if happens(self.random, 0.3) else as_of
+        else:
+            self._left_out(document, resource)
+        return replace(example, document=document, as_of=as_of)
+
+    def _written(self, document: JsonObject, resource: str, other: Policy) -> None:
+        """Write at places that the other policy looks at what stands there elsewhere."""
+        words = self.vocabulary.words[other.id]
+        own = [*words.pointers, *(pointer for judged in other.header.judges for pointer in judged.where)]
+        for _ in range(self.random.randrange(1, 4) if own else 0):
+            pointer = self.random.choice(own)
+            holder = _holder(document, resource, is_workspace=pointer.startswith(WORKSPACE))
+            if holder is None:
+                return
+            place = place_of(self.random, holder, pointer.removeprefix(WORKSPACE))
+            values = words.standing.get(pointer) or words.own
+            if not place or place[0] in ("id", "type"):
+                continue
+            if not values or happens(self.random, 0.2):
+                remove(holder, place)
+            else:
+                pool = words.own if words.own and happens(self.random, 0.2) else values
+                put(holder, place, copied(self.random.choice(pool)))
+
+    def _crossed(self, document: JsonObject, resource: str, taken: Sighting) -> None:
+        """Take over from an example that the other policy passes: of the resource, of others, of what is stated."""
+        passing: JsonObject = orjson.loads(taken.text)
+        ours, theirs = _holder(document, resource), _holder(passing, taken.resource)
+        if (
+            ours is not None
+            and theirs is not None
+            and lowered(str(ours.get("type"))) == lowered(str(theirs.get("type")))
+        ):
+            _mix(self.random, ours, {**theirs, **{key: ours[key] for key in ("id", "name", "type") if key in ours}})
+        there = {lowered(str(entry.get("id"))): entry for entry in passing["resources"]}
+        for entry in document["resources"]:
+            same = there.get(lowered(str(entry.get("id"))))
+            if same is not None and entry is not ours and happens(self.random, 0.3):
+                _mix(self.random, entry, {**same, "id": entry["id"]})
+        for kind in STATED:
+            if happens(self.random, 0.2):
+                document[kind] = passing.get(kind, [])
+
+    def _left_out(self, document: JsonObject, resource: str) -> None:
+        """Leave out a part of the resource, or another resource, or what is stated."""
+        if happens(self.random, 0.5) and (holder := _holder(document, resource)) is not None:
+            open_places = [place for place in places(holder) if place[0] not in ("id", "type")]
+            if open_places:
+                remove(holder, self.random.choice(open_places))
+            return
+        entries = document[self.random.choice(["resources", *(kind for kind in STATED if document.get(kind))])]
+        kept = [entry for entry in entries if lowered(str(entry.get("id"))) != lowered(resource)]
+        if kept:
+            entries.remove(self.random.choice(kept))
+
+    def _with_parameters(self, example: Example, policies: Collection[Policy]) -> Example:
+        given = dict(example.parameters)
+        for policy in policies:
+            for name, schema in policy.header.parameters.items():
+                if happens(self.random, 0.4):
+                    value = fitting(self.random, schema, self.vocabulary.words[policy.id].own)
+                    given[policy.id] = {**given.get(policy.id, {}), name: value}
+        return replace(example, parameters=given)
+
+
+def smallest(bundle: Bundle, policy: str, other: str, example: Example, *, most: int) -> tuple[Example, str] | None:
+    """An example made small on which one policy fails and another does not, and the resource; None if it is refused.
+
+    Args:
+        bundle: it has both.
+        policy: the id of the one that fails.
+        other: the id of the one that does not.
+        example: it tells them apart.
+        most: how many smaller ones are tried.
+    """
+    alone = bundle.only([entry for entry in bundle.policies if entry.id in {policy, other}])
+    last: list[tuple[Example, str]] = []
+
+    def holds(document: Json) -> bool:
+        try:
+            candidate = example_of(document)
+            snapshot = read(candidate.document)
+            if snapshot is None:
+                return False
+            resource = next((at for at, _ in told_apart(judged(alone, candidate, snapshot), policy, [other])), "")
+        except (PolicyengError, AttributeError, KeyError, TypeError, ValueError):
+            return False  # what is no example is no smaller example
+        if resource:
+            last[:] = [(candidate, resource)]
+        return bool(resource)
+
+    known = {entry.id for entry in alone.policies}
+    whole = document_of(
+        replace(example, parameters={key: given for key, given in example.parameters.items() if key in known})
+    )
+    if not holds(whole):
+        return None
+    shrunk(whole, holds, most=most, plainer=False)
+    return last[0]
+
+
+def _begun(start: Sighting, policies: Collection[str]) -> tuple[Example, str]:
+    """A failing example with the parameters of some policies alone."""
+    example = start.example
+    document = {name: value for name, value in example.document.items() if name != "snapshotVersion"}
+    parameters = {policy: given for policy, given in example.parameters.items() if policy in policies}
+    return replace(example, document=document, parameters=parameters), start.resource
+
+
+def _holder(document: JsonObject, resource: str, *, is_workspace: bool = False) -> JsonObject | None:
+    """What has an id: a resource, a declared workload or an approval; or its workspace."""
+    entries = [entry for kind in ("resources", "workloads", "approvals") for entry in document.get(kind, ())]
+    by_id: dict[str, JsonObject] = {lowered(str(entry.get("id"))): entry for entry in reversed(entries)}
+    held = by_id.get(lowered(resource))
+    if not is_workspace:
+        return held
+    home = workspace_of(resource) or (str(held.get("workspaceId")) if held else "")
+    return by_id.get(lowered(home))
+
+
+def _mix(random: Random, ours: JsonObject, theirs: JsonObject) -> None:
+    """Take over some of what another object has, leave away some of what it has not."""
+    for key in sorted({*ours, *theirs}):
+        one, two = ours.get(key), theirs.get(key)
+        if isinstance(one, dict) and isinstance(two, dict):
+            _mix(random, one, two)
+        elif one != two and happens(random, 0.5):
+            if key in theirs:
+                ours[key] = copied(two)
+            else:
+                del ours[key]

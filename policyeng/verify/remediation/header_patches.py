@@ -1,0 +1,126 @@
+"""Which patches of a policy's header mend a finding, and what they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.remediation import Patch, holder_of
+from policyeng.models import Denial, Evaluation, Finding, JsonObject, Outcome, Snapshot
+from policyeng.verify.laws.law import by_pair
+from policyeng.verify.remediation.json_patch import DocumentPatch, PatchBuilder, plain_value
+from policyeng.verify.remediation.subjects import FindingDocument, Place, judged_by
+
+Pair = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What the header says mends a finding: its edits, and the policies that decide whether it can be done."""
+
+    edits: tuple[DocumentPatch, ...]
+    provided: frozenset[str]
+
+
+def claim(policy: Policy, finding: Finding, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> Claim | None:
+    """The patches of a policy for a finding; None where they claim nothing.
+
+    They do where the finding fails and nothing of it is undecided, every denial is answered by a patch that can be
+    performed, and what is written is among what each denial expects, if the policy has other parameters than its own.
+    """
+    remediation = policy.header.remediation
+    if remediation is None or not remediation.patches or finding.outcome is not Outcome.FAIL or finding.unknowns:
+        return None
+    judged = judged_by(policy, finding, snapshot)
+    chosen = _chosen(remediation.patches, finding.denials, judged, snapshot) if judged else None
+    if chosen is None:
+        return None
+    patches, draft = chosen
+    if not is_default(policy, parameters) and not all(_is_expected(denial, patches) for denial in finding.denials):
+        return None
+    return Claim(draft.edits, frozenset(name for patch in patches for name in patch.provided)) if draft.edits else None
+
+
+def _chosen(
+    patches: Sequence[Patch], denials: Iterable[Denial], judged: FindingDocument, snapshot: Snapshot
+) -> tuple[list[Patch], PatchBuilder] | None:
+    """For each denial the first patch that answers it and can be performed, and what they do together."""
+    draft, chosen = PatchBuilder(snapshot), list[Patch]()
+    for denial in denials:
+        answering = [patch for patch in patches if _answers(patch, denial.path)]
+        if any(patch in chosen for patch in answering):
+            continue
+        for patch in answering:
+            trial = draft.fork()
+            if _is_done(patch, judged, trial):
+                draft = trial
+                chosen.append(patch)
+                break
+        else:
+            return None
+    return chosen, draft
+
+
+def _answers(patch: Patch, path: str) -> bool:
+    parts = path.split("/")
+    shapes = [answer.split("/") for answer in patch.answers]
+    return not shapes or any(
+        len(shape) == len(parts) and all(one in ("*", part) for part, one in zip(parts, shape, strict=True))
+        for shape in shapes
+    )
+
+
+def _is_done(patch: Patch, judged: FindingDocument, draft: PatchBuilder) -> bool:
+    """Perform a patch, if it is one of the judged document."""
+    kind = str(judged.document.get("type", "")).lower()
+    if judged.derived != bool(patch.of) or (patch.of and patch.of.lower() != kind):
+        return False
+    return all(_is_performed(step, judged, draft) for step in patch.patch)
+
+
+def _is_performed(step: JsonObject, judged: FindingDocument, draft: PatchBuilder) -> bool:
+    place, path = _place(step["path"], judged)
+    if place is None:
+        return False
+    if step["op"] != "copy":
+        return draft.do(place, {**step, "path": path})
+    source, origin = _place(step["from"], judged)
+    document = draft.document(source) if source else None
+    value = plain_value(document, origin) if document else None
+    return value is not None and draft.do(place, {"op": "add", "path": path, "value": value})
+
+
+def _place(path: str, judged: FindingDocument) -> tuple[Place | None, str]:
+    of_workspace, pointer = holder_of(path)
+    return (judged.workspace if of_workspace else judged.place), pointer
+
+
+def is_default(policy: Policy, parameters: Mapping[str, JsonObject]) -> bool:
+    """Whether a policy is judged with the parameters of its header."""
+    given = parameters.get(policy.id, {})
+    return all(policy.header.defaults.get(name) == value for name, value in given.items())
+
+
+def _is_expected(denial: Denial, patches: Iterable[Patch]) -> bool:
+    """Whether what is written is what the denial expects, or one of these."""
+    wanted = denial.expected if isinstance(denial.expected, list) else [denial.expected]
+    return any(step.get("value") in wanted for patch in patches for step in patch.patch if step["op"] != "test")
+
+
+def worse(before: Evaluation, after: Evaluation) -> dict[Pair, Finding]:
+    """What an evaluation says worse than another: a failure, an unknown or an error that was none.
+
+    What failed and is unknown now counts, too: it would no longer be denied, and nobody knows that it is well.
+    """
+    known = by_pair(before)
+    return {
+        pair: finding
+        for pair, finding in by_pair(after).items()
+        if finding.outcome is not Outcome.PASS and (pair not in known or known[pair].outcome is not finding.outcome)
+    }
+
+
+def of_defaults(bundle: Bundle, parameters: Mapping[str, JsonObject]) -> frozenset[str]:
+    """The ids of the policies that are judged with the parameters of their headers, which patches are written for."""
+    return frozenset(policy.id for policy in bundle.policies if is_default(policy, parameters))

@@ -1,0 +1,199 @@
+"""Apply JSON Patches (RFC 6902) to the documents of a snapshot: resources, declared workloads and approvals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import jsonpatch
+import jsonpointer
+from pydantic import ValidationError
+
+from policyeng.models import Approval, DeclaredWorkload, JsonObject, Snapshot, lowered
+from policyeng.parsing.json_pointer import escaped, keys_of, member, value_at
+from policyeng.verify.generators.json_mutations import copied
+
+#: What kind of document of a snapshot is patched.
+Kind = Literal["resource", "workload", "approval"]
+#: The patch that takes a document out of the snapshot.
+GONE: tuple[JsonObject, ...] = ({"op": "remove", "path": ""},)
+_STATED: dict[Kind, tuple[str, type[DeclaredWorkload] | type[Approval]]] = {
+    "workload": ("workloads", DeclaredWorkload),
+    "approval": ("approvals", Approval),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPatch:
+    """A JSON Patch of one document; pure RFC 6902, every operation can be performed in turn.
+
+    Attributes:
+        kind: what the document is.
+        identity: its id as the snapshot has it.
+        patch: the operations.
+    """
+
+    kind: Kind
+    identity: str
+    patch: tuple[JsonObject, ...]
+
+
+def document_of(snapshot: Snapshot, kind: Kind, identity: str) -> JsonObject | None:
+    """The document of an id, compared without case, as its file states it; None when the snapshot has none."""
+    key = lowered(identity)
+    if kind == "resource":
+        return next((one for one in snapshot.resources if lowered(str(one.get("id"))) == key), None)
+    stated: Sequence[DeclaredWorkload | Approval] = getattr(snapshot, _STATED[kind][0])
+    found = next((one for one in stated if lowered(one.id) == key), None)
+    return found.model_dump(mode="json", by_alias=True, exclude_defaults=True) if found else None
+
+
+def completed(document: JsonObject, step: JsonObject) -> tuple[JsonObject, ...] | None:
+    """An operation with those that make the objects which its path leads through; None where it cannot be performed.
+
+    Only for `add`: what is absent or null on the way becomes an object.
+    """
+    if step["op"] != "add":
+        return (step,)
+    made: list[JsonObject] = []
+    holder: object = document
+    path = ""
+    for key in keys_of(step["path"])[:-1]:
+        path += f"/{escaped(key)}"
+        holder = member(holder, key)
+        if holder is None:
+            made.append({"op": "add", "path": path, "value": {}})
+            holder = {}
+        elif not isinstance(holder, dict | list):
+            return None
+    return (*made, step)
+
+
+def makes_room(patch: Sequence[JsonObject], number: int) -> bool:
+    """Whether an operation only makes the object that a later one fills."""
+    step = patch[number]
+    return step.get("value") == {} and any(
+        later["path"].startswith(f"{step['path']}/") for later in patch[number + 1 :]
+    )
+
+
+def patched(document: JsonObject, patch: Iterable[JsonObject]) -> JsonObject | None:
+    """A copy of a document after a patch; None where an operation cannot be performed, or a `test` fails."""
+    try:
+        after = jsonpatch.apply_patch(copied(document), list(patch), in_place=True)
+    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, ValueError):
+        return None
+    return after if isinstance(after, dict) else None
+
+
+def applied(snapshot: Snapshot, edits: Iterable[DocumentPatch]) -> Snapshot | None:
+    """A snapshot after edits, which change nothing of the one given; None where one does not fit."""
+    for edit in edits:
+        after = _edited(snapshot, edit)
+        if after is None:
+            return None
+        snapshot = after
+    return snapshot
+
+
+def _edited(snapshot: Snapshot, edit: DocumentPatch) -> Snapshot | None:
+    before = document_of(snapshot, edit.kind, edit.identity)
+    after = None if before is None or edit.patch == GONE else patched(before, edit.patch)
+    if after is None and (before is None or edit.patch != GONE):
+        return None
+    key = lowered(edit.identity)
+    if edit.kind == "resource":
+        kept = [after if lowered(str(one.get("id"))) == key else one for one in snapshot.resources]
+        return snapshot.model_copy(update={"resources": tuple(one for one in kept if one is not None)})
+    name, model = _STATED[edit.kind]
+    try:
+        made: Any = None if after is None else model.model_validate(after)
+    except ValidationError:
+        return None
+    entries = [made if lowered(one.id) == key else one for one in getattr(snapshot, name)]
+    return snapshot.model_copy(update={name: tuple(one for one in entries if one is not None)})
+
+
+@dataclass
+class PatchBuilder:
+    """Edits in the making: documents as they are after what was done so far.
+
+    Attributes:
+        documents: by kind and id, what was patched; None for what was taken away.
+        patches: by kind and id, what was done.
+    """
+
+    snapshot: Snapshot
+    documents: dict[tuple[Kind, str], JsonObject | None] = field(default_factory=dict)
+    patches: dict[tuple[Kind, str], tuple[JsonObject, ...]] = field(default_factory=dict)
+
+    def document(self, place: tuple[Kind, str]) -> JsonObject | None:
+        """A document as it is now."""
+        return self.documents[place] if place in self.documents else document_of(self.snapshot, *place)
+
+    def do(self, place: tuple[Kind, str], step: JsonObject) -> bool:
+        """Perform an operation on a document; whether it could be."""
+        before = self.document(place)
+        if before is None:
+            return False
+        if step["op"] == "remove" and step["path"] == "":
+            if any(lowered(one.source_id or "") == lowered(place[1]) for one in self.snapshot.workloads):
+                return False  # what is declared of it would hang in the air
+            self.documents[place], self.patches[place] = None, GONE
+            return True
+        steps = completed(before, step)
+        after = patched(before, steps) if steps else None
+        if steps is None or after is None:
+            return False
+        self.documents[place] = after
+        self.patches[place] = (*self.patches.get(place, ()), *steps)
+        return True
+
+    @classmethod
+    def joined(cls, drafts: Sequence[PatchBuilder]) -> PatchBuilder:
+        """The edits of several drafts of one snapshot in one; those that no longer can be done are left out.
+
+        What is removed goes last, and of a list what stands last goes first, so that each path leads in turn where it
+        leads in the snapshot.
+        """
+        whole = cls(drafts[0].snapshot)
+        steps = [
+            (place, step)
+            for draft in drafts
+            for place, patch in draft.patches.items()
+            for number, step in enumerate(patch)
+            if not makes_room(patch, number)
+        ]
+        removed = [entry for entry in steps if entry[1]["op"] == "remove"]
+        removed.sort(key=lambda entry: _standing(entry[1]["path"]), reverse=True)
+        for place, step in (*(entry for entry in steps if entry[1]["op"] != "remove"), *removed):
+            whole.do(place, step)
+        return whole
+
+    def fork(self) -> PatchBuilder:
+        """The same edits, to go on with or to throw away."""
+        return PatchBuilder(self.snapshot, dict(self.documents), dict(self.patches))
+
+    @property
+    def edits(self) -> tuple[DocumentPatch, ...]:
+        """What was done, less what changed nothing."""
+        made = []
+        for (kind, identity), patch in self.patches.items():
+            before = document_of(self.snapshot, kind, identity)
+            if before is not None and before != self.documents[kind, identity]:
+                made.append(DocumentPatch(kind, str(before["id"]), patch))
+        return tuple(made)
+
+
+def _standing(path: str) -> list[tuple[int, str]]:
+    """A path for sorting: the entries of a list by their number."""
+    return [(int(key) if key.isdecimal() else -1, key) for key in keys_of(path)]
+
+
+def plain_value(document: JsonObject, pointer: str) -> str | bool | int | float | None:
+    """What stands at a JSON Pointer if it is a plain value that says something; None otherwise."""
+    value = value_at(document, pointer)
+    if isinstance(value, str):
+        return value if value.strip() else None
+    return value if isinstance(value, bool | int | float) else None

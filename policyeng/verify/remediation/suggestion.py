@@ -1,0 +1,501 @@
+"""The smallest edit that makes a finding pass, found by trying and verified by judging everything again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import combinations, islice
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.cases import Baselines, baselines_of, read_cases
+from policyeng.bundle.header_validators import WORKSPACE
+from policyeng.bundle.remediation import is_at_or_below
+from policyeng.evaluation import evaluate
+from policyeng.evaluation.pointers import has_value
+from policyeng.evaluation.source_locations import NEIGHBOUR
+from policyeng.facts.catalogue import VmSize
+from policyeng.facts.siblings import MOST_TIMES
+from policyeng.models import Denial, Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
+from policyeng.parsing.json_pointer import escaped, keys_of, member, value_at
+from policyeng.parsing.merge_patch import merged
+from policyeng.testing.observed_reads import ObservedReads, observe_finding
+from policyeng.verify.generators.vocabulary import vocabulary_of
+from policyeng.verify.laws.law import by_pair
+from policyeng.verify.remediation.header_patches import Pair, claim, worse
+from policyeng.verify.remediation.json_patch import DocumentPatch, PatchBuilder, applied, document_of
+from policyeng.verify.remediation.subjects import FindingDocument, Place, judged_by
+from policyeng.verify.remediation.values import (
+    Plain,
+    expected_values,
+    inherited,
+    numbers_near,
+    real,
+    replacements,
+    standing_values,
+)
+
+#: What says which resource it is, where it is, and of which kind: changing it is another resource.
+_IDENTITY = frozenset({"/id", "/type", "/name", "/location", "/kind", "/properties/resourceid"})
+#: What makes work regulated; taking it away would hide what fails.
+_CLASSIFYING = frozenset({"hbiworkspace", "data-classification", "dataclassification"})
+_TAGS = frozenset({"tags", "kvtags"})
+#: Who may do what is people's to decide, and advice is Azure's; only what a header says is proposed.
+_DECIDED = ("microsoft.authorization/", "microsoft.advisor/")
+#: What a declaration chooses; the rest states what the work is.
+_CHOSEN = ("/target", "/accelerator")
+_RESOURCES = "microsoft.machinelearningservices/workspaces/"
+_COMPUTE = ("/target", "/computeId", "/runs")
+#: By the type that a workload is derived from: where it states what a field of the workload is made of.
+_SOURCES: dict[str, dict[str, str]] = {
+    f"{_RESOURCES}jobs": {
+        **dict.fromkeys(_COMPUTE, "/properties/computeId"),
+        "/runs/0/concurrentTrials": "/properties/limits/maxConcurrentTrials",
+    },
+    f"{_RESOURCES}batchendpoints/deployments": dict.fromkeys(_COMPUTE, "/properties/compute"),
+    f"{_RESOURCES}services": {
+        "/memoryGiB": "/properties/containerResourceRequirements/memoryInGB",
+        "/accelerator": "/properties/containerResourceRequirements/gpu",
+    },
+}
+#: No more members of a list or an object are looked at for one `*`.
+_MOST_MEMBERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place that an edit may change.
+
+    Attributes:
+        place: of which document.
+        pointer: a JSON Pointer into it.
+        denial: the denial that speaks of the place, or the first one.
+        named: whether the denial names the very place.
+        is_tag: whether it is a tag, whose value only the workspace can tell.
+        is_compute: whether it names the compute that work runs on.
+    """
+
+    place: Place
+    pointer: str
+    denial: Denial
+    named: bool = True
+    is_tag: bool = False
+    is_compute: bool = False
+
+
+def targets(
+    policy: Policy, read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot
+) -> Iterator[Target]:
+    """The places, those that denials name first; each once. `read` is what the evaluation of the finding reads."""
+    kind = lowered(str(judged.document.get("type", "")))
+    if judged.place[0] == "approval" or kind.startswith(_DECIDED):
+        return
+    seen: set[tuple[Place, str]] = set()
+    for found in (*_named(read, finding, judged, snapshot), *_inspected(read, finding, judged, snapshot)):
+        if (found.place, found.pointer) not in seen and not _is_hiding(policy, found, judged):
+            seen.add((found.place, found.pointer))
+            yield found
+
+
+def _named(read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot) -> Iterator[Target]:
+    for denial in finding.denials:
+        if judged.derived and not denial.path.startswith(WORKSPACE):
+            yield from _source(denial, judged)
+            continue
+        place, pointer = _placed(denial.path, judged, snapshot)
+        if place is not None and pointer.startswith("/") and _is_read(read, denial.path):
+            yield Target(place, pointer, denial, is_tag=_is_tag(pointer))
+
+
+def _source(denial: Denial, judged: FindingDocument) -> Iterator[Target]:
+    """Where the resource that a workload was derived from states what is denied."""
+    places = _SOURCES.get(lowered(str(judged.document.get("type"))), {})
+    above = "/runs" if denial.path.startswith("/runs/") else denial.path
+    for pointer in dict.fromkeys(places[path] for path in (denial.path, above) if path in places):
+        yield Target(
+            judged.place, pointer, denial, is_compute=pointer in ("/properties/computeId", "/properties/compute")
+        )
+
+
+def _inspected(read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot) -> Iterator[Target]:
+    """What the policy reads besides what it denies; of derived work its fields are not those of a resource."""
+    for pointer in read.pointers:
+        place, inside = _placed(pointer, judged, snapshot)
+        own = not (judged.derived or judged.place[0] == "workload") or pointer.startswith(WORKSPACE)
+        document = document_of(snapshot, *place) if place and own else None
+        if place is not None and document is not None:
+            for concrete in islice(_concrete(document, inside), _MOST_MEMBERS):
+                if not _is_tag(concrete):
+                    yield Target(place, concrete, finding.denials[0], named=False)
+
+
+def _concrete(document: object, pointer: str) -> Iterator[str]:
+    """The pointers that one with `*` stands for in a document."""
+    found: list[tuple[str, object]] = [("", document)]
+    for key in keys_of(pointer):
+        found = [(f"{path}/{escaped(name)}", inner) for path, value in found for name, inner in _members(value, key)]
+    yield from (path for path, _ in found)
+
+
+def _members(value: object, key: str) -> Iterable[tuple[object, object]]:
+    if key != "*":
+        return [(key, member(value, key))]
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
+
+
+def _placed(path: str, judged: FindingDocument, snapshot: Snapshot) -> tuple[Place | None, str]:
+    """The document that a path of a policy leads into, and the pointer in it."""
+    if path.startswith(WORKSPACE):
+        return judged.workspace, path.removeprefix(WORKSPACE)
+    if NEIGHBOUR in path:
+        identity, _, pointer = path.partition(NEIGHBOUR)
+        found: JsonObject | None = document_of(snapshot, "resource", identity)
+        return (("resource", str(found["id"])) if found else None), f"/{pointer}"
+    return judged.place, path
+
+
+def _is_read(read: ObservedReads, path: str) -> bool:
+    if NEIGHBOUR in path and not path.startswith(WORKSPACE):
+        inside = f"/{path.partition(NEIGHBOUR)[2]}"
+        return any(is_at_or_below(inside, one) for pointers in read.others.values() for one in pointers)
+    return any(is_at_or_below(path, one) for one in read.pointers)
+
+
+def _is_tag(pointer: str) -> bool:
+    return any(lowered(key) in _TAGS for key in keys_of(pointer)[:2])
+
+
+def _is_hiding(policy: Policy, target: Target, judged: FindingDocument) -> bool:
+    """Whether changing a place decides what a policy applies to, rather than what it finds."""
+    keys = [lowered(key) for key in keys_of(target.pointer)]
+    if lowered(target.pointer) in _IDENTITY or (_CLASSIFYING.intersection(keys) and not target.is_tag):
+        return True
+    if target.is_tag:
+        return not target.named or "data-classification" in keys
+    if target.place[0] == "workload":
+        return target.pointer not in _CHOSEN
+    narrowing = {pointer for judges in policy.header.judges for pointer in judges.where}
+    return target.place == judged.place and target.pointer in narrowing and not target.named
+
+
+#: Longer tables of names, such as that of all VM sizes, are no list of what a policy asks for.
+_MOST_NAMES = 64
+
+
+@dataclass(frozen=True)
+class Known:
+    """A policy on its own, what it says of the snapshot, and the values that it speaks of.
+
+    Attributes:
+        compliant: the baselines, and the resources that its passing cases judge.
+        words: the texts and numbers of its code and of what that imports.
+        own: those of its own code and header.
+        sizes: the VM sizes in the short tables of facts that it reads.
+    """
+
+    alone: Bundle
+    before: Evaluation
+    compliant: Sequence[JsonObject]
+    words: Sequence[object]
+    own: Sequence[object]
+    sizes: Sequence[VmSize]
+
+
+def known_of(policy: Policy, alone: Bundle, baselines: Baselines, before: Evaluation) -> Known:
+    """What is known of a policy; `alone` is the bundle of it, and `before` what that says of the snapshot."""
+    file, resources = read_cases(policy), baselines.resources
+    passing = [case for verdict, _, case in file.named() if verdict == "pass"] if file else []
+    judged = [merged(resources[case.baseline or ""], case.patch) for case in passing if case.baseline in resources]
+    words = vocabulary_of(alone, ()).words[policy.id]
+    names = [name for table in words.tables if len(table) <= _MOST_NAMES for name in table]
+    sizes = [size for name in names if (size := alone.facts.size(name)) is not None]
+    return Known(alone, before, [*resources.values(), *judged], [*words.own, *words.borrowed], words.own, sizes)
+
+
+#: How many edits of one finding are judged by its own policy, and how many of those that it passes by all policies.
+MOST_TRIED = 60
+MOST_VERIFIED = 6
+#: How many policies a reason names.
+_MOST_NAMED = 3
+#: How many values are tried at one place.
+_MOST_VALUES = 16
+#: What a resource says of its machines is a fact that nobody mends by leaving it out.
+_HARDWARE = frozenset({"vmsize", "virtualmachinesize", "agentvmsize", "instancetype"})
+_COMPUTES = "microsoft.machinelearningservices/workspaces/computes"
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """How to mend a finding.
+
+    Attributes:
+        finding: what fails.
+        edits: what to change, verified: it clears the finding and adds nothing. Empty where nothing was found.
+        clears: the failures that it clears, as policy and resource; that of the finding first.
+        reason: why there is no edit; empty where there is one.
+        from_header: whether the edit is what the policy's header says.
+        tried: how many edits were judged.
+    """
+
+    finding: Finding
+    edits: tuple[DocumentPatch, ...] = ()
+    clears: tuple[tuple[str, str], ...] = ()
+    reason: str = ""
+    from_header: bool = False
+    tried: int = 0
+
+
+def suggested(
+    bundle: Bundle,
+    snapshot: Snapshot,
+    finding: Finding,
+    *,
+    as_of: datetime,
+    parameters: Mapping[str, JsonObject] | None = None,
+    exemptions: Sequence[Exemption] = (),
+) -> Suggestion | None:
+    """The smallest edit that makes a finding pass and makes no other one worse; None for what does not fail.
+
+    Raises:
+        EngineError: the bundle does not compile.
+    """
+    return Suggester(bundle, snapshot, as_of, parameters or {}, exemptions).suggestion(finding)
+
+
+@dataclass
+class Suggester:
+    """Suggestions for the findings of one evaluation, which share what they are found with."""
+
+    bundle: Bundle
+    snapshot: Snapshot
+    as_of: datetime
+    parameters: Mapping[str, JsonObject] = field(default_factory=dict)
+    exemptions: Sequence[Exemption] = ()
+    _known: dict[str, Known] = field(default_factory=dict, init=False)
+    _before: Evaluation | None = field(default=None, init=False)
+    _baselines: Baselines | None = field(default=None, init=False)
+
+    def suggestion(self, finding: Finding) -> Suggestion | None:
+        """For one finding; None for what does not fail, or is exempt."""
+        if finding.outcome is not Outcome.FAIL or finding.exemption is not None:
+            return None
+        policy = next((one for one in self.bundle.policies if one.id == finding.policy), None)
+        judged = judged_by(policy, finding, self.snapshot) if policy else None
+        if policy is None or judged is None:
+            return Suggestion(finding, reason="what it is about is no document of the snapshot that could be edited")
+        search = _FindingSearch(self, policy, finding, judged)
+        return search.header() or search.searched()
+
+    @property
+    def before(self) -> Evaluation:
+        """Everything as it is judged unedited."""
+        if self._before is None:
+            self._before = self.judged(self.bundle, self.snapshot)
+        return self._before
+
+    def judged(self, bundle: Bundle, snapshot: Snapshot) -> Evaluation:
+        """A snapshot as it is judged with the same clock and parameters."""
+        given = {policy.id: self.parameters[policy.id] for policy in bundle.policies if policy.id in self.parameters}
+        return evaluate(bundle, snapshot, as_of=self.as_of, parameters=given, exemptions=self.exemptions)
+
+    def known(self, policy: Policy) -> Known:
+        """What is known of a policy, looked up once."""
+        if policy.id not in self._known:
+            if self._baselines is None:
+                self._baselines = baselines_of(self.bundle)
+            alone = self.bundle.only([policy])
+            self._known[policy.id] = known_of(policy, alone, self._baselines, self.judged(alone, self.snapshot))
+        return self._known[policy.id]
+
+
+@dataclass
+class _FindingSearch:
+    """The search for one finding."""
+
+    mender: Suggester
+    policy: Policy
+    finding: Finding
+    judged: FindingDocument
+    tried: int = 0
+    verified: int = 0
+    #: The policies that an edit which clears it made something worse for.
+    against: set[str] = field(default_factory=set)
+    #: The first edit that removes a denial, by its path and text.
+    partial: dict[tuple[str, str], PatchBuilder] = field(default_factory=dict)
+    #: What makes the policy say nothing of it any more: the last resort.
+    unjudged: list[PatchBuilder] = field(default_factory=list)
+    #: The VM size that it is about, if it is about one.
+    size: VmSize | None = None
+
+    @property
+    def pair(self) -> Pair:
+        return (self.finding.policy, lowered(self.finding.resource_type), lowered(self.finding.resource))
+
+    def header(self) -> Suggestion | None:
+        """What the header says, if it is true of this snapshot."""
+        claimed = claim(self.policy, self.finding, self.mender.snapshot, self.mender.parameters)
+        return self._verified(claimed.edits, from_header=True) if claimed else None
+
+    def searched(self) -> Suggestion:
+        """The first edit that verifies: of one place, then of one for each denial, then of two places."""
+        for draft in self._drafts():
+            if self.tried >= MOST_TRIED or self.verified >= MOST_VERIFIED:
+                break
+            if found := self._tried(draft):
+                return found
+        for edits in (draft.edits for draft in self.unjudged):
+            if self.verified < MOST_VERIFIED and (found := self._verified(edits)):
+                return found
+        return Suggestion(self.finding, reason=self._reason(), tried=self.tried)
+
+    def _drafts(self) -> Iterator[PatchBuilder]:
+        """Edits, the smallest first."""
+        mender, finding = self.mender, self.finding
+        read = observe_finding(mender.bundle, mender.snapshot, finding, mender.as_of, mender.parameters)
+        for target in targets(self.policy, read, finding, self.judged, mender.snapshot):
+            for step in self._steps(target):
+                draft = PatchBuilder(self.mender.snapshot)
+                if draft.do(target.place, step):
+                    yield draft
+        parts = list({id(draft): draft for draft in self.partial.values()}.values())
+        if len(self.finding.denials) > 1 and parts:
+            yield PatchBuilder.joined(parts)
+        yield from (PatchBuilder.joined(pair) for pair in combinations(parts, 2) if len(parts) > 2)
+
+    def _steps(self, target: Target) -> Iterator[JsonObject]:
+        document = document_of(self.mender.snapshot, *target.place) or {}
+        current = value_at(document, target.pointer)
+        if isinstance(current, bool):
+            yield {"op": "replace", "path": target.pointer, "value": not current}
+        # What is added to a list goes before what stands there.
+        is_entry = isinstance(value_at(document, target.pointer.rpartition("/")[0]), list)
+        op = "replace" if is_entry and current is not None else "add"
+        for value in self._values(target, document, current)[:_MOST_VALUES]:
+            yield {"op": op, "path": target.pointer, "value": value}
+        if has_value(document, target.pointer) and self._may_lack(target, str(document.get("type", ""))):
+            yield {"op": "remove", "path": target.pointer}
+
+    def _may_lack(self, target: Target, kind: str) -> bool:
+        """Whether there are compliant resources of the type without the field, and it tells nothing that is a fact."""
+        if target.is_tag or lowered(keys_of(target.pointer)[-1]) in _HARDWARE:
+            return False
+        alike = [one for one in self.mender.known(self.policy).compliant if lowered(str(one["type"])) == lowered(kind)]
+        return any(not has_value(one, target.pointer) for one in alike)
+
+    def _values(self, target: Target, document: JsonObject, current: object) -> list[Plain]:
+        snapshot, known = self.mender.snapshot, self.mender.known(self.policy)
+        by_id = {lowered(str(resource.get("id"))): resource for resource in snapshot.resources}
+        if target.is_tag:
+            home = self.judged.workspace
+            return real(inherited(target.pointer, document_of(snapshot, *home) if home else None), current, {})
+        if target.is_compute:
+            return real(self._computes(), current, by_id)
+        kind = str(document.get("type", ""))
+        values: list[Plain] = list(expected_values(target.denial, known.words)) if target.named else []
+        values += standing_values(snapshot.resources, kind, target.pointer)
+        values += standing_values(known.compliant, kind, target.pointer)
+        values += numbers_near(target.denial, current, known.own)
+        if lowered(keys_of(target.pointer)[-1]) in _HARDWARE:
+            values = self._sizes(target, current, values)
+        if lowered(keys_of(target.pointer)[-1]).endswith("id"):  # what names a resource is no other text
+            values = [value for value in values if isinstance(value, str) and value.startswith("/")]
+        return real(values, current, by_id)
+
+    def _sizes(self, target: Target, current: object, values: list[Plain]) -> list[Plain]:
+        """Return the sizes that can replace one; none for a name that the catalogue does not have."""
+        facts = self.mender.bundle.facts
+        size = facts.size(current) if isinstance(current, str) else None
+        if size is None:
+            return []
+        if target.named:
+            self.size = size
+        return replacements(size, values, self.mender.known(self.policy).sizes, facts, self.mender.as_of)
+
+    def _computes(self) -> Iterator[str]:
+        """The computes of the workspace that the work belongs to."""
+        home = lowered(self.judged.workspace[1]) if self.judged.workspace else ""
+        for resource in self.mender.snapshot.resources:
+            identity = str(resource.get("id"))
+            if lowered(str(resource.get("type"))) == _COMPUTES and lowered(identity).startswith(f"{home}/"):
+                yield identity
+
+    def _tried(self, draft: PatchBuilder) -> Suggestion | None:
+        """Judge an edit by its own policy, and if that passes by all."""
+        self.tried += 1
+        after = applied(self.mender.snapshot, draft.edits)
+        known = self.mender.known(self.policy)
+        if after is None or not draft.edits:
+            return None
+        evaluation = self.mender.judged(known.alone, after)
+        if worse(known.before, evaluation):
+            return None
+        left = by_pair(evaluation).get(self.pair)
+        if left is None and self._is_set_where_denied(draft):
+            self.unjudged.append(draft)
+        elif left is None:
+            return None
+        elif left.outcome is Outcome.PASS:
+            return self._verified(draft.edits)
+        elif left.outcome is Outcome.FAIL:
+            remaining = {(denial.path, denial.msg) for denial in left.denials}
+            gone = {(denial.path, denial.msg) for denial in self.finding.denials} - remaining
+            for key in sorted(gone):
+                self.partial.setdefault(key, draft)
+        return None
+
+    def _is_set_where_denied(self, draft: PatchBuilder) -> bool:
+        """Whether an edit sets what is denied to something else, rather than hides it."""
+        last = [patch[-1] for patch in draft.patches.values()]
+        return all(step["op"] != "remove" and step["path"] in self._denied for step in last)
+
+    @property
+    def _denied(self) -> set[str]:
+        return {denial.path for denial in self.finding.denials}
+
+    def _verified(self, edits: tuple[DocumentPatch, ...], *, from_header: bool = False) -> Suggestion | None:
+        """The suggestion of edits that all policies agree to."""
+        self.verified += 1
+        after = applied(self.mender.snapshot, edits)
+        if after is None:
+            return None
+        before, evaluation = self.mender.before, self.mender.judged(self.mender.bundle, after)
+        said = by_pair(evaluation)
+        left = said.get(self.pair)
+        worsened = worse(before, evaluation)
+        self.against.update(policy for policy, _, _ in worsened)
+        if worsened or (left is not None and left.outcome is not Outcome.PASS):
+            return None
+        cleared = [
+            (finding.policy, finding.resource)
+            for pair, finding in by_pair(before).items()
+            if finding.outcome is Outcome.FAIL and (pair not in said or said[pair].outcome is Outcome.PASS)
+        ]
+        own = (self.finding.policy, self.finding.resource)
+        clears = (own, *(entry for entry in cleared if entry != own))
+        return Suggestion(self.finding, edits, clears, from_header=from_header, tried=self.tried)
+
+    def _reason(self) -> str:
+        if self.judged.place[0] == "approval":
+            return "an approval is a decision of people, and no edit of it"
+        worsened = ", ".join(sorted(self.against)[:_MOST_NAMED])
+        if self.size is not None:
+            return self._reason_of(self.size, worsened)
+        if self.verified:
+            return f"what clears it makes something worse for {worsened}"
+        if not self.tried:
+            return "what mends it is not in the snapshot, or is for people to decide"
+        return f"none of the edits that were judged clears it: {self.tried} of them"
+
+    def _reason_of(self, size: VmSize, worsened: str) -> str:
+        """Return why no other VM size is proposed, and what to do; `worsened` are policies that forbid the others."""
+        retirement = self.mender.bundle.facts.retirement(size.name)
+        if retirement is not None and retirement.has_come(self.mender.as_of):
+            move_to = f"a size of the series {retirement.move_to}" if retirement.move_to else "a size that is offered"
+            return f"{size.name} retired on {retirement.date}; move to {move_to} and check again"
+        like = f"offered, the same kind of accelerator, at most {MOST_TIMES} times the vCPUs and memory"
+        passes = f"passes without making something worse for {worsened}" if self.verified else "passes"
+        return (
+            f"no size like {size.name} ({like}) {passes}; follow the remediation, or choose a size that suits the work"
+        )

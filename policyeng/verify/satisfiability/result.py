@@ -1,0 +1,394 @@
+"""The answer for a class of workloads: a witness, or the fewest policies that conflict, and since when that is so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Literal
+
+import orjson
+
+from policyeng.bundle import Bundle, Policy
+from policyeng.bundle.cases import STATED
+from policyeng.bundle.header_validators import WORKSPACE
+from policyeng.bundle.moments import moments
+from policyeng.errors import EngineError
+from policyeng.evaluation import evaluate
+from policyeng.evaluation.pointers import has_value, overlap
+from policyeng.facts.ids import workspace_of
+from policyeng.models import Denial, JsonObject, Outcome, Snapshot
+from policyeng.parsing.json_pointer import escaped
+from policyeng.testing.observed_reads import observe
+from policyeng.verify.generators.estates import EstateGenerator as DrawnEstates
+from policyeng.verify.generators.vocabulary import Words
+from policyeng.verify.satisfiability.classes import Expected, WorkloadClass
+from policyeng.verify.satisfiability.estates import REMOVED, Assignment, ClassEstates, EstateEdit
+from policyeng.verify.satisfiability.evaluations import BlockingReason, Judge
+from policyeng.verify.satisfiability.search import EstateSearch, Tried, smallest_hitting_sets
+from policyeng.verify.satisfiability.timeline import PossibleSpan, samples, spans
+
+#: What names a resource and says what it is; no policy asks for another one.
+_KEPT = ("/id", "/type", "/name")
+_MOST_VALUES, _MOST_CONSTANTS = 12, 6
+#: How many further estates are judged at most, and how often denials of further estates are asked again.
+_MOST, _ROUNDS = 4000, 3
+#: By the place of a resource, the values that may stand there: in words, and as edits.
+_Places = dict[tuple[str, str], dict[str, object]]
+
+
+@dataclass
+class Extension:
+    """What was tried beyond the choices of a class.
+
+    Attributes:
+        choices: the further choices, such as `workspace /tags/owner`, in order.
+        begun: how many estates they were added to: one for each smallest set of policies that fail.
+        tried: how many estates were judged.
+        left_out: values that were not tried, because there would have been too many estates.
+    """
+
+    choices: list[str] = field(default_factory=list)
+    begun: int = 0
+    tried: int = 0
+    left_out: int = 0
+
+
+def extend(search: EstateSearch) -> Extension:
+    """Try what the denials ask for, on the estates that fail least, until one passes or nothing new is asked for."""
+    source, said = _Source(search.estates), Extension()
+    bases, places = search.least(), _Places()
+    before = len(search.tried)
+    for _ in range(_ROUNDS):
+        known = {place: len(values) for place, values in places.items()}
+        for tried in search.least():
+            source.collect(tried, places)
+        if {place: len(values) for place, values in places.items()} == known:
+            break
+        taken, said.left_out = _within(places, len(bases))
+        said.choices = [f"{stem} {pointer}" for stem, pointer in taken]
+        seen = {_key(tried.assignment) for tried in search.tried}
+        search.walk(edited for edited in _edited(bases, taken) if _key(edited) not in seen)
+        if search.is_possible:
+            break
+    said.begun, said.tried = len(bases), len(search.tried) - before
+    return said
+
+
+def _key(assignment: Assignment) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(assignment.chosen.items()))
+
+
+def _edited(bases: Sequence[Tried], places: _Places) -> Iterator[Assignment]:
+    """Each combination of values, those first that change least."""
+    offered = [[None, *values.items()] for values in places.values()]
+    combinations = sorted(product(*offered), key=lambda chosen: sum(value is not None for value in chosen))
+    for chosen in combinations:
+        for base in bases:
+            assignment = base.assignment
+            for (stem, pointer), value in zip(places, chosen, strict=True):
+                if value is not None and stem in assignment.stems:
+                    assignment = assignment.edited(f"{stem} {pointer}", value[0], EstateEdit(stem, pointer, value[1]))
+            yield assignment
+
+
+def _within(places: _Places, bases: int) -> tuple[_Places, int]:
+    """The places with as many values as can be tried, and how many are left out."""
+    kept = {place: list(values.items()) for place, values in places.items()}
+    left_out = 0
+    while bases * prod(len(values) + 1 for values in kept.values()) > _MOST:
+        longest = max(kept, key=lambda place: len(kept[place]))
+        kept[longest].pop()
+        left_out += 1
+    return {place: dict(values) for place, values in kept.items() if values}, left_out
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where the values come from."""
+
+    estates: ClassEstates
+
+    @cached_property
+    def _words(self) -> Mapping[str, Words]:
+        return DrawnEstates(self.estates.bundle).vocabulary.words
+
+    @cached_property
+    def _policies(self) -> Mapping[str, Policy]:
+        return {policy.id: policy for policy in self.estates.bundle.policies}
+
+    def collect(self, tried: Tried, places: _Places) -> None:
+        """Add what the reasons of an estate ask for."""
+        for policy, reasons in sorted(tried.failing.items()):
+            for reason in reasons:
+                for stem, pointer, values in self._asked(self._policies[policy], reason, tried.assignment):
+                    known = places.setdefault((stem, pointer), {})
+                    for value in values:
+                        words = "removed" if value is REMOVED else orjson.dumps(value).decode()
+                        if len(known) < _MOST_VALUES:
+                            known.setdefault(words, value)
+
+    def _asked(
+        self, policy: Policy, reason: BlockingReason, assignment: Assignment
+    ) -> Iterator[tuple[str, str, list[object]]]:
+        pointers = [reason.said.path] if reason.said.path else list(observe(self.estates.bundle, policy).pointers)
+        patches = [patch for patch in _patches(policy) if patch["path"] not in pointers]
+        for pointer in (*pointers, *(patch["path"] for patch in patches)):
+            identity = workspace_of(reason.resource) if pointer.startswith(WORKSPACE) else reason.resource
+            if reason.judged_type in ("workload", "approval") and not pointer.startswith(WORKSPACE):
+                continue  # a workload is derived from resources, and the organisation states its approvals
+            stem, own = self.estates.stem_of(assignment, identity or ""), pointer.removeprefix(WORKSPACE)
+            if stem is not None and self._is_free(assignment, stem, own):
+                yield stem, own, list(self._values(policy, reason, pointer, self.estates.standing(assignment, stem)))
+
+    def _is_free(self, assignment: Assignment, stem: str, pointer: str) -> bool:
+        """Whether neither the class nor its choices say what stands at a place."""
+        stated = [known for part in assignment.parts if stem in part.with_ for known in _leaves(part.with_[stem])]
+        stated += [
+            known
+            for choice in self.estates.subject.choices.values()
+            for holder, known, _ in choice.places()
+            if holder == stem
+        ]
+        return (
+            pointer.startswith("/")
+            and "*" not in pointer
+            and pointer not in _KEPT
+            and not any(overlap(pointer, known) for known in stated)
+        )
+
+    def _values(self, policy: Policy, reason: BlockingReason, pointer: str, resource: JsonObject) -> Iterator[object]:
+        yield from (patch["value"] for patch in _patches(policy) if patch["path"] == pointer and "value" in patch)
+        if isinstance(reason.said, Denial) and reason.said.path == pointer:
+            expected = reason.said.expected
+            yield from expected if isinstance(expected, list) else [] if expected is None else [expected]
+            if isinstance(expected, list):
+                yield expected
+        words = self._words[policy.id]
+        standing = words.standing.get(pointer, ())
+        yield from standing
+        yield from (True, False) if any(isinstance(value, bool) for value in standing) else ()
+        yield from words.own[:_MOST_CONSTANTS]
+        if has_value(resource, pointer.removeprefix(WORKSPACE)):
+            yield REMOVED
+
+
+def _patches(policy: Policy) -> list[JsonObject]:
+    """The operations of a remediation that put a value somewhere."""
+    patches = policy.header.remediation.patches if policy.header.remediation else ()
+    return [step for entry in patches for step in entry.patch if step["op"] in ("add", "replace")]
+
+
+def _leaves(patch: object, above: str = "") -> Iterator[str]:
+    """The JSON Pointers of what a merge patch says."""
+    if isinstance(patch, dict) and patch:
+        for key, value in patch.items():
+            yield from _leaves(value, f"{above}/{escaped(key)}")
+    else:
+        yield above
+
+
+Status = Literal["possible", "impossible", "not judged"]
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """What passes a conflicting set of policies but for one, with all that it fails."""
+
+    policy: str
+    assignment: Assignment
+    failing: Mapping[str, Sequence[BlockingReason]]
+
+    @property
+    def reason(self) -> str:
+        """Why it does not pass the policy itself, in one line."""
+        return self.failing[self.policy][0].words
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A smallest set of policies that no estate of the class passes together.
+
+    Attributes:
+        at: a moment at which they conflict.
+        remainders: for each of the policies, in order, an estate that passes all the others.
+    """
+
+    at: datetime
+    remainders: tuple[Remainder, ...]
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The ids, sorted."""
+        return tuple(remainder.policy for remainder in self.remainders)
+
+
+@dataclass(frozen=True)
+class Witness:
+    """An estate of the class that passes every policy."""
+
+    assignment: Assignment
+    snapshot: Snapshot
+
+    @cached_property
+    def document(self) -> JsonObject:
+        """The estate as a native snapshot."""
+        stated = {
+            kind: [
+                entry.model_dump(mode="json", by_alias=True, exclude_none=True)
+                for entry in getattr(self.snapshot, kind)
+            ]
+            for kind in STATED
+        }
+        return {"snapshotVersion": 1, "resources": list(self.snapshot.resources), **stated}
+
+
+@dataclass(frozen=True)
+class SatisfiabilityResult:
+    """What was found out about a class.
+
+    Attributes:
+        spans: the times in which it is possible and impossible, in order; one alone where only the clock was asked.
+        endings: by the beginning of a time in which it is impossible, why what was possible ends there.
+        conflicts: all smallest sets of policies that conflict: at the clock, else at the next time that is impossible.
+        tried: how many estates were judged.
+        outside: how many combinations lack what the class is about.
+        extension: what was tried beyond the choices of the class; None where that was not needed.
+    """
+
+    subject: WorkloadClass
+    as_of: datetime
+    status: Status
+    tried: int = 0
+    outside: int = 0
+    witness: Witness | None = None
+    spans: tuple[PossibleSpan, ...] = ()
+    endings: Mapping[datetime, tuple[str, ...]] | None = None
+    conflicts: tuple[Conflict, ...] = ()
+    extension: Extension | None = None
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether it is possible, or impossible since when the class says that it is."""
+        expected = self.subject.expected
+        return (
+            self.status != "impossible"
+            if expected is None
+            else self.status == "not judged" or _fits(expected, self.spans)
+        )
+
+
+def answer(
+    subject: WorkloadClass,
+    bundle: Bundle,
+    as_of: datetime,
+    parameters: Mapping[str, JsonObject] | None = None,
+    *,
+    timeline: bool = True,
+) -> SatisfiabilityResult:
+    """Find out whether an estate of a class passes every policy of a bundle.
+
+    Args:
+        subject: the class.
+        bundle: the policies in force.
+        as_of: the clock; that of the class is its caller's to look at.
+        parameters: by policy id, what replaces the defaults.
+        timeline: find out for all dates; else for the clock alone, which is quicker.
+
+    Raises:
+        BundleError: the class does not fit the baselines and facts, or an estate of it cannot be judged.
+        UsageError: a parameter does not exist or does not fit.
+        EngineError: the bundle does not compile.
+    """
+    clock = as_of.astimezone(UTC)
+    if all(policy.input_form != "policy" for policy in bundle.policies):  # they judge documents, and no resource
+        return SatisfiabilityResult(subject, clock, "not judged")
+    estates, judge = ClassEstates(bundle, subject), Judge(bundle, parameters or {})
+    known = moments(bundle, judge.parameters, estates.documents(), estates.types()) if timeline else []
+    sampled = samples(known, clock) if timeline else [clock]
+    search = EstateSearch(estates, judge, clock, sampled)
+    search.walk(estates.assignments())
+    if not search.tried:
+        return SatisfiabilityResult(subject, clock, "not judged", outside=search.outside + search.unjudged)
+    extension = None if search.is_possible else extend(search)
+    held = [number not in search.open for number in range(len(sampled))]
+    found = tuple(spans(sampled, held, search.holds))
+    broken = clock if not search.is_possible else _next_impossible(found, clock)
+    return SatisfiabilityResult(
+        subject,
+        clock,
+        "possible" if search.is_possible else "impossible",
+        tried=len(search.tried),
+        outside=search.outside + search.unjudged,
+        witness=_witness(search, parameters or {}) if search.is_possible else None,
+        spans=found,
+        endings=_endings(search, found),
+        conflicts=_conflicts(search, broken) if broken else (),
+        extension=extension,
+    )
+
+
+def _fits(expected: Expected, found: Sequence[PossibleSpan]) -> bool:
+    last = found[-1]
+    if expected.impossible == "always" or last.begins is None:
+        return len(found) == 1 and not last.possible and expected.impossible == "always"
+    return not last.possible and last.begins.date() == expected.impossible
+
+
+def _next_impossible(found: Iterable[PossibleSpan], clock: datetime) -> datetime | None:
+    return next((span.begins for span in found if span.begins and span.begins > clock and not span.possible), None)
+
+
+def _witness(search: EstateSearch, parameters: Mapping[str, JsonObject]) -> Witness:
+    """The first estate that passes, once more as `policyeng check` judges it.
+
+    Raises:
+        EngineError: it does not pass there.
+    """
+    tried = next(tried for tried, _ in search.survivors if not tried.failing)
+    snapshot = search.estates.snapshot(tried.assignment)
+    evaluation = evaluate(search.judge.bundle, snapshot, as_of=search.as_of, parameters=parameters)
+    failed = [finding.policy for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
+    if failed or evaluation.exit_code:
+        raise EngineError(
+            f"the witness does not pass `{', '.join(failed)}` a second time", place=(search.estates.place,)
+        )
+    return Witness(tried.assignment, snapshot)
+
+
+def _endings(search: EstateSearch, found: Sequence[PossibleSpan]) -> dict[datetime, tuple[str, ...]]:
+    endings = {}
+    for span in found:
+        if span.begins and not span.possible:
+            before = span.begins - timedelta(seconds=1)
+            reasons = [
+                reason.brief
+                for _, estate in search.survivors
+                if estate.passes(before)
+                for said in estate.verdicts(span.begins, clocked_alone=True).failing.values()
+                for reason in said
+            ]
+            endings[span.begins] = tuple(dict.fromkeys(reasons))
+    return endings
+
+
+def _conflicts(search: EstateSearch, at: datetime) -> tuple[Conflict, ...]:
+    if at == search.as_of:
+        failing = [(tried.assignment, tried.failing) for tried in search.tried]
+    else:
+        failing = [(tried.assignment, said) for tried, said in search.failing_at(at)]
+    sets = smallest_hitting_sets(frozenset(said) for _, said in failing)
+    failing.sort(key=lambda entry: len(entry[1]))
+    return tuple(
+        Conflict(
+            at,
+            tuple(
+                Remainder(policy, *next(entry for entry in failing if conflicting & entry[1].keys() == {policy}))
+                for policy in sorted(conflicting)
+            ),
+        )
+        for conflicting in sets
+    )
