@@ -18,8 +18,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject
-from policyeng.sources.arm_resource import types_of
 
 SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
 ROOT = f"/subscriptions/{SUBSCRIPTION}"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from policyeng.bundle import load_bundle
-from policyeng.bundle.files import built_in_root
+from policyeng.facts.catalogue import built_in_root
 from policyeng.rego.syntax import lines_of
 from policyeng.testing.rego_tests import lines_missed, open_session, run_unit_tests
 from tests.bundles import write

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject
 from policyeng.sources import arm_rest, native, role_assignments
-from policyeng.sources.arm_resource import types_of
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"

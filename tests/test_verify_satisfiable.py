@@ -14,12 +14,12 @@ import pytest
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.policy_selection import with_profile
+from policyeng.bundle.timeline import told
 from policyeng.evaluation import evaluate
 from policyeng.models import Outcome, Snapshot
 from policyeng.verify.laws.satisfiable import unsatisfiable
 from policyeng.verify.satisfiability.classes import WorkloadClass, classes_of
 from policyeng.verify.satisfiability.result import SatisfiabilityResult, answer
-from policyeng.verify.satisfiability.timeline import told
 from tests.bundles import rego, workspace, write
 from tests.command import policyeng
 

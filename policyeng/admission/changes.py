@@ -13,11 +13,10 @@ import orjson
 from pydantic import ValidationError
 
 from policyeng.admission.normalization import aligned, as_arm_reads_it, why_not
-from policyeng.bundle.property_casing import Spellings
 from policyeng.errors import InputError, nearest
 from policyeng.evaluation.prepared_snapshot import Becomes, Notes
 from policyeng.facts import managed_networks
-from policyeng.facts.arm_casing import NO_SPELLINGS
+from policyeng.facts.arm_casing import NO_SPELLINGS, Spellings
 from policyeng.facts.ids import folded_id, is_at_or_under
 from policyeng.facts.managed_networks import NetworkPart, workspace_of_part
 from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Origin, Problem, Snapshot, lowered

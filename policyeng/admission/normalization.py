@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from policyeng.bundle.property_casing import Spellings
 from policyeng.errors import InputError
-from policyeng.facts.arm_casing import REMOVE_ONE, as_arm_reads, twice_said
+from policyeng.facts.arm_casing import REMOVE_ONE, Spellings, as_arm_reads, twice_said
+from policyeng.facts.ids import types_of
 from policyeng.models import Change, Operation, lowered
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import types_of
 
 _PUTS = (Operation.CREATE, Operation.REPLACE)
 #: What makes another id of one once it is a URL or is cleaned of white space: where the path ends, steps, an escape of

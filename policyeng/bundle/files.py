@@ -12,6 +12,7 @@ from policyeng.bundle.header import carries_our_header, rego_metadata
 from policyeng.bundle.manifest import Manifest, manifest_of
 from policyeng.bundle.signature_policy import SIGNATURES, Signature, Verification
 from policyeng.errors import BundleError
+from policyeng.facts.catalogue import built_in_root
 from policyeng.frozen import frozen
 
 DATA_NAMES = frozenset({"data.json", "data.yaml", "data.yml"})
@@ -23,13 +24,6 @@ _CASES = frozenset({"cases.yaml", "cases.yml"})
 _YAML = (".yaml", ".yml")
 _GATEKEEPER = re.compile(rb"(?:templates|constraints)\.gatekeeper\.sh/")
 _NAMES = DATA_NAMES | TEMPLATE_NAMES | CONSTRAINT_NAMES | {".manifest"}
-
-
-def built_in_root() -> Path:
-    """The directory of the built-in policies: inside an installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    installed = package / "policies"
-    return installed if installed.is_dir() else package.parent / "policies"
 
 
 def files_of(root: Path) -> dict[PurePosixPath, bytes]:

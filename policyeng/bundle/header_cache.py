@@ -129,7 +129,7 @@ def _code() -> str:
     """Which code reads them: names, sizes and times of change of its files, so that editing it is seen at once."""
     package = Path(__file__).parents[1]
     seen = []
-    for folder in ("bundle", "facts", "models", "rego", "strict"):
+    for folder in ("bundle", "facts", "models", "parsing", "rego"):
         with os.scandir(package / folder) as files:
             for file in files:
                 if file.name.endswith(".py"):

@@ -29,11 +29,12 @@ from policyeng.bundle.gatekeeper import (
 )
 from policyeng.bundle.outlines import Outline, outlines_of
 from policyeng.bundle.policy_types import Policy
-from policyeng.bundle.property_casing import Spellings, spellings_of
+from policyeng.bundle.property_casing import spellings_of
 from policyeng.bundle.referenced_types import names_types
 from policyeng.bundle.signature_policy import Verification
 from policyeng.errors import BundleError
 from policyeng.facts import Facts
+from policyeng.facts.arm_casing import Spellings
 from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 

@@ -40,7 +40,7 @@ COMMANDS = {
     ),
     "policies": Late("policies:policies", "List policies, show one, or begin a new one."),
     "bundle": Late("bundle:bundle", "Build an archive of policies, sign it, or verify one."),
-    "audit": Late("auditing.app:audit", "Audit estates: collect, judge, keep, compare and tell."),
+    "audit": Late("audit.app:audit", "Audit estates: collect, judge, keep, compare and tell."),
     "snapshot": Late("snapshot:snapshot", "Make snapshots: collect one from live Azure."),
 }
 

@@ -13,7 +13,7 @@ import orjson
 import typer
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.files import built_in_root, files_of
+from policyeng.bundle.files import files_of
 from policyeng.bundle.manifest import MANIFEST, Manifest, manifest_of
 from policyeng.bundle.parameters import parameters_of, require_fitting, spread
 from policyeng.bundle.policy_ids import next_id, parted, title_of
@@ -28,6 +28,7 @@ from policyeng.cli.signature_options import with_trust
 from policyeng.cli.strict_command import Command
 from policyeng.context import bundle_of
 from policyeng.errors import BundleError, UsageError, nearest
+from policyeng.facts.catalogue import built_in_root
 from policyeng.models import JsonObject, Severity
 from policyeng.parsing.yaml_writer import flow
 from policyeng.report.escaping import visible

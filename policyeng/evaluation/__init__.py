@@ -5,7 +5,7 @@ from __future__ import annotations
 from policyeng.evaluation.context import EvaluationContext, prepare
 from policyeng.evaluation.evaluate import conclude, evaluate, evaluate_pairs, evaluate_prepared
 from policyeng.evaluation.options import EvaluationOptions
-from policyeng.evaluation.summary import added, exit_code, fails, homes_of, is_unread, problems_of, summary_of
+from policyeng.evaluation.summary import added, exit_code, fails, homes_of, problems_of, summary_of
 
 __all__ = [
     "EvaluationContext",
@@ -18,7 +18,6 @@ __all__ = [
     "exit_code",
     "fails",
     "homes_of",
-    "is_unread",
     "prepare",
     "problems_of",
     "summary_of",

@@ -20,10 +20,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from policyeng.facts.coverage import SPELLED, TYPE, is_whole, parse_entry
-from policyeng.facts.ids import covers, is_open, scopes_of, segments
+from policyeng.facts.ids import covers, is_open, scopes_of, segments, types_of
 from policyeng.models import WORKSPACE_TYPE, Unknown, lowered
 from policyeng.rego.markers import Cause
-from policyeng.sources.arm_resource import types_of
 from policyeng.workloads.derive import DERIVED_FROM
 
 _LINE = re.compile(

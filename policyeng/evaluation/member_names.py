@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policyeng.bundle.property_casing import Spellings
-from policyeng.facts.arm_casing import REMOVE_ONE, as_arm_reads, respelled_pointer, twice_said
+from policyeng.facts.arm_casing import REMOVE_ONE, Spellings, as_arm_reads, respelled_pointer, twice_said
 from policyeng.models import JsonObject, Origin, Problem, Snapshot, lowered
 
 

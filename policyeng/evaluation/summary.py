@@ -34,14 +34,9 @@ def exit_code(
         return 2
     if any(problem.level == "error" for problem in said):
         return 2
-    if strict_unknown and any(map(is_unread, said)):
+    if strict_unknown and any(problem.kind == "unread" for problem in said):
         return 1
     return int(any(fails(finding, fail_on, strict_unknown=strict_unknown) for finding in listed))
-
-
-def is_unread(problem: Problem) -> bool:
-    """Whether a problem says that a part of the inputs was not read, so that nothing is known of what it may hold."""
-    return problem.kind == "unread"
 
 
 def fails(finding: Finding, fail_on: Severity, *, strict_unknown: bool = False) -> bool:

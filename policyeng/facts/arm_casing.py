@@ -11,11 +11,43 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from policyeng._performance import IdentityKey
-from policyeng.bundle.property_casing import Spellings
 from policyeng.facts.words import SPACE, trimmed
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, keys_of
-from policyeng.sources.arm_resource import ENVELOPE, folded_name, top_level_name
+
+#: By lower-case type of resources, names by themselves in lower case.
+Spellings = Mapping[str, Mapping[str, str]]
+
+#: Top-level keys of resources and of resource listings; a resource without `properties` has no others.
+ENVELOPE = frozenset(
+    {
+        "apiVersion",
+        "changedTime",
+        "createdTime",
+        "etag",
+        "extendedLocation",
+        "id",
+        "identity",
+        "kind",
+        "location",
+        "managedBy",
+        "name",
+        "placement",
+        "plan",
+        "properties",
+        "provisioningState",
+        "resourceGroup",
+        "sku",
+        "subscriptionId",
+        "systemData",
+        "tags",
+        "tenantId",
+        "type",
+        "zones",
+    }
+)
+#: By themselves in lower case; providers spell `etag` in two ways (budgets have `eTag`), and nothing reads it.
+_TOP = {name.lower(): name for name in ENVELOPE if name != "etag"}
 
 _NAMES = """
     adminPublicKey adminUserName agentCount agentPoolProfiles agentVmSize aksNetworkingConfiguration
@@ -290,3 +322,13 @@ def respelled(
             inner = _word(inner, name, names)
         made[name] = respelled(inner, fields, fields.get(pointer, place), pointer, names, own_map=own_map)
     return made
+
+
+def folded_name(name: str) -> str:
+    """The name of a member without case; ARM takes no letter beyond ASCII, such as U+0130, for one in it."""
+    return name.lower() if name.isascii() else name
+
+
+def top_level_name(key: str) -> str:
+    """A key of a resource as ARM spells it; one that ARM does not have stays as it is written."""
+    return key if key in ENVELOPE else _TOP.get(folded_name(key), key)

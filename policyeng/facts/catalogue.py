@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 from policyeng.errors import BundleError
@@ -20,11 +21,6 @@ from policyeng.models import JsonObject, lowered, read_only
 from policyeng.models.documents import Accelerator
 
 _Value = TypeVar("_Value")
-_TABLES = (
-    *("sources", "vm_sizes", "vm_series", "isolated_sizes", "retired_sizes", "roles", "roles_elsewhere"),
-    "harmless_classifications",
-)
-
 _TABLES = (
     "sources",
     "vm_sizes",
@@ -227,3 +223,10 @@ def _value(kind: type[_Value], row: JsonObject, place: str) -> _Value:
 
 def _malformed(place: str, error: Exception) -> BundleError:
     return BundleError(f"a row is not well formed: {error}", place=(f"facts/{place}",), remedy="rebuild the facts")
+
+
+def built_in_root() -> Path:
+    """The directory of the built-in policies: inside an installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "policies"
+    return installed if installed.is_dir() else package.parent / "policies"

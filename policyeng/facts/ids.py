@@ -180,3 +180,32 @@ def scopes_of(arm_id: str) -> list[str]:
 
 def _joined(parts: tuple[str, ...]) -> str:
     return "/" + "/".join(parts)
+
+
+def types_of(identity: str) -> tuple[str, ...]:
+    """The lower-case types that a full ARM id can have; none when it is not one.
+
+    The last `providers` of an id decides: an extension resource has its own type, not that of what it extends.
+    """
+    folded = lowered(identity)
+    segments = folded.split("/")
+    if segments[0] or len(segments) < 3 or "" in segments[1:]:
+        return ()
+    start = folded.rfind("/providers/")
+    if start < 0:
+        return _scope_types(segments[1:])
+    named = folded[start + len("/providers/") :].split("/")
+    if len(named) < 3 or len(named) % 2 == 0:
+        return ()
+    return ("/".join((named[0], *named[1::2])),)
+
+
+def _scope_types(segments: list[str]) -> tuple[str, ...]:
+    """Subscriptions and resource groups, the two kinds of resources whose ids name no provider."""
+    if segments[0] != "subscriptions":
+        return ()
+    if len(segments) == 2:
+        return ("microsoft.resources/subscriptions",)
+    if len(segments) == 4 and segments[2] == "resourcegroups":
+        return ("microsoft.resources/resourcegroups", "microsoft.resources/subscriptions/resourcegroups")
+    return ()

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
-from policyeng.evaluation import is_unread
 from policyeng.models import (
     BundleRef,
     Denial,
@@ -194,7 +193,7 @@ def verdict(evaluation: Evaluation) -> str:
         unknown = evaluation.summary.unknown
         words += f"; {count(unknown, 'finding')} could not be decided" if unknown else ""
     elif evaluation.exit_code == 1:
-        unread = sum(map(is_unread, evaluation.problems))
+        unread = sum(problem.kind == "unread" for problem in evaluation.problems)
         words = _failing(failures, evaluation, unread)
     else:
         words = f"could not decide: {', '.join(_undecided(evaluation))}"

@@ -4,41 +4,13 @@ from __future__ import annotations
 
 import re
 
+from policyeng.facts.arm_casing import ENVELOPE, top_level_name
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.parsed import Placed, Refusal, keys_seen, kind_of, spelled
 
-#: Top-level keys of resources and of resource listings; a resource without `properties` has no others.
-ENVELOPE = frozenset(
-    {
-        "apiVersion",
-        "changedTime",
-        "createdTime",
-        "etag",
-        "extendedLocation",
-        "id",
-        "identity",
-        "kind",
-        "location",
-        "managedBy",
-        "name",
-        "placement",
-        "plan",
-        "properties",
-        "provisioningState",
-        "resourceGroup",
-        "sku",
-        "subscriptionId",
-        "systemData",
-        "tags",
-        "tenantId",
-        "type",
-        "zones",
-    }
-)
-#: By themselves in lower case; providers spell `etag` in two ways (budgets have `eTag`), and nothing reads it.
-_TOP = {name.lower(): name for name in ENVELOPE if name != "etag"}
 _NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
 _SAVE_GET = "save what the REST API answers to GET (`az rest --method get --url <id>?api-version=...`)"
 _PLACEHOLDERS = re.compile(r"[{}<>]")
@@ -88,16 +60,6 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
     return _with_properties(entry if kind else {**entry, "type": _spelled_type(identity, types)}, pointer)
 
 
-def folded_name(name: str) -> str:
-    """The name of a member without case; ARM takes no letter beyond ASCII, such as U+0130, for one in it."""
-    return name.lower() if name.isascii() else name
-
-
-def top_level_name(key: str) -> str:
-    """A key of a resource as ARM spells it; one that ARM does not have stays as it is written."""
-    return key if key in ENVELOPE else _TOP.get(folded_name(key), key)
-
-
 def with_top_level_names(entry: JsonObject) -> JsonObject:
     """An object with the keys of a resource as ARM spells them; where two have one name, as it is."""
     other = {} if entry.keys() <= ENVELOPE else _spelled_otherwise(entry)
@@ -121,24 +83,6 @@ def _spelled_otherwise(entry: JsonObject) -> dict[str, str] | Refusal:
             return Refusal(f"/{escaped(key)}", message, "remove one of the two")
         other[key] = name
     return other
-
-
-def types_of(identity: str) -> tuple[str, ...]:
-    """The lower-case types that a full ARM id can have; none when it is not one.
-
-    The last `providers` of an id decides: an extension resource has its own type, not that of what it extends.
-    """
-    folded = lowered(identity)
-    segments = folded.split("/")
-    if segments[0] or len(segments) < 3 or "" in segments[1:]:
-        return ()
-    start = folded.rfind("/providers/")
-    if start < 0:
-        return _scope_types(segments[1:])
-    named = folded[start + len("/providers/") :].split("/")
-    if len(named) < 3 or len(named) % 2 == 0:
-        return ()
-    return ("/".join((named[0], *named[1::2])),)
 
 
 def is_resource_id(text: str) -> bool:
@@ -174,17 +118,6 @@ def looks_like_arm(value: object) -> bool:
     if "properties" not in value and not isinstance(identity, str):
         return False
     return isinstance(kind, str) and ("/" in kind or kind == "string")
-
-
-def _scope_types(segments: list[str]) -> tuple[str, ...]:
-    """Subscriptions and resource groups, the two kinds of resources whose ids name no provider."""
-    if segments[0] != "subscriptions":
-        return ()
-    if len(segments) == 2:
-        return ("microsoft.resources/subscriptions",)
-    if len(segments) == 4 and segments[2] == "resourcegroups":
-        return ("microsoft.resources/resourcegroups", "microsoft.resources/subscriptions/resourcegroups")
-    return ()
 
 
 def _spelled_type(identity: str, types: tuple[str, ...]) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from policyeng.facts.arm_casing import ENVELOPE
 from policyeng.facts.coverage import covered_by
 from policyeng.models import JsonObject
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import ENVELOPE, looks_like_arm, read_entry
+from policyeng.sources.arm_resource import looks_like_arm, read_entry
 from policyeng.sources.parsed import (
     ALONE,
     ParsedDocument,

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import is_placeholder, types_of
+from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.azure_cli import kind_of_file, kind_of_output, movable
 from policyeng.sources.azure_cli.base import PRINTED, CliDocumentKind, at_home, stated_id
 from policyeng.sources.azure_cli.tables import said_by_output

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from policyeng.errors import InputError, nearest
+from policyeng.facts.ids import types_of
 from policyeng.facts.letters import disguised, plain, same_person
 from policyeng.models import Exemption, Problem
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json, shortened
-from policyeng.sources.arm_resource import is_placeholder, types_of
+from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.discovery import Named, content_of, display
 from policyeng.sources.parsed import Refusal, kind_of, seen
 from policyeng.sources.problems import problem_of, raise_errors

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from policyeng.errors import InputError
+from policyeng.facts.arm_casing import ENVELOPE, top_level_name
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
-from policyeng.sources.arm_resource import ENVELOPE, read_entry, top_level_name, types_of, with_top_level_names
+from policyeng.sources.arm_resource import read_entry, with_top_level_names
 from policyeng.sources.arm_rest import example_body
 from policyeng.sources.parsed import (
     ALONE,

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 import policyeng
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.files import built_in_root
 from policyeng.errors import InputError, PolicyengError
+from policyeng.facts.catalogue import built_in_root
 from policyeng.models import Evaluation, Exemption, JsonObject, Outcome
 from policyeng.report.json import render
 from policyeng.sources import load_snapshot, read_exemptions

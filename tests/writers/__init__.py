@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_resource import types_of
 from tests.writers import (
     arm_template,
     az_output,

@@ -25,14 +25,13 @@ from policyeng.audit.diff.items import (
 )
 from policyeng.audit.diff.json_diff import JsonDifference
 from policyeng.audit.diff.records import CauseKind
-from policyeng.bundle.property_casing import Spellings
 from policyeng.errors import BundleError, EngineError, UsageError
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, homes_of, prepare
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot
 from policyeng.evaluation.matching import Taking, selectors_of
 from policyeng.evaluation.plan import PlannedPair, plan
 from policyeng.evaluation.prepared_snapshot import Becomes, Notes, Resource
-from policyeng.facts.arm_casing import as_arm_reads
+from policyeng.facts.arm_casing import Spellings, as_arm_reads
 from policyeng.facts.ids import folded_id
 from policyeng.models import Exemption, Snapshot, lowered
 

@@ -31,6 +31,7 @@ from policyeng.audit.diff.inputs import (
 from policyeng.audit.diff.records import Became, Cause, CauseKind, Flip
 from policyeng.audit.records import AuditRun, History
 from policyeng.bundle.moments import moments
+from policyeng.bundle.timeline import samples
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, fails, homes_of, prepare
@@ -38,7 +39,6 @@ from policyeng.facts.ids import folded_id
 from policyeng.models import Approval, Finding, Outcome, Problem, lowered
 from policyeng.models.validated import ValidatedModel
 from policyeng.report.phrases import rfc3339
-from policyeng.verify.satisfiability.timeline import samples
 
 _SECOND = timedelta(seconds=1)
 

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import PurePath
 
 from policyeng.errors import InputError
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import filled, keys_of
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import types_of
 from policyeng.sources.arm_template.deployments import deployed, with_outputs
 from policyeng.sources.arm_template.resolver import Resolver, settled
 from policyeng.sources.arm_template.resource_ids import called

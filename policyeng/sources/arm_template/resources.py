@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from policyeng.errors import nearest
-from policyeng.facts.arm_casing import has_own_map, is_respelled, respelled
+from policyeng.facts.arm_casing import ENVELOPE, has_own_map, is_respelled, respelled
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import ENVELOPE
 from policyeng.sources.arm_template.expressions import ExpressionError
 from policyeng.sources.arm_template.resolver import Resolver, unfit_count
 from policyeng.sources.arm_template.resource_ids import Called, called, scope_id

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from policyeng.errors import nearest
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import types_of
 from policyeng.sources.azure_cli import (
     assets,
     computes,

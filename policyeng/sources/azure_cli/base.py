@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_resource import types_of
 from policyeng.sources.azure_cli.tables import DocumentTables
 from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from policyeng.errors import nearest
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import value_at
-from policyeng.sources.arm_resource import stands_for_value, types_of
+from policyeng.sources.arm_resource import stands_for_value
 from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, identity, stated_id, unplaced
 from policyeng.sources.azure_cli.tables import DocumentTables, Lossy, Sent, placed, stands_for
 from policyeng.sources.azure_cli.value_converters import (

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_resource import types_of
 from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, stated_id
 from policyeng.sources.azure_cli.converter import CliDefaults, known_keys, placed
 from policyeng.sources.azure_cli.references import an_object, by_id, compute_in, enabled, identity_type

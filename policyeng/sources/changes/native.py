@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from policyeng.errors import nearest
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import folded_id, types_of
 from policyeng.models import Change, JsonObject, Operation, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import read_entry, types_of
+from policyeng.sources.arm_resource import read_entry
 from policyeng.sources.parsed import ALONE, Changing, ParsedDocument, Placed, Refusal, Surroundings, kind_of, spelled
 from policyeng.sources.validation import validated
 

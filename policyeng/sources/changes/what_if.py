@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from policyeng.errors import nearest
 from policyeng.facts.arm_casing import as_arm_reads
+from policyeng.facts.ids import types_of
 from policyeng.models import Carried, Change, JsonObject, Operation, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import is_placeholder, read_entry, types_of
+from policyeng.sources.arm_resource import is_placeholder, read_entry
 from policyeng.sources.parsed import ALONE, Changing, ParsedDocument, Placed, Refusal, Surroundings, kind_of, spelled
 from policyeng.sources.server_generated import attached, service_made
 from policyeng.sources.template_carriers import carrier_of

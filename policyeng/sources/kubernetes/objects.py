@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_resource import types_of
 from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP, RESOURCE_GROUP, group_of, key_of
 from policyeng.sources.parsed import NamedThing, Surroundings
 

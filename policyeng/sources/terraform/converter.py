@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from policyeng.bundle.files import built_in_root
 from policyeng.facts import Facts
+from policyeng.facts.catalogue import built_in_root
 from policyeng.models import Carried, JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened

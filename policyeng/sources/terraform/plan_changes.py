@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from policyeng.facts.ids import types_of
 from policyeng.models import Change, JsonObject, Operation, lowered
-from policyeng.sources.arm_resource import is_placeholder, types_of
+from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.arm_template import Contents
 from policyeng.sources.parsed import Changing, Placed
 from policyeng.sources.terraform import template_deployments

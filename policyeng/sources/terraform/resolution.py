@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from policyeng.facts.ids import types_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.parsing.json_pointer import filled, keys_of, value_at
-from policyeng.sources.arm_resource import is_placeholder, types_of
+from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.parsed import Surroundings
 from policyeng.sources.terraform import machine_learning, related_resources
 from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance

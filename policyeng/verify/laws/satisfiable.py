@@ -8,13 +8,13 @@ from pathlib import Path
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF
-from policyeng.bundle.files import built_in_root
+from policyeng.bundle.timeline import told
+from policyeng.facts.catalogue import built_in_root
 from policyeng.models import JsonObject
 from policyeng.verify.laws.law import Law, Violation, WholeRun
 from policyeng.verify.satisfiability.classes import classes_of
 from policyeng.verify.satisfiability.estates import described
 from policyeng.verify.satisfiability.result import SatisfiabilityResult, answer
-from policyeng.verify.satisfiability.timeline import told
 
 
 def unsatisfiable(

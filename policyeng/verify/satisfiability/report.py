@@ -12,12 +12,12 @@ from pathlib import Path
 import orjson
 
 from policyeng.bundle import Bundle
+from policyeng.bundle.timeline import day, told
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 from policyeng.testing.report_parts import bundle_object, junit_text, text_of_lines
 from policyeng.verify.satisfiability.estates import described
 from policyeng.verify.satisfiability.result import Conflict, SatisfiabilityResult
-from policyeng.verify.satisfiability.timeline import day, told
 
 #: So many reasons and sets are shown to a reader; JSON has them all.
 _MOST_SHOWN = 3

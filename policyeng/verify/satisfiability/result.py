@@ -16,6 +16,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import STATED
 from policyeng.bundle.header_validators import WORKSPACE
 from policyeng.bundle.moments import moments
+from policyeng.bundle.timeline import PossibleSpan, samples, spans
 from policyeng.errors import EngineError
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import has_value, overlap
@@ -29,7 +30,6 @@ from policyeng.verify.satisfiability.classes import Expected, WorkloadClass
 from policyeng.verify.satisfiability.estates import REMOVED, Assignment, ClassEstates, EstateEdit
 from policyeng.verify.satisfiability.evaluations import BlockingReason, Judge
 from policyeng.verify.satisfiability.search import EstateSearch, Tried, smallest_hitting_sets
-from policyeng.verify.satisfiability.timeline import PossibleSpan, samples, spans
 
 #: What names a resource and says what it is; no policy asks for another one.
 _KEPT = ("/id", "/type", "/name")

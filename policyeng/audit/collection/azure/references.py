@@ -10,9 +10,9 @@ from policyeng.audit.collection.azure.resource_types import COMPUTES, NETWORKS, 
 from policyeng.audit.collection.azure.snapshot_builder import SnapshotBuilder
 from policyeng.audit.collection.azure.workers import Task
 from policyeng.evaluation.pointers import values_at
+from policyeng.facts.ids import types_of
 from policyeng.facts.subnets import subnets_of
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.arm_resource import types_of
 
 _CLUSTERS = "Microsoft.ContainerService/managedClusters"
 #: By type, the JSON Pointers at which ids of others stand.
