@@ -100,7 +100,7 @@ def test_what_is_sent_cannot_end_it(folder: Path) -> None:
 def test_headers_that_do_not_end_are_waited_for_in_vain(folder: Path) -> None:
     """A connection on which nothing comes, or little, is closed; one that is used stays open."""
     script = (
-        "import sys; from policyeng.server import protocol; from policyeng import cli; protocol.HEAD_SECONDS = 0.5\n"
+        "import sys; from policyeng.server import run; from policyeng import cli; run.HEAD_SECONDS = 0.5\n"
         "cli.run(['serve', '--port', '0', '--policy', 'bundle'])"
     )
     with running(folder, command=[sys.executable, "-c", script]) as (_, address):

@@ -22,6 +22,16 @@ def test_every_public_name_exists_and_no_more() -> None:
         assert getattr(policyeng, name).__doc__
 
 
+def test_documented_names_of_earlier_versions_stay() -> None:
+    """Programs that import a class by the name that an earlier edition documented keep working."""
+    from policyeng.admission import AdmissionSession, Basis
+    from policyeng.verify.drawing.examples import Examples
+    from policyeng.verify.generators import examples
+
+    assert Basis is AdmissionSession
+    assert Examples is examples.Examples
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """What is not public is not there."""
     with pytest.raises(AttributeError, match="has no attribute `manage`"):

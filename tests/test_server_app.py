@@ -37,7 +37,7 @@ SAMPLES = sorted((ROOT / "samples" / "workspaces").glob("*.json"))
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server's clock stands still."""
-    for module in ("service", "routes.answering"):
+    for module in ("service", "routes.handling"):
         monkeypatch.setattr(f"policyeng.server.{module}.now", lambda: NOW)
 
 

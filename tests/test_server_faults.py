@@ -29,8 +29,8 @@ LONGEST = 200_000
 QUICK = f"""
 import sys
 from policyeng import cli
-from policyeng.server import protocol
-protocol.HEAD_SECONDS, protocol.TAKE_SECONDS = 1.0, 0.5
+from policyeng.server import run
+run.HEAD_SECONDS, run.TAKE_SECONDS = 1.0, 0.5
 cli.run(["serve", "--port", "0", "--policy", "bundle", "--snapshot", "state.json", "--deadline", "2",
          "--max-body-bytes", "{LONGEST}", "--workers", "2"])
 """

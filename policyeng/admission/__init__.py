@@ -7,4 +7,7 @@ from policyeng.admission.changes import Changes, changes_of
 from policyeng.admission.decide import AdmissionOptions, decided_wholly
 from policyeng.admission.session import AdmissionSession
 
-__all__ = ["AdmissionOptions", "AdmissionSession", "Changes", "admit", "changes_of", "decided_wholly"]
+#: The earlier name, which users import.
+Basis = AdmissionSession
+
+__all__ = ["AdmissionOptions", "AdmissionSession", "Basis", "Changes", "admit", "changes_of", "decided_wholly"]

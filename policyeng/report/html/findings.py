@@ -11,8 +11,8 @@ from markupsafe import Markup
 
 from policyeng.models import Evaluation, Finding, Severity
 from policyeng.report.context import PolicyCategory, ReportContext
-from policyeng.report.escaping import island
 from policyeng.report.history import Since
+from policyeng.report.html.escaping import island
 from policyeng.report.phrases import rfc3339, short_name
 
 #: Outcomes as a reader tells them apart, the worst first; an exempt failure is one of its own.

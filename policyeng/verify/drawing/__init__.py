@@ -1,0 +1,1 @@
+"""Keep the earlier name of `policyeng.verify.generators`, which users import."""
