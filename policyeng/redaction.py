@@ -140,8 +140,8 @@ _SHORTEST, _SIGNS = 15, re.compile("[=: ]")
 # Characters from which on all shapes are searched for at once: RE2 reads fifty times as many in a second as `re`, which
 # lets no other thread run meanwhile.
 _LONG = 1 << 12
-# Characters from which on it is not remembered whether a name is one of secrets.
-_LONGEST_KEPT = 100
+# Characters from which on it is not remembered whether a name is one of secrets, nor what is masked in a sentence.
+_LONGEST_KEPT = 250
 
 
 def masked(value: object, path: str = "") -> object:
@@ -168,6 +168,10 @@ def masked_message(text: str) -> str:
 
     Idempotent, as `masked` is.
     """
+    return _masked_known(text) if len(text) < _LONGEST_KEPT else _masked_message(text)
+
+
+def _masked_message(text: str) -> str:
     if not _has_mark(text) or _PUBLIC_KEY.fullmatch(text):
         return text
     content, parts, position = _encoded(text), [], 0
@@ -179,6 +183,9 @@ def masked_message(text: str) -> str:
         space = None if b"PRIVATE KEY" in content[start:end] else _WORD_END.search(content, end)
         position = space.start() if space else len(content)
     return b"".join((*parts, content[position:])).decode("utf-8", "surrogatepass")
+
+
+_masked_known = lru_cache(maxsize=4096)(_masked_message)
 
 
 def _masked(value: object, secret: bool, doubtful: bool) -> object:

@@ -38,11 +38,8 @@ def findings_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) ->
 
 
 def findings_by_pair(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[Finding, Pair]]:
-    """Return the findings of all pairs that are planned, sorted, each with its pair; see `findings_of`."""
-    return [
-        (entry.finding() if isinstance(entry, Passed) else entry, pair)
-        for entry, pair in entries_of(prepared, judgements)
-    ]
+    """Return the findings that do not pass of all pairs that are planned, sorted, each with its pair."""
+    return [(entry, pair) for entry, pair in entries_of(prepared, judgements) if isinstance(entry, Finding)]
 
 
 def entries_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[Entry, Pair]]:

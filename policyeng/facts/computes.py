@@ -67,7 +67,12 @@ def managed(
 
 def known_size(resource: JsonObject, facts: Facts) -> VmSize | None:
     """The catalogue's row of the VM size that a compute or deployment states; None for a size that it does not know."""
-    place = _SIZE_PLACES.get(kind_of(resource) or "")
+    return size_of(resource, kind_of(resource), facts)
+
+
+def size_of(resource: JsonObject, kind: str | None, facts: Facts) -> VmSize | None:
+    """The same of what is of a kind, as `kind_of` gives it."""
+    place = _SIZE_PLACES.get(kind or "")
     size = inside(resource, *place) if place else None
     return facts.size(size) if isinstance(size, str) else None
 

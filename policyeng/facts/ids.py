@@ -137,6 +137,7 @@ def resource_group_of(arm_id: str) -> str | None:
     return _joined(parts[:4]) if parts[:1] == ("subscriptions",) and parts[2:3] == ("resourcegroups",) else None
 
 
+@lru_cache(maxsize=16384)
 def workspace_of(arm_id: str) -> str | None:
     """The lower-case id of the Machine Learning workspace that an id is at or under, or `None`."""
     parts = segments(arm_id) or ()
@@ -168,14 +169,8 @@ def _place_of(scope: str) -> tuple[str, ...]:
 def scopes_of(arm_id: str) -> list[str]:
     """The lower-case ids of the subscription, resource group and workspace that hold an id, as far as it has them."""
     parts = segments(arm_id) or ()
-    if parts[:1] != ("subscriptions",):
-        return []
-    scopes = [_joined(parts[:2])]
-    if parts[2:3] == ("resourcegroups",):
-        scopes.append(_joined(parts[:4]))
-        if parts[4:5] == ("providers",) and parts[5:7] == _WORKSPACE_TYPE:
-            scopes.append(_joined(parts[:8]))
-    return scopes
+    subscription = _joined(parts[:2]) if parts[:1] == ("subscriptions",) else None
+    return list(filter(None, (subscription, resource_group_of(arm_id), workspace_of(arm_id))))
 
 
 def _joined(parts: tuple[str, ...]) -> str:

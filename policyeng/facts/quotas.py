@@ -9,17 +9,18 @@ increase quotas and limits for resources with Azure Machine Learning".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
 
 from policyeng.facts.catalogue import Facts
 from policyeng.facts.computes import (
     kind_of,
-    known_size,
     max_instances,
     max_nodes,
     region_of,
+    size_of,
 )
 from policyeng.facts.words import folded, inside, squeezed
-from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 
 #: The name that Azure gives to the quota of all low-priority nodes of a region.
@@ -30,8 +31,7 @@ LOW_PRIORITY_FAMILY = "lowPriorityCores"
 QuotaKey = tuple[str, str]
 
 
-@frozen
-class Demand:
+class Demand(NamedTuple):
     """What a compute takes of a quota at full scale; None for what is undecided."""
 
     family: str | None
@@ -49,14 +49,14 @@ class Demand:
         return (self.family is None or squeezed(self.family) == family) and self.region in (None, region)
 
 
-@frozen
-class FullScale:
+class FullScale(NamedTuple):
     """The sum of demands: vCPUs per quota as far as they are known, and the demands that are not wholly known."""
 
     vcpus: Mapping[QuotaKey, int]
     undecided: tuple[Demand, ...]
 
 
+@lru_cache(maxsize=4096)
 def quota_key(family: str, region: str) -> QuotaKey:
     """A VM family and a region for comparing: Azure spells the names of some families with spaces."""
     return squeezed(family) or "", squeezed(region) or ""
@@ -67,7 +67,8 @@ def demand_of(resource: JsonObject, workspace: JsonObject | None, facts: Facts) 
 
     Its workspace, None when the snapshot lacks it, gives the region where nothing else does.
     """
-    kind, size = kind_of(resource), known_size(resource, facts)
+    kind = kind_of(resource)
+    size = size_of(resource, kind, facts)
     nodes, family = _nodes(resource, kind), _family(resource, kind, size.family if size else None)
     vcpus = nodes * size.vcpus if size is not None and nodes is not None else None
     return Demand(family, region_of(resource, workspace), 0 if nodes == 0 else vcpus)

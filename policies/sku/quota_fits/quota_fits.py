@@ -1,7 +1,6 @@
 """A workspace whose computes at full scale need more vCPUs than their quota allows."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import managed
@@ -32,7 +31,7 @@ def _demands(given: PolicyInput, scope: str) -> Iterator[Demand]:
     for compute, workspace in managed(by_id, by_scope, with_open(scope, unplaced)):
         demand = demand_of(compute, workspace, given.facts)
         is_here = is_at_or_under(compute["id"], scope) or demand.vcpus == 0
-        yield demand if is_here else replace(demand, vcpus=None)
+        yield demand if is_here else demand._replace(vcpus=None)
 
 
 def _quotas(given: PolicyInput) -> tuple[_ByScope, Mapping[tuple[QuotaKey, bool], Sequence[str]]]:
