@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import datetime
-from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -93,7 +92,7 @@ def touches_of(
     prepared: EvaluationContext,
     moment: datetime,
     differences: Differences,
-    positions_of: Callable[[tuple[str, str]], Iterable[int]],
+    pairs_of: Callable[[Finding], Iterable[Numbers]],
     traced: Mapping[Numbers, Traced] = MappingProxyType({}),
 ) -> Touches:
     """Return a function that decides whether what the policy of a finding reads is changed.
@@ -103,28 +102,25 @@ def touches_of(
         prepared: the earlier state.
         moment: the evaluation clock, in UTC.
         differences: of the later state.
-        positions_of: finds subjects of the earlier state by what `reported` gives.
+        pairs_of: finds the pairs of the earlier state that a finding may be of.
         traced: pairs of the earlier state that need not be traced again.
     """
 
-    @cache
-    def untouched() -> set[_Key]:
-        numbers = {policy.id: number for number, policy in enumerate(prepared.bundle.policies)}
-        keys: dict[tuple[int, int], _Key] = {}
-        for finding in findings:
-            if finding.outcome in (Outcome.UNKNOWN, Outcome.ERROR):
-                key = _key(finding)
-                keys |= {(numbers[finding.policy], at): key for at in positions_of(key[1:])}
-        wanted: dict[int, list[int]] = {}
-        for number, at in keys:
-            wanted.setdefault(number, []).append(at)
-        found = touched_pairs(prepared, moment, wanted, differences, traced)
-        kept, touched = (
-            {keys[pair] for pair, is_touched in found.items() if is_touched is one} for one in (False, True)
-        )
-        return kept - touched
+    untouched: set[_Key] | None = None
 
-    return lambda finding: bool(differences.rows) and _key(finding) not in untouched()
+    def touches(finding: Finding) -> bool:
+        nonlocal untouched
+        if untouched is None:
+            undecided = [one for one in findings if one.outcome in (Outcome.UNKNOWN, Outcome.ERROR)]
+            keys = {pair: _key(one) for one in undecided for pair in pairs_of(one)}
+            wanted: dict[int, list[int]] = {}
+            for number, at in keys:
+                wanted.setdefault(number, []).append(at)
+            found = touched_pairs(prepared, moment, wanted, differences, traced)
+            untouched = {keys[pair] for pair in found} - {keys[pair] for pair in found if found[pair]}
+        return bool(differences.rows) and _key(finding) not in untouched
+
+    return touches
 
 
 def reported(subject: Resource) -> tuple[str, str]:

@@ -83,6 +83,7 @@ class BaselineFindings:
         """Take a snapshot with all of its pairs."""
         self.problems = set(problems_of(prepared))
         self._prepared = prepared
+        self._numbers = {policy.id: number for number, policy in enumerate(prepared.bundle.policies)}
         self._snapshot = ChangingSnapshot(prepared)
         self._words = Counter(prepared.unknown_classifications)
         self._affecting = Invalidation(prepared.bundle, self._snapshot, prepared.planned)
@@ -184,10 +185,9 @@ class BaselineFindings:
 
     def _is_used(self, exemption: Exemption, pairs: Pairs, moment: datetime) -> bool:
         """Whether an exemption covers a failure, but for some pairs."""
-        numbers = [number for number, policy in enumerate(self._bundle.policies) if policy.id == exemption.policy]
         used = set[str]()
-        for number in numbers:
-            _marked(self._failing_of(number, pairs, moment), [exemption], self._homes, used)
+        if exemption.policy in self._numbers:
+            _marked(self._failing_of(self._numbers[exemption.policy], pairs, moment), [exemption], self._homes, used)
         return bool(used)
 
     def _of(self, pairs: Pairs, moment: datetime) -> Iterator[Finding]:
@@ -312,11 +312,12 @@ class BaselineFindings:
         """
         snapshot, untouched = self._snapshot, set(map(id, same))
 
-        def positions_of(key: tuple[str, str]) -> list[int]:
-            return [at for at in snapshot.positions_of(key[1]) if reported(snapshot.subjects[at]) == key]
+        def pairs_of(finding: Finding) -> Iterator[Numbers]:
+            number, key = self._numbers[finding.policy], (finding.resource_type, folded_id(finding.resource))
+            return ((number, at) for at in snapshot.positions_of(key[1]) if reported(snapshot.subjects[at]) == key)
 
         traced = ChainMap(self._at(moment).reads.undecided, self._reads.undecided)
-        touches = touches_of(before, snapshot.context, moment, differences, positions_of, traced)
+        touches = touches_of(before, snapshot.context, moment, differences, pairs_of, traced)
         return lambda finding: id(finding) not in untouched and touches(finding)
 
     def _fresh(self, rows: Rows, further: Iterable[int] = ()) -> list[Problem]:

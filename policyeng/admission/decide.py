@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from policyeng.admission.attribution import reported, sorted_out, touches_of
 from policyeng.admission.changes import changed
@@ -12,13 +12,15 @@ from policyeng.bundle import Bundle
 from policyeng.evaluation import EvaluationOptions, evaluate_prepared, prepare
 from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.prepared_snapshot import estate_of
-from policyeng.evaluation.tracing import Differences, rows_of
+from policyeng.evaluation.tracing import Differences, Numbers, rows_of
+from policyeng.facts.ids import folded_id
 from policyeng.frozen import frozen
 from policyeng.models import (
     Blame,
     Change,
     Decision,
     Enforcement,
+    Finding,
     JsonObject,
     Problem,
     Snapshot,
@@ -74,7 +76,13 @@ def decided_wholly(
     for at, subject in enumerate(earlier):
         positions.setdefault(reported(subject), []).append(at)
     differences = Differences(rows_of(earlier, later), sides[0].estate.view)
-    touches = touches_of(standing.findings, sides[0], standing.as_of, differences, lambda key: positions.get(key, ()))
+    numbers = {policy.id: number for number, policy in enumerate(bundle.policies)}
+
+    def pairs_of(finding: Finding) -> Iterator[Numbers]:
+        key = finding.resource_type, folded_id(finding.resource)
+        return ((numbers[finding.policy], at) for at in positions.get(key, ()))
+
+    touches = touches_of(standing.findings, sides[0], standing.as_of, differences, pairs_of)
     said = sorted_out(standing.findings, judged.findings, after.changed, touches)
     made = [*state.problems, *after.problems, *judged.problems]
     problems: list[Problem] = brought(frozenset(standing.problems), made, after.changed)

@@ -29,6 +29,8 @@ from policyeng.rego.markers import UnknownValue as Marker
 
 #: How many denials and unknowns a policy may yield for one resource, so that an endless generator ends.
 MOST_YIELDED = 10_000
+#: What policies see of a snapshot.
+_SEEN = tuple(member.name for member in fields(SnapshotView) if member.init)
 
 
 def judge_pair(work: EvaluationRequest, pair: Pair, recording: RecordedView | None = None) -> Judgement:
@@ -85,8 +87,7 @@ def _marked(work: EvaluationRequest, marking: Marking) -> tuple[SnapshotView, Se
     made = work.made.setdefault(MARKED_VIEW, {})
     kept = made.get(marking.named)
     if kept is None or kept[0] is not work.snapshot:
-        names = (member.name for member in fields(SnapshotView) if member.init)
-        found, subjects = marking.mark({name: getattr(work.snapshot, name) for name in names}, work.subjects)
+        found, subjects = marking.mark({name: getattr(work.snapshot, name) for name in _SEEN}, work.subjects)
         kept = made[marking.named] = work.snapshot, SnapshotView(**found), subjects
     return kept[1], kept[2]
 

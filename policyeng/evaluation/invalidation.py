@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from policyeng.bundle import Bundle
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot, Edits, Rows
-from policyeng.evaluation.matching import Selector, Taking, selectors_of
+from policyeng.evaluation.matching import Selector, Taking, selectors_in
 from policyeng.evaluation.plan import PlannedPair
 from policyeng.evaluation.subject_changes import SubjectChange
 from policyeng.evaluation.tracing import Differences, Numbers, Reads, comes_or_goes, name_of
@@ -47,8 +47,8 @@ class Invalidation:
     def _by_kind(self) -> Mapping[str, Sequence[tuple[int, Selector]]]:
         """The policies that judge subjects of a lower-case type, with what they narrow it to."""
         found: dict[str, list[tuple[int, Selector]]] = {}
-        for number, policy in enumerate(self._bundle.policies):
-            for judging in selectors_of(policy.header):
+        for number, judges in enumerate(selectors_in(self._bundle)):
+            for judging in judges:
                 found.setdefault(judging.kind, []).append((number, judging))
         return found
 

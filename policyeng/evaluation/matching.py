@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from policyeng._performance import IdentityKey
+from policyeng.bundle import Bundle
 from policyeng.bundle.header import PolicyHeader
 from policyeng.evaluation.pointers import unread, value_at
 from policyeng.evaluation.prepared_snapshot import Resource
@@ -23,6 +24,16 @@ class Selector(NamedTuple):
 def selectors_of(header: PolicyHeader) -> tuple[Selector, ...]:
     """Return the entries of `judges` of a header, the same ones every time."""
     return _selectors(IdentityKey(header))
+
+
+@lru_cache(maxsize=8)
+def _all_selectors(key: IdentityKey[Bundle]) -> Sequence[tuple[Selector, ...]]:
+    return [selectors_of(policy.header) for policy in key.held.policies]
+
+
+def selectors_in(bundle: Bundle) -> Sequence[tuple[Selector, ...]]:
+    """Return the entries of `judges` of each policy of a bundle."""
+    return _all_selectors(IdentityKey(bundle))
 
 
 def key_of(value: object) -> object:

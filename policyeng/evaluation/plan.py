@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from policyeng.bundle import Bundle
 from policyeng.engines import Pair
-from policyeng.evaluation.matching import TargetMatcher, lost_in, selectors_of
+from policyeng.evaluation.matching import TargetMatcher, lost_in, selectors_in
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
 from policyeng.models import Unknown
 
@@ -26,22 +26,21 @@ def plan(
 
     With `wanted` the pairs are these, by number of the policy and positions of what it judges.
     """
-    subjects = estate.subjects
+    subjects, judges = estate.subjects, selectors_in(bundle)
     for number, taken in _taken(bundle, subjects) if wanted is None else sorted(wanted.items()):
         policy = bundle.policies[number]
         undecided = (Unknown(msg=policy.undecided),) if policy.undecided else ()
-        judges = selectors_of(policy.header)
         for index in sorted(taken):
             subject = subjects[index]
             unknowns: tuple[Unknown, ...] = undecided
             if subject.is_gap:
                 unknowns = (Unknown(msg=subject.unreadable[""], path=""),)
             elif not undecided and (subject.unreadable or subject.carried):
-                unknowns = lost_in(judges, subject)
+                unknowns = lost_in(judges[number], subject)
             yield PlannedPair(Pair(number, index, subject.workspace), unknowns)
 
 
 def _taken(bundle: Bundle, subjects: Sequence[Resource]) -> Iterator[tuple[int, Collection[int]]]:
     """The number of each policy, and what it judges."""
     narrowing = TargetMatcher(subjects)
-    return ((number, narrowing.taken(selectors_of(policy.header))) for number, policy in enumerate(bundle.policies))
+    return ((number, narrowing.taken(judges)) for number, judges in enumerate(selectors_in(bundle)))

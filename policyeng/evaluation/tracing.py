@@ -17,7 +17,7 @@ from policyeng.engines.request import EvaluationRequest, Pair
 from policyeng.engines.tracing import Traced, trace
 from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.indexes import OF_RESOURCES, Path, indexed_again
-from policyeng.evaluation.matching import selectors_of
+from policyeng.evaluation.matching import selectors_in
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.prepared_snapshot import Resource
 from policyeng.evaluation.subject_changes import SubjectChange
@@ -313,8 +313,8 @@ def touched_pairs(
         differences: of the later state.
         traced: pairs of the earlier state that need not be traced again.
     """
-    subjects, policies = prepared.estate.subjects, prepared.bundle.policies
-    kinds = {number: {one.kind for one in selectors_of(policies[number].header)} for number in wanted}
+    subjects, judges = prepared.estate.subjects, selectors_in(prepared.bundle)
+    kinds = {number: {one.kind for one in judges[number]} for number in wanted}
     evaluated = {
         number: [at for at in positions if subjects[at].judged_type in kinds[number]]
         for number, positions in wanted.items()

@@ -194,12 +194,18 @@ class Facts:
         return names
 
     def _series_of(self, table: str, name: str) -> VmSeries | None:
-        spelled = self._series_names[table].get(lowered(name))
-        if spelled is None:
-            return None
-        row = self._table(table)[spelled]
-        made = {"name": spelled, **row, "supported_by": tuple(row.get("supported_by", ()))}
-        return _value(VmSeries, made, f"{table}/{spelled}")
+        key = lowered(name)
+        known = self._series.get((table, key))
+        if known is None and (spelled := self._series_names[table].get(key)) is not None:
+            row = self._table(table)[spelled]
+            made = {"name": spelled, **row, "supported_by": tuple(row.get("supported_by", ()))}
+            known = self._series[table, key] = _value(VmSeries, made, f"{table}/{spelled}")
+        return known
+
+    @cached_property
+    def _series(self) -> dict[tuple[str, str], VmSeries]:
+        """The series that were asked for, by their table and their lower-case name."""
+        return {}
 
     @cached_property
     def _series_names(self) -> Mapping[str, Mapping[str, str]]:

@@ -58,7 +58,7 @@ def trimmed(text: str) -> str:
 
 def folded(value: object) -> str | None:
     """A text without case and without white space around it, for comparing; None for anything else and for a blank."""
-    return (lowered(trimmed(value)) or None) if isinstance(value, str) else None
+    return (lowered(value.strip(SPACE)) or None) if isinstance(value, str) else None
 
 
 def squeezed(value: object) -> str | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cache
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.approvals import counts, lapse_of, needs_approval, out_of_force
@@ -21,11 +20,10 @@ _User = tuple[JsonObject, JsonObject | None]  # a compute and its workspace
 def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
     """The computes at or under a scope that need an approval, by series in lower case."""
     found: dict[str, list[_User]] = {}
-    needed = cache(lambda series: needs_approval(series, given.facts, given.parameters))
     unplaced = given.snapshot.once(("AML-SKU-106", "open"), lambda: open_scopes(given.snapshot.by_scope))
     for compute, workspace in managed(given.snapshot.by_id, given.snapshot.by_scope, with_open(scope, unplaced)):
         size = known_size(compute, given.facts)
-        if size is not None and needed(size.series):
+        if size is not None and needs_approval(size.series, given.facts, given.parameters):
             found.setdefault(lowered(size.series), []).append((compute, workspace))
     return found
 

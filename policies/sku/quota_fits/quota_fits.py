@@ -69,6 +69,7 @@ def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
     place: str = given.resource["id"]
     scopes, home = scopes_of(place), workspace_of(place)
     own = _scale(given, home) if home else full_scale([])
+    is_open_place = is_open(place)
     quotas, perhaps = given.snapshot.once(("AML-SKU-105", "quotas"), lambda: _quotas(given))
     if home is None or any(demand.quota is None for demand in own.undecided):
         yield Unknown(msg="the VM family or the region of a compute is not known")
@@ -81,7 +82,7 @@ def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
             excess, quota = max(short, key=lambda entry: entry[0])
             actual = {**quota, "vCPUs": quota["limitVCpus"] + excess}
             yield Denial(msg="full scale needs more vCPUs than the quota", actual=actual, expected="at most the limit")
-        elif any(may_hold(scope, place) for scope in perhaps.get((key, is_open(place)), ())):
+        elif any(may_hold(scope, place) for scope in perhaps.get((key, is_open_place), ())):
             yield Unknown(msg=f"whether a quota of {key[0]} in {key[1]} counts, its place decides", path="/id")
         elif not limits:
             yield Unknown(msg=f"no quota is stated for the VM family {key[0]} in the region {key[1]}")
