@@ -70,7 +70,7 @@ def _init_of(cls: type, fields: Collection[Field[Any]]) -> Callable[..., None]:
 
     def __init__(self: object, *values: object, **given: object) -> None:  # noqa: N807  # the method of a class
         found: dict[str, object] = given
-        if len(values) == len(names) and not given:
+        if len(values) == len(names) == len(positional) and not given:
             found = dict(zip(positional, values, strict=False))
         elif values:
             found = dict(zip(positional, values, strict=False))

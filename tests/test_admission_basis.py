@@ -72,6 +72,20 @@ def estate() -> Snapshot:
     return snapshot(hub, workspace("w", hub=hub["id"]), *(workspace(f"o{number}") for number in range(20)))
 
 
+def test_lists_that_policies_look_up_in_are_those_of_each_change(tmp_path: Path) -> None:
+    """Several changes in one list, of which members are found by a key."""
+    alike = """wanted := input.resource.properties.label
+	some other in input.snapshot.resources
+	lower(other.properties.label) == wanted
+	other.id != input.resource.id"""
+    state = snapshot(*(workspace(f"w{number:02}", label=f"n{number}") for number in range(20)))
+    bundle = bundle_of(tmp_path, rego("p0", deny_when(alike)))
+    changes = [workspace("a", label="n3"), workspace("w07", label="n9"), state.resources[5]["id"]]
+    whole = [decided_wholly(bundle, state, changes_of(change), JUDGING).model_dump_json() for change in changes]
+    quick = AdmissionSession(bundle, state)
+    assert [quick.decide(change, JUDGING).model_dump_json() for change in changes] == whole
+
+
 def test_only_what_reads_the_change_is_judged_again(
     tmp_path: Path, estate: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -137,7 +137,7 @@ def documents_of(work: EvaluationRequest) -> Documents:
     return made[work.marking.named]
 
 
-def without_markers(made: Mapping[str, object]) -> dict[str, object]:
+def without_markers(made: Mapping[str, Value]) -> dict[str, Value]:
     """Return what engines make of a snapshot without what they make of what is not known of it."""
     return {name: value for name, value in made.items() if name not in (_MARKED, MARKED_VIEW)}
 

@@ -284,6 +284,9 @@ class ChangingSnapshot:
     def _context_after(self) -> EvaluationContext:
         """The context, with what is not known now."""
         made = embedded.without_markers(self.context.made)
+        # What policies find in lists of one snapshot is kept; these lists change in place.
+        documents: embedded.Documents = made[embedded.DOCUMENTS]
+        made[embedded.DOCUMENTS] = documents._replace(snapshot={**documents.snapshot})
         markings = markings_of(self.context.bundle, self.context.estate, sorted(self._partly))
         return replace(self.context, made=made, markings=markings)
 
