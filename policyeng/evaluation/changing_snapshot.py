@@ -15,7 +15,7 @@ import orjson
 from policyeng.engines import embedded
 from policyeng.engines.tracing import NAMES
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.indexes import OF_RESOURCES, Path
+from policyeng.evaluation.indexes import Moves, Path
 from policyeng.evaluation.prepared_snapshot import (
     Becomes,
     PreparedSnapshot,
@@ -300,9 +300,9 @@ class ChangingSnapshot:
             self._edit_origin(edits, row, rows.becomes[folded_id(row.key)])
         for row in rows.workloads:
             self._edit_workload(edits, row)
-        for path, ids in differences.entries:
+        for path, moves in differences.entries:
             for form in self._forms:
-                _edit_index(edits, form.collections, path, ids)
+                _edit_index(edits, form.collections, path, moves)
         for row in rows.resources:
             if (row.before is None) != (row.after is None):
                 to = self._position.get(row.key, -1)
@@ -412,25 +412,23 @@ class Edits:
             undo()
 
 
-def _edit_index(edits: Edits, collections: Mapping[str, Value], path: Path, ids: Sequence[str]) -> None:
-    """Put ids where a path leads; what is left empty goes, but for an index itself."""
-    *above, key = path
-    holder: Value = collections
-    holders = []
+def _edit_index(edits: Edits, collections: Mapping[str, Value], path: Path, moves: Moves) -> None:
+    """Move ids in or out where a path leads; what is left empty goes, but for an index itself."""
+    name, *above, last = path
+    index = holder = collections[name]
     for step in above:
-        inner = holder.get(step)
-        if inner is None:
-            inner = type(holder)()
-            edits.put(holder, step, inner)
-        holders.append((holder, step))
-        holder = inner
-    if ids:
-        edits.put(holder, key, type(collections["resources"])(ids))
-    elif key in holder:
-        edits.drop(holder, key)
-        above_it, step = holders[-1]
-        if not holder and step not in OF_RESOURCES:
-            edits.drop(above_it, step)
+        if step not in index:
+            edits.put(index, step, type(index)())
+        holder = index[step]
+    if last not in holder:
+        edits.put(holder, last, type(collections["resources"])())
+    ids = holder[last]
+    for key, (was, now) in moves.items():
+        edits.splice(ids, bisect_left(ids, key), was, [key] * now)
+    if not ids:
+        edits.drop(holder, last)
+        if above and not holder:
+            edits.drop(index, above[0])
 
 
 def _placed(

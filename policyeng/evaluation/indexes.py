@@ -5,6 +5,7 @@ Policies see each of them as a member of `input.snapshot`. They hold ids and pos
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -50,6 +51,8 @@ OF_RESOURCES = ("by_scope", "by_host", "by_subnet", "by_guid")
 
 #: Where an id stands in the indices of resources: the name of one, and the keys in it.
 Path = tuple[str, ...]
+#: By an id, how often it stands in an entry before a change and after it.
+Moves = dict[str, tuple[int, int]]
 
 
 def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[JsonObject]]) -> Indices:
@@ -89,29 +92,19 @@ def paths_of(key: str, resource: JsonObject) -> Iterator[Path]:
         yield "by_guid", guid
 
 
-def indexed_again(
-    changes: Iterable[tuple[str, JsonObject | None, JsonObject | None]], indices: Mapping[str, object]
-) -> Iterator[tuple[Path, list[str]]]:
-    """The entries of the indices of resources that are others after a change, with the ids that stand there then.
+def moves_between(changes: Iterable[tuple[str, JsonObject | None, JsonObject | None]]) -> Iterator[tuple[Path, Moves]]:
+    """The entries of the indices of resources that are others after a change.
 
     Args:
         changes: lower-case ids with the resources before and after, None where there is none.
-        indices: those of before, by name.
     """
-    went, came = dict[Path, set[str]](), dict[Path, list[str]]()
-    for key, before, after in changes:
-        old, new = (list(paths_of(key, side)) if side is not None else [] for side in (before, after))
-        if old != new:
-            for path in old:
-                went.setdefault(path, set()).add(key)
-            for path in new:
-                came.setdefault(path, []).append(key)
-    for path in sorted({*went, *came}):
-        known: Any = indices
-        for step in path:
-            known = known.get(step, {})
-        kept = [key for key in known if key not in went.get(path, ())]
-        yield path, sorted((*kept, *came.get(path, ())))
+    found: dict[Path, Moves] = {}
+    for key, *sides in changes:
+        old, new = (Counter(paths_of(key, side)) if side is not None else Counter[Path]() for side in sides)
+        for path in old.keys() | new.keys() if old != new else ():
+            if old[path] != new[path]:
+                found.setdefault(path, {})[key] = old[path], new[path]
+    yield from sorted(found.items())
 
 
 def _positions(entries: Iterable[JsonObject], key_of: Callable[[JsonObject], str | None]) -> dict[str, list[int]]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import islice, zip_longest
 from types import MappingProxyType
+from typing import Any
 
 import orjson
 
@@ -16,7 +17,7 @@ from policyeng.bundle import SnapshotView
 from policyeng.engines.request import EvaluationRequest, Pair
 from policyeng.engines.tracing import Traced, trace
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.indexes import OF_RESOURCES, Path, indexed_again
+from policyeng.evaluation.indexes import Moves, Path, moves_between
 from policyeng.evaluation.matching import selectors_in
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.prepared_snapshot import Resource
@@ -61,7 +62,7 @@ class Differences:
         rows: the subjects that differ.
         members: pointers into the input of collections of which other members are there.
         keys: pointers into the input at which something is there in one of the states only.
-        entries: of the indices of resources that are others in the later state, as `indexed_again` gives them.
+        entries: of the indices of resources that are others in the later state, as `moves_between` gives them.
     """
 
     def __init__(self, rows: Iterable[SubjectChange], view: SnapshotView) -> None:
@@ -76,8 +77,7 @@ class Differences:
         self._by_name = {_name_of(row): row for row in self.rows}
         self.members: set[str] = set()
         self.keys: set[str] = set()
-        indices = {name: getattr(view, name) for name in OF_RESOURCES}
-        self.entries: Sequence[tuple[Path, Sequence[str]]] = list(indexed_again(_sides(self.rows), indices))
+        self.entries: Sequence[tuple[Path, Moves]] = list(moves_between(_sides(self.rows)))
         self._compare_lists()
         self._compare_indices()
         if any(_is_marked_otherwise(row) and _has_indexed_fields(row) for row in self.rows):
@@ -174,15 +174,17 @@ class Differences:
 
     def _compare_indices(self) -> None:
         """Compare the indices of resources."""
-        indices = {name: getattr(self._view, name) for name in OF_RESOURCES}
         emptied: dict[str, set[str]] = {}
-        for path, after in self.entries:
+        for path, moves in self.entries:
             name, *keys = path
             place = "/".join(("/snapshot", name, *map(escape, keys)))
             holder = place.rpartition("/")[0]
-            known: Mapping[str, object] | None = indices[name] if len(keys) == 1 else indices[name].get(keys[0])
+            index: Mapping[str, Any] = getattr(self._view, name)
+            known: Mapping[str, Sequence[str]] | None = index if len(keys) == 1 else index.get(keys[0])
+            ids = known.get(keys[-1], ()) if known else ()
+            after = len(ids) + sum(now - was for was, now in moves.values())
             self.members.add(place)
-            if not after or not (known and known.get(keys[-1])):
+            if not (after and ids):
                 self.keys.add(place)
             if len(keys) == 1:
                 continue
