@@ -83,7 +83,7 @@ def test_a_malformed_id_never_matches(malformed: str) -> None:
     assert not is_at_or_under(malformed, "/")
     assert not is_at_or_under(COMPUTE, malformed)
     assert covers(malformed, COMPUTE) is False
-    assert scopes_of(malformed) == []
+    assert scopes_of(malformed) == ()
     assert workspace_of(malformed) is None
 
 
@@ -107,7 +107,7 @@ def test_what_a_management_group_covers_is_not_told_by_ids(scope: str, arm_id: s
 
 def test_the_holders_of_an_id_come_as_lower_case_ids() -> None:
     """They are ready to be looked up in the snapshot's index."""
-    assert scopes_of(COMPUTE) == [SUBSCRIPTION.lower(), GROUP.lower(), WORKSPACE.lower()]
+    assert scopes_of(COMPUTE) == (SUBSCRIPTION.lower(), GROUP.lower(), WORKSPACE.lower())
     assert resource_group_of(COMPUTE) == GROUP.lower()
     assert workspace_of(COMPUTE) == WORKSPACE.lower()
     assert workspace_of(WORKSPACE) == WORKSPACE.lower()
@@ -120,7 +120,7 @@ def test_what_is_held_by_nothing_of_the_kind_gives_none() -> None:
     assert workspace_of(GROUP) is None
     assert workspace_of(f"{GROUP}/providers/Microsoft.Databricks/workspaces/dbx") is None
     assert workspace_of(f"{SUBSCRIPTION}/providers/Microsoft.MachineLearningServices/workspaces/ws") is None
-    assert scopes_of(MANAGEMENT_GROUP) == []
+    assert scopes_of(MANAGEMENT_GROUP) == ()
 
 
 def test_one_slash_at_the_end_makes_no_difference() -> None:

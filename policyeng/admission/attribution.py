@@ -105,7 +105,6 @@ def touches_of(
         pairs_of: finds the pairs of the earlier state that a finding may be of.
         traced: pairs of the earlier state that need not be traced again.
     """
-
     untouched: set[_Key] | None = None
 
     def touches(finding: Finding) -> bool:

@@ -5,7 +5,6 @@ Policies see each of them as a member of `input.snapshot`. They hold ids and pos
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -100,10 +99,11 @@ def moves_between(changes: Iterable[tuple[str, JsonObject | None, JsonObject | N
     """
     found: dict[Path, Moves] = {}
     for key, *sides in changes:
-        old, new = (Counter(paths_of(key, side)) if side is not None else Counter[Path]() for side in sides)
-        for path in old.keys() | new.keys() if old != new else ():
-            if old[path] != new[path]:
-                found.setdefault(path, {})[key] = old[path], new[path]
+        old, new = (list(paths_of(key, side)) if side is not None else [] for side in sides)
+        for path in {*old, *new} if old != new else ():
+            was, now = old.count(path), new.count(path)
+            if was != now:
+                found.setdefault(path, {})[key] = was, now
     yield from sorted(found.items())
 
 

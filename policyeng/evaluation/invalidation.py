@@ -52,6 +52,12 @@ class Invalidation:
                 found.setdefault(judging.kind, []).append((number, judging))
         return found
 
+    @cached_property
+    def _of_both(self) -> Set[int]:
+        """The policies that evaluate both workloads and resources."""
+        kinds = ({judging.kind for judging in judges} for judges in selectors_in(self._bundle))
+        return {number for number, found in enumerate(kinds) if "workload" in found and len(found) > 1}
+
     def by(
         self,
         rows: Rows,
@@ -135,9 +141,8 @@ class Invalidation:
 
     def _twins(self, pairs: Pairs) -> Iterator[Numbers]:
         """The pairs of the same policies with what has the same id: findings do not say which of them they are of."""
-        twins = {at: self._snapshot.twin(at) for at in {at for positions in pairs.values() for at in positions}}
         for number, positions in pairs.items():
-            for at in list(positions):
-                twin = twins[at]
+            for at in list(positions) if number in self._of_both else ():
+                twin = self._snapshot.twin(at)
                 if twin is not None and number in self._policies_of.get(twin, ()):
                     yield number, twin

@@ -96,7 +96,7 @@ class Differences:
             workspace: lower-case id of the workspace of what was evaluated.
         """
         if read.document != "input":
-            return read.document in self._by_name and self.meets_in(read)
+            return read.document in self._by_name and self.meets_in(*read)
         pointer, kind = read.pointer, read.kind
         if pointer == "/workspace":
             return any(row.key == workspace and comes_or_goes(row) for row in self.rows)
@@ -109,19 +109,19 @@ class Differences:
             return True
         return kind == "whole" and self.meets_whole(pointer)
 
-    def meets_in(self, read: RecordedReads) -> bool:
+    def meets_in(self, document: str, pointer: str, kind: Kind) -> bool:
         """Return whether a read of a subject that differs may find something else."""
-        differing = self._paths[read.document]
+        differing = self._paths[document]
         if differing is None:
             return True
-        pointer = lowered(read.pointer)
+        pointer = lowered(pointer)
         place = f"{pointer}/"
         for path, is_key in differing:
             if place.startswith(f"{path}/"):
                 return True
-            if read.kind == "whole" and path.startswith(place):
+            if kind == "whole" and path.startswith(place):
                 return True
-            if is_key and read.kind == "keys" and path.rpartition("/")[0] == pointer:
+            if is_key and kind == "keys" and path.rpartition("/")[0] == pointer:
                 return True
         return False
 
@@ -247,7 +247,7 @@ class Reads:
         known = self.own.get(numbers)
         if known is None or own not in differences.documents:
             return known is not None
-        return not any(differences.meets_in(RecordedReads(own, pointer, kind)) for pointer, kind in known)
+        return not any(differences.meets_in(own, pointer, kind) for pointer, kind in known)
 
     def affected_by(self, differences: Differences) -> set[Numbers]:
         """Return the pairs that may find something else; those on subjects that differ only where they read another."""
@@ -255,7 +255,7 @@ class Reads:
         for name in differences.documents:
             for pointer, readers in self._at.get(name, {}).items():
                 for kind, pairs in readers.items():
-                    if differences.meets_in(RecordedReads(name, pointer, kind)):
+                    if differences.meets_in(name, pointer, kind):
                         found |= pairs
         at = self._at.get("input", {})
         for place in differences.members:

@@ -166,11 +166,12 @@ def _place_of(scope: str) -> tuple[str, ...]:
     return parts if parts[:1] == ("subscriptions",) and not is_open(scope) else ()
 
 
-def scopes_of(arm_id: str) -> list[str]:
+@lru_cache(maxsize=16384)
+def scopes_of(arm_id: str) -> tuple[str, ...]:
     """The lower-case ids of the subscription, resource group and workspace that hold an id, as far as it has them."""
     parts = segments(arm_id) or ()
     subscription = _joined(parts[:2]) if parts[:1] == ("subscriptions",) else None
-    return list(filter(None, (subscription, resource_group_of(arm_id), workspace_of(arm_id))))
+    return tuple(filter(None, (subscription, resource_group_of(arm_id), workspace_of(arm_id))))
 
 
 def _joined(parts: tuple[str, ...]) -> str:

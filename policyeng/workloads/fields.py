@@ -69,13 +69,14 @@ class Reader(NamedTuple):
         """The JSON value at `path`; null counts as absent."""
         here: object = self.body
         gaps = self.unreadable
-        for depth in range(len(path) + 1):
-            if gaps and (gap := gaps.get(_folded((*self.base, *path[:depth])))):
-                return undecided(f"{self._pointer(path[:depth])}: {gap.reason}")
-            if depth and here is not None:
+        if gaps and (gap := gaps.get(_folded(self.base))):
+            return undecided(f"{self._pointer(())}: {gap.reason}")
+        for depth, key in enumerate(path):
+            if gaps and (gap := gaps.get(_folded((*self.base, *path[: depth + 1])))):
+                return undecided(f"{self._pointer(path[: depth + 1])}: {gap.reason}")
+            if here is not None:
                 if not isinstance(here, dict):
-                    return undecided(f"{self._pointer(path[: depth - 1])} is not an object")
-                key = path[depth - 1]
+                    return undecided(f"{self._pointer(path[:depth])} is not an object")
                 here = here[key] if key in here else _alike(here, key)
         if here is None and self.carried is not None and not self.carried.covers(_folded((*self.base, *path))):
             return undecided(f"{self._pointer(path)}: {self.carried.reason}")
