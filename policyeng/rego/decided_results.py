@@ -183,7 +183,6 @@ _SPACE.update(_RUNTIME)
 
 _NAMES: dict[str, Value] = {
     **{name: function for name, function in _RUNTIME.items() if name != "_level"},
-    "Remembered": runtime.Forgotten,
     "agree": _agree,
     "equal": markers.equal,
     "finish": _finish,
@@ -391,7 +390,7 @@ class MarkedThread(Thread):
         self._base = compiled.base
         self.recorder = Recorder()
         self._program = RecordedCache(self.recorder)
-        #: Base data and its parts, wrapped when they are first needed.
+        #: Base data and its parts, wrapped when they are first needed, and functions of which nothing is kept.
         self._recorded: dict[str, Value] = {}
         for name, short in compiled.builtins.items():
             self.globals[short] = guard(name, self.globals[short])
@@ -442,12 +441,14 @@ class MarkedThread(Thread):
         """
         space = self.globals
         self.recorder.begin(names or {})
-        before = {name: space[name] for name in ("INPUT", "DATA", "CACHE", "PROGRAM", *self._base.values())}
         if not self._recorded:
             self._recorded = {
                 short: self.recorder.wrap(space[short], "data", "".join(f"/{escape(part)}" for part in path))
                 for path, short in [*self._base.items(), ((), "DATA")]
             }
+            known = {name: value for name, value in space.items() if type(value) is runtime.Remembered}
+            self._recorded |= {name: runtime.Forgotten(value.function) for name, value in known.items()}
+        before = {name: space[name] for name in ("INPUT", "CACHE", "PROGRAM", *self._recorded)}
         space.update(self._recorded)
         space["INPUT"] = self.recorder.wrap(space["INPUT"], "input", "")
         space["CACHE"], space["PROGRAM"] = {}, self._program

@@ -347,16 +347,16 @@ class Steps:
 class Remembered(dict[str, Any]):
     """What a function gives for texts: scalars and short lists of them, which are no larger than they look."""
 
-    __slots__ = ("_function",)
+    __slots__ = ("function",)
 
     def __init__(self, function: Callable[[str], Value]) -> None:
         """Take the function."""
         super().__init__()
-        self._function = function
+        self.function = function
 
     def __missing__(self, text: str) -> Value:
         """Call the function, and keep what it gives where that is small."""
-        found = self._function(text)
+        found = self.function(text)
         if len(text) <= _LONGEST_REMEMBERED and _is_small(found):
             if len(self) >= _MOST_REMEMBERED:
                 self.clear()
@@ -371,7 +371,7 @@ class Forgotten(Remembered):
 
     def __missing__(self, text: str) -> Value:
         """Call the function."""
-        return self._function(text)
+        return self.function(text)
 
 
 def _is_small(value: Value) -> bool:
