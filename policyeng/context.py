@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 
 from policyeng.bundle import Bundle, Verification, load_bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread
 from policyeng.bundle.policy_selection import selected, with_profile
 from policyeng.configuration.settings import Settings
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen
 from policyeng.models import AppliedSettings, Exemption, JsonObject, Problem, SettingChange
 from policyeng.redaction import MASK, masked
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime
 
 from policyeng.bundle import Policy
 from policyeng.errors import nearest
 from policyeng.facts.ids import is_at_or_under
+from policyeng.frozen import fields
 from policyeng.models import Exemption, ExemptionMark, Finding, Findings, Outcome, Problem
 
 

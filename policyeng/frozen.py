@@ -1,21 +1,87 @@
 """Dataclasses without code that is made for each of them.
 
-`dataclasses.dataclass` compiles six functions for a class, which takes a millisecond: a short run loads a hundred
-classes. Here the functions are the same for all. `fields` and `replace` of the standard library, pydantic and mypy take
-these classes for dataclasses, and they are.
+`dataclasses.dataclass` compiles six functions for a class, which takes a millisecond, and loading it takes ten: a short
+run loads a hundred classes. Here the functions are the same for all. The classes are dataclasses for `fields` and
+`replace` of the standard library, pydantic and mypy: what describes them to these is made when one of them asks.
 """
 
 from __future__ import annotations
 
-import dataclasses
+from _thread import RLock
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform, overload
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, overload
 
 _T = TypeVar("_T", bound=type)
 #: What a class keeps for the functions that all classes share.
-_COMPARED, _SHOWN = "_compared", "_shown"
+_COMPARED, _SHOWN, _FIELDS = "_compared", "_shown", "_described_fields"
+_STANDARD = "__dataclass_fields__"
+_MISSING: Any = object()
+
+if TYPE_CHECKING:
+    from dataclasses import Field, field, fields, replace
+else:
+
+    class Field:
+        """A field as that of the standard library describes it, as far as it is used here."""
+
+        __slots__ = ("compare", "default", "default_factory", "given", "init", "kw_only", "name", "repr")
+
+        def __init__(self, given, default=_MISSING, default_factory=_MISSING, init=True, repr=True, compare=True):  # noqa: A002  # its name there
+            """Take the options."""
+            self.given, self.default, self.default_factory = given, default, default_factory
+            self.init, self.repr, self.compare = init, repr, compare
+
+    def field(**given):
+        """Describe a field; the options are those of `dataclasses.field`."""
+        return Field(given, **{name: value for name, value in given.items() if name != "kw_only"})
+
+    def fields(given):
+        """Return the fields of a dataclass or of an instance of one."""
+        found = _fields_of(given if isinstance(given, type) else type(given))
+        if found is None:
+            from dataclasses import fields as standard
+
+            return standard(given)
+        return tuple(found.values())
+
+    def replace(given, /, **changed):
+        """Return the same dataclass with other values for some fields."""
+        found = _fields_of(type(given))
+        if found is None:
+            from dataclasses import replace as standard
+
+            return standard(given, **changed)
+        kept = {name: getattr(given, name) for name, entry in found.items() if entry.init and name not in changed}
+        return type(given)(**kept, **changed)
+
+
+def _fields_of(cls: type) -> Mapping[str, Field[Any]] | None:
+    """Return the fields of a class of this module; None for another dataclass."""
+    for base in cls.__mro__:
+        if _STANDARD in vars(base):
+            return vars(base).get(_FIELDS)
+    return None
+
+
+class _Described:
+    """`__dataclass_fields__` of a class until something asks for it: then the standard library makes them."""
+
+    def __init__(self, cls: type, given: Mapping[str, Mapping[str, Any]], kw_only: bool) -> None:
+        self._cls, self._given, self._kw_only = cls, given, kw_only
+
+    def __get__(self, _instance: object, _owner: type) -> object:
+        with _LOCK:
+            if vars(self._cls)[_STANDARD] is self:
+                import dataclasses  # most runs never ask
+
+                for name, options in self._given.items():
+                    setattr(self._cls, name, dataclasses.field(**options))
+                dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=self._kw_only)(self._cls)
+        return vars(self._cls)[_STANDARD]
+
+
+_LOCK = RLock()
 
 
 @overload
@@ -39,33 +105,52 @@ def changing(cls: _T) -> _T:
 
 
 def _made(cls: _T, kw_only: bool, *, is_frozen: bool) -> _T:
-    made: Any = dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
-    fields = made.__dataclass_fields__.values()
-    compared = [entry.name for entry in fields if entry.compare]
+    described: dict[str, Field[Any]] = {}
+    for base in cls.__mro__[-1:0:-1]:
+        described |= vars(base).get(_FIELDS, {})
+    given: dict[str, Mapping[str, Any]] = {}
+    written = dict(vars(cls))
+    for name in cls.__annotations__:
+        value = written.get(name, _MISSING)
+        if type(value).__module__ == "dataclasses":
+            raise TypeError(f"`{name}` of {cls.__name__} needs `field` of this module")
+        entry = described[name] = value if isinstance(value, Field) else Field({}, value)
+        entry.name, entry.kw_only = name, entry.given.get("kw_only", kw_only)
+        if type(entry.default).__hash__ is None:
+            raise TypeError(f"`{name}` of {cls.__name__} needs a `default_factory`: all would share its default")
+        if value is entry:
+            given[name] = entry.given
+            if entry.default is _MISSING:
+                delattr(cls, name)
+            else:
+                setattr(cls, name, entry.default)
+    fields_ = described.values()
+    compared = [entry.name for entry in fields_ if entry.compare]
     own = {
-        "__init__": _init_of(made, fields),
+        "__init__": _init_of(cls, fields_),
         "__repr__": _repr,
         "__eq__": _eq,
         "__hash__": _hash if is_frozen else None,
+        "__match_args__": tuple(entry.name for entry in fields_ if entry.init and not entry.kw_only),
+        _STANDARD: _Described(cls, given, kw_only),
         _COMPARED: attrgetter(*compared) if compared else _nothing,
-        _SHOWN: [entry.name for entry in fields if entry.repr],
+        _SHOWN: [entry.name for entry in fields_ if entry.repr],
+        _FIELDS: described,
     }
     if is_frozen:
         own |= {"__setattr__": _refuse_set, "__delattr__": _refuse_delete}
-    written = vars(cls)
     for name, value in own.items():
         if name not in written or (name == "__hash__" and "__eq__" not in written):
-            setattr(made, name, value)
-    found: _T = made
-    return found
+            setattr(cls, name, value)
+    return cls
 
 
-def _init_of(cls: type, fields: Collection[Field[Any]]) -> Callable[..., None]:
-    names = frozenset(entry.name for entry in fields)
-    given_names = frozenset(entry.name for entry in fields if entry.init)
-    positional = [entry.name for entry in fields if entry.init and not entry.kw_only]
-    defaults = {entry.name: entry.default for entry in fields if entry.default is not MISSING}
-    factories = [(entry.name, entry.default_factory) for entry in fields if entry.default_factory is not MISSING]
+def _init_of(cls: type, described: Collection[Field[Any]]) -> Callable[..., None]:
+    names = frozenset(entry.name for entry in described)
+    given_names = frozenset(entry.name for entry in described if entry.init)
+    positional = [entry.name for entry in described if entry.init and not entry.kw_only]
+    defaults = {entry.name: entry.default for entry in described if entry.default is not _MISSING}
+    factories = [(entry.name, entry.default_factory) for entry in described if entry.default_factory is not _MISSING]
     finish = getattr(cls, "__post_init__", None)
 
     def __init__(self: object, *values: object, **given: object) -> None:  # noqa: N807  # the method of a class
@@ -98,14 +183,14 @@ _set = object.__setattr__
 
 def _misfit(cls: type, values: tuple[object, ...], given: Mapping[str, object], positional: Sequence[str]) -> str:
     """Return why arguments are not those of a class."""
-    fields = dataclasses.fields(cls)
+    described = fields(cls)
     if len(values) > len(positional):
         return f"{cls.__name__} takes {len(positional)} arguments without names, and was given {len(values)}"
     twice = [name for name in positional[: len(values)] if name in given and name in given]
-    unknown = given.keys() - {entry.name for entry in fields if entry.init}
+    unknown = given.keys() - {entry.name for entry in described if entry.init}
     if unknown:
         return f"{cls.__name__} takes no argument `{min(unknown)}`"
-    needed = [entry.name for entry in fields if entry.default is MISSING and entry.default_factory is MISSING]
+    needed = [entry.name for entry in described if entry.default is entry.default_factory is _MISSING]
     missing = [name for name in needed if name not in given and name not in positional[: len(values)]]
     if missing:
         return f"{cls.__name__} lacks the argument `{missing[0]}`"
@@ -133,8 +218,12 @@ def _nothing(_self: object) -> None:
 
 
 def _refuse_set(_self: object, name: str, _value: object) -> None:
+    from dataclasses import FrozenInstanceError
+
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
 def _refuse_delete(_self: object, name: str) -> None:
+    from dataclasses import FrozenInstanceError
+
     raise FrozenInstanceError(f"cannot delete field {name!r}")

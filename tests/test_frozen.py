@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
-from dataclasses import FrozenInstanceError, field, fields, replace
+from dataclasses import FrozenInstanceError, fields, replace
 from functools import cached_property
 
 import pytest
 from pydantic import TypeAdapter
 
-from policyeng.frozen import changing, frozen
+from policyeng.frozen import changing, field, frozen
 
 
 @frozen

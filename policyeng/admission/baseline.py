@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from policyeng.evaluation.source_locations import held_by
 from policyeng.evaluation.tracing import Differences, Numbers, Reads, name_of, trace_pairs
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import folded_id
+from policyeng.frozen import replace
 from policyeng.models import Exemption, Finding, Outcome, Problem, lowered
 
 #: For so many clocks findings are kept; requests beside each other have the same one, or one that follows.

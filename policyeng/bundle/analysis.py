@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from policyeng.errors import BundleError
+from policyeng.frozen import replace
 
 #: Modules whose analysis is kept in memory; a bundle rarely has as many.
 _MOST_KEPT = 2048

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from policyeng.bundle.manifest import MANIFEST, manifest_of
 from policyeng.errors import BundleError
+from policyeng.frozen import replace
 
 _BLOCK = 512
 _END = bytes(_BLOCK)

@@ -8,7 +8,6 @@ import struct
 import tarfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import PurePosixPath
 
 import orjson
@@ -23,6 +22,7 @@ from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.bundle.signing import signed
 from policyeng.bundle.signing_keys import SigningKey
 from policyeng.errors import BundleError
+from policyeng.frozen import replace
 from policyeng.models import JsonObject
 
 _GLOB = re.compile(r"[*?\\\[\]{}]")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from policyeng.bundle.analysis import AnalyzedRule
 from policyeng.bundle.document_parsing import bundle_yaml
@@ -17,7 +16,7 @@ from policyeng.bundle.header import PolicyHeader, metadata_blocks
 from policyeng.bundle.outlines import JUDGING, Outline
 from policyeng.bundle.policy_types import InputForm, Policy, Role
 from policyeng.errors import BundleError
-from policyeng.frozen import frozen
+from policyeng.frozen import frozen, replace
 from policyeng.models import JsonObject, Severity
 
 _JUDGING = re.compile(rf"({'|'.join(JUDGING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from policyeng.bundle.header import TargetType
 from policyeng.bundle.outlines import Outline
 from policyeng.bundle.policy_types import Policy
 from policyeng.errors import BundleError
+from policyeng.frozen import replace
 from policyeng.models import JsonObject, Severity
 
 

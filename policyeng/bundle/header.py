@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field, fields
 from typing import Annotated, Any, Literal
 
 from policyeng.bundle.header_validators import (
@@ -21,7 +20,7 @@ from policyeng.bundle.header_validators import (
 from policyeng.bundle.parameter_schemas import misfit
 from policyeng.bundle.remediation import Remediation, as_written, require_declared
 from policyeng.errors import BundleError, nearest
-from policyeng.frozen import frozen
+from policyeng.frozen import field, fields, frozen
 from policyeng.models import Checked, JsonObject, Limited, Severity
 
 #: What a case or the deletion of an inspected pointer can lead to.

@@ -6,7 +6,6 @@ import ast
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypedDict
@@ -35,7 +34,7 @@ from policyeng.bundle.signature_policy import Verification
 from policyeng.errors import BundleError
 from policyeng.facts import Facts
 from policyeng.facts.arm_casing import Spellings
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen, replace
 from policyeng.models import JsonObject, lowered
 
 #: Modules that know neither clock nor chance nor the machine, but for `_MACHINE` in them.

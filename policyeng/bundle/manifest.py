@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import PurePosixPath
 
 import orjson
 
 from policyeng.bundle.document_parsing import bundle_json
 from policyeng.errors import BundleError
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen
 from policyeng.models import JsonObject
 
 MANIFEST = PurePosixPath(".manifest")

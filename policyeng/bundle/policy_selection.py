@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 
 from policyeng.bundle.loader import Bundle
 from policyeng.bundle.parameters import fault_of, spread
 from policyeng.bundle.policy_types import Policy
 from policyeng.errors import BundleError, UsageError, nearest
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen
 from policyeng.models import JsonObject, Severity
 
 _TEXTS = ("title", "description", "source")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import field, fields, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from policyeng.bundle.header import PolicyHeader
 from policyeng.facts import Facts
-from policyeng.frozen import frozen
+from policyeng.frozen import field, fields, frozen, replace
 from policyeng.models import Denial, JsonObject, Unknown
 
 _Value = TypeVar("_Value")

@@ -7,7 +7,6 @@ nothing of what `--data` gave, and its bytes depend on the version of zlib.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import orjson
@@ -16,6 +15,7 @@ from policyeng.bundle.files import DATA_NAMES, BundleOrigin
 from policyeng.bundle.loader import Bundle, bundle_of
 from policyeng.bundle.manifest import Manifest, manifest_of
 from policyeng.errors import BundleError
+from policyeng.frozen import replace
 from policyeng.models import JsonObject
 
 #: Bytes as text, one character each, whatever their encoding.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +14,7 @@ from policyeng.cli.context import chosen
 from policyeng.cli.option_groups import with_group
 from policyeng.engines import ENGINES, OpaOptions
 from policyeng.errors import UsageError
+from policyeng.frozen import replace
 
 TOKEN_VARIABLE = "POLICYENG_OPA_TOKEN"  # noqa: S105  # the name of a variable
 

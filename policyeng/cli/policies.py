@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +29,7 @@ from policyeng.cli.strict_command import Command
 from policyeng.context import bundle_of
 from policyeng.errors import BundleError, UsageError, nearest
 from policyeng.facts.catalogue import built_in_root
+from policyeng.frozen import replace
 from policyeng.models import JsonObject, Severity
 from policyeng.parsing.yaml_writer import flow
 from policyeng.report.escaping import visible

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -13,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from policyeng.configuration.toml_positions import File
 from policyeng.errors import UsageError, nearest
-from policyeng.frozen import frozen
+from policyeng.frozen import fields, frozen
 from policyeng.models import Model
 
 

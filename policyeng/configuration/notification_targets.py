@@ -15,12 +15,12 @@ else:  # the table is read apart, and pydantic is loaded then
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 
 from pydantic import SecretStr
 
 from policyeng.configuration.toml_positions import File
 from policyeng.errors import UsageError, nearest
+from policyeng.frozen import fields
 from policyeng.models import lowered
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import fields
 from math import isfinite
 from pathlib import Path
 
 from policyeng.configuration.toml_positions import File
 from policyeng.errors import UsageError, nearest
+from policyeng.frozen import fields
 from policyeng.models import Enforcement, Mode, lowered
 
 _REMEDY = "name the file that you want with `--config FILE` or `POLICYENG_CONFIG`"

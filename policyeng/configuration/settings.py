@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from policyeng.configuration.estates import EstateSettings
 from policyeng.configuration.notification_targets import Notifying
-from policyeng.frozen import frozen
+from policyeng.frozen import field, fields, frozen
 from policyeng.models import Blame, Checked, Enforcement, JsonObject, Limited, Model, Severity
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from pathlib import Path
 
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen
 
 
 @frozen

@@ -15,7 +15,6 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import orjson
@@ -23,6 +22,7 @@ import orjson
 from policyeng.engines.opa_options import OpaOptions
 from policyeng.engines.opa_transport import OpaConnection
 from policyeng.errors import EngineError
+from policyeng.frozen import replace
 
 #: The shell waits for its input to end, which happens when this process ends in whatever way, and then ends OPA,
 #: removes the folder that this process could not remove (`$0`), and ends whatever else its process group holds.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 
 import orjson
 
@@ -22,6 +21,7 @@ from policyeng.engines.request import (
     is_switched_off,
 )
 from policyeng.engines.watchdog import DeadlineExceededError, within_deadline
+from policyeng.frozen import fields
 from policyeng.models import Denial, JsonObject, Unknown
 from policyeng.rego import Undecided
 from policyeng.rego.markers import NEEDED, Cause, show

@@ -7,12 +7,11 @@ refuse it, and never see an empty collection.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, MutableMapping, MutableSequence
-from dataclasses import field, fields
 from datetime import datetime
 from typing import Any, TypeVar
 
 from policyeng.bundle import PolicyInput, SnapshotView
-from policyeng.frozen import frozen
+from policyeng.frozen import field, fields, frozen
 from policyeng.rego.markers import MARKERS, SCALARS
 from policyeng.rego.tracing import Kind, Recorder, escape
 from policyeng.rego.values import Value

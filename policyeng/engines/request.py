@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from policyeng.bundle import Bundle, Policy, SnapshotView
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen, replace
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
 from policyeng.rego.markers import Cause
 from policyeng.rego.values import Value

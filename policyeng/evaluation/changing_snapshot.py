@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -27,6 +26,7 @@ from policyeng.evaluation.subject_changes import SubjectChange
 from policyeng.evaluation.tracing import Differences, name_of, row_between
 from policyeng.evaluation.unknown_markers import marked, markings_of
 from policyeng.facts.ids import folded_id, workspace_of
+from policyeng.frozen import replace
 from policyeng.models import (
     Location,
     Origin,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -19,7 +18,7 @@ from policyeng.evaluation.plan import PlannedPair, plan
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, estate_of
 from policyeng.evaluation.unknown_markers import Markings, markings_of
 from policyeng.facts.coverage import is_whole
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen, replace
 from policyeng.models import JsonObject, Snapshot, read_only
 
 

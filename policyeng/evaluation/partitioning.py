@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import repeat
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.findings import Entry, entries_of, reference_of, template_of
 from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
 from policyeng.evaluation.plan import PlannedPair
+from policyeng.frozen import replace
 from policyeng.models import (
     Denial,
     ExemptionMark,

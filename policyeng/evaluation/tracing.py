@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from itertools import islice, zip_longest
@@ -23,6 +22,7 @@ from policyeng.evaluation.plan import plan
 from policyeng.evaluation.prepared_snapshot import Resource
 from policyeng.evaluation.subject_changes import SubjectChange
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
+from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.rego.tracing import Kind, RecordedReads, escape
 

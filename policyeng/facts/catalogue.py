@@ -7,7 +7,6 @@ modelled when it is loaded; a row becomes a value when it is asked for. Names co
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any, TypeVar
 from policyeng.errors import BundleError
 from policyeng.facts.ids import guid_of
 from policyeng.facts.words import trimmed
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen
 from policyeng.models import JsonObject, lowered, read_only
 from policyeng.models.documents import Accelerator
 

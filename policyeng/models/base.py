@@ -7,12 +7,13 @@ and is loaded when something asks for that: loading it takes longer than evaluat
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 import orjson
+
+from policyeng.frozen import fields, replace
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

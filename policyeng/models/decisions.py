@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen
 from policyeng.models.base import UNCHECKED, AwareDatetime, JsonObject, Limited, Model
 from policyeng.models.documents import Carried, Origin
 from policyeng.models.findings import AppliedSettings, BundleRef, EngineRef, Finding, Problem, SnapshotRef

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol
 
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen
 from policyeng.models.base import UNCHECKED, AwareDatetime, Checked, JsonObject, Limited, Model, lowered
 
 

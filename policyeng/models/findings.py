@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from enum import StrEnum
 from typing import Annotated, Any, Literal, NamedTuple, overload
 
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen, replace
 from policyeng.models.base import AwareDatetime, Checked, Model
 from policyeng.redaction import masked_message
 

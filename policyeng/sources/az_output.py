@@ -6,9 +6,9 @@ Source: `_to_dict` of the entities in azure-ai-ml 1.35.2, which is what `az ml .
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from policyeng.facts.ids import types_of
+from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import is_placeholder

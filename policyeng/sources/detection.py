@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import PurePath
 
 from policyeng.errors import InputError
-from policyeng.frozen import frozen
+from policyeng.frozen import frozen, replace
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.sources import workspace_config
 from policyeng.sources.context import DocumentContext, Home, directory_of, surroundings, whole

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from policyeng.errors import InputError
-from policyeng.frozen import changing
+from policyeng.frozen import changing, field
 from policyeng.models import Document, JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import keys_of, member, value_at
 from policyeng.sources.context import directory_of, lies_beside

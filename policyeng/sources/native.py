@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
 from typing import Literal
 
 from policyeng.errors import nearest
 from policyeng.facts.coverage import EVERYTHING, LISTED, SPELLED, covered_by, parse_entry, similar_type
-from policyeng.frozen import frozen
+from policyeng.frozen import fields, frozen, replace
 from policyeng.models import (
     Approval,
     AwareDatetime,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from datetime import datetime
 from itertools import groupby
 from typing import Literal, NamedTuple, NoReturn, Protocol, TypeVar
 
 from policyeng.errors import InputError
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen, replace
 from policyeng.models import (
     Approval,
     Carried,

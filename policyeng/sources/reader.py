@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from policyeng._performance import uncollected
 from policyeng.errors import InputError, UsageError
+from policyeng.frozen import replace
 from policyeng.models import Problem, Snapshot
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources.context import DocumentContext, given

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_a
 import orjson
 
 from policyeng.errors import nearest
+from policyeng.frozen import fields
 from policyeng.models.base import AwareDatetime, JsonObject, Limited, Model, lowered, name_in_json
 from policyeng.models.documents import ANY_CASE
 from policyeng.parsing.json_pointer import escaped

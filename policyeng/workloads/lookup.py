@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping
-from dataclasses import field
 from typing import NamedTuple
 
 from policyeng.facts import Facts
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import folded_id, workspace_of
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen
 from policyeng.models import Snapshot, lowered
 from policyeng.workloads.fields import Reader, reader
 from policyeng.workloads.resolved import ResolvedValue, undecided

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -33,6 +32,7 @@ from policyeng.evaluation.plan import PlannedPair, plan
 from policyeng.evaluation.prepared_snapshot import Becomes, Notes, Resource
 from policyeng.facts.arm_casing import Spellings, as_arm_reads
 from policyeng.facts.ids import folded_id
+from policyeng.frozen import replace
 from policyeng.models import Exemption, Snapshot, lowered
 
 #: What is asked about: the id of a policy, the lower-case type and the folded id of what it judges.

@@ -8,7 +8,6 @@ them. The second of a flip between two clocks is found by halving.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
@@ -36,6 +35,7 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, fails, homes_of, prepare
 from policyeng.facts.ids import folded_id
+from policyeng.frozen import replace
 from policyeng.models import Approval, Finding, Outcome, Problem, lowered
 from policyeng.models.validated import ValidatedModel
 from policyeng.report.phrases import rfc3339

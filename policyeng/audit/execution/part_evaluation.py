@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ from policyeng.evaluation import (
 )
 from policyeng.evaluation.findings import order_of
 from policyeng.exemptions import in_force_of, place_of
-from policyeng.frozen import frozen
+from policyeng.frozen import field, frozen, replace
 from policyeng.models import Evaluation, Finding, Findings, JsonObject, Outcome, Problem, Snapshot, Summary
 from policyeng.sources.file_dependencies import FileDependency
 from policyeng.sources.problems import problem_of

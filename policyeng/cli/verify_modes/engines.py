@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from policyeng.cli.verify_modes.options import EngineOptions, VerifyOptions
 from policyeng.cli.verify_modes.progress import progress
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
+from policyeng.frozen import replace
 
 if TYPE_CHECKING:
     from policyeng.verify.differential.differential import Counterexample

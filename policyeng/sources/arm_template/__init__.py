@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from pathlib import PurePath
 
 from policyeng.errors import InputError
 from policyeng.facts.ids import types_of
+from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import filled, keys_of
 from policyeng.parsing.json_text import shortened

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import PurePath
 from typing import NamedTuple
 
 from policyeng.errors import InputError
+from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from policyeng.facts.ids import types_of
+from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.azure_cli.tables import DocumentTables
 from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, Surroundings

@@ -6,9 +6,9 @@ Source: azure-ai-ml 1.35.2, `_schema/job/**`, `_schema/automl/**` and `entities/
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import PurePosixPath
 
+from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources.azure_cli.assets import is_component

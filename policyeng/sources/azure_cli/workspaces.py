@@ -8,8 +8,8 @@ Source of the rows: `_schema/workspace/*.py`, `_schema/_feature_store/*.py`; of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
+from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, identity, schema_of, unplaced
 from policyeng.sources.azure_cli.tables import DocumentTables, Sent, placed

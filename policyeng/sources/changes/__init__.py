@@ -6,11 +6,11 @@ Resources that a document holds are created or replaced; approvals and other fac
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from policyeng._performance import uncollected
+from policyeng.frozen import replace
 from policyeng.models import Change, FilePlaces, Problem, Snapshot
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources.changes import native, what_if

@@ -5,8 +5,7 @@ A `kubectl get -o json` list is read object by object. Objects of other kinds ho
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from policyeng.frozen import replace
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.kubernetes.instance_types import is_instance_type
 from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP, group_of, key_of

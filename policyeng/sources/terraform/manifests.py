@@ -7,10 +7,10 @@ https://registry.terraform.io/providers/alekc/kubectl/latest/docs/resources/kube
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import NamedTuple
 
 from policyeng.errors import InputError
+from policyeng.frozen import replace
 from policyeng.parsing.json_pointer import filled, keys_of
 from policyeng.sources import kubernetes
 from policyeng.sources.parsed import ParsedDocument, Surroundings

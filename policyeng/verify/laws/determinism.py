@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from policyeng.frozen import replace
 from policyeng.verify.laws.law import Law, Trial, Violation, first_difference
 
 

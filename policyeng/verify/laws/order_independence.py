@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 from typing import TypeVar
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.cases import STATED
+from policyeng.frozen import replace
 from policyeng.models import Snapshot
 from policyeng.verify.generators.json_mutations import Json
 from policyeng.verify.laws.law import Law, LawContext, Trial, Violation, first_difference

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import PurePosixPath
 
 import orjson
@@ -17,6 +16,7 @@ from policyeng.bundle.discovery import policies_of
 from policyeng.bundle.rego_trees import tree_of
 from policyeng.errors import BundleError
 from policyeng.evaluation.pointers import values_at
+from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.testing.observed_reads import observe
 from policyeng.verify.generators.estates import EstateGenerator
