@@ -1,10 +1,17 @@
-"""Load modules when they are first used: a short run needs few of them."""
+"""Load modules and compile patterns when they are first used: a short run needs few of them."""
 
 from __future__ import annotations
 
+import sys
+from _thread import RLock
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import TypeVar, cast
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, AnyStr, TypeVar, cast
+
+if TYPE_CHECKING:
+    import re
 
 _M = TypeVar("_M")
 
@@ -42,3 +49,65 @@ class Modules(Mapping[str, _M]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def when_used(*names: str) -> None:
+    """Have modules of the standard library, which others import whether they need them or not, load when first used.
+
+    `importlib.util.LazyLoader` loads a module as soon as another one imports it.
+    """
+    for name in names:
+        spec = None if name in sys.modules else find_spec(name)
+        if spec is not None:
+            sys.modules[name] = module = module_from_spec(spec)
+            module.__class__ = _Unloaded
+
+
+class _Unloaded(ModuleType):
+    """A module that is loaded when something asks for an attribute of it."""
+
+    def __getattr__(self, name: str) -> object:
+        with _LOADING:
+            if type(self) is _Unloaded and "__builtins__" not in vars(self):  # running its code begins with these
+                spec = self.__spec__
+                if spec is not None and spec.loader is not None:
+                    spec.loader.exec_module(self)
+                self.__class__ = ModuleType
+        try:
+            return vars(self)[name]
+        except KeyError:
+            raise AttributeError(f"module `{self.__name__}` has no attribute `{name}`") from None
+
+
+_LOADING = RLock()
+
+
+def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """Return what `re.compile` gives; it is compiled when it is first used."""
+    return cast("re.Pattern[AnyStr]", _Pattern(text, flags))
+
+
+class _Pattern:
+    """A pattern whose attributes are those of the compiled one, once one of them was asked for."""
+
+    def __init__(self, text: str | bytes, flags: int) -> None:
+        self.given = text, flags
+
+
+class _Attribute:
+    """An attribute of a compiled pattern; those of the instance take its place, as they cost nothing more to read."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, owner: _Pattern, _type: type) -> object:
+        import re
+
+        compiled = re.compile(*owner.given)
+        vars(owner).update({name: getattr(compiled, name) for name in _ATTRIBUTES})
+        return vars(owner)[self._name]
+
+
+_ATTRIBUTES = ("finditer", "findall", "flags", "fullmatch", "match", "pattern", "search", "split", "sub")
+for _name in _ATTRIBUTES:
+    setattr(_Pattern, _name, _Attribute(_name))

@@ -6,9 +6,10 @@ describes one (its type, its name) stays, because policies deny on it and people
 
 from __future__ import annotations
 
-import re
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from policyeng.later import lazy_pattern
 
 if TYPE_CHECKING:
     import re2
@@ -114,7 +115,7 @@ WORDS = (
 MASK = "***"
 
 # How a name ends, in lower case without separators, when a secret stands under it.
-_SECRET_NAME = re.compile(
+_SECRET_NAME = lazy_pattern(
     r"(?:passw(?:or)?d|passphrase|passcode|secret|token|credential|connectionstring|webhookurl|sasur[il]|securevalue"
     r"|kubeconfig"
     r"|(?:account|api|access|shared|primary|secondary|private|storage|master|signing|instrumentation|function|host"
@@ -124,19 +125,19 @@ _SECRET_NAME = re.compile(
 _SECRET_WORDS = frozenset({"cookie", "jwt", "pass", "pat", "pwd", "sas"})
 # Names of secrets and of much else: text under them is secret if it is random, as keys are.
 _DOUBTFUL_NAMES = frozenset({"auth", "key", "signature"})
-_RANDOM = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/_-]{20,}={0,2}")
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_RANDOM = lazy_pattern(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9+/_-]{20,}={0,2}")
+_WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # How a name ends when it only describes or points, although it stands inside an object of secrets.
-_DESCRIBING_NAME = re.compile(r"(?:type|id|identifier|ur[il]|name|version|mode)$")
-_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_DESCRIBING_NAME = lazy_pattern(r"(?:type|id|identifier|ur[il]|name|version|mode)$")
+_SEPARATORS = lazy_pattern(r"[^a-z0-9]+")
 
-_PUBLIC_KEY = re.compile(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ AAAA[A-Za-z0-9+/]+={0,3}(?: [^\s=:]*)?\s*")
-_WORD_END = re.compile(rb"[\s`\"']")
+_PUBLIC_KEY = lazy_pattern(r"(?:ssh|ecdsa|sk)-[a-z0-9@.-]+ AAAA[A-Za-z0-9+/]+={0,3}(?: [^\s=:]*)?\s*")
+_WORD_END = lazy_pattern(rb"[\s`\"']")
 # What every text of a shape has, to find out quickly that a text has none.
-_ASSIGNMENTS = re.compile("|".join({shape.mark: None for shape in SHAPES if shape.mark.startswith("(?i:")}))
-_TOKENS = re.compile("|".join(shape.mark for shape in SHAPES if not shape.mark.startswith("(?i:")))
+_ASSIGNMENTS = lazy_pattern("|".join({shape.mark: None for shape in SHAPES if shape.mark.startswith("(?i:")}))
+_TOKENS = lazy_pattern("|".join(shape.mark for shape in SHAPES if not shape.mark.startswith("(?i:")))
 # No shape is shorter but those with one of these signs.
-_SHORTEST, _SIGNS = 15, re.compile("[=: ]")
+_SHORTEST, _SIGNS = 15, lazy_pattern("[=: ]")
 # Characters from which on all shapes are searched for at once: RE2 reads fifty times as many in a second as `re`, which
 # lets no other thread run meanwhile.
 _LONG = 1 << 12

@@ -6,7 +6,6 @@ Source: Conftest v0.71.1 (`policy/engine.go`) for the names and meaning of rules
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from policyeng.bundle.analysis import AnalyzedRule
@@ -17,11 +16,12 @@ from policyeng.bundle.outlines import JUDGING, Outline
 from policyeng.bundle.policy_types import InputForm, Policy, Role
 from policyeng.errors import BundleError
 from policyeng.frozen import frozen, replace
+from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, Severity
 
-_JUDGING = re.compile(rf"({'|'.join(JUDGING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
+_JUDGING = lazy_pattern(rf"({'|'.join(JUDGING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
 #: What only policies of ours read: without a header they would be judged on the wrong input.
-_OURS = re.compile(r"input\.(resource\.(id|identity|kind|location|name|properties|sku|tags|type)|snapshot|as_of)\b")
+_OURS = lazy_pattern(r"input\.(resource\.(id|identity|kind|location|name|properties|sku|tags|type)|snapshot|as_of)\b")
 #: The forms of a judging rule that Conftest takes for passed.
 _NO_MESSAGES = {
     "true": "says no more than true",

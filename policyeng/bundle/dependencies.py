@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from policyeng.bundle.analysis import ModuleAnalysis, analysis_of, leads_to
 from policyeng.bundle.policy_types import Policy
 from policyeng.bundle.referenced_types import find_referenced, types_in_python
+from policyeng.later import lazy_pattern
 
 #: The members of `input.snapshot` that no change of a resource changes.
 _STATED = frozenset(
@@ -19,7 +19,7 @@ _STATED = frozenset(
 )
 #: What a snapshot states and collectors may fail to read, with how policies name it: as a member or a key.
 _COLLECTED = {"metrics": ("metrics", "by_measured"), "quotas": ("quotas",)}
-_IN_PYTHON = {name: re.compile(rf"[.\"'](?:{'|'.join(named)})\b(?! import)") for name, named in _COLLECTED.items()}
+_IN_PYTHON = {name: lazy_pattern(rf"[.\"'](?:{'|'.join(named)})\b(?! import)") for name, named in _COLLECTED.items()}
 #: Modules that Python policies may import and that never see a policy's input, but what it gives them.
 _OURS = ("policyeng.facts", "policyeng.models")
 #: What of a policy's input the facts of `PolicyReach` are about, by attribute.

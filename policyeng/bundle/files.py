@@ -14,6 +14,7 @@ from policyeng.bundle.signature_policy import SIGNATURES, Signature, Verificatio
 from policyeng.errors import BundleError
 from policyeng.facts.catalogue import built_in_root
 from policyeng.frozen import frozen
+from policyeng.later import lazy_pattern
 
 DATA_NAMES = frozenset({"data.json", "data.yaml", "data.yml"})
 TEMPLATE_NAMES = frozenset({"template.yaml", "template.yml"})
@@ -22,7 +23,7 @@ CONSTRAINT_NAMES = frozenset({"constraint.yaml", "constraint.yml"})
 TEST_FOLDERS = frozenset({"test", "tests", "testdata"})
 _CASES = frozenset({"cases.yaml", "cases.yml"})
 _YAML = (".yaml", ".yml")
-_GATEKEEPER = re.compile(rb"(?:templates|constraints)\.gatekeeper\.sh/")
+_GATEKEEPER = lazy_pattern(rb"(?:templates|constraints)\.gatekeeper\.sh/")
 _NAMES = DATA_NAMES | TEMPLATE_NAMES | CONSTRAINT_NAMES | {".manifest"}
 
 
@@ -146,7 +147,7 @@ def text_of(content: bytes, path: Path) -> str:
 
 #: Roots that our own bundle lends to one that does not bring them.
 _LENT = ("lib", "facts")
-_PACKAGE = re.compile(rb"^package[ \t]+(\w+)", re.MULTILINE)
+_PACKAGE = lazy_pattern(rb"^package[ \t]+(\w+)", re.MULTILINE)
 
 
 @frozen

@@ -21,13 +21,14 @@ from policyeng.bundle.parameter_schemas import misfit
 from policyeng.bundle.remediation import Remediation, as_written, require_declared
 from policyeng.errors import BundleError, nearest
 from policyeng.frozen import field, fields, frozen
+from policyeng.later import lazy_pattern
 from policyeng.models import Checked, JsonObject, Limited, Severity
 
 #: What a case or the deletion of an inspected pointer can lead to.
 Verdict = Literal["pass", "fail", "unknown", "not_judged"]
 
-_METADATA = re.compile(r"^#[ \t]*METADATA[ \t]*$", re.MULTILINE)
-_ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
+_METADATA = lazy_pattern(r"^#[ \t]*METADATA[ \t]*$", re.MULTILINE)
+_ID = lazy_pattern(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
 _OPA_ONLY = frozenset({"scope", "entrypoint", "authors", "organizations", "schemas", "custom"})
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from policyeng.frozen import frozen
+from policyeng.later import lazy_pattern
 from policyeng.models import Checked, Model
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-_POINTER = re.compile(r"(workspace:)?(/([^~/]|~[01])*)+")
+_POINTER = lazy_pattern(r"(workspace:)?(/([^~/]|~[01])*)+")
 
 #: What stands before a JSON Pointer into the workspace of the judged resource.
 WORKSPACE = "workspace:"

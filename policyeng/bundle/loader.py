@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -35,10 +34,11 @@ from policyeng.errors import BundleError
 from policyeng.facts import Facts
 from policyeng.facts.arm_casing import Spellings
 from policyeng.frozen import field, frozen, replace
+from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, lowered
 
 #: Modules that know neither clock nor chance nor the machine, but for `_MACHINE` in them.
-_PURE = re.compile(
+_PURE = lazy_pattern(
     r"(?:__future__|abc|base64|bisect|collections|dataclasses|datetime|decimal|enum|fractions|functools|hashlib|heapq"
     r"|ipaddress|itertools|json|math|numbers|operator|re|statistics|string|textwrap|typing|types|unicodedata"
     r"|urllib\.parse|zoneinfo)(?:\..*)?"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.bundle.analysis import ModuleAnalysis
@@ -10,12 +9,13 @@ from policyeng.bundle.header import PolicyHeader
 from policyeng.bundle.header_validators import WORKSPACE
 from policyeng.bundle.policy_types import Policy
 from policyeng.facts.arm_casing import Spellings
+from policyeng.later import lazy_pattern
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.parsing.json_pointer import keys_of
 
 #: The name of a member with more than one word, such as `vmSize`, alone and as a text of Python.
-_MIXED = re.compile(r"[a-z][a-z0-9]*[A-Z][A-Za-z0-9]*")
-_MIXED_TEXT = re.compile(rf"[\"'/]({_MIXED.pattern})(?=[\"'/])")
+_MIXED = lazy_pattern(r"[a-z][a-z0-9]*[A-Z][A-Za-z0-9]*")
+_MIXED_TEXT = lazy_pattern(rf"[\"'/]({_MIXED.pattern})(?=[\"'/])")
 
 
 def spellings_of(policies: Iterable[Policy], modules: Iterable[ModuleAnalysis]) -> Spellings:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Iterator
 
 from policyeng.bundle.analysis import ModuleAnalysis
 from policyeng.bundle.policy_types import Policy
 from policyeng.facts.coverage import SPELLED, TYPE
+from policyeng.later import lazy_pattern
 from policyeng.models import lowered
 
-_TYPE = re.compile(TYPE)
-_NAMESPACE = re.compile(r"microsoft\.\w+")
+_TYPE = lazy_pattern(TYPE)
+_NAMESPACE = lazy_pattern(r"microsoft\.\w+")
 #: Namespaces of types that every snapshot lists, and of scopes; alone they name no other type.
 _KNOWN = frozenset((*(kind.partition("/")[0] for kind in SPELLED), "microsoft.billing", "microsoft.management"))
 #: What ends the name of an action, which looks like a type otherwise.
@@ -29,8 +29,8 @@ _REFERENCES = {
 }
 
 #: What in the text of a Python module may name a type, or a namespace.
-_NAMED = re.compile(r"""["'](?:[^"'\n]*providers)?/?([A-Za-z]\w*+\.[\w./]++)""")
-_REFERRING = re.compile(rf"\b(?:{'|'.join(_REFERENCES)})\b")
+_NAMED = lazy_pattern(r"""["'](?:[^"'\n]*providers)?/?([A-Za-z]\w*+\.[\w./]++)""")
+_REFERRING = lazy_pattern(rf"\b(?:{'|'.join(_REFERENCES)})\b")
 
 
 def find_types(texts: Iterable[str]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 from policyeng.cli.console import say
 from policyeng.cli.fast_path import plain_check, print_version
 from policyeng.errors import PolicyengError
+from policyeng.later import when_used
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -61,6 +63,8 @@ def _called(arguments: Sequence[str]) -> tuple[object, bool]:
 
 def main() -> None:
     """The console script."""
+    gc.disable()  # until what evaluates or reads needs it: each collection walks through all that was imported
+    when_used("inspect", "tokenize", "dis", "fractions")
     # What is installed beside us has no say in how documents are read, and looking for it takes time.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     code, plain = _run(sys.argv[1:])

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from policyeng.later import lazy_pattern
+
 #: What the user wrote, and words: one that is longer than this fills the screen and says no more.
 _LONGEST = 300
-_QUOTED_OR_WORD = re.compile(rf"`[^`\n]*`|\S{{{_LONGEST + 1},}}")
+_QUOTED_OR_WORD = lazy_pattern(rf"`[^`\n]*`|\S{{{_LONGEST + 1},}}")
 
 
 def say(text: str, *, error: bool = False) -> None:

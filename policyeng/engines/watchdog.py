@@ -8,11 +8,11 @@ in C, such as `sum(range(10**12))`: Python raises between its own instructions o
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -33,9 +33,6 @@ _PAGE = os.sysconf("SC_PAGE_SIZE") if _MEMORY.exists() else 0
 #: Seconds between two looks at what is evaluated.
 _TICK = 0.05
 _NOWHERE = "", 0
-
-_raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-_raise_in.argtypes = (ctypes.c_ulong, ctypes.c_void_p)  # the address of a class; None takes back what is not raised yet
 
 
 class DeadlineExceededError(Exception):
@@ -135,6 +132,16 @@ class _Watchdog:
             self.asleep = False
 
 
+@cache
+def _raising() -> Callable[[int, int | None], int]:
+    """Return what raises in a thread, by its id, the class of an address; None takes back what is not raised yet."""
+    import ctypes  # what exceeds a limit is rare; the watchdog loads it before it raises anything
+
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    raise_in.argtypes = (ctypes.c_ulong, ctypes.c_void_p)
+    return raise_in
+
+
 def _all_slots() -> list[_Slot]:
     return [slot for reference in _slots.valuerefs() if (slot := reference()) is not None]
 
@@ -160,12 +167,13 @@ def _look_after(slot: _Slot, before: int, memory: int) -> bool:
     late = used - slot.used > LIMIT or time.monotonic() - began > WALL_LIMIT
     most = max(MEMORY_LIMIT, slot.memory // 2)
     if late or memory - slot.memory > most:
+        raise_in = _raising()
         # The first to end an evaluation sets `began`, then waits while `raising`.
         slot.raising = True
         if slot.began == began:
             slot.raised = True
             slot.exceeded = f"{LIMIT:g} s" if late else f"{most // 1_000_000} MB"
-            _raise_in(slot.ident, id(_Interrupt))
+            raise_in(slot.ident, id(_Interrupt))
         slot.raising = False
     return True
 
@@ -225,7 +233,7 @@ def _settle(slot: _Slot) -> bool:
     try:
         while slot.raising:
             time.sleep(0)
-        _raise_in(slot.ident, None)
+        _raising()(slot.ident, None)
     except _Interrupt:
         return _settle(slot)
     raised, slot.raised = slot.raised, False

@@ -21,11 +21,12 @@ from typing import NamedTuple
 
 from policyeng.facts.coverage import SPELLED, TYPE, is_whole, parse_entry
 from policyeng.facts.ids import covers, is_open, scopes_of, segments, types_of
+from policyeng.later import lazy_pattern
 from policyeng.models import WORKSPACE_TYPE, Unknown, lowered
 from policyeng.rego.markers import Cause
 from policyeng.workloads.derive import DERIVED_FROM
 
-_LINE = re.compile(
+_LINE = lazy_pattern(
     rf"(?P<kind>metrics|quotas|{TYPE}) at (?P<scope>/\S*?)(?P<asked>, as asked)?: (?P<reason>.+)",
     re.S,
 )
@@ -37,7 +38,7 @@ _REMEDIES = (
     "add what `az rest` lists of them, or state in `covers` that there are no others",
     "add what `policyeng snapshot collect` or `az rest` gives",
 )
-_SCOPE = re.compile(r"/(?:subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)?", re.IGNORECASE)
+_SCOPE = lazy_pattern(r"/(?:subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)?", re.IGNORECASE)
 
 
 class Gap(NamedTuple):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from policyeng.facts.ids import folded_id, scopes_of, segments
+from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, lowered
 
 #: The pattern of an ARM type.
 TYPE = r"[A-Za-z]\w*(?:\.\w+)+(?:/\w+)+"
 #: How much alike two names are, from 0 to 1, of which one is a misspelling of the other.
 _CLOSE = 0.85
-_ENTRY = re.compile(rf"(?P<kind>{TYPE}) at (?P<scope>/\S*)")
+_ENTRY = lazy_pattern(rf"(?P<kind>{TYPE}) at (?P<scope>/\S*)")
 
 _WORKSPACES = "Microsoft.MachineLearningServices/workspaces"
 #: The types that policies look up; a snapshot that does not state what it covers has all of these.

@@ -6,8 +6,9 @@ Standard 39, `confusables.txt`, as far as a letter of Cyrillic, Greek or Latin l
 
 from __future__ import annotations
 
-import re
 import unicodedata
+
+from policyeng.later import lazy_pattern
 
 #: Cyrillic and Greek letters, and those of ASCII that they look like.
 _OTHER_SCRIPTS = {
@@ -18,11 +19,11 @@ _OTHER_SCRIPTS = {
 }
 _LOOK_ALIKES = str.maketrans({**_OTHER_SCRIPTS, **dict(zip("İıɑɡ", "Iiag", strict=True))})
 #: Invisible, and not of the category Cf; U+2800 is a blank of Braille.
-_IGNORABLE = re.compile(
+_IGNORABLE = lazy_pattern(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\U000e0000-\U000e0fff]"
 )
 #: What separates the words of a name with an address, such as `Anna <anna@contoso.example>`.
-_BETWEEN = re.compile(r"[\s<>()\[\],;\"]+")
+_BETWEEN = lazy_pattern(r"[\s<>()\[\],;\"]+")
 
 
 def plain(text: str) -> str:

@@ -12,23 +12,23 @@ Source: learn.microsoft.com, "Constrained vCPU sizes for database workloads".
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 
 from policyeng.facts.catalogue import Facts, VmSize
+from policyeng.later import lazy_pattern
 from policyeng.models import lowered
 
-_LEFT = re.compile(r"\d-(\d+)")
+_LEFT = lazy_pattern(r"\d-(\d+)")
 
 #: A replacement has at most this many times the memory, vCPUs and accelerators of a size, and no less than that part.
 MOST_TIMES = 4
 #: A size that retires within so many days is no replacement; the default notice of the policy on isolated sizes.
 NOTICE_DAYS = 180
 #: The GPU that a series is named for; older series have one of their own each.
-_GPU = re.compile(r"T4|A100|A10|H100|H200|GB200|GB300|MI300X|V620|V710")
-_AMD = re.compile(r"MI300X|V620|V710|NVv4")
+_GPU = lazy_pattern(r"T4|A100|A10|H100|H200|GB200|GB300|MI300X|V620|V710")
+_AMD = lazy_pattern(r"MI300X|V620|V710|NVv4")
 
 
 def can_replace(facts: Facts, own: VmSize, other: VmSize, as_of: datetime) -> bool:

@@ -16,15 +16,16 @@ import orjson
 
 from policyeng._performance import uncollected
 from policyeng.errors import InputError
+from policyeng.later import lazy_pattern
 from policyeng.parsing.json_pointer import escaped, keys_of
 
 _PARSER = json.JSONDecoder(strict=False)
 #: So many characters are parsed only to find an end: values take ten times the memory of their text.
 _MOST_PARSED = 1 << 16
-_SPACE = re.compile(r"[ \t\n\r]*+")
-_DIGITS = re.compile(r"[0-9]*+")
+_SPACE = lazy_pattern(r"[ \t\n\r]*+")
+_DIGITS = lazy_pattern(r"[0-9]*+")
 #: A string up to its closing quote, or up to what is at fault in it; surrogates come in pairs.
-_STRING = re.compile(
+_STRING = lazy_pattern(
     r'"[^"\\\x00-\x1f]*+'
     r'(?:\\(?:["\\/bfnrt]|u(?:[0-9A-Ca-cE-Fe-f][0-9A-Fa-f]{3}|[Dd][0-7][0-9A-Fa-f]{2}'
     r"|[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}))"
@@ -35,21 +36,21 @@ _PLAIN = (
     r'(?:"[^"\\,\x00-\x1f]*+"|-?(?:0|[1-9][0-9]{0,17}+)|true|false|null)'
     r"[ \t\n\r]*+,[ \t\n\r]*+"
 )
-_PLAIN_ITEMS = re.compile(f"(?:{_PLAIN})*+")
+_PLAIN_ITEMS = lazy_pattern(f"(?:{_PLAIN})*+")
 #: A key as most are, with its value where that is plain.
-_PLAIN_MEMBER = re.compile(rf'"([^"\\\x00-\x1f]*+)"[ \t\n\r]*+:[ \t\n\r]*+({_PLAIN})?+')
-_HEX = re.compile(r"[0-9A-Fa-f]{4}")
-_HIGH_SURROGATE = re.compile(r"[Dd][89ABab]")
+_PLAIN_MEMBER = lazy_pattern(rf'"([^"\\\x00-\x1f]*+)"[ \t\n\r]*+:[ \t\n\r]*+({_PLAIN})?+')
+_HEX = lazy_pattern(r"[0-9A-Fa-f]{4}")
+_HIGH_SURROGATE = lazy_pattern(r"[Dd][89ABab]")
 #: The characters of the longest whole number of 64 bits, with its sign.
 _LONGEST_INTEGER = 20
 
 # Strings of good documents, which in ARM templates may go over several lines.
-_KEY = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"?[ \t\n\r]*+:?[ \t\n\r]*+', re.DOTALL)
-_INDEX = re.compile(r"[0-9]{1,9}")
-_COMMA = re.compile(r",?[ \t\n\r]*+")
-_SCALAR = re.compile(r'[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{},]*+)*+', re.DOTALL)
+_KEY = lazy_pattern(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"?[ \t\n\r]*+:?[ \t\n\r]*+', re.DOTALL)
+_INDEX = lazy_pattern(r"[0-9]{1,9}")
+_COMMA = lazy_pattern(r",?[ \t\n\r]*+")
+_SCALAR = lazy_pattern(r'[^"\[\]{},]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{},]*+)*+', re.DOTALL)
 #: The next bracket outside of strings; a group has it where it opens.
-_BRACKET = re.compile(r'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{}]*+)*+(?:([\[{])|[\]}]|\Z)', re.DOTALL)
+_BRACKET = lazy_pattern(r'[^"\[\]{}]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[\]{}]*+)*+(?:([\[{])|[\]}]|\Z)', re.DOTALL)
 
 
 class JsonFault(NamedTuple):
@@ -392,8 +393,8 @@ _DIGITS_ALIKE = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(
 _LONG_RUN = b"0" * 19
 #: Below so many bytes, brackets are counted faster than lists are put around.
 _SHORT = 1 << 14
-_LONG_INTEGER = re.compile(rb"(?:\A|[\s,:\[])-?[0-9]{19}")
-_ESCAPED_COLON = re.compile(rb"\\u003[aA]")
+_LONG_INTEGER = lazy_pattern(rb"(?:\A|[\s,:\[])-?[0-9]{19}")
+_ESCAPED_COLON = lazy_pattern(rb"\\u003[aA]")
 #: What a fault is, as message and remedy.
 _FAULTS: dict[str, tuple[str, str]] = {
     "utf8": ("not valid UTF-8", _REMEDY_ENCODING),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import linecache
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from functools import cached_property
 
+from policyeng.frozen import field, frozen
 
-@dataclass(frozen=True)
+
+@frozen
 class ModuleText:
     """The text of one module.
 
@@ -49,7 +50,7 @@ def remember_text(file: str, text: str) -> None:
     linecache.cache[file] = (lambda: text,)
 
 
-@dataclass(frozen=True)
+@frozen
 class Diagnostic:
     """One thing that is wrong with a module.
 

@@ -5,11 +5,12 @@ Integers are exact; everything else has a mantissa of 64 bits and the fewest dig
 
 from __future__ import annotations
 
+import fractions
 import re
 from decimal import Decimal
-from fractions import Fraction
 from math import isfinite
 
+from policyeng.later import lazy_pattern
 from policyeng.rego.values import Value, number_text
 
 _MANTISSA_BITS = 64
@@ -22,7 +23,7 @@ _FLOAT_DIGITS = 17
 #: Floats that are not closer to zero have all their digits.
 _LARGEST_PLAIN_EXPONENT = 290
 #: Zeros after the point are allowed, as in `1.0`.
-_INT64 = re.compile(r"[+-]?(?=[0-9.]{1,19}\Z)([0-9]*)(?:\.0*)?", re.ASCII)
+_INT64 = lazy_pattern(r"[+-]?(?=[0-9.]{1,19}\Z)([0-9]*)(?:\.0*)?", re.ASCII)
 
 
 class NumberTooLargeError(ArithmeticError):
@@ -60,9 +61,9 @@ def from_decimal(exact: Decimal) -> Value:
     return near if isfinite(near) and Decimal(repr(near)) == exact else exact
 
 
-def to_fraction(value: Value) -> Fraction:
+def to_fraction(value: Value) -> fractions.Fraction:
     """Return the exact decimal value of a number."""
-    return Fraction(repr(value)) if type(value) is float else Fraction(value)
+    return fractions.Fraction(repr(value)) if type(value) is float else fractions.Fraction(value)
 
 
 def to_integer(value: Value) -> int | None:
@@ -73,7 +74,7 @@ def to_integer(value: Value) -> int | None:
     return exact.numerator if exact.denominator == 1 else None
 
 
-def round_to_mantissa(exact: Fraction, bits: int = _MANTISSA_BITS) -> Fraction:
+def round_to_mantissa(exact: fractions.Fraction, bits: int = _MANTISSA_BITS) -> fractions.Fraction:
     """Round to the nearest number with a mantissa of 64 bits, or of so many, half to even."""
     if not exact:
         return exact
@@ -88,10 +89,10 @@ def round_to_mantissa(exact: Fraction, bits: int = _MANTISSA_BITS) -> Fraction:
         whole += 1
     if exact.numerator < 0:
         whole = -whole
-    return Fraction(whole << shift) if shift >= 0 else Fraction(whole, 1 << -shift)
+    return fractions.Fraction(whole << shift) if shift >= 0 else fractions.Fraction(whole, 1 << -shift)
 
 
-def from_fraction(exact: Fraction, bits: int = _MANTISSA_BITS) -> Value:
+def from_fraction(exact: fractions.Fraction, bits: int = _MANTISSA_BITS) -> Value:
     """Return a number with a mantissa of 64 bits, or of so many, as the shortest decimal that reads back as it.
 
     Raises:
@@ -104,28 +105,28 @@ def from_fraction(exact: Fraction, bits: int = _MANTISSA_BITS) -> Value:
     if rounded.denominator == 1 and rounded.numerator.bit_length() <= bits:
         return rounded.numerator
     # Go takes the same distance on both sides of a power of two, though what is below it is closer.
-    unit = Fraction(2) ** (rounded.numerator.bit_length() - rounded.denominator.bit_length() - bits + 1)
+    unit = fractions.Fraction(2) ** (rounded.numerator.bit_length() - rounded.denominator.bit_length() - bits + 1)
     is_even = (rounded / unit).numerator % 2 == 0
     exponent = _decimal_exponent(rounded)
-    least, candidate = 1, Fraction(0)
+    least, candidate = 1, fractions.Fraction(0)
     if abs(exponent) < _LARGEST_PLAIN_EXPONENT:
         # What a float does not show needs more digits than floats have.
-        least, candidate = _FLOAT_DIGITS, Fraction(repr(float(rounded)))
+        least, candidate = _FLOAT_DIGITS, fractions.Fraction(repr(float(rounded)))
     for digits in range(least, _MOST_DIGITS + 1):
         distance = 2 * abs(candidate - rounded)
         if distance < unit or (distance == unit and is_even):
             break
-        scale = Fraction(10) ** (exponent - digits + 1)
+        scale = fractions.Fraction(10) ** (exponent - digits + 1)
         candidate = round(rounded / scale) * scale
     if candidate.denominator == 1:
         return candidate.numerator
-    scale = Fraction(10) ** (exponent - _MOST_DIGITS)
+    scale = fractions.Fraction(10) ** (exponent - _MOST_DIGITS)
     return from_decimal(Decimal(int(candidate / scale)).scaleb(exponent - _MOST_DIGITS).normalize())
 
 
-def _decimal_exponent(exact: Fraction) -> int:
+def _decimal_exponent(exact: fractions.Fraction) -> int:
     exponent = len(str(abs(exact.numerator))) - len(str(exact.denominator))
-    return exponent if abs(exact) >= Fraction(10) ** exponent else exponent - 1
+    return exponent if abs(exact) >= fractions.Fraction(10) ** exponent else exponent - 1
 
 
 def add(left: Value, right: Value) -> Value:
@@ -178,7 +179,7 @@ def _integers(left: Value, right: Value) -> tuple[int, int] | None:
     return None if first is None or second is None else (first, second)
 
 
-def _operand(value: Value) -> Fraction:
+def _operand(value: Value) -> fractions.Fraction:
     return round_to_mantissa(to_fraction(value))
 
 
@@ -193,7 +194,7 @@ def check_size(value: int) -> int:
     return value
 
 
-def check_exponent(exact: Fraction) -> None:
+def check_exponent(exact: fractions.Fraction) -> None:
     """Check that a number is neither too large nor too small to be written.
 
     Raises:

@@ -10,9 +10,10 @@ Members of sets and keys of objects are in a hashable form: a string, a number o
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import Any
+
+from policyeng.later import lazy_pattern
 
 Value = Any
 
@@ -241,7 +242,7 @@ def _json_key(key: Value) -> str:
 
 _ESCAPES = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v", "\\": r"\\"}
 #: What Unicode 15, which Go 1.26 has, has more than Unicode 14, which Python 3.11 has.
-_PRINTABLE_IN_GO = re.compile(
+_PRINTABLE_IN_GO = lazy_pattern(
     "[\u0cf3\u0ece\U00010efd-\U00010eff\U0001123f-\U00011241\U00011b00-\U00011b09\U00011f00-\U00011f10"
     "\U00011f12-\U00011f3a\U00011f3e-\U00011f59\U0001342f\U00013440-\U00013455\U0001b132\U0001b155"
     "\U0001d2c0-\U0001d2d3\U0001df25-\U0001df2a\U0001e030-\U0001e06d\U0001e08f\U0001e4d0-\U0001e4f9\U0001f6dc"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 
+from policyeng.later import lazy_pattern
+
 # Build agents obey `##vso[...]` and `##[...]` anywhere in a line, and `::command` where a line begins; wrapping begins
 # lines at spaces.
-_AGENT_COMMAND = re.compile(r"#(?=#(?:vso)?\[)|(?:(?<=\s)|^):(?=:[A-Za-z])", re.MULTILINE)
+_AGENT_COMMAND = lazy_pattern(r"#(?=#(?:vso)?\[)|(?:(?<=\s)|^):(?=:[A-Za-z])", re.MULTILINE)
 # Markdown gives these a meaning; as numeric references they have none (CommonMark 0.31, 2.5).
-_MARKUP = re.compile(r"[\\`*_{}\[\]<>|~&$@#]|:(?=\S)|(?<=www)\.", re.IGNORECASE)
-_CALLING = re.compile(r"&#(?:64|35);")
+_MARKUP = lazy_pattern(r"[\\`*_{}\[\]<>|~&$@#]|:(?=\S)|(?<=www)\.", re.IGNORECASE)
+_CALLING = lazy_pattern(r"&#(?:64|35);")
 
 
 def _as_json_escape(text: str) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from policyeng.later import lazy_pattern
 from policyeng.models import Finding, Outcome, Place, Problem
 from policyeng.report.escaping import visible
 from policyeng.report.phrases import denial_sentence, denials, unknown_sentence, unknowns
 
-_IN_FILE = re.compile(r"(.+?):([0-9]{1,9})(?::([0-9]{1,9}))?", re.DOTALL)
+_IN_FILE = lazy_pattern(r"(.+?):([0-9]{1,9})(?::([0-9]{1,9}))?", re.DOTALL)
 
 
 def place(at: Place) -> str:

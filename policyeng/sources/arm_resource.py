@@ -6,6 +6,7 @@ import re
 
 from policyeng.facts.arm_casing import ENVELOPE, top_level_name
 from policyeng.facts.ids import types_of
+from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
@@ -13,10 +14,10 @@ from policyeng.sources.parsed import Placed, Refusal, keys_seen, kind_of, spelle
 
 _NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
 _SAVE_GET = "save what the REST API answers to GET (`az rest --method get --url <id>?api-version=...`)"
-_PLACEHOLDERS = re.compile(r"[{}<>]")
+_PLACEHOLDERS = lazy_pattern(r"[{}<>]")
 #: `$(name)` of Azure Pipelines anywhere; `$NAME` of a shell as the whole; `__NAME__` of a token replacement anywhere,
 #: unless in lower case inside of a name, as `team__ml__prod` is one. No token is longer, so that the time is linear.
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"\$\(|\A\s*(?:azureml:)?\$\w+\s*\Z|__[A-Z][A-Z0-9_]{0,127}__|(?<![^\W_])__\w{1,128}__(?![^\W_])", re.ASCII
 )
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePath
 
 from policyeng.errors import InputError
+from policyeng.later import lazy_pattern
 from policyeng.models import Document, Problem
 from policyeng.parsing.json_text import lines_of, parse_json
 from policyeng.sources.discovery import STDIN, display
 from policyeng.sources.text import YAML_SUFFIXES
 
 #: What Conftest reads and we do not, by the suffix or the beginning of the name.
-_OTHER_SUFFIXES = re.compile(
+_OTHER_SUFFIXES = lazy_pattern(
     r"\.(cue|dockerfile|dockerignore|edn|env|gitignore|hcl|hocon|ini|jsonc|jsonnet|properties|spdx|textproto|tf|tfvars"
     r"|toml|vcl|xml)"
 )

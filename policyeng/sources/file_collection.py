@@ -9,6 +9,7 @@ from typing import Literal
 
 from policyeng.errors import InputError
 from policyeng.frozen import changing, field
+from policyeng.later import lazy_pattern
 from policyeng.models import Document, JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import keys_of, member, value_at
 from policyeng.sources.context import directory_of, lies_beside
@@ -20,8 +21,8 @@ from policyeng.sources.problems import problem_of
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, read_text
 
 #: `module name 'path'` of a Bicep file, and `using 'path'` of its parameters; what is in a registry has a colon.
-_CALLED = re.compile(rb"^[ \t]*+(?:module[ \t]+\w+|using)[ \t]+'([^':\r\n]+)'", re.MULTILINE)
-_COMMENT = re.compile(rb"/\*(?:.*?\*/|.*+)", re.DOTALL)
+_CALLED = lazy_pattern(rb"^[ \t]*+(?:module[ \t]+\w+|using)[ \t]+'([^':\r\n]+)'", re.MULTILINE)
+_COMMENT = lazy_pattern(rb"/\*(?:.*?\*/|.*+)", re.DOTALL)
 #: The program that wrote a template.
 _GENERATOR = "/metadata/_generator/name"
 _CALLS = "/configuration/root_module/module_calls"
@@ -117,7 +118,7 @@ _TEXT_MARKS = tuple(mark.decode() for mark in _MARKS)
 _OF_AZURE = (b"microsoft.", b"snapshotversion", b"/subscriptions/", b"deploymenttemplate")
 
 #: The same of YAML in which Machine Learning is more than a word in a text: by the keys that say what a document is.
-_YAML_KEYS = re.compile(
+_YAML_KEYS = lazy_pattern(
     rb"(?:^|[{,])[ \t-]*[\"']?(?:\$schema|apiversion|type|id|kind|snapshotversion)[\"']?[ \t]*:([^\r\n]*)", re.MULTILINE
 )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from policyeng.errors import UsageError
+from policyeng.later import lazy_pattern
 from policyeng.sources.file_dependencies import note_content
 
 if TYPE_CHECKING:  # loaded only where there are patterns
@@ -17,7 +18,7 @@ EXCLUDED = "excluded by `exclude`"
 IGNORED = "ignored by a `.gitignore` (`--no-gitignore` reads it)"
 NAMED_ELSEWHERE = "another option names it"
 
-_SPECIAL = re.compile(r"([*?\[\]\\ !#])")
+_SPECIAL = lazy_pattern(r"([*?\[\]\\ !#])")
 
 
 class FileWalk(NamedTuple):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from policyeng.errors import InputError
 from policyeng.frozen import frozen
+from policyeng.later import lazy_pattern
 from policyeng.parsing.json_pointer import list_index
 from policyeng.parsing.json_text import parse_json, places_of
 from policyeng.parsing.template_markers import refuse_placeholders
@@ -21,8 +22,8 @@ if TYPE_CHECKING:  # YAML is loaded only where there is some
     from policyeng.parsing.yaml_text import YamlDocument
 
 #: A string, which is left as it is, or a comment; one that does not end goes to the end, so each byte is met once.
-_STRINGS_AND_COMMENTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|//[^\n]*+|/\*(?:.*?\*/|.*+)', re.DOTALL)
-_LINE_BREAK = re.compile(rb"\r?\n")
+_STRINGS_AND_COMMENTS = lazy_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|//[^\n]*+|/\*(?:.*?\*/|.*+)', re.DOTALL)
+_LINE_BREAK = lazy_pattern(rb"\r?\n")
 
 
 def parse_commented_json(content: bytes, file: str, *, max_bytes: int) -> tuple[object, bytes] | None:
@@ -94,7 +95,7 @@ _JSON_BEGINS = (b"{", b"[", b"//", b"/*")
 #: So many places in a file are kept, beside those of the last question.
 _MOST_PLACES = 1 << 16
 #: The first of the lines that Terraform and OpenTofu log as JSON.
-_TERRAFORM_LOG = re.compile(rb'\s*\{"@level":"[a-z]+","@message":')
+_TERRAFORM_LOG = lazy_pattern(rb'\s*\{"@level":"[a-z]+","@message":')
 
 
 @frozen

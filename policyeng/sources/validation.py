@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
@@ -13,6 +12,7 @@ import orjson
 
 from policyeng.errors import nearest
 from policyeng.frozen import fields
+from policyeng.later import lazy_pattern
 from policyeng.models.base import AwareDatetime, JsonObject, Limited, Model, lowered, name_in_json
 from policyeng.models.documents import ANY_CASE
 from policyeng.parsing.json_pointer import escaped
@@ -138,7 +138,7 @@ M = TypeVar("M", bound=Model)
 
 ZONED = "write it with a zone, such as `2026-11-01T00:00:00Z`"
 #: Digits alone would be read as seconds since 1970; nobody means that in these documents.
-_DIGITS = re.compile(r"[-+]?[0-9.]+")
+_DIGITS = lazy_pattern(r"[-+]?[0-9.]+")
 
 
 def validated(model: type[M], value: object, pointer: str) -> tuple[M | None, tuple[Refusal, ...]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import fractions
 from collections.abc import Callable
-from fractions import Fraction
 
 from policyeng.rego import numbers
 from policyeng.rego.budget import charged
@@ -33,7 +33,7 @@ def add_all(collection: Value) -> Value:
     whole = [numbers.to_integer(one) for one in found]
     if None not in whole:
         return numbers.check_size(sum(one for one in whole if one is not None))
-    total = Fraction(0)
+    total = fractions.Fraction(0)
     for one in found:
         total = numbers.round_to_mantissa(total + numbers.round_to_mantissa(numbers.to_fraction(one)))
     return numbers.from_fraction(total)
@@ -49,7 +49,7 @@ def multiply_all(collection: Value) -> Value:
         for one in whole:
             result = numbers.check_size(result * (one or 0))
         return result
-    total = Fraction(1)
+    total = fractions.Fraction(1)
     for one in found:
         factor = numbers.round_to_mantissa(numbers.to_fraction(one))
         total = numbers.round_to_mantissa(total * factor, _PRODUCT_BITS)

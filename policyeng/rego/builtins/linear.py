@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from itertools import product
+
+from policyeng.frozen import frozen, replace
+from policyeng.later import lazy_pattern
 
 _LAST = 0x10FFFF
 _MOST_SEQUENCES = 64
@@ -24,7 +26,7 @@ _MOST_REPEATED = 1000
 _DEEPEST = 20
 _PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13}
-_COUNT = re.compile(r"\{([0-9]{1,4})(,([0-9]{1,4})?)?\}")
+_COUNT = lazy_pattern(r"\{([0-9]{1,4})(,([0-9]{1,4})?)?\}")
 #: What is a letter in another case only beyond ASCII.
 _FOLDED = {"k": 0x212A, "s": 0x17F}
 
@@ -41,7 +43,7 @@ class _OtherSyntaxError(Exception):
     """A pattern beyond what is read here."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _PatternPart:
     """A class of characters and how often it occurs, or a word boundary, which has no class.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+import fractions
 
 from policyeng.rego import numbers
 from policyeng.rego.budget import charge, charged
@@ -85,7 +85,7 @@ def round_half_away(value: Value) -> Value:
     if type(value) is int and value in _SMALL:
         return value
     exact = _rounded(value)
-    half = Fraction(1, 2)
+    half = fractions.Fraction(1, 2)
     return int(numbers.round_to_mantissa(exact - half if exact < 0 else exact + half))
 
 
@@ -109,7 +109,7 @@ def round_down(value: Value) -> Value:
     return whole if whole >= 0 or whole == exact else whole - 1
 
 
-def _rounded(value: Value) -> Fraction:
+def _rounded(value: Value) -> fractions.Fraction:
     return numbers.round_to_mantissa(numbers.to_fraction(check_number(1, value)))
 
 

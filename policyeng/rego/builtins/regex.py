@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from policyeng.later import lazy_pattern
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.linear import translate
 from policyeng.rego.builtins.registry import BuiltinError, builtin, check_integer, check_string
@@ -15,8 +16,8 @@ from policyeng.rego.values import Value
 #: Compiled patterns that are kept.
 _KEPT = 256
 #: What RE2 reads and Go does not.
-_NOT_OF_GO = re.compile(r"(?:[^\\]|\\[^C])*?\\C", re.DOTALL)
-_META = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_NOT_OF_GO = lazy_pattern(r"(?:[^\\]|\\[^C])*?\\C", re.DOTALL)
+_META = lazy_pattern(r"[\\.+*?()|\[\]{}^$]")
 #: Bytes of a character after its first one.
 _INNER = frozenset(bytes((byte,)) for byte in range(0x80, 0xC0))
 #: Matches that are found between two looks at the clock.

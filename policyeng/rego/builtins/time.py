@@ -11,6 +11,7 @@ from math import isfinite
 from string import ascii_uppercase
 from typing import NamedTuple
 
+from policyeng.later import lazy_pattern
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.registry import (
     BuiltinError,
@@ -55,14 +56,14 @@ _MONTHS = (
 _SHORT_DAYS = tuple(name[:3] for name in _DAYS)
 _SHORT_MONTHS = tuple(name[:3] for name in _MONTHS)
 #: The parts of a layout of Go.
-_CHUNK = re.compile(
+_CHUNK = lazy_pattern(
     r"January|Jan(?![a-z])|Monday|Mon(?![a-z])|MST|0[1-6]|002|15|1|2006|2|_2(?!006)|__2|3|4|5|PM|pm"
     r"|[-Z]07(?:0000|:00:00|00|:00)?|[.,](?:0+|9+)(?![0-9])"
 )
-_FRACTION = re.compile(r"[.,][0-9]+")
-_DURATION_PART = re.compile(r"(?!\Z)([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
-_EXTENDED_DURATION = re.compile(r"([-+]?)((?:[0-9.]+(?:ms|us|µs|ns|[a-z]))+)")
-_EXTENDED_PART = re.compile(r"(?<![0-9.])([0-9.]+)(ms|us|µs|ns|[a-z])")
+_FRACTION = lazy_pattern(r"[.,][0-9]+")
+_DURATION_PART = lazy_pattern(r"(?!\Z)([0-9]*)(?:\.([0-9]*))?([^.0-9]*)")
+_EXTENDED_DURATION = lazy_pattern(r"([-+]?)((?:[0-9.]+(?:ms|us|µs|ns|[a-z]))+)")
+_EXTENDED_PART = lazy_pattern(r"(?<![0-9.])([0-9.]+)(ms|us|µs|ns|[a-z])")
 _UNITS = {
     "ns": 1, "us": 1000, "µs": 1000, "μs": 1000, "ms": 1_000_000, "s": _SECOND, "m": 60 * _SECOND, "h": 3600 * _SECOND,
 }  # fmt: skip

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
+from policyeng.later import lazy_pattern
 from policyeng.rego.budget import charged
 from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, too_deep, wrong_type
 from policyeng.rego.numbers import parse_number, to_fraction
@@ -12,7 +12,7 @@ from policyeng.rego.values import Value, is_number, make_set, members
 from policyeng.rego.values import type_name as name_of
 
 _KINDS = {type(None): "null", bool: "boolean", str: "string", list: "array", dict: "object", set: "set"}
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = lazy_pattern(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 #: What is not below rounds to an infinite float.
 _INFINITE = (1 << 1024) - (1 << 970)
 
