@@ -110,6 +110,23 @@ def _content(path: Path) -> bytes:
         return file.read() if _is_ours(status, stat.S_ISREG) and status.st_size <= MOST_BYTES else b""
 
 
+@lru_cache(maxsize=8)
+def state_of_code(*folders: str) -> str:
+    """Return names, sizes and times of the files in folders of this package, so that editing one is seen at once."""
+    seen = []
+    package = os.path.dirname(__file__)  # noqa: PTH120  # strings: a walk over paths takes several times as long
+    left = [f"{package}/{folder}" for folder in folders]
+    while left:
+        with os.scandir(left.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    status = entry.stat()
+                    seen.append(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
+                elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
+                    left.append(entry.path)
+    return "\n".join(sorted(seen))
+
+
 @lru_cache(maxsize=1)
 def package_digest() -> str:
     """Return the digest of the code of this package, which may change between two versions."""

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform, overload
 
+__all__ = ["Field", "changing", "field", "fields", "frozen", "replace"]
+
 _T = TypeVar("_T", bound=type)
 #: What a class keeps for the functions that all classes share.
 _COMPARED, _SHOWN, _FIELDS = "_compared", "_shown", "_described_fields"
@@ -27,14 +29,15 @@ else:
 
         __slots__ = ("compare", "default", "default_factory", "given", "init", "kw_only", "name", "repr")
 
-        def __init__(self, given, default=_MISSING, default_factory=_MISSING, init=True, repr=True, compare=True):  # noqa: A002  # its name there
+        def __init__(self, given):
             """Take the options."""
-            self.given, self.default, self.default_factory = given, default, default_factory
-            self.init, self.repr, self.compare = init, repr, compare
+            self.given, self.kw_only = given, given.get("kw_only")
+            self.default, self.default_factory = given.get("default", _MISSING), given.get("default_factory", _MISSING)
+            self.init, self.repr, self.compare = (given.get(name, True) for name in ("init", "repr", "compare"))
 
     def field(**given):
         """Describe a field; the options are those of `dataclasses.field`."""
-        return Field(given, **{name: value for name, value in given.items() if name != "kw_only"})
+        return Field(given)
 
     def fields(given):
         """Return the fields of a dataclass or of an instance of one."""
@@ -114,12 +117,14 @@ def _made(cls: _T, kw_only: bool, *, is_frozen: bool) -> _T:
         value = written.get(name, _MISSING)
         if type(value).__module__ == "dataclasses":
             raise TypeError(f"`{name}` of {cls.__name__} needs `field` of this module")
-        entry = described[name] = value if isinstance(value, Field) else Field({}, value)
-        entry.name, entry.kw_only = name, entry.given.get("kw_only", kw_only)
+        entry = described[name] = value if isinstance(value, Field) else field(default=value)
+        entry.name = name
+        if entry.kw_only is None:
+            entry.kw_only = kw_only
         if type(entry.default).__hash__ is None:
             raise TypeError(f"`{name}` of {cls.__name__} needs a `default_factory`: all would share its default")
         if value is entry:
-            given[name] = entry.given
+            given[name] = getattr(entry, "given", {})
             if entry.default is _MISSING:
                 delattr(cls, name)
             else:
@@ -150,7 +155,9 @@ def _init_of(cls: type, described: Collection[Field[Any]]) -> Callable[..., None
     given_names = frozenset(entry.name for entry in described if entry.init)
     positional = [entry.name for entry in described if entry.init and not entry.kw_only]
     defaults = {entry.name: entry.default for entry in described if entry.default is not _MISSING}
-    factories = [(entry.name, entry.default_factory) for entry in described if entry.default_factory is not _MISSING]
+    factories: list[tuple[str, Any]] = [
+        (entry.name, entry.default_factory) for entry in described if entry.default_factory is not _MISSING
+    ]
     finish = getattr(cls, "__post_init__", None)
 
     def __init__(self: object, *values: object, **given: object) -> None:  # noqa: N807  # the method of a class

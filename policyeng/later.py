@@ -72,7 +72,7 @@ class _Unloaded(ModuleType):
                 spec = self.__spec__
                 if spec is not None and spec.loader is not None:
                     spec.loader.exec_module(self)
-                self.__class__ = ModuleType
+                self.__class__ = ModuleType  # type: ignore[assignment]  # it is one from here on
         try:
             return vars(self)[name]
         except KeyError:
@@ -90,8 +90,8 @@ def lazy_pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
 class _Pattern:
     """A pattern whose attributes are those of the compiled one, once one of them was asked for."""
 
-    def __init__(self, text: str | bytes, flags: int) -> None:
-        self.given = text, flags
+    def __init__(self, *given: object) -> None:
+        self.given = given
 
 
 class _Attribute:
@@ -103,7 +103,7 @@ class _Attribute:
     def __get__(self, owner: _Pattern, _type: type) -> object:
         import re
 
-        compiled = re.compile(*owner.given)
+        compiled = re.compile(*owner.given)  # type: ignore[call-overload]  # what `lazy_pattern` was given
         vars(owner).update({name: getattr(compiled, name) for name in _ATTRIBUTES})
         return vars(owner)[self._name]
 

@@ -105,7 +105,7 @@ def test_whatever_the_program_follows_from_misses(small: Bundle, monkeypatch: py
     for other in others:
         with pytest.raises(AssertionError, match="nothing is compiled here"):
             evaluated_as_stored(snapshot, replace(other, digest="another"))
-    monkeypatch.setattr(embedded, "compiler_digest", lambda: "another")
+    monkeypatch.setattr("policyeng.cache.state_of_code", lambda *_: "another")
     with pytest.raises(AssertionError, match="nothing is compiled here"):
         evaluated_as_stored(snapshot, small)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from policyeng.errors import BundleError
@@ -40,6 +41,8 @@ class ModuleAnalysis(NamedTuple):
 
 
 _kept: dict[tuple[str, bool | None], ModuleAnalysis] = {}
+#: What keeps analyses that earlier runs stored, for when one is asked for.
+_stored: list[Callable[[], None]] = []
 
 
 def analysis_of(source: str, rego_v0: bool | None, place: str) -> ModuleAnalysis:
@@ -54,6 +57,9 @@ def analysis_of(source: str, rego_v0: bool | None, place: str) -> ModuleAnalysis
         BundleError: it does not parse.
     """
     found = _kept.get((source, rego_v0))
+    while found is None and _stored:
+        _stored.pop()()
+        found = _kept.get((source, rego_v0))
     if found is None:
         from policyeng.bundle.rego_trees import analyzed, tree_of  # what earlier runs analysed needs no parser
         from policyeng.rego import ModuleText, RegoError
@@ -73,6 +79,11 @@ def keep(source: str, rego_v0: bool | None, analysis: ModuleAnalysis) -> None:
     if len(_kept) >= _MOST_KEPT:
         _kept.clear()
     _kept[source, rego_v0] = _kept[source, analysis.rego_v0] = analysis
+
+
+def keep_later(keep_all: Callable[[], None]) -> None:
+    """Have analyses kept when the first one is asked for that is not."""
+    _stored[:] = [keep_all]
 
 
 def leads_to(read: str, package: str) -> bool:

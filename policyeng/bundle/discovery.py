@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import marshal
 import re
 import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
-from types import CodeType, ModuleType
+from types import ModuleType
 
 from policyeng.bundle.analysis import ModuleAnalysis
 from policyeng.bundle.files import text_of
@@ -90,7 +91,7 @@ def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy
 
 
 def _functions_of(
-    path: PurePosixPath, content: bytes, place: str, stated: ModuleHeader, code: CodeType | None
+    path: PurePosixPath, content: bytes, place: str, stated: ModuleHeader, code: bytes | None
 ) -> Functions:
     """Run a module for the functions of the policy that it declares."""
     module = _execute(path, content, place, code)
@@ -105,14 +106,15 @@ def _functions_of(
     return Functions(declared[0], declaration.applies)
 
 
-def _execute(path: PurePosixPath, content: bytes, place: str, code: CodeType | None) -> ModuleType:
+def _execute(path: PurePosixPath, content: bytes, place: str, code: bytes | None) -> ModuleType:
     """Run a policy's module without leaving compiled files beside it."""
     module = ModuleType(f"policyeng_policy_{hashlib.sha256(content).hexdigest()[:16]}_{path.stem}")
     module.__file__ = place
     sys.modules[module.__name__] = module  # dataclasses look their module up there
     try:
         with printing_to_standard_error:
-            exec(code or compile(content, place, "exec"), module.__dict__)  # noqa: S102  # policies are trusted code, ADR 5
+            made = compile(content, place, "exec") if code is None else marshal.loads(code)  # noqa: S302  # from a private file, its digest verified
+            exec(made, module.__dict__)  # noqa: S102  # policies are trusted code, ADR 5
     except (Exception, SystemExit) as error:
         raise BundleError(f"the module cannot be loaded: {type(error).__name__}: {error}", place=(place,)) from error
     return module

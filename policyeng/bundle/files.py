@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from policyeng.bundle.document_parsing import bundle_json, bundle_yaml
 from policyeng.bundle.header import carries_our_header, rego_metadata
@@ -106,6 +107,40 @@ def _require_within(link: Path, top: str) -> None:
     if os.path.commonpath((target, top)) != top:
         remedy = "put a copy in its place, or take it away"
         raise BundleError("the link leads out of the directory of the policies", place=(str(link),), remedy=remedy)
+
+
+class State(NamedTuple):
+    """What shows that files have not changed: names, sizes and times; `latest` is the time of the latest change."""
+
+    text: str
+    latest: int
+
+
+def state_of(root: Path) -> State | None:
+    """Return the state of the files that count in the directory of a bundle; None with links or without access."""
+    seen: list[str] = []
+    latest = 0
+    folders = [os.fspath(root)]
+    try:
+        while folders:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if entry.is_symlink():
+                        return None
+                    if entry.is_dir():
+                        if not name.startswith((".", "__")):
+                            folders.append(entry.path)
+                    elif name in _CASES or name.endswith("_test.rego"):
+                        seen.append(entry.path)
+                    elif name in _NAMES or name.endswith((".rego", ".py", *_YAML)):
+                        status = entry.stat()
+                        latest = max(latest, status.st_ctime_ns)
+                        times = f"{status.st_mtime_ns} {status.st_ctime_ns}"
+                        seen.append(f"{entry.path} {status.st_ino} {status.st_size} {times}")
+    except OSError:
+        return None
+    return State("\n".join(sorted(seen)), latest)
 
 
 def _names(root: Path) -> tuple[list[str], list[str]]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-import os
 import pickle
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
-from types import CodeType
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from policyeng import __version__, cache
@@ -19,6 +17,9 @@ from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header
 from policyeng.bundle.python_headers import read_header
 from policyeng.errors import BundleError
+
+#: The folders of this package with the code that headers and bundles follow from.
+READ_BY = ("bundle", "facts", "models", "rego", "strict")
 
 
 class ModuleHeader(NamedTuple):
@@ -48,7 +49,7 @@ class Headers:
     def __init__(self, tree: Mapping[PurePosixPath, bytes]) -> None:
         texts = [(str(path), hashlib.sha256(content).hexdigest()) for path, content in sorted(tree.items())]
         own = (part for path, digest in texts if path.endswith((".rego", ".py")) for part in (path, digest))
-        self._key = cache.key_of("headers", __version__, sys.version, _code(), *own)
+        self._key = cache.key_of("headers", __version__, sys.version, cache.state_of_code(*READ_BY), *own)
         parts = cache.load(self._key)
         self._known: dict[str, Any] = pickle.loads(parts[0]) if parts else {}  # noqa: S301  # from a private file, its digest verified
         self._fresh = False
@@ -81,15 +82,15 @@ class Headers:
         self._add(digest, read)
         return read
 
-    def code_of(self, content: bytes, place: str) -> CodeType | None:
-        """Return the code of a Python module; None for one that Python refuses."""
+    def code_of(self, content: bytes, place: str) -> bytes | None:
+        """Return the code of a Python module as `marshal` has it; None for one that Python refuses."""
         digest = f"code:{place}:{hashlib.sha256(content).hexdigest()}"
         if digest not in self._known:
             try:
                 self._add(digest, marshal.dumps(compile(content, place, "exec")))
             except (SyntaxError, ValueError):
                 return None
-        code: CodeType = marshal.loads(self._known[digest])  # noqa: S302  # from a private file, its digest verified
+        code: bytes = self._known[digest]
         return code
 
     def analysis(self, source: str, rego_v0: bool | None, place: str) -> ModuleAnalysis:
@@ -123,16 +124,3 @@ class Headers:
     def _add(self, digest: str, read: object) -> None:
         self._known[digest] = read
         self._fresh = True
-
-
-def _code() -> str:
-    """Which code reads them: names, sizes and times of change of its files, so that editing it is seen at once."""
-    package = Path(__file__).parents[1]
-    seen = []
-    for folder in ("bundle", "facts", "models", "parsing", "rego"):
-        with os.scandir(package / folder) as files:
-            for file in files:
-                if file.name.endswith(".py"):
-                    status = file.stat()
-                    seen.append(f"{folder}/{file.name} {status.st_size} {status.st_mtime_ns}")
-    return "\n".join(sorted(seen))

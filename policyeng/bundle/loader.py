@@ -30,6 +30,7 @@ from policyeng.bundle.policy_types import Policy
 from policyeng.bundle.property_casing import spellings_of
 from policyeng.bundle.referenced_types import names_types
 from policyeng.bundle.signature_policy import Verification
+from policyeng.bundle.stored_bundle import built_in
 from policyeng.errors import BundleError
 from policyeng.facts import Facts
 from policyeng.facts.arm_casing import Spellings
@@ -178,6 +179,8 @@ class Bundle:
     def only(self, policies: Iterable[Policy]) -> Bundle:
         """The same bundle with fewer policies in force; modules, data and digest stay."""
         chosen = tuple(policies)
+        if chosen == self.policies:
+            return self
         ids = {policy.id for policy in chosen}
         idle = tuple(policy for policy in (*self.policies, *self.idle) if policy.id not in ids)
         return self._with_same_data(replace(self, policies=chosen, idle=idle))
@@ -221,7 +224,10 @@ def load_bundle(
             or the package of a policy stands twice, or no policy is found.
         UsageError: the key or the algorithm of `verification` cannot be used.
     """
-    bundle = bundle_of(open_origins(paths, verification), data)
+    if paths or data or verification:
+        bundle = bundle_of(open_origins(paths, verification), data)
+    else:
+        bundle = built_in(lambda: bundle_of(open_origins(())))
     if not bundle.policies:
         raise BundleError("no policy was found", place=tuple(map(str, paths[:1])), remedy=_NO_POLICY)
     return bundle

@@ -31,7 +31,7 @@ from policyeng.errors import EngineError
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown, lowered
 from policyeng.rego import markers
 from policyeng.rego.budget import EvaluationLimits
-from policyeng.rego.compiled import Compiled, compiler_digest
+from policyeng.rego.compiled import Compiled
 from policyeng.rego.errors import remember_text
 from policyeng.rego.markers import Cause
 from policyeng.rego.program import Thread
@@ -516,7 +516,7 @@ def _entry(bundle: Bundle, form: str = "program") -> str:
         part for path, source in bundle.modules for part in (bundle.places[path], source, str(path in bundle.rego_v0))
     )
     texts = (*modules, "data", hashlib.sha256(bundle.data_bytes).hexdigest())
-    return cache.key_of(form, compiler_digest(), *texts)
+    return cache.key_of(form, sys.version, cache.state_of_code("rego"), *texts)
 
 
 def judgement_of(verdict: Value, policy: Policy) -> Judgement:

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 import marshal
 import pickle
-import sys
-from functools import cache
-from hashlib import sha256
-from pathlib import Path
 from types import CodeType
 from typing import NamedTuple
 
 from policyeng.rego.values import Value
-
-
-@cache
-def compiler_digest() -> str:
-    """Return what stored code depends on besides its text: this package and the version of Python."""
-    files = ((path, path.stat()) for path in sorted(Path(__file__).parent.rglob("*.py")))
-    # As Python does for its own stored code: reading every file would take longer than loading the program.
-    states = "".join(f"{path}\0{state.st_mtime_ns}\0{state.st_size}\n" for path, state in files)
-    return sha256(f"{states}{sys.version}".encode()).hexdigest()
 
 
 class Compiled(NamedTuple):
