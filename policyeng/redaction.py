@@ -7,9 +7,10 @@ describes one (its type, its name) stays, because policies deny on it and people
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from policyeng.later import lazy_pattern
+from policyeng.named import NamedTuple
 
 if TYPE_CHECKING:
     import re2

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from policyeng.errors import BundleError
 from policyeng.frozen import replace
+from policyeng.named import NamedTuple
 
 #: Modules whose analysis is kept in memory; a bundle rarely has as many.
 _MOST_KEPT = 2048

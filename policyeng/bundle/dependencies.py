@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from policyeng.bundle.analysis import ModuleAnalysis, analysis_of, leads_to
 from policyeng.bundle.policy_types import Policy
 from policyeng.bundle.referenced_types import find_referenced, types_in_python
 from policyeng.later import lazy_pattern
+from policyeng.named import NamedTuple
 
 #: The members of `input.snapshot` that no change of a resource changes.
 _STATED = frozenset(

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from policyeng.bundle.document_parsing import bundle_json, bundle_yaml
 from policyeng.bundle.header import carries_our_header, rego_metadata
@@ -16,6 +15,7 @@ from policyeng.errors import BundleError
 from policyeng.facts.catalogue import built_in_root
 from policyeng.frozen import frozen
 from policyeng.later import lazy_pattern
+from policyeng.named import NamedTuple
 
 DATA_NAMES = frozenset({"data.json", "data.yaml", "data.yml"})
 TEMPLATE_NAMES = frozenset({"template.yaml", "template.yml"})

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from policyeng.bundle.document_parsing import bundle_manifests
 from policyeng.bundle.files import TEST_FOLDERS, is_gatekeepers, text_of
@@ -19,6 +18,7 @@ from policyeng.bundle.policy_types import Policy
 from policyeng.errors import BundleError
 from policyeng.frozen import replace
 from policyeng.models import JsonObject, Severity
+from policyeng.named import NamedTuple
 
 
 class ConstraintTemplate(NamedTuple):

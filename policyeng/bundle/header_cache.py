@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from policyeng import __version__, cache
 from policyeng.bundle.analysis import ModuleAnalysis, analysis_of, keep
@@ -17,6 +17,7 @@ from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header
 from policyeng.bundle.python_headers import read_header
 from policyeng.errors import BundleError
+from policyeng.named import NamedTuple
 
 #: The folders of this package with the code that headers and bundles follow from.
 READ_BY = ("bundle", "facts", "models", "rego", "strict")

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
 
 import orjson
 
@@ -37,6 +37,7 @@ from policyeng.facts.arm_casing import Spellings
 from policyeng.frozen import field, frozen, replace
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, lowered
+from policyeng.named import NamedTuple
 
 #: Modules that know neither clock nor chance nor the machine, but for `_MACHINE` in them.
 _PURE = lazy_pattern(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from policyeng.bundle.analysis import AnalyzedRule, ModuleAnalysis, analysis_of
 from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.bundle.files import text_of
 from policyeng.bundle.header import rego_metadata
 from policyeng.bundle.manifest import manifest_of
+from policyeng.named import NamedTuple
 
 #: Names of rules that Conftest and Gatekeeper judge by; the rest of the name, if any, follows an underscore.
 JUDGING = ("deny", "violation", "warn")

@@ -6,12 +6,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 from policyeng.bundle.header import PolicyHeader
 from policyeng.facts import Facts
 from policyeng.frozen import field, fields, frozen, replace
 from policyeng.models import Denial, JsonObject, Unknown
+from policyeng.named import NamedTuple
 
 _Value = TypeVar("_Value")
 

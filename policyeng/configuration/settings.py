@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from policyeng.configuration.estates import EstateSettings
 from policyeng.configuration.notification_targets import Notifying
 from policyeng.frozen import field, fields, frozen
 from policyeng.models import Blame, Checked, Enforcement, JsonObject, Limited, Model, Severity
+from policyeng.named import NamedTuple
 
 
 def _in_lower_case(value: object) -> object:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+
+from policyeng.named import NamedTuple
 
 
 class File(NamedTuple):

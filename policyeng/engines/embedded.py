@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from math import inf, isinf
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 
@@ -29,6 +29,7 @@ from policyeng.engines.request import (
 from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, within_deadline
 from policyeng.errors import EngineError
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown, lowered
+from policyeng.named import NamedTuple
 from policyeng.rego import markers
 from policyeng.rego.budget import EvaluationLimits
 from policyeng.rego.compiled import Compiled

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from policyeng.bundle import Bundle, Policy, SnapshotView
 from policyeng.frozen import field, frozen, replace
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
+from policyeng.named import NamedTuple
 from policyeng.rego.markers import Cause
 from policyeng.rego.values import Value
 

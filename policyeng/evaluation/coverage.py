@@ -17,12 +17,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
-from typing import NamedTuple
 
 from policyeng.facts.coverage import SPELLED, TYPE, is_whole, parse_entry
 from policyeng.facts.ids import covers, is_open, scopes_of, segments, types_of
 from policyeng.later import lazy_pattern
 from policyeng.models import WORKSPACE_TYPE, Unknown, lowered
+from policyeng.named import NamedTuple
 from policyeng.rego.markers import Cause
 from policyeng.workloads.derive import DERIVED_FROM
 

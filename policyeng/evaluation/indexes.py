@@ -6,13 +6,14 @@ Policies see each of them as a member of `input.snapshot`. They hold ids and pos
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.facts.ids import folded_id, guid_of, scopes_of
 from policyeng.facts.subnets import subnets_of
 from policyeng.facts.words import folded, inside
 from policyeng.models import JsonObject, lowered
+from policyeng.named import NamedTuple
 
 ROLE_DEFINITION_TYPE = "microsoft.authorization/roledefinitions"
 

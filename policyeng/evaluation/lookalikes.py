@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import NamedTuple
 
 from policyeng.facts.arm_casing import is_known_name
 from policyeng.facts.letters import as_seen, disguised, plain, same_person
 from policyeng.facts.words import CLASSIFICATION_TAG, CLASSIFICATION_TAGS
 from policyeng.models import JsonObject, Problem, lowered
+from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 

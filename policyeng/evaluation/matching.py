@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from policyeng._performance import IdentityKey
 from policyeng.bundle import Bundle
@@ -12,6 +12,7 @@ from policyeng.bundle.header import PolicyHeader
 from policyeng.evaluation.pointers import unread, value_at
 from policyeng.evaluation.prepared_snapshot import Resource
 from policyeng.models import Unknown, lowered
+from policyeng.named import NamedTuple
 
 
 class Selector(NamedTuple):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from policyeng.bundle import Bundle
 from policyeng.engines import Pair
 from policyeng.evaluation.matching import TargetMatcher, lost_in, selectors_in
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
 from policyeng.models import Unknown
+from policyeng.named import NamedTuple
 
 
 class PlannedPair(NamedTuple):

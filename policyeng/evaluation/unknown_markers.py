@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import NamedTuple
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.header_validators import WORKSPACE
@@ -16,6 +15,7 @@ from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.facts.coverage import is_whole
 from policyeng.facts.subnets import SUBNET_POINTERS
 from policyeng.models import Carried, Unknown, lowered
+from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped, list_index
 from policyeng.rego import markers
 from policyeng.rego.markers import Cause, MarkedList, MarkedObject

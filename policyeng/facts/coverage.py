@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple
 
 from policyeng.facts.ids import folded_id, scopes_of, segments
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, lowered
+from policyeng.named import NamedTuple
 
 #: The pattern of an ARM type.
 TYPE = r"[A-Za-z]\w*(?:\.\w+)+(?:/\w+)+"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal, NamedTuple, overload
+from typing import Annotated, Any, Literal, overload
 
 from policyeng.frozen import field, frozen, replace
 from policyeng.models.base import AwareDatetime, Checked, Model
+from policyeng.named import NamedTuple
 from policyeng.redaction import masked_message
 
 

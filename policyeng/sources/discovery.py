@@ -6,9 +6,10 @@ import codecs
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from policyeng.errors import InputError
+from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import refuse_size
 from policyeng.sources.file_dependencies import note_content, note_names
 from policyeng.sources.file_patterns import EVERYTHING, FileWalk, Rules

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from policyeng.errors import UsageError
 from policyeng.later import lazy_pattern
+from policyeng.named import NamedTuple
 from policyeng.sources.file_dependencies import note_content
 
 if TYPE_CHECKING:  # loaded only where there are patterns

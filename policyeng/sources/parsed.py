@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from typing import Literal, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import Literal, NoReturn, Protocol, TypeVar
 
 from policyeng.errors import InputError
 from policyeng.frozen import field, frozen, replace
@@ -20,6 +20,7 @@ from policyeng.models import (
     Principal,
     Quota,
 )
+from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.text import Text
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from policyeng._performance import uncollected
 from policyeng.errors import InputError, UsageError
 from policyeng.frozen import replace
 from policyeng.models import Problem, Snapshot
+from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources.context import DocumentContext, given
 from policyeng.sources.detection import DetectedDocument, loaded

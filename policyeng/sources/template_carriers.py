@@ -6,10 +6,10 @@ Source: https://learn.microsoft.com/azure/templates.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
+from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
 from policyeng.sources.parsed import kind_of
 from policyeng.sources.template_parameters import Unresolved

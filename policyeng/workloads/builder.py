@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
 from policyeng.models import DeclaredWorkload, JsonObject, lowered
+from policyeng.named import NamedTuple
 from policyeng.workloads.fields import Reader, Segments
 from policyeng.workloads.lookup import Placement
 from policyeng.workloads.resolved import ABSENT, ResolvedValue, joined, undecided

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from policyeng.facts.ids import name_of
 from policyeng.models import DeclaredWorkload, JsonObject, read_only
+from policyeng.named import NamedTuple
 from policyeng.workloads.builder import FEATURES, NO_FEATURES, Tags, WorkloadDraft, as_one_run, documents_of
 from policyeng.workloads.lookup import ResourceLookup, home_of
 from policyeng.workloads.resolved import ABSENT, ResolvedValue, joined, undecided

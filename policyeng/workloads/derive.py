@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import ChainMap, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from policyeng.facts import Facts
 from policyeng.facts.ids import folded_id
 from policyeng.frozen import frozen
 from policyeng.models import WORKSPACE_TYPE, DeclaredWorkload, Snapshot, lowered, to_bytes
+from policyeng.named import NamedTuple
 from policyeng.workloads.accelerators import of_containers, of_instance_type, of_placement, of_size
 from policyeng.workloads.builder import WorkloadDraft, compute_id, tags_of
 from policyeng.workloads.declared import Workload, declared_workload, derived_workload

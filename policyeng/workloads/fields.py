@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 from policyeng.frozen import frozen
 from policyeng.models import Carried, JsonObject, lowered
+from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import keys_of
 from policyeng.workloads.resolved import ResolvedValue, undecided
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from policyeng.facts.numbers import whole
 from policyeng.models import lowered
+from policyeng.named import NamedTuple
 from policyeng.workloads.accelerators import of_placement
 from policyeng.workloads.builder import RunStep, WorkloadDraft, as_one_run, compute_id, features_of, tags_of
 from policyeng.workloads.fields import Reader

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping
-from typing import NamedTuple
 
 from policyeng.facts import Facts
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import folded_id, workspace_of
 from policyeng.frozen import field, frozen
 from policyeng.models import Snapshot, lowered
+from policyeng.named import NamedTuple
 from policyeng.workloads.fields import Reader, reader
 from policyeng.workloads.resolved import ResolvedValue, undecided
 

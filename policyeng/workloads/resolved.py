@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Generic, NamedTuple, Never, TypeVar
+from typing import Generic, Never, TypeVar
+
+from policyeng.named import NamedTuple
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from policyeng.later import lazy_pattern
+from policyeng.named import NamedTuple
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.linear import translate
 from policyeng.rego.builtins.registry import BuiltinError, builtin, check_integer, check_string

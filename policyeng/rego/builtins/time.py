@@ -9,9 +9,9 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from math import isfinite
 from string import ascii_uppercase
-from typing import NamedTuple
 
 from policyeng.later import lazy_pattern
+from policyeng.named import NamedTuple
 from policyeng.rego.budget import charge
 from policyeng.rego.builtins.registry import (
     BuiltinError,
