@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from policyeng.bundle import Bundle, Verification, load_bundle
+from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread
 from policyeng.bundle.policy_selection import selected, with_profile
 from policyeng.configuration.settings import Settings
 from policyeng.frozen import field, frozen
 from policyeng.models import AppliedSettings, Exemption, JsonObject, Problem, SettingChange
 from policyeng.redaction import MASK, masked
+
+if TYPE_CHECKING:
+    from policyeng.bundle import Verification
 
 #: Settings with no effect on what is found or decided; URLs with secrets are among them.
 _ELSEWHERE = ("store", "expect", "estates", "notify")
@@ -114,6 +118,8 @@ def verification_of(settings: Settings) -> Verification | None:
     """How the signatures of bundles are verified; None when no key is configured and none is required."""
     if settings.verification_key is None and not settings.require_signature:
         return None
+    from policyeng.bundle import Verification  # most runs verify nothing
+
     return Verification(
         settings.verification_key,
         settings.verification_algorithm,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.bundle import Bundle, analysis, files, load_bundle, loader, rego_trees, stored_bundle
+from policyeng.bundle import Bundle, analysis, assembling, files, load_bundle, rego_trees, stored_bundle
 from policyeng.bundle.policy_selection import selected
 from tests.bundles import deny_when, rego, write
 
@@ -44,7 +44,7 @@ def refuse(*_: object) -> None:
 def test_it_comes_back_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     """With all that is worked out of it, for a selection too, whose modules are not parsed again."""
     read = load_bundle()
-    monkeypatch.setattr(loader, "bundle_of", refuse)
+    monkeypatch.setattr(assembling, "bundle_of", refuse)
     monkeypatch.setattr(rego_trees, "tree_of", refuse)
     monkeypatch.setattr(analysis, "_kept", {})
     stored = load_bundle()
@@ -115,7 +115,12 @@ def test_what_may_change_unseen_is_read_every_time(
     """Of these nothing comes from the cache."""
     prepare(monkeypatch, root)
     made: list[Bundle] = []
-    read = loader.bundle_of
-    monkeypatch.setattr(loader, "bundle_of", lambda opened: made.append(read(opened)) or made[-1])
+    read = assembling.bundle_of
+
+    def noted(opened: list[files.BundleOrigin], given: tuple[str, ...]) -> Bundle:
+        made.append(read(opened, given))
+        return made[-1]
+
+    monkeypatch.setattr(assembling, "bundle_of", noted)
     assert load_bundle() == load_bundle()
     assert len(made) == 2

@@ -15,7 +15,6 @@ from policyeng import __version__, cache
 from policyeng.bundle.analysis import ModuleAnalysis, analysis_of, keep
 from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header
-from policyeng.bundle.python_headers import read_header
 from policyeng.errors import BundleError
 from policyeng.named import NamedTuple
 
@@ -73,6 +72,8 @@ class Headers:
         if (stored := self._known.get(digest)) is not None:
             found: ModuleHeader = stored
             return found
+        from policyeng.bundle.python_headers import read_header  # what earlier runs read needs no syntax tree
+
         stated = read_header(content, place)
         if is_twin and stated.fields:
             remedy = "write `@policy()` alone"

@@ -11,8 +11,9 @@ from pathlib import Path, PurePosixPath
 
 import orjson
 
+from policyeng.bundle.assembling import bundle_of
 from policyeng.bundle.files import DATA_NAMES, BundleOrigin
-from policyeng.bundle.loader import Bundle, bundle_of
+from policyeng.bundle.loader import Bundle
 from policyeng.bundle.manifest import Manifest, manifest_of
 from policyeng.errors import BundleError
 from policyeng.frozen import replace

@@ -64,7 +64,7 @@ def _called(arguments: Sequence[str]) -> tuple[object, bool]:
 def main() -> None:
     """The console script."""
     gc.disable()  # until what evaluates or reads needs it: each collection walks through all that was imported
-    when_used("inspect", "tokenize", "dis", "fractions")
+    when_used("ast", "dis", "fractions", "inspect", "tokenize")
     # What is installed beside us has no say in how documents are read, and looking for it takes time.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     code, plain = _run(sys.argv[1:])

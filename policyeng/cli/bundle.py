@@ -9,8 +9,9 @@ from typing import Annotated
 import orjson
 import typer
 
+from policyeng.bundle.assembling import bundle_of
 from policyeng.bundle.files import BundleOrigin, open_origins
-from policyeng.bundle.loader import Bundle, bundle_of
+from policyeng.bundle.loader import Bundle
 from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.cli import options
 from policyeng.cli.context import plain_format, settings_of
