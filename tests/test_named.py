@@ -33,10 +33,9 @@ class Standard(typing.NamedTuple):
 
 def test_they_are_made_and_read_as_those_of_the_standard_library_are() -> None:
     """By position and by name, with defaults, equality, patterns and a text."""
-    assert Point(1) == Point(x=1, y=0) == Standard(1) == (1, 0)
+    assert Point(1) == Point(x=1, y=0) == (1, 0)
     assert repr(Point(1)) == repr(Standard(1)).replace("Standard", "Point")
-    assert Point(1)._replace(y=2) == Standard(1)._replace(y=2)
-    assert Point._make([1, 2]) == Standard._make([1, 2])
+    assert Point(1)._replace(y=2) == Point._make([1, 2]) == (1, 2)
     assert Point(1)._asdict() == Standard(1)._asdict()
     assert (Point._fields, Point._field_defaults) == (Standard._fields, Standard._field_defaults)
     assert Point(1, 2).total == 3
@@ -67,4 +66,4 @@ def test_wrong_arguments_are_refused(given: dict[str, int]) -> None:
 def test_a_field_without_a_default_comes_first() -> None:
     """As for the arguments of a function."""
     with pytest.raises(TypeError, match="after one with a default"):
-        type(Point)("Wrong", (NamedTuple,), {"__annotations__": {"a": int, "b": int}, "a": 1})
+        exec("class Wrong(NamedTuple):\n    a: int = 1\n    b: int\n", {"NamedTuple": NamedTuple, "__name__": "x"})  # noqa: S102  # a class that type checkers refuse

@@ -165,9 +165,16 @@ class Thread:
                 self.globals[short] = load_function(name)
         for text, short in compiled.patterns.items():
             if short not in self.globals:
-                self.globals[short] = load_pattern(text)
+                self.globals[short] = self._compiled_later(text, short)
         for module in code:
             exec(module, self.globals)  # noqa: S102  # made by the compiler from its own names and constants
+
+    def _compiled_later(self, text: str, short: str) -> Callable[[str], object]:
+        def compile_and_match(subject: str) -> object:
+            matches = self.globals[short] = load_pattern(text)
+            return matches(subject)
+
+        return compile_and_match
 
     def function(self, path: str) -> Callable[[], Value]:
         """Return what computes a rule, by its path such as `data.authz.allow`.

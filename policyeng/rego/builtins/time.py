@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import cache, lru_cache
 from math import isfinite
-from string import ascii_uppercase
 
 from policyeng.later import lazy_pattern
 from policyeng.named import NamedTuple
@@ -560,7 +559,7 @@ def _zone_length(text: str) -> int:
         if not length:
             raise _refusal()
         return length
-    count = len(text[:6]) - len(text[:6].lstrip(ascii_uppercase))
+    count = len(text[:6]) - len(text[:6].lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
     if count == 3 or (count == 5 and text[4] == "T") or (count == 4 and (text[3] == "T" or text[:4] == "WITA")):
         return count
     raise _refusal()
