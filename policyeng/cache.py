@@ -67,15 +67,15 @@ def key_of(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def load(key: str) -> list[bytes] | None:
-    """The parts of an entry; None when there is none that can be trusted."""
+def load(key: str) -> list[memoryview] | None:
+    """The parts of an entry; None when there is none that can be trusted. An entry may be large: nothing is copied."""
     place = directory()
     if place is None:
         return None
     try:
         if not _is_ours(os.lstat(place), stat.S_ISDIR):
             return None
-        content = _content(place / f"{key}{_SUFFIX}")
+        content = memoryview(_content(place / f"{key}{_SUFFIX}"))
     except OSError:
         return None
     body = content[_HEAD:]
@@ -137,12 +137,14 @@ def package_digest() -> str:
     return digest.hexdigest()
 
 
-def _digest(key: str, body: bytes) -> bytes:
+def _digest(key: str, body: bytes | memoryview) -> bytes:
     """Over the key too: an entry is worth nothing under another name."""
-    return hashlib.sha256(key.encode() + b"\n" + body).digest()
+    digest = hashlib.sha256(key.encode() + b"\n")
+    digest.update(body)
+    return digest.digest()
 
 
-def _split(body: bytes) -> list[bytes] | None:
+def _split(body: memoryview) -> list[memoryview] | None:
     parts = []
     place = 0
     while place < len(body):

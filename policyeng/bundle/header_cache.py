@@ -19,7 +19,7 @@ from policyeng.errors import BundleError
 from policyeng.named import NamedTuple
 
 #: The folders of this package with the code that headers and bundles follow from.
-READ_BY = ("bundle", "facts", "models", "rego", "strict")
+READ_BY = ("bundle", "facts", "models", "parsing", "rego")
 
 
 class ModuleHeader(NamedTuple):

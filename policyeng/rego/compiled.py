@@ -41,7 +41,7 @@ class Compiled(NamedTuple):
         return marshal.dumps((self.code, rest))
 
     @staticmethod
-    def load(stored: bytes) -> Compiled:
+    def load(stored: bytes | memoryview) -> Compiled:
         """Return what `dump` gave; the bytes must come from a place that nobody else can write to.
 
         Raises:
