@@ -67,7 +67,7 @@ def key_of(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def load(key: str) -> list[memoryview] | None:
+def load(key: str) -> list[bytes | memoryview] | None:
     """The parts of an entry; None when there is none that can be trusted. An entry may be large: nothing is copied."""
     place = directory()
     if place is None:
@@ -144,8 +144,8 @@ def _digest(key: str, body: bytes | memoryview) -> bytes:
     return digest.digest()
 
 
-def _split(body: memoryview) -> list[memoryview] | None:
-    parts = []
+def _split(body: memoryview) -> list[bytes | memoryview] | None:
+    parts: list[bytes | memoryview] = []
     place = 0
     while place < len(body):
         start = place + 8

@@ -29,17 +29,17 @@ else:
 
         __slots__ = ("compare", "default", "default_factory", "given", "init", "kw_only", "name", "repr")
 
-        def __init__(self, given):
+        def __init__(self, given: Mapping[str, object]) -> None:
             """Take the options."""
             self.given, self.kw_only = given, given.get("kw_only")
             self.default, self.default_factory = given.get("default", _MISSING), given.get("default_factory", _MISSING)
             self.init, self.repr, self.compare = (given.get(name, True) for name in ("init", "repr", "compare"))
 
-    def field(**given):
+    def field(**given: object) -> Field:
         """Describe a field; the options are those of `dataclasses.field`."""
         return Field(given)
 
-    def fields(given):
+    def fields(given: object) -> tuple[Field, ...]:
         """Return the fields of a dataclass or of an instance of one."""
         found = _fields_of(given if isinstance(given, type) else type(given))
         if found is None:
@@ -48,7 +48,7 @@ else:
             return standard(given)
         return tuple(found.values())
 
-    def replace(given, /, **changed):
+    def replace(given: object, /, **changed: object) -> object:
         """Return the same dataclass with other values for some fields."""
         found = _fields_of(type(given))
         if found is None:
@@ -59,7 +59,7 @@ else:
         return type(given)(**kept, **changed)
 
 
-def _fields_of(cls: type) -> Mapping[str, Field[Any]] | None:
+def _fields_of(cls: type) -> Mapping[str, Field[object]] | None:
     """Return the fields of a class of this module; None for another dataclass."""
     for base in cls.__mro__:
         if _STANDARD in vars(base):
@@ -70,7 +70,7 @@ def _fields_of(cls: type) -> Mapping[str, Field[Any]] | None:
 class _Described:
     """`__dataclass_fields__` of a class until something asks for it: then the standard library makes them."""
 
-    def __init__(self, cls: type, given: Mapping[str, Mapping[str, Any]], kw_only: bool) -> None:
+    def __init__(self, cls: type, given: Mapping[str, Any], kw_only: bool) -> None:
         self._cls, self._given, self._kw_only = cls, given, kw_only
 
     def __get__(self, _instance: object, _owner: type) -> object:
@@ -150,7 +150,7 @@ def _made(cls: _T, kw_only: bool, *, is_frozen: bool) -> _T:
     return cls
 
 
-def _init_of(cls: type, described: Collection[Field[Any]]) -> Callable[..., None]:
+def _init_of(cls: type, described: Collection[Field[object]]) -> Callable[..., None]:
     names = frozenset(entry.name for entry in described)
     given_names = frozenset(entry.name for entry in described if entry.init)
     positional = [entry.name for entry in described if entry.init and not entry.kw_only]

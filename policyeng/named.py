@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ else:
     from types import FunctionType
 
     @cache
-    def _new(count):
+    def _new(count: int) -> FunctionType:
         """Return what makes an instance of so many fields, whatever they are called."""
         names = ", ".join(f"_{number}" for number in range(count))
         return eval(f"lambda _cls, {names}: _new(_cls, ({names},))", {"_new": tuple.__new__})  # noqa: S307  # numbers alone
@@ -20,7 +21,7 @@ else:
     class _Named(type):
         """The class of all named tuples."""
 
-        def __new__(cls, name, bases, space):
+        def __new__(cls, name: str, bases: tuple[type, ...], space: dict[str, object]) -> type:
             """Make one from the annotations of its body."""
             fields = tuple(space.get("__annotations__", ()))
             if not fields:  # the base of all
@@ -47,19 +48,19 @@ else:
         __slots__ = ()
 
         @classmethod
-        def _make(cls, items):
+        def _make(cls, items: Iterable[object]) -> object:
             return cls(*items)
 
-        def _replace(self, **changed):
+        def _replace(self, **changed: object) -> object:
             return type(self)(**dict(zip(self._fields, self, strict=True)) | changed)
 
-        def _asdict(self):
+        def _asdict(self) -> dict[str, object]:
             return dict(zip(self._fields, self, strict=True))
 
-        def __repr__(self):
+        def __repr__(self) -> str:
             return f"{type(self).__name__}({', '.join(f'{name}={item!r}' for name, item in self._asdict().items())})"
 
-        def __getnewargs__(self):
+        def __getnewargs__(self) -> tuple[object, ...]:
             return tuple(self)
 
 

@@ -56,7 +56,7 @@ def _is_settled(state: State) -> bool:
     return state.latest < time.time_ns() - _SETTLED
 
 
-def _analyses(bundle: Bundle, stored: memoryview) -> None:
+def _analyses(bundle: Bundle, stored: bytes | memoryview) -> None:
     """Keep the analyses of the modules: most runs need what was worked out of them alone."""
     for (source, rego_v0, _), known in zip(_modules(bundle), pickle.loads(stored), strict=True):  # noqa: S301  # as above
         analysis.keep(source, rego_v0, known)
