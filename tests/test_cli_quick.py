@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -80,6 +82,13 @@ HEAVY = {
     "policyeng.cli.app",
     "policyeng.cli.options",
 }
+
+
+@pytest.fixture(autouse=True)
+def collecting() -> Iterator[None]:
+    """A plain run switches garbage collection off in its process."""
+    yield
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -228,3 +237,18 @@ def test_the_version_and_the_help_of_groups_load_no_command(arguments: list[str]
         "policyeng.redaction",
         "policyeng.named",
     }
+
+
+@pytest.mark.parametrize(("line", "collects"), [("check {sample}", False), ("check {sample} --jobs 1", True)])
+def test_only_a_plain_run_collects_no_garbage(line: str, collects: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other commands may run for long."""
+    seen: list[bool] = []
+    monkeypatch.setattr("policyeng.cli.check.say", lambda *_, **__: seen.append(gc.isenabled()))
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    monkeypatch.setattr(cli, "when_used", lambda *_: None)
+    words = line.format(sample=ROOT / "samples" / "workspaces" / "compliant.json").split()
+    monkeypatch.setattr(sys, "argv", ["policyeng", *words])
+    with pytest.raises(SystemExit):
+        cli.main()
+
+    assert set(seen) == {collects}

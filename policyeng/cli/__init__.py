@@ -56,6 +56,7 @@ def _called(arguments: Sequence[str]) -> tuple[object, bool]:
 
         IN_FORCE.set({})  # a plain run has none, and one before it in this process may have had some
         return check(**plain, trust={}, opa=OpaOptions()), True  # type: ignore[arg-type]  # a test compares what it gives with what typer gives
+    gc.enable()  # other commands may run for long
     from policyeng.cli.app import run_typer
 
     return run_typer(arguments), False
@@ -63,7 +64,7 @@ def _called(arguments: Sequence[str]) -> tuple[object, bool]:
 
 def main() -> None:
     """The console script."""
-    gc.disable()  # until what evaluates or reads needs it: each collection walks through all that was imported
+    gc.disable()  # a plain run makes no cycles, and each collection walks through all that was imported
     when_used("ast", "dis", "fractions", "inspect", "tokenize")
     # What is installed beside us has no say in how documents are read, and looking for it takes time.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
