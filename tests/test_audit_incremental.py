@@ -16,12 +16,16 @@ from random import Random
 
 import orjson
 import pytest
+from sqlalchemy import select, update
 
 from policyeng.audit.execution import part_evaluation, runner
 from policyeng.audit.execution.runner import run_estate
 from policyeng.audit.records import AuditRun
 from policyeng.audit.store import open_store
+from policyeng.audit.store.connection import writing
+from policyeng.audit.store.integrity import verify
 from policyeng.audit.store.store import Store
+from policyeng.audit.store.tables import PARTS
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.configuration import Settings
 from policyeng.configuration.estates import EstateSettings
@@ -139,6 +143,52 @@ def test_a_policy_that_reads_the_clock_is_evaluated_alone(audited: Audited, judg
     assert judged == [*(f"{name} in part" for name in PARTS_OF), *PARTS_OF]
     assert back.summary == runs[0].summary
     assert runs[2].content == audited.audit(as_of=START + 2 * DAY, full=True).content
+
+
+def test_policies_that_only_compare_the_clock_are_taken_over_until_it_matters(
+    audited: Audited, judged: list[str]
+) -> None:
+    """Then they are evaluated alone, at an earlier clock too; whichever way, the stored bytes are the same."""
+    bundle = policies(audited.folder / "dated", {"area/b/b.rego": _DATED["area/b/b.rego"]})
+    audited.held = EvaluationSetup(bundle, (), {}, Settings())
+    edge = datetime(2027, 1, 1, tzinfo=UTC)
+    in_parts = [f"{name} in part" for name in PARTS_OF]
+    clocks: list[tuple[datetime, list[str]]] = [
+        (START, PARTS_OF),
+        (START + 200 * DAY, []),
+        (edge, []),
+        (edge + timedelta(microseconds=1), in_parts),
+        (edge + 100 * DAY, []),
+        (edge, in_parts),
+        (START, []),
+        (START - 3000 * DAY, []),
+    ]
+    found = []
+    for clock, evaluated in clocks:
+        del judged[:]
+        run = audited.audit(as_of=clock)
+        assert judged == evaluated
+        assert run.content == audited.audit(as_of=clock, full=True).content
+        found.append(run.summary.fail)
+
+    assert found == [0, 0, 0, 4, 4, 0, 0, 0]
+    assert verify(audited.store).faults == []
+
+
+def test_a_run_of_an_earlier_version_is_not_compared(audited: Audited, judged: list[str]) -> None:
+    """What it stored of a part does not say between which clocks that holds."""
+    audited.audit()
+    del judged[:]
+    with writing(audited.store.engine) as connection:
+        for row in connection.execute(select(PARTS)).all():
+            stated = orjson.loads(row.holding)
+            del stated["unchanged"]
+            where = (PARTS.c.run == row.run) & (PARTS.c.position == row.position)
+            connection.execute(update(PARTS).where(where).values(holding=orjson.dumps(stated).decode()))
+
+    audited.audit()
+
+    assert judged == PARTS_OF
 
 
 def test_at_the_same_clock_nothing_is_judged_again(audited: Audited, judged: list[str]) -> None:
@@ -272,7 +322,7 @@ class Course:
 def courses(count: int, seed: int, folder: Path, judged: list[str], steps: int = 8) -> int:
     """Try courses of audits; how many parts were taken over."""
     folder.mkdir(parents=True, exist_ok=True)
-    bundles = [load_bundle(), policies(folder / "policies", _DATED)]
+    bundles = [load_bundle(), policies(folder / "policies", _DATED), policies(folder / "aging", _AGING)]
     taken = 0
     for number in range(count):
         inner = folder / str(number)
@@ -296,6 +346,18 @@ _DATED: Mapping[str, str] = {
         "b", deny_when(f"{_AS_OF} > time.parse_rfc3339_ns(`2027-01-01T00:00:00Z`)"), identity="T-B-1"
     ),
     "area/c/c.rego": rego("c", deny_when(f"time.weekday({_AS_OF}) == `Monday`"), identity="T-C-1", severity="low"),
+}
+
+
+_AGE = """\
+deny contains {"msg": "m", "path": "", "actual": age, "expected": null} if {
+	age := floor((time.parse_rfc3339_ns(input.as_of) - time.parse_rfc3339_ns("2026-01-01T00:00:00Z")) / 86400000000000)
+}
+"""
+#: One that says how old something is, and one that compares a year.
+_AGING: Mapping[str, str] = {
+    "area/d/d.rego": rego("d", _AGE, identity="T-D-1"),
+    "area/b/b.rego": _DATED["area/b/b.rego"],
 }
 
 

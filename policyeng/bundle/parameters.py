@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from policyeng.bundle.loader import Bundle
 from policyeng.bundle.parameter_schemas import misfit
 from policyeng.bundle.policy_types import Policy
 from policyeng.errors import BundleError, UsageError, nearest
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, read_only
 
 #: In the place of a policy's id: every policy that has such a parameter.
 EVERY = "*"
@@ -24,6 +24,17 @@ def parameters_of(bundle: Bundle, given: Mapping[str, JsonObject]) -> list[JsonO
     """
     require_fitting(bundle, given)
     return [{**policy.header.defaults, **given.get(policy.id, {})} for policy in bundle.policies]
+
+
+def read_only_parameters(bundle: Bundle, given: Mapping[str, JsonObject]) -> Sequence[JsonObject]:
+    """The same, of which nothing can be changed; what has defaults only is shared by all that ask for it.
+
+    Raises:
+        UsageError: as above.
+    """
+    if not given:
+        return bundle.defaults
+    return [read_only(values) for values in parameters_of(bundle, given)]
 
 
 def spread(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") -> Mapping[str, JsonObject]:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from policyeng import __version__, cache
 from policyeng.bundle import analysis
-from policyeng.bundle.files import State, built_in_root, state_of
+from policyeng.bundle.files import State, state_of
 from policyeng.bundle.header_cache import READ_BY
+from policyeng.facts.catalogue import built_in_root
 
 if TYPE_CHECKING:
     from policyeng.bundle.loader import Bundle

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from policyeng.engines import python
 from policyeng.engines.opa_options import OpaOptions
 from policyeng.engines.request import EvaluationRequest, Judgement, Pair
@@ -17,7 +19,7 @@ def judge(work: EvaluationRequest, engine: str = "embedded", opa: OpaOptions | N
     """Judge every pair: Rego policies by the named engine, Python policies by Python.
 
     Args:
-        work: what is judged.
+        work: what is judged. Its clock says until when that comes to the same, unless it is used otherwise.
         engine: a name of `ENGINES`.
         opa: which OPA judges, for that engine; a private one unless given.
 
@@ -33,6 +35,34 @@ def judge(work: EvaluationRequest, engine: str = "embedded", opa: OpaOptions | N
         for part in work.parts():
             found.update(zip(part.pairs, judge(part, engine, opa), strict=True))
         return [found[pair] for pair in work.pairs]
+    clock = work.clock
+    if clock is None:
+        return _judge_all(work, engine, opa)
+    clocked = work.bundle.clocked
+    reading = [number for number, pair in enumerate(work.pairs) if clocked[pair.policy]]
+    if not all(_is_recorded(work, work.pairs[number], engine) for number in reading):
+        clock.give_up()
+    if clock.unchanged is None:
+        return _judge_all(replace(work, clock=None), engine, opa)
+    judgements = _judge_all(work, engine, opa)
+    if any(judgements[number].error is not None for number in reading):  # it may be about what stands for the clock
+        clock.give_up()
+    if clock.unchanged is None:
+        again = replace(work, clock=None, snapshot=work.snapshot.fresh(), pairs=[work.pairs[at] for at in reading])
+        for number, judgement in zip(reading, _judge_all(again, engine, opa), strict=True):
+            judgements[number] = judgement
+    return judgements
+
+
+def _is_recorded(work: EvaluationRequest, pair: Pair, engine: str) -> bool:
+    """Return whether what a policy compares the clock with can be recorded."""
+    if work.bundle.policies[pair.policy].rules:
+        return engine == "embedded"
+    return work.bundle.clock_recorded[pair.policy]
+
+
+def _judge_all(work: EvaluationRequest, engine: str, opa: OpaOptions | None) -> list[Judgement]:
+    """Judge pairs that all know the same of the snapshot."""
     policies = work.bundle.policies
     rego = [pair for pair in work.pairs if policies[pair.policy].rules]
     verdicts = iter(_rego(work, rego, engine, opa) if rego else ())

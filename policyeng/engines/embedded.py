@@ -41,6 +41,7 @@ from policyeng.rego.tracing import RecordedReads
 from policyeng.rego.values import UNDEFINED, Value, members, to_json
 
 if TYPE_CHECKING:
+    from policyeng.rego.clock import Clock
     from policyeng.rego.decided_results import HandledThread, MarkedThread
     from policyeng.rego.syntax import Module
 
@@ -218,15 +219,36 @@ class _Evaluator:
             DeadlineExceededError: it takes too long.
         """
         policy = self._work.bundle.policies[pair.policy]
+        clock = self._work.clock
+        if clock is not None and clock.unchanged is not None and self._work.bundle.clocked[pair.policy]:
+            found = self._recorded(policy, pair, clock)
+            if found is not None:
+                return found
         try:
             return self._within(self._thread, _rules_of(policy, self._thread), pair, _judge)
         except rego.Undecided:
             handled = self._program.handled_thread()
         return self._within(handled, _rules_of(policy, handled), pair, self._decide)
 
-    def _within(self, thread: Thread, rules: _Rules, pair: Pair, function: Callable[..., Judgement]) -> Judgement:
+    def _recorded(self, policy: Policy, pair: Pair, clock: Clock) -> Judgement | None:
+        """Evaluate with a clock that records what it is compared with; None where it is used otherwise."""
+        thread = self._program.clock_thread()
+        as_of = thread.show(clock)
+        thread.joins.use(self._documents.snapshot)
+        try:
+            found = self._within(thread, _rules_of(policy, thread), pair, _judge, as_of)
+        except rego.Undecided:
+            found = None
+        if found is None or found.is_partial:
+            clock.give_up()
+            return None
+        return found
+
+    def _within(
+        self, thread: Thread, rules: _Rules, pair: Pair, function: Callable[..., Judgement], as_of: Value = None
+    ) -> Judgement:
         """Evaluate within the limits, and count a pair that takes too many steps."""
-        thread.begin(self._input(rules.policy, pair), LIMITS)
+        thread.begin(self._input(rules.policy, pair, self._as_of if as_of is None else as_of), LIMITS)
         if self._recording is None:
             found = within_deadline(thread.globals, function, rules, pair, thread)
         else:
@@ -242,7 +264,7 @@ class _Evaluator:
         recording.reads[pair] = [read for read in recorder.reads if read.document != "data"]
         return found
 
-    def _input(self, policy: Policy, pair: Pair) -> Value:
+    def _input(self, policy: Policy, pair: Pair, as_of: Value) -> Value:
         documents = self._documents
         subject = documents.subjects[pair.subject]
         if policy.input_form != "policy":
@@ -252,7 +274,7 @@ class _Evaluator:
             "workspace": documents.subjects[pair.workspace] if pair.workspace >= 0 else None,
             "snapshot": documents.snapshot,
             "parameters": self._parameters[pair.policy],
-            "as_of": self._as_of,
+            "as_of": as_of,
         }
 
     def _decide(self, rules: _Rules, pair: Pair, thread: HandledThread) -> Judgement:

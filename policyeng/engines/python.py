@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
+from typing import cast
 
 import orjson
 
@@ -60,7 +62,7 @@ def judge_pair(work: EvaluationRequest, pair: Pair, recording: RecordedView | No
         workspace=workspace,
         snapshot=snapshot,
         parameters=work.parameters[pair.policy],
-        as_of=work.as_of,
+        as_of=_as_of(work, pair),
         facts=work.bundle.facts,
     )
     functions = policy.python.functions
@@ -75,6 +77,15 @@ def judge_pair(work: EvaluationRequest, pair: Pair, recording: RecordedView | No
         return judgement
     unknowns = (*judgement.unknowns, *marking.unknowns(causes, pair.subject, pair.workspace))
     return judgement._replace(unknowns=unknowns, is_partial=True)
+
+
+def _as_of(work: EvaluationRequest, pair: Pair) -> datetime:
+    """Return the clock, which records what it is compared with where that is asked for."""
+    if work.clock is None or not work.bundle.clocked[pair.policy]:
+        return work.as_of
+    from policyeng.engines.clock import RecordedMoment  # imported when that is asked for
+
+    return cast("datetime", RecordedMoment(work.clock))
 
 
 def input_of(work: EvaluationRequest) -> tuple[SnapshotView, Sequence[JsonObject]]:

@@ -10,6 +10,7 @@ from policyeng.bundle import Bundle, Policy, SnapshotView
 from policyeng.frozen import field, frozen, replace
 from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown
 from policyeng.named import NamedTuple
+from policyeng.rego.clock import Clock
 from policyeng.rego.markers import Cause
 from policyeng.rego.values import Value
 
@@ -78,6 +79,7 @@ class EvaluationRequest:
         made: by name, what engines make of `document`; whoever judges it again gives the same one again.
         marking: what is not known of the snapshot; None where all of it is.
         apart: by the number of a policy, what is not known of the snapshot to it, where that is more.
+        clock: records what policies compare `as_of` with; None where nobody asks for it.
     """
 
     bundle: Bundle
@@ -90,6 +92,7 @@ class EvaluationRequest:
     made: dict[str, Any] = field(default_factory=dict)
     marking: Marking | None = None
     apart: Mapping[int, Marking] = field(default_factory=dict)
+    clock: Clock | None = None
 
     def parts(self) -> Iterator[EvaluationRequest]:
         """Yield the work in parts, in each of which the same is known to all policies."""

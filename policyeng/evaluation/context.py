@@ -10,7 +10,7 @@ from typing import Any
 
 from policyeng._performance import uncollected
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.parameters import parameters_of
+from policyeng.bundle.parameters import read_only_parameters
 from policyeng.engines import EvaluationRequest
 from policyeng.evaluation.input_warnings import known_classifications, unknown_classifications
 from policyeng.evaluation.member_names import with_known_names
@@ -19,7 +19,8 @@ from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, e
 from policyeng.evaluation.unknown_markers import Markings, markings_of
 from policyeng.facts.coverage import is_whole
 from policyeng.frozen import field, frozen, replace
-from policyeng.models import JsonObject, Snapshot, read_only
+from policyeng.models import JsonObject, Snapshot
+from policyeng.rego.clock import Clock
 
 
 @frozen
@@ -58,7 +59,7 @@ class EvaluationContext:
         kept = [entry for entry in self.planned if concerns(policies[entry.pair.policy], subjects[entry.pair.subject])]
         return replace(self, planned=kept)
 
-    def work(self, as_of: datetime) -> EvaluationRequest:
+    def work(self, as_of: datetime, clock: Clock | None = None) -> EvaluationRequest:
         """The pairs that are not decided yet, for an engine.
 
         What Python policies work out for all resources (`SnapshotView.once`) is theirs for one judging and no longer:
@@ -75,6 +76,7 @@ class EvaluationContext:
             made=self.made,
             marking=self.markings.marking,
             apart=self.markings.apart,
+            clock=clock,
         )
 
 
@@ -93,6 +95,6 @@ def prepare(
         estate = replace(estate, problems=(*problems, *estate.problems))
     if is_whole(estate.covers) and not bundle.asked_types:  # nothing asks for what is not covered
         estate = replace(estate, covers=None)
-    judging_with = [read_only(values) for values in parameters_of(bundle, parameters or {})]
+    judging_with = read_only_parameters(bundle, parameters or {})
     planned = tuple(plan(bundle, estate))
     return EvaluationContext(bundle, snapshot, judging_with, estate, planned, markings_of(bundle, estate))

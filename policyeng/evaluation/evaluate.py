@@ -28,6 +28,7 @@ from policyeng.models import (
     SnapshotRef,
 )
 from policyeng.redaction import masked_message
+from policyeng.rego.clock import Clock
 
 
 def evaluate(
@@ -82,20 +83,27 @@ def evaluate_prepared(prepared: EvaluationContext, options: EvaluationOptions) -
 
 
 @uncollected()
-def evaluate_pairs(prepared: EvaluationContext, options: EvaluationOptions) -> Findings:
+def evaluate_pairs(prepared: EvaluationContext, options: EvaluationOptions, clock: Clock | None = None) -> Findings:
     """Return the findings of all pairs, sorted, before exemptions mark them.
+
+    Args:
+        prepared: what is evaluated.
+        options: how.
+        clock: shows the moment of the options; it records at which others the findings are the same.
 
     Raises:
         UsageError: the engine does not exist, or evaluates in one process only.
         EngineError: the bundle does not compile, the OPA server does not answer for every pair, or no process can be
             started.
     """
-    work = prepared.work(options.moment)
+    work = prepared.work(options.moment, clock)
     if options.jobs > 1 or (options.jobs == 0 and len(prepared.planned) >= 2 * PAIRS_OF_A_PROCESS):
         from policyeng.evaluation.partitioning import findings_by_processes, processes_for  # most are not divided
 
         count = processes_for(options, len(prepared.planned))
         if count > 1:
+            if clock is not None:
+                clock.give_up()  # what other processes record is not known here
             return findings_by_processes(prepared, work, count)
     return findings_of(prepared, judge(work, options.engine, options.opa))
 

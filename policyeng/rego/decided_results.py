@@ -446,7 +446,7 @@ class MarkedThread(Thread):
                 short: self.recorder.wrap(space[short], "data", "".join(f"/{escape(part)}" for part in path))
                 for path, short in [*self._base.items(), ((), "DATA")]
             }
-            known = {name: value for name, value in space.items() if type(value) is runtime.Remembered}
+            known = {name: value for name, value in space.items() if isinstance(value, runtime.Remembered)}
             self._recorded |= {name: runtime.Forgotten(value.function) for name, value in known.items()}
         before = {name: space[name] for name in ("INPUT", "CACHE", "PROGRAM", *self._recorded)}
         space.update(self._recorded)

@@ -24,6 +24,8 @@ Cause = tuple[str, str]
 NEEDED: Cause = ("", "an operation needs a value that is not known")
 
 SCALARS = frozenset((str, int, float, bool, type(None), Decimal))
+#: The types of values that are not known: `UnknownValue` and its subclasses.
+MARKERS: set[type] = set()
 _MISSING = object()
 
 
@@ -68,6 +70,10 @@ class UnknownValue:
 
     __slots__ = ("_cause", "_may_lack")
 
+    def __init_subclass__(cls) -> None:
+        """Count another type among the markers."""
+        MARKERS.add(cls)
+
     #: `isinstance`, and what the compiler writes for the type of a value, read it.
     __class__ = property(lambda marker: _touch(marker))
 
@@ -99,13 +105,15 @@ def _touch(marker: UnknownValue, *_: object, **__: object) -> NoReturn:
     raise Undecided(marker._cause)
 
 
-_TOUCHED = (
+MARKERS.add(UnknownValue)
+#: The operations of Python that look at a value.
+TOUCHED = (
     "abs add and bool bytes call ceil complex contains delitem divmod enter eq exit float floor floordiv format fspath "
     "ge getattr getitem gt hash iadd iand index int invert ior isub iter le len length_hint lshift lt matmul missing "
     "mod mul ne neg next or pos pow radd rand rdivmod repr reversed rfloordiv rlshift rmatmul rmod rmul ror round "
     "rpow rrshift rshift rsub rtruediv rxor setitem str sub truediv trunc xor"
 )
-for _name in _TOUCHED.split():
+for _name in TOUCHED.split():
     setattr(UnknownValue, f"__{_name}__", _touch)
 
 
@@ -152,9 +160,6 @@ class Count(UnknownValue):
         if holds or fails:
             return holds
         _touch(self)
-
-
-MARKERS = frozenset((UnknownValue, Count))
 
 
 def cause_of(marker: UnknownValue) -> Cause:

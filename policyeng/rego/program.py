@@ -20,6 +20,7 @@ from policyeng.rego.numbers import NumberTooLargeError
 from policyeng.rego.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
+    from policyeng.rego.clock_thread import ClockThread
     from policyeng.rego.decided_results import DecidedResult, HandledThread, MarkedThread
     from policyeng.rego.linking import Linked
 
@@ -359,6 +360,15 @@ class Program:
             found = self._local.marked = MarkedThread(self.compiled, self._data, self._print, self._cover, self._names)
         return found
 
+    def clock_thread(self) -> ClockThread:
+        """Return what evaluates rules in this thread and records what they compare the clock with."""
+        from policyeng.rego.clock_thread import ClockThread  # imported when that is asked for
+
+        found: ClockThread | None = getattr(self._local, "clock", None)
+        if found is None:
+            found = self._local.clock = ClockThread(self.compiled, self._data, self._print, self._cover, self._names)
+        return found
+
     def handled_thread(self) -> HandledThread:
         """Return what finds in this thread which results hold whatever is not known."""
         from policyeng.rego.decided_results import HandledThread  # as above
@@ -402,7 +412,7 @@ class Program:
 
     def new_thread(self) -> Thread:
         """Replace what evaluates rules in this thread, as after an exception from another thread."""
-        self._local.marked = self._local.handled = None
+        self._local.marked = self._local.handled = self._local.clock = None
         found = self._local.thread = Thread(self.compiled, self._data, self._print, self._cover, self._names)
         return found
 

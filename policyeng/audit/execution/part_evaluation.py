@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from policyeng._performance import uncollected
 from policyeng.audit.collection.parts import Collected, PartSource, read
 from policyeng.audit.execution.reuse_key import ReuseKey
 from policyeng.audit.store.blobs import packed
-from policyeng.audit.store.codecs import kept_evaluation, kept_snapshot, snapshot_of, standing_in
+from policyeng.audit.store.codecs import kept_evaluation, kept_snapshot, snapshot_of, standing_of
 from policyeng.audit.store.run_writer import StoredPart
 from policyeng.bundle import Bundle, Policy
 from policyeng.context import EvaluationSetup
@@ -27,6 +28,7 @@ from policyeng.evaluation.findings import order_of
 from policyeng.exemptions import in_force_of, place_of
 from policyeng.frozen import field, frozen, replace
 from policyeng.models import Evaluation, Finding, Findings, JsonObject, Outcome, Problem, Snapshot, Summary
+from policyeng.rego.clock import Clock
 from policyeng.sources.file_dependencies import FileDependency
 from policyeng.sources.problems import problem_of
 
@@ -75,10 +77,16 @@ def options_of(in_force: EvaluationSetup, as_of: datetime, engine: str, opa: Opa
 
 
 class Before(NamedTuple):
-    """The evaluation of a part at another clock, and the ids of the policies that are evaluated again at this one."""
+    """The evaluation of a part at another clock.
+
+    Attributes:
+        again: the ids of the policies that are evaluated again at this one.
+        snapshot: the digest of its snapshot, which is stored.
+    """
 
     evaluation: Evaluation
     again: Set[str]
+    snapshot: str
 
 
 @frozen
@@ -95,6 +103,7 @@ class Resumed:
     before: Before
 
 
+@uncollected()
 def read_and_judged(source: PartSource | Collected | Resumed, bundle: Bundle, options: RunOptions) -> JudgedPart:
     """Read a part, if that has not been done, and judge it, or what of it has to be judged again.
 
@@ -124,7 +133,8 @@ def judged_part(part: Collected, bundle: Bundle, options: RunOptions, before: Be
     snapshot = snapshot_of(kept.contents[kept.digest], kept.contents)
     prepared, given = prepare(bundle, snapshot, options.parameters), replace(options, problems=part.problems)
     part_of = prepared.only(lambda policy, _: policy.id in before.again) if before else prepared
-    found = evaluate_pairs(part_of, given)
+    clock = Clock(given.moment)
+    found = evaluate_pairs(part_of, given, clock)
     again = _clocked(prepared, found) | (before.again if before else frozenset())
     if before:
         kept_findings = (one for one in before.evaluation.findings if one.policy not in before.again)
@@ -132,26 +142,32 @@ def judged_part(part: Collected, bundle: Bundle, options: RunOptions, before: Be
         found = Findings(together)
     evaluation, exempting = apart(conclude(prepared, found, given))
     stored = kept_evaluation(evaluation, len(part.problems))
+    read_anew = {} if before and before.snapshot == kept.digest else kept.contents
     entry = StoredPart(
         name=part.name,
         snapshot=kept.digest,
         evaluation=stored.digest,
-        contents={digest: packed(content) for digest, content in (*kept.contents.items(), *stored.contents.items())},
-        standing=standing_in(stored.contents[stored.findings]),
+        contents={digest: packed(content) for digest, content in (*read_anew.items(), *stored.contents.items())},
+        standing=standing_of(Findings.of(evaluation.findings)),
         exit_code=evaluation.exit_code,
         summary=evaluation.summary.model_dump_json(by_alias=True),
     )
     in_force, used = ids_in_force(options, bundle.policies), used_of(options, bundle, exempting)
-    basis = ReuseKey("", part.asked, in_force, sorted(again), used)
+    unchanged = None if _failing(found) else clock.unchanged
+    basis = ReuseKey("", part.asked, in_force, sorted(again), used, unchanged)
     return JudgedPart(part.name, entry, evaluation.summary, (), exempting, basis)
 
 
-def _clocked(prepared: EvaluationContext, found: Iterable[Finding]) -> frozenset[str]:
+def _failing(found: Findings) -> set[str]:
+    """The ids of the policies that end in an error somewhere."""
+    return {finding.policy for finding in found.others if finding.outcome is Outcome.ERROR}
+
+
+def _clocked(prepared: EvaluationContext, found: Findings) -> frozenset[str]:
     """The ids of the policies whose findings another clock may change: errors may come from a want of time."""
     bundle = prepared.bundle
-    reading = {entry.pair.policy for entry in prepared.planned if bundle.clocked[entry.pair.policy]}
-    failing = (finding.policy for finding in found if finding.outcome is Outcome.ERROR)
-    return frozenset((*(bundle.policies[number].id for number in reading), *failing))
+    planned = {entry.pair.policy for entry in prepared.planned}
+    return frozenset((*(bundle.policies[number].id for number in planned if bundle.clocked[number]), *_failing(found)))
 
 
 def ids_in_force(options: RunOptions, policies: Sequence[Policy]) -> tuple[str, ...]:

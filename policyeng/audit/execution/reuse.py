@@ -17,15 +17,18 @@ from policyeng.audit.execution.part_evaluation import Before, JudgedPart, Resume
 from policyeng.audit.execution.reuse_key import ReuseKey, read_back
 from policyeng.audit.records import AuditRun
 from policyeng.audit.store.blobs import in_batches, packed
-from policyeng.audit.store.codecs import evaluation_of
+from policyeng.audit.store.codecs import evaluation_of, head_of
 from policyeng.audit.store.digests import PartRow, canonical, digest_of
 from policyeng.audit.store.run_writer import StoredPart
-from policyeng.audit.store.store import Store, findings_of, heads_of, rows_of
+from policyeng.audit.store.store import Store, contents_of, rows_of
 from policyeng.bundle import Policy
 from policyeng.cache import package_digest
 from policyeng.engines import engine_version
 from policyeng.exemptions import in_force_of, unused
 from policyeng.models import Problem, Summary
+
+#: Parts of which the stored findings are in memory at once.
+_BATCH = 100
 
 
 class EarlierRun:
@@ -53,13 +56,15 @@ class EarlierRun:
         Raises:
             StoreError: what is taken over is not what was stored.
         """
-        for batch in in_batches(sources):
+        for batch in in_batches(sources, _BATCH):
             held = {source.name: found for source in batch if (found := self._held(source))}
-            heads = heads_of(self._store, [row for row, _ in held.values()]) if held else {}
+            heads = contents_of(self._store, [row.evaluation for row, _ in held.values()]) if held else {}
+            again = [heads[row.evaluation] for row, basis in held.values() if self._is_again(basis, row, heads)]
+            findings = contents_of(self._store, [head_of(head).findings for head in again]) if again else {}
             for source in batch:
                 found = held.get(source.name) if isinstance(source, PartSource) else None
                 head = heads.get(found[0].evaluation) if found else None
-                yield (self._taken(source, *found, head) if found and head else None) or source
+                yield (self._taken(source, *found, head, findings) if found and head else None) or source
 
     def _held(self, source: PartSource | Collected) -> tuple[PartRow, ReuseKey] | None:
         row = self._rows.get(source.name)
@@ -70,13 +75,19 @@ class EarlierRun:
             return None
         return (row, basis) if is_unchanged(source, basis.asked) else None
 
+    def _is_again(self, basis: ReuseKey, row: PartRow, heads: Mapping[str, bytes]) -> bool:
+        return row.evaluation in heads and not self._is_same_clock(basis)
+
     def _taken(
-        self, source: PartSource | Collected, row: PartRow, basis: ReuseKey, head: bytes
+        self, source: PartSource | Collected, row: PartRow, basis: ReuseKey, head: bytes, findings: Mapping[str, bytes]
     ) -> Resumed | JudgedPart | None:
-        if basis.again and isinstance(source, PartSource) and self._as_of != self._options.as_of:
-            findings = findings_of(self._store, head)
-            before = Before(evaluation_of(head, findings), frozenset(basis.again)) if findings else None
-            return before and Resumed(source, basis.asked, before)
+        if isinstance(source, PartSource) and not self._is_same_clock(basis):
+            stored = findings.get(head_of(head).findings)
+            if stored is None:
+                return None
+            return Resumed(
+                source, basis.asked, Before(evaluation_of(head, stored), frozenset(basis.again), row.snapshot)
+            )
         then, now = (b',"asOf":' + to_json(moment) for moment in (self._as_of, self._options.as_of))
         if head.count(then) != 1:  # it was judged at another clock than its run says
             return None
@@ -87,6 +98,11 @@ class EarlierRun:
         )
         summary = Summary.model_validate_json(row.summary)
         return JudgedPart(row.name, entry, summary, (), self._saying(tuple(basis.used)), basis)
+
+    def _is_same_clock(self, basis: ReuseKey) -> bool:
+        """Whether the policies that read the clock come to the same as they did."""
+        now = self._options.as_of
+        return not basis.again or self._as_of == now or (basis.unchanged is not None and basis.unchanged.includes(now))
 
 
 def _problems_of_exemptions(options: RunOptions, policies: Sequence[Policy], used: Sequence[str]) -> Iterator[Problem]:

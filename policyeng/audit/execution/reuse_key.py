@@ -10,6 +10,7 @@ import orjson
 
 from policyeng.audit.store.digests import canonical
 from policyeng.errors import StoreError
+from policyeng.rego.clock import Unchanged
 from policyeng.sources.file_dependencies import FileDependency
 
 
@@ -22,6 +23,7 @@ class ReuseKey(NamedTuple):
         in_force: the ids of the exemptions that were in force.
         again: the policies that are evaluated again at every other clock.
         used: the ids of the exemptions that cover something in the part.
+        unchanged: between which clocks these come to the same; None where that is not known.
     """
 
     grounds: str
@@ -29,6 +31,7 @@ class ReuseKey(NamedTuple):
     in_force: Sequence[str]
     again: Sequence[str]
     used: Sequence[str]
+    unchanged: Unchanged | None = None
 
 
 def written(basis: ReuseKey) -> str:
@@ -38,6 +41,7 @@ def written(basis: ReuseKey) -> str:
             {
                 **basis._asdict(),
                 "asked": [(one.question, str(one.path), one.answer) for one in basis.asked],
+                "unchanged": basis.unchanged and tuple(basis.unchanged),
             }
         ).decode()
     except TypeError:
@@ -52,10 +56,11 @@ def read_back(text: str) -> ReuseKey | None:
     """
     try:
         stated = orjson.loads(text)
-        if "until" in stated:
+        if "unchanged" not in stated:
             return None
         asked = [FileDependency(question, Path(path), answer) for question, path, answer in stated["asked"]]
-        return ReuseKey(**{**stated, "asked": asked})
+        unchanged = stated["unchanged"] and Unchanged(*stated["unchanged"])
+        return ReuseKey(**{**stated, "asked": asked, "unchanged": unchanged})
     except (KeyError, TypeError, ValueError):
         remedy = "`policyeng audit verify-history` says which run it concerns"
         raise StoreError("what a part rests on was altered", place=("parts",), remedy=remedy) from None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import orjson
 
 from policyeng.audit.store.digests import SpanState, canonical, digest_of
 from policyeng.errors import InputError, StoreError
-from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
+from policyeng.models import Evaluation, Finding, Findings, JsonObject, Outcome, Passed, Snapshot, to_bytes
 
 _REMEDY = "write numbers within 64 bits, or text, and text without halves of surrogate pairs"
 
@@ -61,6 +61,10 @@ def snapshot_of(frame: bytes, contents: Mapping[str, bytes]) -> Snapshot:
     return snapshot.model_copy(update={"resources": resources})
 
 
+#: What is the same of every finding that passes.
+_PASSED = b',"outcome":"pass","denials":[],"unknowns":[],"exemption":null,'
+
+
 class KeptEvaluation(NamedTuple):
     """An evaluation as it is kept: `contents` are its head and its findings, by digest."""
 
@@ -85,12 +89,45 @@ class EvaluationHead(NamedTuple):
 
 def kept_evaluation(evaluation: Evaluation, given: int) -> KeptEvaluation:
     """The contents of an evaluation; `given` of its problems came with the snapshot. The run has the settings."""
-    findings = evaluation.model_dump_json(by_alias=True, include={"findings"}, fallback=str).encode()
-    said = evaluation.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
+    findings = b'{"findings":[%b]}' % b",".join(_written(Findings.of(evaluation.findings)))
+    without = evaluation.model_copy(update={"findings": ()})
+    said = without.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
     below = digest_of(findings)
     head = orjson.dumps({"findings": below, "given": given, "evaluation": orjson.Fragment(said)})
     digest = digest_of(head)
     return KeptEvaluation(digest, {digest: head, below: findings}, below)
+
+
+def _written(findings: Findings) -> Iterator[bytes]:
+    """Each finding as JSON; those that pass are put together of few different parts."""
+    policies: dict[int, tuple[bytes, bytes]] = {}
+    subjects: dict[int, tuple[bytes, bytes]] = {}
+    for entry in findings.entries:
+        if not isinstance(entry, Passed):
+            yield _finding(entry)
+            continue
+        policy, subject = entry
+        of_policy = policies.get(id(policy))
+        if of_policy is None:
+            first = _members({name: policy[name] for name in ("policy", "title", "severity")})
+            last = _members({name: policy[name] for name in ("remediation", "source")})
+            of_policy = policies[id(policy)] = b"{%b," % first, b"%b%b," % (_PASSED, last)
+        of_subject = subjects.get(id(subject))
+        if of_subject is None:
+            names = _members({"resource": subject.resource, "resourceType": subject.resource_type})
+            of_subject = subjects[id(subject)] = names, _members({"location": subject.location}) + b"}"
+        yield of_policy[0] + of_subject[0] + of_policy[1] + of_subject[1]
+
+
+def _members(fields: JsonObject) -> bytes:
+    return to_bytes(fields)[1:-1]
+
+
+def _finding(finding: Finding) -> bytes:
+    try:
+        return to_bytes(finding)
+    except TypeError:  # what only Python has, or a number beyond 64 bits, from a policy in Python
+        return finding.model_dump_json(by_alias=True, fallback=str).encode()
 
 
 def head_of(head: bytes) -> EvaluationHead:
@@ -102,6 +139,23 @@ def evaluation_of(head: bytes, findings: bytes) -> Evaluation:
     """The evaluation of a head and its findings."""
     said = orjson.dumps(head_of(head).evaluation)
     return Evaluation.model_validate_json(findings[:-1] + b"," + said[1:])
+
+
+def standing_of(findings: Findings) -> list[SpanState]:
+    """What stands of findings, as of `standing_in` once they are stored."""
+    return sorted(
+        {
+            SpanState(
+                finding.policy,
+                finding.resource,
+                finding.resource_type,
+                str(finding.severity),
+                str(finding.outcome),
+                finding.exemption is not None,
+            )
+            for finding in findings.others
+        }
+    )
 
 
 def standing_in(findings: bytes) -> list[SpanState]:

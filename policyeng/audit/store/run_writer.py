@@ -20,7 +20,6 @@ from policyeng.audit.store.digests import (
     digest_of,
     document_of,
     run_hash,
-    standing_digest,
     standing_json,
 )
 from policyeng.audit.store.locks import run_lock
@@ -72,15 +71,13 @@ class RunWriter:
         """
         self._waiting.update(entry.contents)
         self._size += sum(map(len, entry.contents.values()))
-        stands = [] if isinstance(entry.standing, str) else entry.standing
-        if isinstance(entry.standing, str):
-            standing = entry.standing
-        else:
-            standing = standing_digest(stands) if entry.evaluation else ""
+        stands = standing_json([] if isinstance(entry.standing, str) else entry.standing)
+        anew = digest_of(stands) if entry.evaluation else ""
+        standing = entry.standing if isinstance(entry.standing, str) else anew
         row = PartRow(
             entry.name, entry.snapshot, entry.evaluation, standing, entry.holding, entry.exit_code, entry.summary
         )
-        self._rows.append((row, zlib.compress(standing_json(stands), 1)))
+        self._rows.append((row, zlib.compress(stands, 1)))
         if self._size > _BATCH:
             self._flush()
 

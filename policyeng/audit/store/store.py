@@ -253,22 +253,11 @@ def rows_of(store: Store, run: AuditRun) -> dict[str, PartRow]:
         return {row.name: PartRow(*row) for row in rows}
 
 
-def heads_of(store: Store, rows: Iterable[PartRow]) -> Mapping[str, bytes]:
-    """What parts were found to be but for the findings, by the digest of the evaluation; without what is gone.
+def contents_of(store: Store, digests: Iterable[str]) -> Mapping[str, bytes]:
+    """Contents by digest, such as the heads of evaluations or their findings; without what is gone.
 
     Raises:
         StoreError: one of them is not what was stored.
     """
     with store.reading() as connection:
-        return fetch(connection, [row.evaluation for row in rows])
-
-
-def findings_of(store: Store, head: bytes) -> bytes | None:
-    """The findings that a head names; None where they are gone.
-
-    Raises:
-        StoreError: they are not what was stored.
-    """
-    digest = head_of(head).findings
-    with store.reading() as connection:
-        return fetch(connection, [digest]).get(digest)
+        return fetch(connection, digests)

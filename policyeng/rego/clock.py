@@ -1,0 +1,67 @@
+"""Record until when, and since when, an evaluation that reads the clock comes to the same.
+
+A clock is microseconds since 1970. Each comparison of it says at which moment its outcome changes; where no other use
+is made of the clock, the evaluation is the same between the nearest of these moments.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+#: What is said of any other use of the clock.
+OTHER_USE = ("/as_of", "the clock is used otherwise than in a comparison")
+
+
+def microseconds_of(moment: datetime) -> int:
+    """Return the microseconds since 1970 of an aware moment."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+class Unchanged(NamedTuple):
+    """Between which clocks evaluations come to the same, in microseconds; None where there is no such end.
+
+    Attributes:
+        since: the first of them.
+        until: the first one after them.
+    """
+
+    since: int | None = None
+    until: int | None = None
+
+    def includes(self, clock: datetime) -> bool:
+        """Return whether evaluations come to the same at a clock."""
+        now = microseconds_of(clock)
+        return (self.since is None or self.since <= now) and (self.until is None or now < self.until)
+
+
+class Clock:
+    """The clock of evaluations of which the comparisons are recorded.
+
+    Attributes:
+        moment: what it shows.
+        unchanged: between which clocks they come to the same; None once the clock was used in another way.
+    """
+
+    def __init__(self, moment: datetime) -> None:
+        """Take the moment, which is in UTC."""
+        self.moment = moment
+        self.now = microseconds_of(moment)
+        self.unchanged: Unchanged | None = Unchanged()
+
+    def has_come(self, moment: int) -> bool:
+        """Return whether the clock has come to a moment, in microseconds, and record that it was compared with it."""
+        known = self.unchanged
+        if self.now >= moment:
+            if known is not None and (known.since is None or known.since < moment):
+                self.unchanged = known._replace(since=moment)
+            return True
+        if known is not None and (known.until is None or known.until > moment):
+            self.unchanged = known._replace(until=moment)
+        return False
+
+    def give_up(self) -> None:
+        """Record that the clock was used in another way."""
+        self.unchanged = None
