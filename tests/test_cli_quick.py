@@ -43,7 +43,7 @@ HEAVY = {
     "fractions",
     "inspect",
     "policyeng.bundle.assembling",
-    "policyeng.bundle.loader",
+    "policyeng.bundle.clock_reading",
     "policyeng.bundle.data_documents",
     "policyeng.bundle.gatekeeper",
     "policyeng.bundle.outlines",

@@ -94,13 +94,13 @@ def _value(key: str, value: object, file: File, place: str) -> object:
     if key == "modes":
         return enforcements(value, file)
     if key == "estates":
-        from policyeng.configuration.estates import estates_of  # most runs are no audits
+        from policyeng.configuration.estate_sections import estates_of  # most runs are no audits
 
         return estates_of(value, file)
     if key == "store" and isinstance(value, str):
         return store_beside(file.path.parent, value)
     if key == "notify":
-        from policyeng.configuration.notification_targets import targets  # the same
+        from policyeng.configuration.notification_sections import targets  # the same
 
         return targets(value, file)
     if key == "max_exemption_days" and type(value) is not int:

@@ -15,8 +15,8 @@ import orjson
 
 from policyeng import __version__, cache, rego
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.conftest import exception_name
 from policyeng.bundle.policy_types import Role
+from policyeng.engines.conftest_results import foreign_judgement
 from policyeng.engines.request import (
     MARKED_VIEW,
     SWITCHED_OFF,
@@ -28,7 +28,7 @@ from policyeng.engines.request import (
 )
 from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, within_deadline
 from policyeng.errors import EngineError
-from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown, lowered
+from policyeng.models import Denial, JsonObject, Unknown, lowered
 from policyeng.named import NamedTuple
 from policyeng.rego import markers
 from policyeng.rego.budget import EvaluationLimits
@@ -44,42 +44,6 @@ if TYPE_CHECKING:
     from policyeng.rego.clock import Clock
     from policyeng.rego.decided_results import HandledThread, MarkedThread
     from policyeng.rego.syntax import Module
-
-
-def foreign_judgement(policy: Policy, elements: Iterable[object], exceptions: object) -> Judgement:
-    """A judgement from the elements of the judging rule and those of the `exception` rule beside it, as JSON values."""
-    try:
-        denials = tuple(_conftest_denial(element) for element in elements)
-    except TypeError as error:
-        return Judgement(error=str(error))
-    return Judgement(denials=denials, excepted=_excepted(policy, exceptions) if denials else None)
-
-
-def _conftest_denial(element: object) -> Denial:
-    """A member that we have goes where it belongs, if it fits; the others are kept as what there is (`actual`)."""
-    if isinstance(element, str):
-        return Denial(msg=element)
-    if not isinstance(element, dict) or not isinstance(element.get("msg"), str):
-        raise TypeError("an element of the rule is neither a string nor an object with a string `msg`")
-    rest = {key: value for key, value in element.items() if key != "msg"}
-    path = rest.pop("path") if isinstance(rest.get("path"), str) and rest["path"].startswith("/") else ""
-    expected = rest.pop("expected", None)
-    actual = rest["actual"] if set(rest) == {"actual"} else rest or None
-    return Denial(msg=element["msg"], path=path, actual=actual, expected=expected)
-
-
-def _excepted(policy: Policy, exceptions: object) -> ExemptionMark | None:
-    """The mark of `exception[_][_] == "run_as_root"`, which Conftest asks for `deny_run_as_root`."""
-    rules = dict(policy.rules)
-    name = exception_name(rules["deny"].rpartition(".")[2])
-    if not any(value == name for held in _members(exceptions) for value in _members(held)):
-        return None
-    reason = f"the rule excepts `{name}`" if name else "the rule excepts this rule"
-    return ExemptionMark(id=rules["exception"], category="exception", reason=reason)
-
-
-def _members(held: object) -> Iterable[object]:
-    return held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
 
 
 #: The name of the parsed snapshot in `EvaluationRequest.made`, and of that with markers.

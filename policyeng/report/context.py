@@ -6,41 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.models import AppliedSettings, Finding, SettingChange, Snapshot
+from policyeng.models import Finding, Snapshot
 from policyeng.models.base import lowered
 from policyeng.redaction import masked_message
-from policyeng.report.escaping import compact, visible
 from policyeng.report.history import Since, Trend
-
-#: How many characters of a value are shown; the JSON report has all of it.
-_LONGEST = 100
-
-
-def settings_text(settings: AppliedSettings) -> str:
-    """Give the configuration file and the variables with what they set, on one line; empty where there are none.
-
-    Flags are left out: whoever reads a report for people can see the command line, or does not need it.
-    """
-    return visible("; ".join(_sources(settings)))
-
-
-def _sources(settings: AppliedSettings) -> Iterator[str]:
-    if settings.file:
-        changes = [change for change in settings.changes if not change.origin.startswith(("environment ", "flag "))]
-        yield f"{settings.file} ({', '.join(map(_change, changes)) or 'changes nothing'})"
-    for variable in settings.environment:
-        changes = [change for change in settings.changes if change.origin == f"environment {variable}"]
-        yield f"{variable} ({', '.join(map(_change, changes))})"
-
-
-def _change(change: SettingChange) -> str:
-    value = change.value
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        text = " ".join(value)
-    else:
-        text = value if isinstance(value, str) else compact(value)
-    return f"{change.setting} {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}"
-
 
 OWNER_TAG = "owner"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from policyeng.models import Decision, Finding
-from policyeng.report.context import settings_text
 from policyeng.report.escaping import visible
 from policyeng.report.grouping import under_resources
 from policyeng.report.layout import BLANK, LABEL, STYLES, Line, heading, labelled, margin, paragraph, printed
 from policyeng.report.phrases import count, named, short_name, to_the_second
+from policyeng.report.settings import settings_text
 
 _EXITS = {0: "bold green", 1: "bold red"}
 #: How many findings of a list are named that nobody is asked to act on.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
-from policyeng.report.context import settings_text
 from policyeng.report.escaping import compact, markdown_code, markdown_text
 from policyeng.report.locations import elsewhere, place
 from policyeng.report.markdown_tables import fold, prose, table
@@ -27,6 +26,7 @@ from policyeng.report.phrases import (
     unknowns,
     verdict,
 )
+from policyeng.report.settings import settings_text
 
 
 def render(evaluation: Evaluation, *, group_by: str | None = None, profile: str | None = None) -> str:

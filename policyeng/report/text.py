@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from policyeng.models import Evaluation, Finding, Findings, Outcome, Problem, Severity
-from policyeng.report.context import settings_text
 from policyeng.report.escaping import visible
 from policyeng.report.grouping import under_policies, under_resources
 from policyeng.report.layout import BLANK, LABEL, STYLES, Line, heading, labelled, paragraph, printed
 from policyeng.report.phrases import by_policy, count, exempt, failed, having, named, to_the_second, verdict
+from policyeng.report.settings import settings_text
 
 _GROUPINGS = {"resource": under_resources, "policy": under_policies}
 _EXITS = {0: "bold green", 1: "bold red"}

@@ -18,7 +18,8 @@ from policyeng.cli.context import chosen, moment_of, settings_of
 from policyeng.cli.opa_options import with_opa
 from policyeng.cli.signature_options import with_trust
 from policyeng.configuration import Settings
-from policyeng.configuration.estates import EstateSettings, input_of
+from policyeng.configuration.estate_sections import input_of
+from policyeng.configuration.estates import EstateSettings
 from policyeng.context import EvaluationSetup, held_of
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError

@@ -17,7 +17,8 @@ from policyeng.cli.context import moment_of, plain_format, require_text
 from policyeng.cli.opa_options import with_opa
 from policyeng.cli.signature_options import with_trust
 from policyeng.configuration import Settings
-from policyeng.configuration.estates import EstateSettings, input_of, require_name
+from policyeng.configuration.estate_sections import input_of, require_name
+from policyeng.configuration.estates import EstateSettings
 from policyeng.context import held_of
 from policyeng.engines import OpaOptions
 from policyeng.errors import PolicyengError, UsageError, nearest

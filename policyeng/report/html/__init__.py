@@ -16,12 +16,13 @@ from markupsafe import Markup
 
 from policyeng.models import Evaluation, Outcome, Severity
 from policyeng.report import phrases
-from policyeng.report.context import ReportContext, settings_text
+from policyeng.report.context import ReportContext
 from policyeng.report.escaping import compact, visible
 from policyeng.report.html.charts import compliance_chart, severity_chart
 from policyeng.report.html.escaping import prose, shown
 from policyeng.report.html.findings import HtmlFindings
 from policyeng.report.locations import elsewhere, place
+from policyeng.report.settings import settings_text
 
 #: How many passes are listed; those beyond are counted, and the page says so.
 LISTED_PASSES = 20_000

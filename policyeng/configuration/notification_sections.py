@@ -1,0 +1,103 @@
+"""The `[[notify]]` sections of a configuration file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import SecretStr
+
+from policyeng.configuration.toml_positions import File
+from policyeng.errors import UsageError, nearest
+from policyeng.frozen import fields
+from policyeng.models import UNCHECKED, Severity, lowered
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr as Secret
+else:  # the table is read apart, and pydantic is loaded then
+    Secret = Annotated[object, UNCHECKED]
+from policyeng.configuration.notification_targets import Notifying
+
+_NAME = re.compile(r"[\w.-]+", re.ASCII)
+#: A scheme and something after it, as apprise has them; what comes after is for apprise to judge when it sends.
+_URL = re.compile(r"\$\{\w+\}|[A-Za-z][\w+.-]*://.+", re.ASCII | re.DOTALL)
+_TABLES = 'write `[[notify]]`, and below it `name = "..."` and `url = "..."`'
+_KEYS = tuple(entry.name for entry in fields(Notifying) if entry.name != "inherited_from")
+
+
+def targets(value: object, file: File) -> list[Notifying]:
+    """The targets, from `[[notify]]` tables.
+
+    Raises:
+        UsageError: one of them is none; with its line.
+    """
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise UsageError("`notify` is not a list of tables", place=(file.place("notify"),), remedy=_TABLES)
+    places = [file.place_of("notify", position) for position in range(len(value))]
+    source = str(file.path) if file.inherited else ""
+    read = [_target(entry, place, source) for entry, place in zip(value, places, strict=True)]
+    _refuse_twice((target.name for target in read), places)
+    return read
+
+
+def _target(entry: dict[str, object], place: str, inherited_from: str) -> Notifying:
+    for key in entry:
+        if key not in _KEYS:
+            known = ", ".join(f"`{name}`" for name in _KEYS)
+            raise UsageError(f"unknown key `{key}`{nearest(key, _KEYS)}", place=(place,), remedy=f"known are {known}")
+    return Notifying(
+        name=_name(entry.get("name"), place),
+        url=SecretStr(_url(entry.get("url"), place)),
+        estates=tuple(_texts(entry, "estates", place)),
+        owners=tuple(_texts(entry, "owners", place)),
+        severity=_severity(entry.get("severity", "low"), place),
+        per_hour=_per_hour(entry.get("per_hour", 20), place),
+        inherited_from=inherited_from,
+    )
+
+
+def _name(stated: object, place: str) -> str:
+    if not isinstance(stated, str) or not _NAME.fullmatch(stated):
+        what = "the table has no `name`" if stated is None else f"`name` does not fit: `{stated}`"
+        raise UsageError(what, place=(place,), remedy="name it with letters, digits, `-`, `_` and `.`")
+    return stated
+
+
+def _url(stated: object, place: str) -> str:
+    """The URL; a message does not repeat one, as it may hold a password."""
+    if not isinstance(stated, str) or not _URL.fullmatch(stated):
+        what = "the table has no `url`" if stated is None else "`url` is no URL of apprise"
+        raise UsageError(what, place=(place,), remedy='write `url = "mailto://..."`, or `url = "${NAME}"`')
+    return stated
+
+
+def _texts(entry: dict[str, object], key: str, place: str) -> Iterator[str]:
+    stated = entry.get(key, [])
+    listed = [stated] if isinstance(stated, str) else stated
+    if not isinstance(listed, list) or not all(isinstance(each, str) and each.strip() for each in listed):
+        raise UsageError(f"`{key}` is not a list of text", place=(place,), remedy=f'write `{key} = ["..."]`')
+    yield from listed
+
+
+def _severity(stated: object, place: str) -> Severity:
+    names = list(map(str, Severity))
+    if not isinstance(stated, str) or lowered(stated) not in names:
+        remedy = "the severities are " + ", ".join(f"`{name}`" for name in names)
+        what = f"there is no severity `{stated}`{nearest(str(stated), names)}"
+        raise UsageError(what, place=(place,), remedy=remedy)
+    return Severity(lowered(stated))
+
+
+def _per_hour(stated: object, place: str) -> int:
+    if type(stated) is not int or stated < 1:
+        raise UsageError(f"`per_hour` does not fit: `{stated}`", place=(place,), remedy="write a number from 1")
+    return stated
+
+
+def _refuse_twice(names: Iterable[str], places: list[str]) -> None:
+    seen: set[str] = set()
+    for name, place in zip(names, places, strict=True):
+        if name in seen:
+            raise UsageError(f"two targets are called `{name}`", place=(place,), remedy="name one of them otherwise")
+        seen.add(name)

@@ -1,0 +1,53 @@
+"""Results of rules written for Conftest: texts or objects with a `msg`, and exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from policyeng.bundle import Policy
+from policyeng.engines.request import (
+    Judgement,
+)
+from policyeng.models import Denial, ExemptionMark
+
+if TYPE_CHECKING:
+    pass
+
+
+def foreign_judgement(policy: Policy, elements: Iterable[object], exceptions: object) -> Judgement:
+    """A judgement from the elements of the judging rule and those of the `exception` rule beside it, as JSON values."""
+    try:
+        denials = tuple(_conftest_denial(element) for element in elements)
+    except TypeError as error:
+        return Judgement(error=str(error))
+    return Judgement(denials=denials, excepted=_excepted(policy, exceptions) if denials else None)
+
+
+def _conftest_denial(element: object) -> Denial:
+    """A member that we have goes where it belongs, if it fits; the others are kept as what there is (`actual`)."""
+    if isinstance(element, str):
+        return Denial(msg=element)
+    if not isinstance(element, dict) or not isinstance(element.get("msg"), str):
+        raise TypeError("an element of the rule is neither a string nor an object with a string `msg`")
+    rest = {key: value for key, value in element.items() if key != "msg"}
+    path = rest.pop("path") if isinstance(rest.get("path"), str) and rest["path"].startswith("/") else ""
+    expected = rest.pop("expected", None)
+    actual = rest["actual"] if set(rest) == {"actual"} else rest or None
+    return Denial(msg=element["msg"], path=path, actual=actual, expected=expected)
+
+
+def _excepted(policy: Policy, exceptions: object) -> ExemptionMark | None:
+    """The mark of `exception[_][_] == "run_as_root"`, which Conftest asks for `deny_run_as_root`."""
+    from policyeng.bundle.conftest import exception_name  # few policies are of this kind
+
+    rules = dict(policy.rules)
+    name = exception_name(rules["deny"].rpartition(".")[2])
+    if not any(value == name for held in _members(exceptions) for value in _members(held)):
+        return None
+    reason = f"the rule excepts `{name}`" if name else "the rule excepts this rule"
+    return ExemptionMark(id=rules["exception"], category="exception", reason=reason)
+
+
+def _members(held: object) -> Iterable[object]:
+    return held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
