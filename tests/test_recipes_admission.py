@@ -221,7 +221,7 @@ def test_a_deployment_that_breaks_a_policy_is_stopped(repository: Repository, ac
     decided = gated(repository, "what-if-gate.sh", EMPTY)
 
     assert decided.returncode == code, decided.stdout + decided.stderr
-    assert ("known only once it is deployed" in decided.stdout) is access.startswith("[")
+    assert ("known only after deployment" in decided.stdout) is access.startswith("[")
 
 
 def test_a_prediction_that_fails_stops_it(repository: Repository) -> None:

@@ -153,7 +153,7 @@ def test_what_is_not_ours_is_allowed_with_nothing_said(document: JsonObject) -> 
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        (review_of("CREATE", object_of("Unheard", {})), "no kind of `machinelearningservices.azure.com`"),
+        (review_of("CREATE", object_of("Unheard", {})), "of `machinelearningservices.azure.com` is not supported"),
         (review_of("CREATE", object_of("Workspace", None)), "an object without a `spec`"),
         (review_of("CREATE", workspace_object(), object=None), "there is no `object`"),
         (review_of("CREATE", workspace_object(), object=[1]), "no object: a list"),
@@ -170,7 +170,7 @@ def test_what_is_not_ours_is_allowed_with_nothing_said(document: JsonObject) -> 
                     api_version="authorization.azure.com/v1api20220401",
                 ),
             ),
-            "what owns the object cannot be told; give `spec.owner.armId`",
+            "the owner of the object is unknown; set `spec.owner.armId`",
         ),
     ],
 )

@@ -142,9 +142,9 @@ def test_what_cannot_be_read_is_refused_unless_it_was_there_and_is_not_touched()
     """So that the operator can take its finalizers away; what was unreadable holds nothing."""
     spec = {"owner": {"name": "ws"}, "properties": {"aks": {}, "amlCompute": {}}}
     broken, mended = object_of("WorkspacesCompute", spec), {"owner": {"name": "ws"}, "properties": {"aks": {}}}
-    with pytest.raises(InputError, match="several kinds of compute"):
+    with pytest.raises(InputError, match="more than one kind of compute"):
         asked("CREATE", broken, None)
-    with pytest.raises(InputError, match="several kinds of compute"):
+    with pytest.raises(InputError, match="more than one kind of compute"):
         asked("UPDATE", broken, object_of("WorkspacesCompute", mended))
     touched = {**broken, "metadata": {**broken["metadata"], "finalizers": []}}
     assert asked("UPDATE", touched, broken).changes == ()

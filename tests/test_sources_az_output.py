@@ -166,11 +166,16 @@ def test_nothing_is_filled_into_an_output(document: JsonObject, pointer: str) ->
 @pytest.mark.parametrize(
     ("document", "more", "pointer", "reason"),
     [
-        (CLUSTER, {"ssh_public_access_enabled": False}, f"{C}/remoteLoginPortPublicAccess", "`NotSpecified` alike"),
-        (INSTANCE, {"enable_node_public_ip": True}, f"{C}/enableNodePublicIp", "never says it"),
+        (
+            CLUSTER,
+            {"ssh_public_access_enabled": False},
+            f"{C}/remoteLoginPortPublicAccess",
+            "both `Disabled` and `NotSpecified`",
+        ),
+        (INSTANCE, {"enable_node_public_ip": True}, f"{C}/enableNodePublicIp", "does not return it"),
         (CLUSTER, {"type": "*** unsupported compute type ***"}, f"{P}/computeType", "prints no compute type"),
         (CLUSTER, {"type": None}, f"{P}/computeType", "prints no compute type"),
-        (HOME, {"storage_account": "<X>"}, f"{P}/storageAccount", "stands for a value"),
+        (HOME, {"storage_account": "<X>"}, f"{P}/storageAccount", "placeholder"),
         (
             {"id": f"{WORKSPACE}/datastores/d", "name": "d", "type": "azure_blob", "account_name": "a"},
             {"credentials": {}},
@@ -295,7 +300,7 @@ def test_assets_hold_nothing_to_judge() -> None:
     """Alone they are understood; among others they are passed over."""
     asset = {"id": f"azureml:{WORKSPACE}/environments/e/versions/1", "conda_file": {}, "name": "e"}
 
-    assert az_output.read(asset).nothing == "an environment: nothing to judge"
+    assert az_output.read(asset).nothing == "an environment: nothing to check"
     assert [placed.pointer for placed in az_output.read([asset, CLUSTER]).resources] == ["/1"]
 
 

@@ -415,40 +415,40 @@ UNFIT: list[tuple[JsonObject, JsonObject, str, str]] = [
     (CLUSTER, {"tags": {"a": [], "b": "c"}}, "/tags/a", "`tags/a` is a list; it should be text"),
     (CLUSTER, {"tags": {"a/b": {"c": "<d>"}, "b": "c"}}, "/tags/a~1b", "`tags/a~1b` is an object; it should be text"),
     (CLUSTER, {"tags": {"a": ["<b>"], "b": "c"}}, "/tags/a", "`tags/a` is a list; it should be text"),
-    (CLUSTER, {"tags": "{{ tags }}"}, "/tags", "stands for a value"),
-    (CLUSTER, {"tags": {"a": "b", "owner": "<OWNER>"}}, "/tags/owner", "`tags/owner` is `<OWNER>`"),
+    (CLUSTER, {"tags": "{{ tags }}"}, "/tags", "placeholder"),
+    (CLUSTER, {"tags": {"a": "b", "owner": "<OWNER>"}}, "/tags/owner", "`tags/owner` is the placeholder `<OWNER>`"),
     (CLUSTER, {"identity": "system_assigned"}, "/identity/type", "`identity` is a string; it should be an object"),
     (CLUSTER, {"identity": {"user_assigned_identities": [3]}}, "/identity/userAssignedIdentities", "an object"),
-    (CLUSTER, {"size": "<SIZE>"}, f"{C}/vmSize", "`size` is `<SIZE>`, which stands for a value"),
-    (CLUSTER, {"size": "${{parent.inputs.size}}"}, f"{C}/vmSize", "stands for a value"),
-    (CLUSTER, {"size": "$(vmSize)"}, f"{C}/vmSize", "stands for a value"),
-    (CLUSTER, {"size": "$VM_SIZE"}, f"{C}/vmSize", "stands for a value"),
-    (CLUSTER, {"size": "__VM_SIZE__"}, f"{C}/vmSize", "stands for a value"),
+    (CLUSTER, {"size": "<SIZE>"}, f"{C}/vmSize", "`size` is the placeholder `<SIZE>`"),
+    (CLUSTER, {"size": "${{parent.inputs.size}}"}, f"{C}/vmSize", "placeholder"),
+    (CLUSTER, {"size": "$(vmSize)"}, f"{C}/vmSize", "placeholder"),
+    (CLUSTER, {"size": "$VM_SIZE"}, f"{C}/vmSize", "placeholder"),
+    (CLUSTER, {"size": "__VM_SIZE__"}, f"{C}/vmSize", "placeholder"),
     (CLUSTER, {"size": ["a"]}, f"{C}/vmSize", "`size` is a list; it should be text"),
-    (CLUSTER, {"network_settings": {"subnet": "s"}}, f"{C}/subnet/id", "named without its `vnet_name`"),
+    (CLUSTER, {"network_settings": {"subnet": "s"}}, f"{C}/subnet/id", "has no `vnet_name`"),
     (CLUSTER, {"network_settings": {"vnet_name": "v"}}, f"{C}/subnet/id", "no `subnet`"),
     (
         CLUSTER,
         {"network_settings": {"vnet_name": "__V__", "subnet": "s"}},
         f"{C}/subnet/id",
-        "`network_settings/vnet_name` is `__V__`, which stands for a value; write that in its place",
+        "`network_settings/vnet_name` is the placeholder `__V__`; replace it with a value",
     ),
     (
         CLUSTER,
         {"network_settings": {"vnet_name": "__V__", "subnet": "__S__"}},
         f"{C}/subnet/id",
-        "`network_settings/subnet` is `__S__`, which stands for a value",
+        "`network_settings/subnet` is the placeholder `__S__`",
     ),
     (
         CLUSTER,
         {"network_settings": {"subnet": "$(SUBNET_ID)"}},
         f"{C}/subnet/id",
-        "`network_settings/subnet` is `$(SUBNET_ID)`, which stands for a value; write that in its place",
+        "`network_settings/subnet` is the placeholder `$(SUBNET_ID)`; replace it with a value",
     ),
-    (CLUSTER, {"network_settings": "{{ network }}"}, f"{C}/subnet/id", "stands for a value"),
+    (CLUSTER, {"network_settings": "{{ network }}"}, f"{C}/subnet/id", "placeholder"),
     (CLUSTER, {"network_settings": []}, f"{C}/subnet/id", "`network_settings` is a list; it should be an object"),
-    (CLUSTER, {"name": "<NAME>"}, "/id", "`name` is `<NAME>`"),
-    (CLUSTER, {"name": None}, "/id", "the file does not name it"),
+    (CLUSTER, {"name": "<NAME>"}, "/id", "`name` is the placeholder `<NAME>`"),
+    (CLUSTER, {"name": None}, "/id", "the file has no `name`"),
     (INSTANCE, {"schedules": {"compute_start_stop": 3}}, f"{C}/schedules/computeStartStop", "a list"),
     (INSTANCE, {"schedules": schedule(type="cron", expression="<C>")}, f"{C}/schedules/computeStartStop", "`<C>`"),
     (
@@ -459,9 +459,9 @@ UNFIT: list[tuple[JsonObject, JsonObject, str, str]] = [
     ),
     (INSTANCE, {"schedules": schedule(expression=3)}, f"{C}/schedules/computeStartStop", "it should be text"),
     (KUBERNETES, {"properties": "x"}, C, "`properties` is `x`; it should be an object"),
-    (KUBERNETES, {"properties": {"a": ["<B>"]}}, C, "`properties/a/0` is `<B>`"),
+    (KUBERNETES, {"properties": {"a": ["<B>"]}}, C, "`properties/a/0` is the placeholder `<B>`"),
     (HOME, {"managed_network": "disabled"}, f"{P}/managedNetwork/isolationMode", "it should be an object"),
-    (HOME, {"managed_network": "${{x}}"}, f"{P}/managedNetwork/isolationMode", "stands for a value"),
+    (HOME, {"managed_network": "${{x}}"}, f"{P}/managedNetwork/isolationMode", "placeholder"),
     (
         HOME,
         {"managed_network": {"isolation_mode": 3}},
@@ -480,8 +480,8 @@ UNFIT: list[tuple[JsonObject, JsonObject, str, str]] = [
     (STORE, {"credentials": {"x": 1}}, f"{P}/credentials/credentialsType", "an object with one of"),
     (REGISTRY, {"replication_locations": [1]}, f"{P}/regionDetails", "a list of `{location}`"),
     (REGISTRY, {"replication_locations": [{"location": "<L>"}]}, f"{P}/regionDetails", "`<L>`"),
-    (LINK, {"metadata": {"a": "{{b}}", "c": "d"}}, f"{P}/metadata/a", "`metadata/a` is `{{b}}`"),
-    (LINK, {"metadata": {"a": ["{{b}}"]}}, f"{P}/metadata", "`metadata/a/0` is `{{b}}`"),
+    (LINK, {"metadata": {"a": "{{b}}", "c": "d"}}, f"{P}/metadata/a", "`metadata/a` is the placeholder `{{b}}`"),
+    (LINK, {"metadata": {"a": ["{{b}}"]}}, f"{P}/metadata", "`metadata/a/0` is the placeholder `{{b}}`"),
 ]
 
 
@@ -693,18 +693,18 @@ def test_what_is_no_file_of_the_cli_is_left_alone(document: object) -> None:
     ("document", "pointer", "message", "remedy"),
     [
         ({"$schema": AML.format("amlCompute"), "name": "c", "type": "aks"}, "/type", "`type` is `aks`", "`amlcompute`"),
-        ({"$schema": AML.format("amlCompute"), "name": "c"}, "", "`type` is null", "the CLI knows"),
+        ({"$schema": AML.format("amlCompute"), "name": "c"}, "", "`type` is null", "the CLI supports"),
         (
             {"$schema": AML.format("amlCompute"), "type": "amlcompte"},
             "/type",
             "`amlcompte`",
             "did you mean `amlcompute`",
         ),
-        ({"$schema": AML.format("amlCompute"), "type": "<TYPE>"}, "/type", "`type` is `<TYPE>`", "the CLI knows"),
+        ({"$schema": AML.format("amlCompute"), "type": "<TYPE>"}, "/type", "`type` is `<TYPE>`", "the CLI supports"),
         ({"$schema": AML.format("amlComput")}, "/$schema", "names `amlcomput`", "correct it"),
-        ({}, "", "not a file of the Azure CLI", "give what"),
-        ([], "", "not a file of the Azure CLI: a list", "give what"),
-        (None, "", "not a file of the Azure CLI: null", "give what"),
+        ({}, "", "not an Azure CLI file", "provide a file"),
+        ([], "", "not an Azure CLI file: expected an object, found a list", "provide a file"),
+        (None, "", "not an Azure CLI file: expected an object, found null", "provide a file"),
     ],
 )
 def test_what_cannot_be_read_is_refused(document: object, pointer: str, message: str, remedy: str) -> None:
@@ -729,7 +729,7 @@ def test_an_asset_holds_nothing_to_judge(schema: str) -> None:
     """It is understood, and says so."""
     reading = azure_cli.read({"$schema": AML.format(schema), "name": "x", "anything": 1}, AROUND)
 
-    assert reading.nothing.endswith(": nothing to judge")
+    assert reading.nothing.endswith(": nothing to check")
     assert (reading.resources, reading.refusals) == ((), ())
     assert not azure_cli.belongs_to_workspace({"$schema": AML.format(schema)})
 
@@ -746,9 +746,9 @@ def test_keys_that_the_cli_refuses_are_remarked_on() -> None:
     }
 
     assert azure_cli.read(document, AROUND).remarks == (
-        ("/siez", "unknown key `siez`, which the Azure CLI refuses; did you mean `size`"),
-        ("/zzzzzzz", "unknown key `zzzzzzz`, which the Azure CLI refuses"),
-        ("/network_settings/sub_net", "unknown key `sub_net`, which the Azure CLI refuses; did you mean `subnet`"),
+        ("/siez", "unknown key `siez`, which the Azure CLI rejects; did you mean `size`"),
+        ("/zzzzzzz", "unknown key `zzzzzzz`, which the Azure CLI rejects"),
+        ("/network_settings/sub_net", "unknown key `sub_net`, which the Azure CLI rejects; did you mean `subnet`"),
     )
     assert not has_value(one(document).resource, f"{P}/provisioningState")
 
@@ -795,7 +795,7 @@ def test_unknown_keys_of_work_are_remarked_on(document: JsonObject, above: str, 
     [(place, message)] = azure_cli.read(document, AROUND).remarks
 
     assert place.rpartition("/")[0] == above
-    assert message.endswith(f"which the Azure CLI refuses; did you mean `{meant}`")
+    assert message.endswith(f"which the Azure CLI rejects; did you mean `{meant}`")
 
 
 @pytest.mark.parametrize("document", [document for document, above, _ in TYPOS if above])
@@ -828,14 +828,14 @@ def test_free_form_objects_of_work_may_have_any_key(document: JsonObject) -> Non
             {**HOME, "resource_group": "rg-x"},
             Surroundings(),
             "/subscriptions/{subscription}/resourceGroups/rg-x/providers/Microsoft.MachineLearningServices/workspaces/ws",
-            "give `--scope`",
+            "pass `--scope`",
             True,
         ),
         (
             CLUSTER,
             Surroundings(scope=GROUP, workspace=f"{ML}/workspaces/{{workspace}}"),
             f"{ML}/workspaces/{{workspace}}/computes/c",
-            "which workspace it belongs to",
+            "does not name its workspace",
             True,
         ),
     ],

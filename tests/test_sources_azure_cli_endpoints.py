@@ -102,7 +102,8 @@ def test_what_stands_for_a_value_is_unreadable(value: str) -> None:
     placed = only({**ONLINE, "auth_mode": value})
     assert "authMode" not in placed.resource["properties"]
     assert (
-        placed.unreadable["/properties/authMode"] == f"`auth_mode` is `{value}`, which stands for a value; fill it in"
+        placed.unreadable["/properties/authMode"]
+        == f"`auth_mode` is the placeholder `{value}`; replace it with a value"
     )
 
 

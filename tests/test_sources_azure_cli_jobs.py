@@ -343,7 +343,7 @@ def test_pipelines_that_name_each_other_end() -> None:
     }
     placed = only({**PIPELINE, "jobs": {"a": {"type": "pipeline", "component": "c.yml"}}}, files)
     [reason] = [why for at, why in placed.unreadable.items() if at.startswith("/properties/jobs/")]
-    assert reason == f"pipelines lie more than {pipelines.MAX_DEPTH} deep in pipelines, and no deeper ones are read"
+    assert reason == f"pipelines are nested more than {pipelines.MAX_DEPTH} levels deep, the most that are read"
 
 
 def test_pipelines_that_multiply_end() -> None:
@@ -351,7 +351,7 @@ def test_pipelines_that_multiply_end() -> None:
     inner = {str(number): {"type": "pipeline", "component": "c.yml"} for number in range(30)}
     files: dict[str, object] = {"c.yml": {"type": "pipeline", "jobs": inner}}
     placed = only({**PIPELINE, "jobs": inner}, files)
-    assert placed.unreadable["/properties/jobs"] == "the pipeline has more than 2,000 steps, and no more are read"
+    assert placed.unreadable["/properties/jobs"] == "the pipeline has more than 2,000 steps, the most that are read"
 
 
 def test_a_file_without_a_name_has_one_of_its_own() -> None:
@@ -414,7 +414,7 @@ def test_what_is_no_work_is_not_taken(document: JsonObject) -> None:
 )
 def test_a_component_alone_runs_nothing(document: JsonObject) -> None:
     """It is understood, and there is nothing to judge."""
-    assert azure_cli.read(document) == ParsedDocument(nothing="a component, which runs only in a job: nothing to judge")
+    assert azure_cli.read(document) == ParsedDocument(nothing="a component, which runs only in a job: nothing to check")
 
 
 def test_a_yaml_job_says_what_its_arm_job_says() -> None:

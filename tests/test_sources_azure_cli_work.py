@@ -292,7 +292,7 @@ def test_text_that_stands_for_a_value_is_none_in_any_kind(
     """What one kind leaves open no other takes for a value; its tags and prose are not touched by it."""
     [placed] = read({**document, key: text, "tags": {"a": "b"}, "description": text}, around()).resources
 
-    assert "stands for a value" in placed.unreadable[pointer]
+    assert "placeholder" in placed.unreadable[pointer]
     assert not has_value(placed.resource, pointer)
     assert not [at for at in placed.unreadable if "tags" in at or "description" in at]
     assert placed.resource["properties"]["description"] == text
@@ -304,7 +304,7 @@ def test_a_tag_that_stands_for_a_value_leaves_the_others(document: JsonObject, t
     """It is the one that is unreadable."""
     [placed] = read({**document, "tags": {"owner": text, "stage": "dev"}}, around()).resources
 
-    assert "stands for a value" in placed.unreadable["/tags/owner"]
+    assert "placeholder" in placed.unreadable["/tags/owner"]
     assert placed.resource["tags"] == {"stage": "dev"}
 
 

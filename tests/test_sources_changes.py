@@ -90,25 +90,25 @@ def test_yaml_says_the_same_with_lines(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[object, str]] = {
-    "no change": ({"changes": []}, "body:1: there is no change"),
+    "no change": ({"changes": []}, "body:1: no changes"),
     "no list": ({"changes": "x"}, "/changes: `changes` is a string, not a list"),
     "another key": ({"changes": [], "change": 1}, "unknown key `change`; did you mean `changes`"),
-    "another operation": ({"operation": "remove", "id": WORKSPACE}, "/operation: there is no operation `remove`"),
-    "no operation": ({"operation": 1}, "there is no operation `1`"),
+    "another operation": ({"operation": "remove", "id": WORKSPACE}, "/operation: unknown operation `remove`"),
+    "no operation": ({"operation": 1}, "unknown operation `1`"),
     "a surplus": ({"operation": "delete", "id": WORKSPACE, "patch": {}}, "/patch: a delete has no `patch`"),
     "no id": ({"operation": "delete"}, "`id` is missing; add `id`"),
     "no ARM id": ({"operation": "delete", "id": "ws"}, "`id` is not the full ARM id of a resource: `ws`"),
     "no patch": ({"operation": "patch", "id": WORKSPACE}, "a patch without `patch`"),
-    "a list as a patch": ({"operation": "patch", "id": WORKSPACE, "patch": []}, "and this is a list"),
+    "a list as a patch": ({"operation": "patch", "id": WORKSPACE, "patch": []}, "`patch` is a list, not an object"),
     "no resource": ({"operation": "create", "id": WORKSPACE}, "a create without `resource`"),
     "two ids": (
         {"operation": "create", "id": f"{WORKSPACE}2", "resource": workspace()},
-        "/resource: the change is of `/subscriptions/s",
+        "/resource: the change names `/subscriptions/s",
     ),
     "no resource at all": ([{"operation": "create", "resource": {"id": 1}}], "/0/resource: neither an ARM `id`"),
     "an id in a list": (["ws"], "/0: `id` is not the full ARM id"),
-    "a number in a list": (["/subscriptions/s", 7], "/1: not a change: a number where an object should be"),
-    "nothing": ({"snapshotVersion": 1, "resources": []}, "nothing is said of what changes"),
+    "a number in a list": (["/subscriptions/s", 7], "/1: not a change: expected an object, found a number"),
+    "nothing": ({"snapshotVersion": 1, "resources": []}, "the documents contain no changes"),
     "another document": ({"name": "x"}, "of no readable format"),
 }
 
@@ -228,7 +228,7 @@ def test_what_the_service_will_not_take_is_as_before() -> None:
 
     assert change.resource is not None
     assert change.resource["properties"] == {"a": 7, "b": {"c": None}, "d": 3}
-    assert "takes no value" in change.unreadable["/properties/b/c"]
+    assert "accepts no value" in change.unreadable["/properties/b/c"]
 
 
 def test_what_is_not_supported_is_unknown_all_over() -> None:
@@ -240,20 +240,23 @@ def test_what_is_not_supported_is_unknown_all_over() -> None:
     assert set(change.carried.pointers) == {"/id", "/type"}
     assert "(extension)" in change.carried.reason
     assert refused(answered(nowhere)).startswith(
-        "body:1: /changes/0: what-if cannot tell what is changed: id not known"
+        "body:1: /changes/0: what-if cannot determine what changes: id not known"
     )
 
 
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (answered(predicted("Deploy")), "does not say what becomes of"),
+        (answered(predicted("Deploy")), "does not report the result for"),
         (answered(predicted("Modify")), "--result-format FullResourcePayloads"),
-        (answered(predicted("Moved", AFTER)), "there is no change type `Moved`"),
+        (answered(predicted("Moved", AFTER)), "unknown change type `Moved`"),
         (answered({"changeType": 1}), "a change without `changeType`"),
-        ({"status": "Failed", "error": {"code": "c", "message": "no rights"}}, "ended as `Failed`: no rights"),
-        (answered(diagnostics=[{"level": "Warning", "code": "NestedDeploymentShortCircuited"}]), "left something out"),
-        (answered(diagnostics=[{"level": "Error", "code": "c", "message": "broken"}]), "left something out: broken"),
+        (
+            {"status": "Failed", "error": {"code": "c", "message": "no rights"}},
+            "ended with the status `Failed`: no rights",
+        ),
+        (answered(diagnostics=[{"level": "Warning", "code": "NestedDeploymentShortCircuited"}]), "omitted something"),
+        (answered(diagnostics=[{"level": "Error", "code": "c", "message": "broken"}]), "omitted something: broken"),
     ],
 )
 def test_a_prediction_that_is_not_whole_is_an_error(document: object, message: str) -> None:
@@ -336,7 +339,7 @@ def test_resources_of_any_format_are_put_with_what_is_not_known(tmp_path: Path) 
     assert cluster.operation is Operation.REPLACE
     assert cluster.carried is not None or cluster.unreadable
     assert [change.id for change in native.changes] == [WORKSPACE]
-    assert "the `approvals` are no change and are left out" in native.problems[0].message
+    assert "the `approvals` are not changes and are ignored" in native.problems[0].message
 
 
 def whole(tmp_path: Path, before: Snapshot, *after: JsonObject) -> list[tuple[str, str]]:

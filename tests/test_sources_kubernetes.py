@@ -367,11 +367,11 @@ WRONG: list[tuple[JsonObject, str, str]] = [
     ({"managedNetwork": "Disabled"}, "/properties/managedNetwork", "it should be an object"),
     ({"associatedWorkspaces": "a"}, "/properties/associatedWorkspaces", "it should be a list"),
     ({"identity": {"type": "UserAssigned", "userAssignedIdentities": "x"}}, "/identity", "it should be a list"),
-    ({"publicNetworkAccess": "${ACCESS}"}, "/properties/publicNetworkAccess", "`${ACCESS}` is filled in by a tool"),
-    ({"tags": {"owner": "{{ .Values.owner }}"}}, "/tags/owner", "is filled in by a tool"),
-    ({"keyVaultReference": {"armId": "/subscriptions/<id>/x"}}, "/properties/keyVault", "`<id>` is filled in"),
-    ({"keyVaultReference": {}}, "/properties/keyVault", "`keyVaultReference` names no resource"),
-    ({"keyVaultReference": {"group": "x.io", "kind": "Y", "name": "z"}}, "/properties/keyVault", "cannot be told here"),
+    ({"publicNetworkAccess": "${ACCESS}"}, "/properties/publicNetworkAccess", "`${ACCESS}` is a placeholder"),
+    ({"tags": {"owner": "{{ .Values.owner }}"}}, "/tags/owner", "is a placeholder"),
+    ({"keyVaultReference": {"armId": "/subscriptions/<id>/x"}}, "/properties/keyVault", "`<id>` is a placeholder"),
+    ({"keyVaultReference": {}}, "/properties/keyVault", "`keyVaultReference` does not name a resource"),
+    ({"keyVaultReference": {"group": "x.io", "kind": "Y", "name": "z"}}, "/properties/keyVault", "is unknown; set"),
     (
         {"encryption": {"keyVaultProperties": {"identityClientIdFromConfig": {"name": "cm", "key": "id"}}}},
         "/properties/encryption/keyVaultProperties/identityClientId",
@@ -380,11 +380,11 @@ WRONG: list[tuple[JsonObject, str, str]] = [
     (
         {"identity": {"type": "UserAssigned", "userAssignedIdentities": [{"reference": {"armId": "${ID}"}}]}},
         "/identity",
-        "`${ID}` is filled in by a tool",
+        "`${ID}` is a placeholder",
     ),
-    ({"associatedWorkspaces": ["a", "${B}"]}, "/properties/associatedWorkspaces", "`${B}` is filled in by a tool"),
+    ({"associatedWorkspaces": ["a", "${B}"]}, "/properties/associatedWorkspaces", "`${B}` is a placeholder"),
     *[
-        ({"publicNetworkAccess": text}, "/properties/publicNetworkAccess", f"`{found}` is filled in by a tool")
+        ({"publicNetworkAccess": text}, "/properties/publicNetworkAccess", f"`{found}` is a placeholder")
         for text, found in (
             ("$(ACCESS)", "$(ACCESS)"),
             ("a $(variables.access) b", "$(variables.access)"),
@@ -392,9 +392,9 @@ WRONG: list[tuple[JsonObject, str, str]] = [
             ("$ACCESS", "$ACCESS"),
         )
     ],
-    ({"keyVaultReference": {"armId": "$(VAULT)"}}, "/properties/keyVault", "`$(VAULT)` is filled in"),
-    ({"keyVaultReference": {"armId": "/subscriptions/__ID__/x"}}, "/properties/keyVault", "`__ID__` is filled in"),
-    ({"tags": {"owner": "$(OWNER)", "a": "b"}}, "/tags/owner", "`$(OWNER)` is filled in"),
+    ({"keyVaultReference": {"armId": "$(VAULT)"}}, "/properties/keyVault", "`$(VAULT)` is a placeholder"),
+    ({"keyVaultReference": {"armId": "/subscriptions/__ID__/x"}}, "/properties/keyVault", "`__ID__` is a placeholder"),
+    ({"tags": {"owner": "$(OWNER)", "a": "b"}}, "/tags/owner", "`$(OWNER)` is a placeholder"),
 ]
 
 
@@ -441,7 +441,7 @@ def test_a_subnet_named_by_its_object_is_known_where_the_object_stands_beside() 
     cluster = compute("amlCompute", {"subnet": {"reference": reference}})
     subnet = other("network.azure.com/v1api20201101", "VirtualNetworksSubnet", {"owner": {"name": "vnet"}})
 
-    assert "give its `armId`" in only(cluster).unreadable[f"{C}/subnet/id"]
+    assert "set `armId`" in only(cluster).unreadable[f"{C}/subnet/id"]
     together = kubernetes.read({"apiVersion": "v1", "kind": "List", "items": [cluster, subnet]}, HERE)
     [first, second] = together.resources
     assert at(first.resource, f"{C}/subnet/id") == second.resource["id"]
@@ -744,7 +744,7 @@ def test_a_neighbour_that_is_not_known_in_whole_says_so() -> None:
     )
 
     assert reading.resources[0].resource["properties"] == {}
-    assert "`${CIDR}` is filled in by a tool" in reading.resources[0].unreadable["/properties/addressPrefix"]
+    assert "`${CIDR}` is a placeholder" in reading.resources[0].unreadable["/properties/addressPrefix"]
 
 
 # ---------------------------------------------------------------- instance types
@@ -802,7 +802,7 @@ def test_an_instance_type_without_a_spec_is_refused(spec: object) -> None:
     """It says nothing that could be judged."""
     [refusal] = kubernetes.read({**instance_type("a", 1), "spec": spec}).refusals
 
-    assert refusal.remedy == "give `metadata.name`, and `spec` with `resources`"
+    assert refusal.remedy == "set `metadata.name`, and `spec` with `resources`"
 
 
 # ---------------------------------------------------------------- lists, reviews, and what is not judged
@@ -869,7 +869,7 @@ def test_other_objects_hold_nothing_to_judge(document: JsonObject) -> None:
     reading = kubernetes.read(document)
 
     assert kubernetes.detect(document)
-    assert reading.nothing.startswith("a Kubernetes object of another kind (`")
+    assert reading.nothing.startswith("a Kubernetes object of a kind that is not checked (`")
     assert (reading.resources, reading.refusals) == ((), ())
 
 
@@ -877,20 +877,23 @@ REFUSED: list[tuple[object, str]] = [
     ({**manifest("Workspace", {}), "spec": None}, "an object without a `spec`"),
     ({**manifest("Workspace", {}), "metadata": {}}, "an object without a name"),
     ({key: value for key, value in manifest("Workspace", {}).items() if key != "metadata"}, "an object without a name"),
-    (manifest("WorkspacesDatastore", {}), "no kind of `machinelearningservices.azure.com` that is read"),
-    (compute("gpuCompute", {}), "no kind of compute: `gpuCompute`; did you mean `AmlCompute`"),
+    (
+        manifest("WorkspacesDatastore", {}),
+        "the kind `WorkspacesDatastore` of `machinelearningservices.azure.com` is not supported",
+    ),
+    (compute("gpuCompute", {}), "unknown kind of compute `gpuCompute`; did you mean `AmlCompute`"),
     (
         manifest("WorkspacesCompute", {"properties": {"aks": {}, "amlCompute": {}}}),
-        "several kinds of compute at once: `aks`, `amlCompute`",
+        "more than one kind of compute: `aks`, `amlCompute`",
     ),
-    ([manifest("Workspace", {}), 3], "no Kubernetes object: a number"),
+    ([manifest("Workspace", {}), 3], "not a Kubernetes object: expected `apiVersion` and `kind`, found a number"),
     (
         other(
             "authorization.azure.com/v1api20220401",
             "RoleAssignment",
             {"owner": {"group": "x", "kind": "y", "name": "z"}},
         ),
-        "what owns the object cannot be told",
+        "the owner of the object is unknown",
     ),
 ]
 
@@ -913,8 +916,8 @@ def test_a_compute_of_no_kind_and_one_of_two() -> None:
     two = only(compute("amlCompute", {}, computeType="AKS"))
     later = only(compute("amlCompute", {}, computeType="${KIND}"))
 
-    assert "give `spec.properties`" in nothing.unreadable["/properties"]
-    assert "`computeType` says `AKS` below `amlCompute`" in two.unreadable["/properties/computeType"]
+    assert "set `spec.properties`" in nothing.unreadable["/properties"]
+    assert "`computeType` is `AKS` below `amlCompute`" in two.unreadable["/properties/computeType"]
     assert at(two.resource, "/properties/computeType") == "absent"
     assert at(later.resource, "/properties/computeType") == "absent"
     assert "`${KIND}`" in later.unreadable["/properties/computeType"]
@@ -1262,7 +1265,7 @@ def test_owners_that_own_each_other_are_refused() -> None:
     machine = other("compute.azure.com/v1api20201201", "VirtualMachine", {"owner": {**owner, "kind": "VirtualMachine"}})
 
     [refusal] = kubernetes.read([circle, circle], HERE).refusals
-    assert refusal.message == "what owns the object cannot be told (like the next one)"
+    assert refusal.message == "the owner of the object is unknown (like the next one)"
     assert only([machine]).resource["id"] == f"{GROUP}/providers/Microsoft.Compute/virtualMachines/it"
 
 

@@ -75,7 +75,7 @@ def test_of_two_groups_of_one_name_the_one_with_the_resource_is_meant() -> None:
 def test_an_owner_of_whom_there_are_two_is_told_by_nobody() -> None:
     """Two workspaces of one name."""
     there = beside(WORKSPACE, WORKSPACE.replace("rg-ml", "rg-other"))
-    with pytest.raises(InputError, match="what owns the object cannot be told"):
+    with pytest.raises(InputError, match="the owner of the object is unknown"):
         there.identity(object_of("WorkspacesCompute", {"owner": {"name": "ws"}}), "")
 
 

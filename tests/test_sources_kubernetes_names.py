@@ -133,7 +133,7 @@ def test_of_equally_near_objects_none_is_meant(tmp_path: Path) -> None:
     )
 
     [problem] = apart.problems
-    said = "what owns the object cannot be told; give `spec.owner.armId`"
+    said = "the owner of the object is unknown; set `spec.owner.armId`"
     assert (problem.level, problem.message) == ("error", said)
     assert problem.place.endswith("c/x.yaml:1")
     assert ids(apart, "/computes") == [f"{WORKSPACES}/one/computes/in-one"]
@@ -148,7 +148,7 @@ def test_a_reference_to_one_of_several_subnets_is_unreadable(tmp_path: Path) -> 
     [compute] = ids(inputs, "/computes")
 
     why = inputs.snapshot.unreadable[compute.lower()]["/properties/properties/subnet/id"]
-    assert "cannot be told here; give its `armId`" in why
+    assert "is unknown; set `armId`" in why
 
 
 def test_copies_without_end_are_bounded(tmp_path: Path) -> None:

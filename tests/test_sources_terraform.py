@@ -491,7 +491,7 @@ def test_an_attached_cluster_is_where_the_cluster_is(looked_up: bool) -> None:
     assert (at(placed, "/location"), at(placed, f"{C}/agentCount")) == ("westeurope", ...)
     assert not placed.unreadable
     alone = one(f"{ML}_inference_cluster", INFERENCE).unreadable["/properties/computeLocation"]
-    assert alone.startswith("it is the `location` of what `kubernetes_cluster_id` names, which is not here; add it")
+    assert alone.startswith("it is the `location` of the resource that `kubernetes_cluster_id` names, which is not")
 
 
 def _overlap(pointer: str, other: str) -> bool:
@@ -558,16 +558,16 @@ def test_data_sources_are_not_judged() -> None:
     looked_up = resource(f"{ML}_workspace", {**WORKSPACE, "id": WORKSPACE_ID}, mode="data")
 
     assert read(plan([looked_up])).resources == ()
-    assert read(state([looked_up])).nothing == "a Terraform document without a resource"
+    assert read(state([looked_up])).nothing == "a Terraform document without resources"
 
 
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"format_version": "2.0", "planned_values": {}}, "a Terraform document of the format `2.0`"),
-        ({"format_version": "x", "planned_values": {}}, "a Terraform document of the format `x`"),
+        ({"format_version": "2.0", "planned_values": {}}, "unsupported Terraform format version `2.0`"),
+        ({"format_version": "x", "planned_values": {}}, "unsupported Terraform format version `x`"),
         ({"format_version": "1.0", "resource_changes": []}, "a plan without `planned_values`"),
-        ({"version": 3, "serial": 1, "lineage": "l", "modules": []}, "a state file that is not of version 4"),
+        ({"version": 3, "serial": 1, "lineage": "l", "modules": []}, "a state file whose `version` is not 4"),
         ({"version": 4, "serial": 1, "lineage": "l", "resources": {}}, "a state file without a list of `resources`"),
         ({"@level": "info", "@message": "m", "@timestamp": "t"}, "the log of `terraform plan -json`, not the plan"),
         ({"serial": 1, "encrypted_data": "x", "encryption_version": "v0"}, "an encrypted state"),
@@ -619,8 +619,8 @@ def test_a_log_of_several_lines_is_refused_with_the_command(tmp_path: Path, suff
     [
         ({"format_version": "1.0"}, "an empty Terraform state"),
         ({"format_version": "1.0", "terraform_version": "1.9.5"}, "an empty Terraform state"),
-        (plan([]), "a Terraform document without a resource"),
-        (plan([resource("azurerm_firewall", {})]), "Terraform resources that no policy judges: `azurerm_firewall`"),
+        (plan([]), "a Terraform document without resources"),
+        (plan([resource("azurerm_firewall", {})]), "Terraform resources that no policy checks: `azurerm_firewall`"),
     ],
 )
 def test_documents_without_anything_to_judge_say_so(document: JsonObject, nothing: str) -> None:
@@ -650,7 +650,7 @@ def test_machine_learning_resources_that_nobody_knows_are_named() -> None:
 
     [(pointer, remark)] = reading.remarks
     assert pointer == "/planned_values/root_module/resources/0"
-    assert f"nothing is known of `{ML}_online_endpoint`" in remark
+    assert f"`{ML}_online_endpoint` is not supported" in remark
     assert [remark in line for line in reading.incomplete] == [True]
 
 

@@ -16,7 +16,7 @@ FILE = ROOT / "samples" / "formats" / "manifests.yaml"
 WORKSPACE, CLUSTER = yaml.safe_load_all(FILE.read_text(encoding="utf-8"))
 OBJECT, TEXT = "kubernetes_manifest", "kubectl_manifest"
 WORKSPACES = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces"
-NOT_READ = "is not read: its manifest, or of what kind it is, is known only after apply or is sensitive"
+NOT_READ = "is not read: its manifest, or the kind in it, is known only after apply or is sensitive"
 
 
 def applied(kind: str, document: JsonObject, name: str = "this") -> JsonObject:
@@ -119,7 +119,7 @@ def test_an_object_of_another_kind_holds_nothing() -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     reading = read(planned(applied(OBJECT, config), resource(TEXT, {"yaml_body": "# nothing\n---\n"}, "empty")))
     assert (reading.resources, reading.refusals, reading.remarks, reading.incomplete) == ((), (), (), ())
-    assert reading.nothing.startswith("Terraform resources that no policy judges")
+    assert reading.nothing.startswith("Terraform resources that no policy checks")
 
 
 @pytest.mark.parametrize("kind", [OBJECT, TEXT])

@@ -254,7 +254,7 @@ def test_a_compute_whose_workspace_is_unknown_leaves_the_reading_incomplete() ->
     reading = read(plan([cluster], [change(cluster, {"id": True, "machine_learning_workspace_id": True})]))
 
     assert reading.incomplete == ("plan.json: the workspace of `cpu` is known only after apply",)
-    assert "give `--workspace`" in reading.resources[0].unreadable["/id"]
+    assert "pass `--workspace`" in reading.resources[0].unreadable["/id"]
     home = Surroundings(scope=SCOPE, workspace=WORKSPACE_ID)
     assert read(plan([cluster]), home).resources[0].resource["id"] == f"{WORKSPACE_ID}/computes/cpu"
 
@@ -498,7 +498,7 @@ def test_an_update_is_merged_over_its_target() -> None:
     assert merged.fields[f"{C}/idleTimeBeforeShutdown"].endswith(place)
     assert alone.resource["id"] == f"{WORKSPACE_ID}/computes/far"
     assert alone.carried is not None
-    assert "only says what it changes" in alone.carried.reason
+    assert "states only its changes" in alone.carried.reason
 
 
 def test_an_unknown_update_makes_its_target_unreadable() -> None:
@@ -548,7 +548,11 @@ def test_the_name_of_a_role_says_which_it_is(values: JsonObject, role: str) -> N
 @pytest.mark.parametrize(
     ("values", "expressions", "why"),
     [
-        ({"role_definition_name": "My Role"}, None, "`role_definition_name` is `My Role`, which is neither made here"),
+        (
+            {"role_definition_name": "My Role"},
+            None,
+            "`role_definition_name` is `My Role`, which is neither created here",
+        ),
         ({"role_definition_name": CONTRIBUTOR}, None, f"`role_definition_name` is `{CONTRIBUTOR}`, which is neither"),
         ({}, {"role_definition_name": refers("local.x")}, "`role_definition_name` is known only after apply"),
         ({}, {"role_definition_id": refers("local.x")}, "`role_definition_id` is known only after apply"),
@@ -668,7 +672,9 @@ def test_an_update_whose_target_cannot_be_told_opens_all_that_it_may_be(
     one, other, cluster, *parts = read(plan(every, changes, stated)).resources
 
     for placed in (one, other):
-        assert placed.unreadable[ACCESS].startswith(f"`{UPDATE}.this` may set it: which resource it is for is known")
+        assert placed.unreadable[ACCESS].startswith(
+            f"`{UPDATE}.this` may set it: the resource that it updates is known"
+        )
         assert at(placed, ACCESS) is ...
         assert at(placed, "/properties/v1LegacyMode") is False
     assert not any("may set it" in why for why in cluster.unreadable.values())
@@ -681,7 +687,7 @@ def test_an_update_by_id_opens_what_may_have_that_id() -> None:
     far = resource(WS, {**CLOSED, "resource_group_name": "far"}, "far")
     near, other, _ = read(plan([resource(WS, CLOSED), far, update]), ALONE).resources
 
-    assert f"it is for `{WORKSPACE_ID}`, which may be this one; give `--scope`" in near.unreadable[ACCESS]
+    assert f"it updates `{WORKSPACE_ID}`, which may be this resource; pass `--scope`" in near.unreadable[ACCESS]
     assert at(other, ACCESS) == "Disabled"
 
 
@@ -736,7 +742,7 @@ def test_a_state_says_why_it_lacks_what_the_service_says(output: object) -> None
     """The resource exists, so that is not the reason."""
     [placed] = read(state([resource("azapi_resource", {**THERE, "output": output})])).resources
     assert at(placed, DONE) is ...
-    assert placed.unreadable[DONE].startswith("azapi keeps only the `body` in the state, and its `output` does not")
+    assert placed.unreadable[DONE].startswith("azapi stores only the `body` in the state, and its `output` does not")
 
 
 ODD: JsonObject = {"Kind": "Hub", "Properties": {"PublicNetworkAccess": "Enabled", "managednetwork": {"x": 1}}}
@@ -791,7 +797,7 @@ def test_actions_are_left_out_aloud() -> None:
     """What comes of an action is not said."""
     reading = read(plan([resource("azapi_resource_action", {"type": API, "action": "stop"})]))
 
-    assert "`azapi_resource_action` does not say what comes of it" in reading.remarks[0][1]
+    assert "`azapi_resource_action` does not state its result" in reading.remarks[0][1]
 
 
 JSON = st.recursive(

@@ -72,8 +72,8 @@ def detect(document: object) -> bool:
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Bring a file into ARM shape; an asset holds nothing to judge."""
     if not isinstance(document, dict):
-        message = f"not a file of the Azure CLI: {kind_of(document)} where an object should be"
-        return ParsedDocument(refusals=(Refusal("", message, "give what `az ml ... create --file` takes"),))
+        message = f"not an Azure CLI file: expected an object, found {kind_of(document)}"
+        return ParsedDocument(refusals=(Refusal("", message, "provide a file that `az ml ... create --file` accepts"),))
     kind = kind_of_file(document)
     if kind is None:
         return ParsedDocument(refusals=(_unknown(document),))
@@ -116,7 +116,7 @@ def kind_of_output(document: JsonObject, arm_type: str) -> CliDocumentKind | Non
 def _remarks(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str]]:
     """What the CLI refuses: keys that it does not know, by JSON Pointer."""
     for place, key, known in unknown_keys(kind.shape, document) if kind.shape else _unknown_keys(kind, document):
-        yield place, f"unknown key `{shortened(key)}`, which the Azure CLI refuses{nearest(key, known)}"
+        yield place, f"unknown key `{shortened(key)}`, which the Azure CLI rejects{nearest(key, known)}"
 
 
 def _unknown_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str, Iterable[str]]]:
@@ -146,6 +146,8 @@ def _unknown(document: JsonObject) -> Refusal:
     schema = schema_of(document)
     if schema is None:
         known = "`$schema`, or `name` and `type`"
-        return Refusal("", f"not a file of the Azure CLI: it lacks {known}", "give what `az ml ... --file` takes")
-    message = f"its `$schema` names `{shortened(schema)}`, which is not known here"
-    return Refusal("/$schema", f"{message}{nearest(schema, _SCHEMAS)}", "correct it, or leave the file out")
+        return Refusal(
+            "", f"not an Azure CLI file: it has none of {known}", "provide a file that `az ml ... --file` accepts"
+        )
+    message = f"`$schema` names `{shortened(schema)}`, which is not supported"
+    return Refusal("/$schema", f"{message}{nearest(schema, _SCHEMAS)}", "correct it, or exclude the file")

@@ -68,7 +68,7 @@ _OF_ENVIRONMENTS = frozenset({"name", "version", "build", "description", "tags",
 
 
 def _asset(what: str, segments: str, takes: Callable[[JsonObject], bool], *schemas: str) -> CliDocumentKind:
-    nothing = f"{what}: nothing to judge"
+    nothing = f"{what}: nothing to check"
     arm_type = f"{PROVIDER}/workspaces/{segments}"
     return CliDocumentKind(arm_type, schemas, takes, _brings_nothing, nothing=nothing)
 

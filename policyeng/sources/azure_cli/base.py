@@ -13,8 +13,8 @@ from policyeng.sources.azure_cli.tables import DocumentTables
 from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
 
 PROVIDER = "Microsoft.MachineLearningServices"
-UNKNOWN_ID = "the file does not say which subscription and resource group it is deployed to; give `--workspace`"
-UNKNOWN_HOME = "the file does not say which workspace it belongs to; give `--workspace`"
+UNKNOWN_ID = "the file does not name the subscription and resource group to deploy to; pass `--workspace`"
+UNKNOWN_HOME = "the file does not name its workspace; pass `--workspace`"
 
 #: Keys that only a command's output has, by which one is known whose `id` was left out.
 PRINTED = frozenset({"creation_context", "mlflow_tracking_uri", "provisioning_state"})

@@ -158,7 +158,7 @@ _CLUSTER = DocumentTables(
             "ssh_public_access_enabled",
             False,
             f"{_C}/remoteLoginPortPublicAccess",
-            "`az ml` prints `ssh_public_access_enabled: false` for `Disabled` and for `NotSpecified` alike",
+            "`az ml` prints `ssh_public_access_enabled: false` for both `Disabled` and `NotSpecified`",
         ),
     ),
 )
@@ -240,7 +240,7 @@ _INSTANCE = DocumentTables(
             "enable_node_public_ip",
             True,
             f"{_C}/enableNodePublicIp",
-            "the service never says it of a compute instance, and `az ml` prints `enable_node_public_ip: true` then",
+            "the service does not return it for a compute instance, and `az ml` then prints `enable_node_public_ip: true`",
         ),
     ),
 )
@@ -344,9 +344,9 @@ def _bring(word: str) -> Callable[[JsonObject, str, Surroundings], Iterator[Plac
     def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
         stated = document.get("type")
         if not isinstance(stated, str) or lowered(stated) != word:
-            message = f"`type` is {spelled(stated)}, where a compute of the Azure CLI has its type"
+            message = f"`type` is {spelled(stated)}, which is not a compute type of the Azure CLI"
             known = ", ".join(f"`{known}`" for known in SHAPES)
-            remedy = f"the CLI knows {known}{nearest(str(stated), SHAPES)}"
+            remedy = f"the CLI supports {known}{nearest(str(stated), SHAPES)}"
             yield Refusal(f"{pointer}/type" if "type" in document else pointer, message, remedy)
             return
         arm_id = identity(document, ARM_TYPE, around)
@@ -378,7 +378,7 @@ def _of_subnet(document: JsonObject) -> dict[str, str]:
     if not isinstance(subnet, str) or "/" in subnet or stands_for_value(subnet):
         return {}
     if not isinstance(vnet, str) or not vnet:
-        return {_SUBNET: f"the subnet `{subnet}` is named without its `vnet_name`; write both, or its whole id"}
+        return {_SUBNET: f"the subnet `{subnet}` has no `vnet_name`; write both, or the full id of the subnet"}
     return {_SUBNET: stands_for("network_settings/vnet_name", vnet)} if stands_for_value(vnet) else {}
 
 

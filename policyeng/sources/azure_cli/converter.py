@@ -16,7 +16,7 @@ from policyeng.sources.parsed import Placed, Surroundings, spelled
 from policyeng.sources.server_generated import service_made
 
 NO_KEY = "the Azure CLI has no key for it"
-NO_NAME = "the file gives no `name`, which the service or the command line then does; write it in the file"
+NO_NAME = "the file has no `name`, so the service or the command line sets one; add it to the file"
 #: How deep objects are looked through for placeholders; no field that is judged lies deeper.
 _DEPTH = 12
 
@@ -166,7 +166,7 @@ def _pruned(source: JsonObject, base: str, free: set[str], open_values: dict[str
         elif isinstance(value, dict) and at.count("/") < _DEPTH:
             kept[key] = _pruned(value, at, free, open_values)
         elif (found := next(filter(is_open, value if isinstance(value, list) else [value]), None)) is not None:
-            open_values.setdefault(at, f"`{at[1:]}` is {spelled(found)}, which stands for a value; fill it in")
+            open_values.setdefault(at, f"`{at[1:]}` is the placeholder {spelled(found)}; replace it with a value")
         else:
             kept[key] = value
     return kept

@@ -188,7 +188,7 @@ def _made(document: JsonObject, defaults: JsonObject) -> CliDefaults:
     parents = (name_of(document.get("endpoint_name")).replace("/", "~"),)
     kind = document.get("type")
     if kind is not None and not name_of(kind):
-        unreadable = dict.fromkeys(defaults, "`type` stands for a value; fill it in")
+        unreadable = dict.fromkeys(defaults, "`type` is a placeholder; replace it with a value")
         return CliDefaults({}, unreadable=unreadable, parents=parents, elsewhere=_ELSEWHERE)
     return CliDefaults(defaults, parents=parents, elsewhere=_ELSEWHERE)
 

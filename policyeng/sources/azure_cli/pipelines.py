@@ -135,7 +135,7 @@ class _Gathering:
         for key, step in jobs.items():
             self.steps += 1
             if self.steps > MAX_STEPS:
-                self.full = f"the pipeline has more than {MAX_STEPS:,} steps, and no more are read"
+                self.full = f"the pipeline has more than {MAX_STEPS:,} steps, the most that are read"
                 return
             place = f"{within.place}/{escaped(key)}" if not within.depth else within.place
             target = f"/properties/jobs/{escaped(within.prefix + key)}"
@@ -167,9 +167,7 @@ class _Gathering:
 
     def _pipeline(self, step: JsonObject, component: _Component, target: str, within: _Within) -> None:
         if within.depth >= MAX_DEPTH:
-            self.unreadable[target] = (
-                f"pipelines lie more than {MAX_DEPTH} deep in pipelines, and no deeper ones are read"
-            )
+            self.unreadable[target] = f"pipelines are nested more than {MAX_DEPTH} levels deep, the most that are read"
             return
         inputs = {**_values(component.body.get("inputs")), **_bound_values(step.get("inputs"), within.inputs)}
         compute = within.compute if step.get("compute") is None else step["compute"]
@@ -209,9 +207,9 @@ class _Gathering:
             return _Component(reference, folder)
         path = file_of(reference)
         if is_open(reference):
-            return _Component({}, why=f"`component` is {spelled(reference)}, which stands for a value; fill it in")
+            return _Component({}, why=f"`component` is the placeholder {spelled(reference)}; replace it with a value")
         if not path:
-            why = f"the component {spelled(reference)} is registered, and what it says is not in the file"
+            why = f"the component {spelled(reference)} is registered, and its definition is not in the file"
             return _Component({}, why=why)
         found = PurePosixPath(folder) / path
         if str(found) not in self.files:
@@ -226,7 +224,7 @@ class _Gathering:
     def _read(self, path: str) -> object:
         """The document at a path, or as text why it cannot be read."""
         if len(self.files) >= MAX_FILES:
-            return f"the pipeline names more than {MAX_FILES} component files, and no more are read"
+            return f"the pipeline names more than {MAX_FILES} component files, the most that are read"
         try:
             document = self.around.beside(path)
         except InputError as error:

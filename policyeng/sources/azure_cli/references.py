@@ -11,7 +11,7 @@ from policyeng.sources.field_mapping import Bring, UnfitError, chosen, text
 #: Computes that are none of the workspace.
 RESERVED = ("serverless", "local")
 _PREFIX = "azureml:"
-_UNSENT = "a reference to have an id already: what stands here joins the {} only when it is sent"
+_UNSENT = "a reference with an id: the CLI adds this value to the {} only when it sends the file"
 
 enabled = chosen({"enabled": "Enabled", "disabled": "Disabled"})
 
@@ -49,7 +49,7 @@ def asset_in(workspace: str, collection: str) -> Bring:
         if not lowered(value).startswith(_PREFIX):
             raise UnfitError(_UNSENT.format(collection))
         if not name or "@" in version:
-            raise UnfitError("a reference with its version, `azureml:name:version`: the service resolves a label")
+            raise UnfitError("a reference with a version, `azureml:name:version`: the service resolves labels")
         return f"{workspace}/{collection}/{name}/versions/{version}"
 
     return bring
@@ -106,4 +106,4 @@ def _bare(value: object) -> str:
 def _versioned(value: str) -> str:
     if "/versions/" in lowered(value):
         return value
-    raise UnfitError("a reference with its version: the service resolves a label")
+    raise UnfitError("a reference with a version: the service resolves labels")

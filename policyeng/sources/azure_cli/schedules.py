@@ -99,7 +99,7 @@ def _schedule(document: JsonObject, pointer: str, around: Surroundings) -> Itera
     if run is not None:
         yield run
     elif job.why:
-        yield Refusal(f"{pointer}/create_job", job.why, "give the file of the job")
+        yield Refusal(f"{pointer}/create_job", job.why, "provide the file of the job")
 
 
 def _run_of(document: JsonObject, job: _Job, pointer: str, around: Surroundings) -> Placed | None:

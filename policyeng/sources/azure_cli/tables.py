@@ -18,8 +18,8 @@ from policyeng.sources.field_mapping import FieldMapping, carried, mapped, put, 
 from policyeng.sources.parsed import Placed, kind_of
 from policyeng.sources.server_generated import service_made
 
-NOT_CARRIED = "Azure CLI documents have no key for it; judge what the REST API answers about the deployed resource"
-NO_NAME = "the file does not name it; write its `name` there"
+NOT_CARRIED = "Azure CLI documents have no key for it; check the deployed resource as the REST API returns it"
+NO_NAME = "the file has no `name`; add it"
 
 #: Where text is for people, in which nothing stands for a value.
 _PROSE = ("description", "display_name", "friendly_name")
@@ -116,7 +116,7 @@ def said_by_output(shape: DocumentTables, document: JsonObject, given: Placed) -
     unreadable: dict[str, str] = {}
     cut = [key for key in shape.always if key not in document]
     if cut:
-        reason = f"the output was cut short: `az ml` always prints `{cut[0]}`; save the whole of it"
+        reason = f"the output is incomplete: `az ml` always prints `{cut[0]}`; save all of the output"
         unreadable |= {row.target: reason for row in shape.rows if row.target and row.target not in given.fields}
         unreadable.pop("/name", None)
     for lossy in shape.lossy:
@@ -127,7 +127,7 @@ def said_by_output(shape: DocumentTables, document: JsonObject, given: Placed) -
 
 def stands_for(key: str, text: str) -> str:
     """Why the value of a key is not known where text stands for it."""
-    return f"`{key}` is `{shortened(text)}`, which stands for a value; write that in its place"
+    return f"`{key}` is the placeholder `{shortened(text)}`; replace it with a value"
 
 
 def unknown_keys(shape: DocumentTables, document: JsonObject) -> Iterator[tuple[str, str, list[str]]]:

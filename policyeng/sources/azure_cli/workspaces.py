@@ -61,7 +61,7 @@ def _named(rule: object) -> tuple[str, JsonObject]:
 ARM_TYPE = f"{PROVIDER}/workspaces"
 _P = "/properties"
 _STORE = f"{_P}/featureStoreSettings"
-_WHERE = "the file does not say which subscription and resource group it is deployed to; give `--scope`"
+_WHERE = "the file does not name the subscription and resource group to deploy to; pass `--scope`"
 _KIND = word("Default", "Hub", "Project", "FeatureStore")
 
 _TABLE = (
@@ -250,7 +250,7 @@ _UPDATE = CliDocumentKind(
     _is_update,
     _brings_nothing,
     in_workspace=False,
-    nothing="an update of a workspace, which states only what it changes; give the whole workspace",
+    nothing="an update of a workspace, which contains only the changes; provide the complete workspace",
 )
 
 KINDS: tuple[CliDocumentKind, ...] = (

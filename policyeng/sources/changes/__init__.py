@@ -28,7 +28,7 @@ from policyeng.sources.reader import SUFFIXES, ReadDocument, gathered, read_inpu
 #: By name, in the order in which content is looked at.
 CHANGE_FORMATS: Mapping[str, Format] = {"what-if": what_if, "changes": native, **FORMATS}
 
-_REMEDY = 'give a resource, `{"changes": [...]}`, a plan or what-if output'
+_REMEDY = 'provide a resource, `{"changes": [...]}`, a plan or what-if output'
 
 
 class ChangesRead(NamedTuple):
@@ -144,7 +144,7 @@ def _read(
     changes, conflicts = _changes([document for _, document in done])
     problems = [*found.said(), *conflicts, *(problem for _, document in done for problem in _left_out(document))]
     if not changes and not any(problem.level == "error" for problem in problems) and not _says_nothing_changes(done):
-        problems.append(Problem(level="error", message=f"nothing is said of what changes; {_REMEDY}"))
+        problems.append(Problem(level="error", message=f"the documents contain no changes; {_REMEDY}"))
     return ChangesRead(
         changes,
         tuple(problems),
@@ -183,7 +183,7 @@ def _left_out(document: Loaded) -> Iterator[Problem]:
     """What a document says beside its changes, or does not say of them."""
     reading = document.reading
     for collection in dict.fromkeys(entry.collection for entry in reading.stated):
-        message = f"the `{collection}` are no change and are left out; state them in the snapshot"
+        message = f"the `{collection}` are not changes and are ignored; add them to the snapshot"
         yield Problem(level="warning", message=message, place=document.file)
     for line in reading.incomplete:
         yield Problem(level="warning", message=f"the changes are incomplete: {line}", place=document.file)

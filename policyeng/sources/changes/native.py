@@ -19,8 +19,8 @@ from policyeng.sources.validation import validated
 
 SUMMARY = 'changes: `{"changes": [...]}`, one with an `operation`, or a list of them'
 
-_REMEDY = 'give a resource, an id to delete, or `{"operation": ..., "id": ..., ...}`'
-_ID = "give it as `/subscriptions/.../providers/<namespace>/<type>/<name>`"
+_REMEDY = 'provide a resource, an id to delete, or `{"operation": ..., "id": ..., ...}`'
+_ID = "write it as `/subscriptions/.../providers/<namespace>/<type>/<name>`"
 #: What an operation is written with.
 _WRITTEN: Mapping[str, str] = {
     Operation.CREATE: "resource",
@@ -44,7 +44,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
     """Read changes; one that is wrong is refused alone, with its pointer."""
     entries = list(_entries(document))
     if not entries:
-        entries = [Refusal("", "there is no change", _REMEDY)]
+        entries = [Refusal("", "no changes", _REMEDY)]
     return ParsedDocument(
         changes=tuple(entry for entry in entries if isinstance(entry, Changing)),
         refusals=tuple(entry for entry in entries if isinstance(entry, Refusal)),
@@ -58,9 +58,11 @@ def _entries(document: object) -> Iterator[Changing | Refusal]:
         for key in document:
             if key != "changes":
                 known = nearest(key, ("changes",))
-                yield Refusal(f"/{escaped(key)}", f"unknown key `{shortened(key)}`{known}", "known is `changes`")
+                yield Refusal(
+                    f"/{escaped(key)}", f"unknown key `{shortened(key)}`{known}", "the only known key is `changes`"
+                )
         if not isinstance(listed, list):
-            yield Refusal(base, f"`changes` is {kind_of(listed)}, not a list", "give `changes` as a list")
+            yield Refusal(base, f"`changes` is {kind_of(listed)}, not a list", "make `changes` a list")
             return
     if not isinstance(listed, list):
         yield _change(listed, base)
@@ -72,13 +74,13 @@ def _change(entry: object, pointer: str) -> Changing | Refusal:
     if isinstance(entry, str):
         entry = {"operation": Operation.DELETE.value, "id": entry}
     if not isinstance(entry, dict):
-        return Refusal(pointer, f"not a change: {kind_of(entry)} where an object should be", _REMEDY)
+        return Refusal(pointer, f"not a change: expected an object, found {kind_of(entry)}", _REMEDY)
     if "operation" not in entry:
         return _put(entry, pointer, {"operation": Operation.REPLACE.value})
     given = entry["operation"]
     if not isinstance(given, str) or lowered(given) not in _WRITTEN:
         known = ", ".join(f"`{name}`" for name in Operation)
-        message = f"there is no operation {spelled(given)}{nearest(str(given), Operation)}"
+        message = f"unknown operation {spelled(given)}{nearest(str(given), Operation)}"
         return Refusal(f"{pointer}/operation", message, f"the operations are {known}")
     described = {**entry, "operation": lowered(given)}
     written = _WRITTEN[lowered(given)]
@@ -97,8 +99,8 @@ def _change(entry: object, pointer: str) -> Changing | Refusal:
 def _named(described: JsonObject, pointer: str) -> Changing | Refusal:
     """A patch or a delete of what its id names."""
     if "patch" in described and not isinstance(described["patch"], dict):
-        message = f"a patch of a resource is an object, and this is {kind_of(described['patch'])}"
-        return Refusal(f"{pointer}/patch", message, "give a JSON Merge Patch (RFC 7396)")
+        message = f"`patch` is {kind_of(described['patch'])}, not an object"
+        return Refusal(f"{pointer}/patch", message, "write a JSON Merge Patch (RFC 7396)")
     change, faults = validated(Change, described, pointer)
     if change is None:
         return faults[0]
@@ -115,8 +117,8 @@ def _put(resource: object, pointer: str, described: JsonObject) -> Changing | Re
     identity = entry.resource["id"]
     stated = described.get("id", identity)
     if isinstance(stated, str) and folded_id(stated) != folded_id(identity):
-        message = f"the change is of `{shortened(stated)}`, and its resource is `{shortened(identity)}`"
-        return Refusal(pointer, message, "name one resource, or leave `id` of the change out")
+        message = f"the change names `{shortened(stated)}`, but its resource is `{shortened(identity)}`"
+        return Refusal(pointer, message, "name one resource, or remove `id` from the change")
     notes = {key: described[key] for key in _NOTES if key in described}
     change, faults = validated(
         Change, {"operation": described["operation"], "id": stated, **notes}, pointer.removesuffix("/resource")

@@ -44,7 +44,7 @@ def beside(before: Snapshot, after: Snapshot) -> Iterator[Problem]:
     """What differs between two states and is no change of a resource."""
     for collection in _BESIDE:
         if getattr(before, collection) != getattr(after, collection):
-            message = f"the `{collection}` differ from those of the state before, which are the ones that count"
+            message = f"the `{collection}` differ from those of the earlier state, which apply"
             yield Problem(level="warning", message=message)
 
 

@@ -33,8 +33,8 @@ _OPERATIONS: Mapping[str, Operation | None] = {
     "unsupported": Operation.REPLACE,
 }
 _LISTS = ("changes", "potentialChanges")
-_COMMAND = "give what `az deployment group what-if --no-pretty-print --result-format FullResourcePayloads` prints"
-_MAYBE = "what-if cannot tell whether it is made; it is judged as if it were"
+_COMMAND = "provide the output of `az deployment group what-if --no-pretty-print --result-format FullResourcePayloads`"
+_MAYBE = "what-if cannot determine whether it is made; it is checked as if it were"
 #: A template expression that only the deployment evaluates; text that is meant so begins with a name that is called.
 _EXPRESSION = re.compile(r"\[\s*[A-Za-z_][\w.]*\s*\(.*\]", re.DOTALL)
 #: What is printed in place of a secret.
@@ -63,7 +63,11 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
     if not isinstance(status, str) or lowered(status) != "succeeded" or isinstance(fault, dict):
         why = f": {shortened(str(fault.get('message')))}" if isinstance(fault, dict) and fault.get("message") else ""
         return ParsedDocument(
-            refusals=(Refusal("", f"what-if ended as {spelled(status)}{why}", "mend it and ask once more"),)
+            refusals=(
+                Refusal(
+                    "", f"what-if ended with the status {spelled(status)}{why}", "fix the error, and run what-if again"
+                ),
+            )
         )
     base = "/properties" if isinstance(document.get("properties"), dict) else ""
     answer = document["properties"] if base else document
@@ -98,27 +102,27 @@ def _change(entry: object, pointer: str) -> Iterator[_Entry]:
         return
     kind, identity = lowered(entry["changeType"]), entry.get("resourceId")
     if kind not in _OPERATIONS:
-        message = f"there is no change type {spelled(entry['changeType'])}{nearest(kind, _OPERATIONS)}"
+        message = f"unknown change type {spelled(entry['changeType'])}{nearest(kind, _OPERATIONS)}"
         yield Refusal(f"{pointer}/changeType", message, "update policyeng")
     elif not isinstance(identity, str) and isinstance(entry.get("identifiers"), dict):
-        yield pointer, "a resource of an extension and not of Azure, which nothing judges"
+        yield pointer, "a resource of an extension, not of Azure, so no policy checks it"
     elif _OPERATIONS[kind] is None and _has_effect(entry):
-        message = f"it says {spelled(entry['changeType'])}, and what is there after is not what was there before"
+        message = f"the change type is {spelled(entry['changeType'])}, but `before` and `after` differ"
         yield Refusal(pointer, message, _COMMAND)
     elif _OPERATIONS[kind] is None:
         if kind == "ignore" and not isinstance(entry.get("before"), dict):
-            yield pointer, f"what-if did not look into {spelled(identity)}, and takes it as left alone"
+            yield pointer, f"what-if did not examine {spelled(identity)}, and assumes that it is unchanged"
     elif not isinstance(identity, str) or is_placeholder(identity) or not types_of(identity):
         why = entry.get("unsupportedReason") or f"`resourceId` is not the id of a resource: {spelled(identity)}"
         yield Refusal(
-            pointer, f"what-if cannot tell what is changed: {shortened(str(why))}", "name it without `reference`"
+            pointer, f"what-if cannot determine what changes: {shortened(str(why))}", "name it without `reference`"
         )
     elif kind == "unsupported":
         yield Changing(_unsupported(entry, identity), pointer)
     elif kind == "delete":
         yield Changing(Change(operation=Operation.DELETE, id=identity), pointer)
     elif not isinstance(entry.get("after"), dict):
-        yield Refusal(pointer, f"what-if does not say what becomes of `{shortened(identity)}`", _COMMAND)
+        yield Refusal(pointer, f"what-if does not report the result for `{shortened(identity)}`", _COMMAND)
     else:
         yield _put(entry, identity, Operation(_OPERATIONS[kind] or Operation.REPLACE), f"{pointer}/after")
 
@@ -179,7 +183,7 @@ def _put(entry: JsonObject, identity: str, operation: Operation, pointer: str) -
         if value_at(resource, at) is not None:
             resource = _with(resource, at, old)
             if old is None:
-                unreadable[at] = "the service takes no value for it, and what-if does not say which one it has"
+                unreadable[at] = "the service accepts no value for it, and what-if does not report the current one"
     resource = attached(resource, unreadable)
     notes = {**placed.unreadable, **unreadable}
     return Changing(Change(operation=operation, id=identity, resource=resource, unreadable=notes), pointer)
@@ -210,7 +214,7 @@ def _known(value: object, pointer: str, unreadable: dict[str, str], templates: S
 
 def _why_unknown(text: str) -> str:
     if _EXPRESSION.fullmatch(text):
-        return f"it is known only once it is deployed: `{shortened(text)}`"
+        return f"it is known only after deployment: `{shortened(text)}`"
     return "what-if masks it" if _MASKED.fullmatch(text) else ""
 
 
@@ -233,9 +237,9 @@ def _diagnostics(answer: JsonObject, base: str) -> Iterator[_Entry]:
         level, code = lowered(str(entry.get("level"))), lowered(str(entry.get("code")))
         pointer = f"{base}/diagnostics/{index}"
         if level == "error" or _SHORT_CIRCUITED in code:
-            yield Refusal(pointer, f"what-if left something out: {message}", "mend what it says, and ask once more")
+            yield Refusal(pointer, f"what-if omitted something: {message}", "fix the cause, and run what-if again")
         elif level != "info":
-            yield pointer, f"what-if says: {message}"
+            yield pointer, f"what-if reported: {message}"
 
 
 def _is_change(entry: object) -> bool:

@@ -59,12 +59,12 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
 def _nothing(objects: list[KubernetesObject]) -> str:
     """Why none of the objects is judged."""
     if not objects:
-        return "a list of Kubernetes objects with none in it"
+        return "an empty list of Kubernetes objects"
     first = objects[0]
     if first.nothing:
         return first.nothing
     kind = first.object.get("kind") if isinstance(first.object, dict) else None
-    return f"a Kubernetes object of another kind (`{shortened(str(kind))}`)"
+    return f"a Kubernetes object of a kind that is not checked (`{shortened(str(kind))}`)"
 
 
 def _in_workspace(document: object) -> bool:

@@ -86,7 +86,7 @@ def placeholder_in(text: object) -> str:
 
 def placeholder_reason(text: str) -> str:
     """Why a text with a placeholder is no value."""
-    return f"`{shortened(text)}` is filled in by a tool; give the manifest as it is applied"
+    return f"`{shortened(text)}` is a placeholder for a tool to replace; provide the manifest as it is applied"
 
 
 class _Speller:
@@ -98,7 +98,7 @@ class _Speller:
     def walked(self, value: object, at: str, stands: str, depth: int, *, own: bool = False) -> object:
         """A value in ARM's spelling: `at` is its pointer there, `stands` the one in the object."""
         if depth > _MAX_DEPTH:
-            return self._left_out(at, "it is nested too deeply; write it flatter")
+            return self._left_out(at, "it is nested too deeply; reduce the nesting")
         if isinstance(value, str):
             text = self._placeholder_in(value)
             return self._left_out(at, placeholder_reason(text)) if text else value
@@ -122,7 +122,7 @@ class _Speller:
                 self._refer(spelled, key, member, at, place)
             elif key.endswith("FromConfig") and isinstance(member, dict):
                 name = key.removesuffix("FromConfig")
-                reason = f"it is taken from the config map `{shortened(str(member.get('name')))}`; write the value"
+                reason = f"it comes from the config map `{shortened(str(member.get('name')))}`; write the value in the manifest"
                 self.moved[f"{at}/{escaped(name)}"] = place
                 self._put(spelled, name, self._left_out(f"{at}/{escaped(name)}", reason))
             elif key in _USERS_OWN or not _is_secret(member):
@@ -145,14 +145,12 @@ class _Speller:
         elif arm_id:
             spelled[called] = reference["armId"]  # with any space around it, which is as wrong in ARM
         elif not kind or not name:
-            self._left_out(pointer, f"`{key}` names no resource; give its `armId`, or `group`, `kind` and `name`")
+            self._left_out(pointer, f"`{key}` does not name a resource; set `armId`, or `group`, `kind` and `name`")
         else:
             try:
                 spelled[called] = self._names.named(key_of(reference.get("group"), kind), name, self._namespace)
             except KeyError:
-                reason = (
-                    f"the ARM id of the {shortened(kind)} `{shortened(name)}` cannot be told here; give its `armId`"
-                )
+                reason = f"the ARM id of the {shortened(kind)} `{shortened(name)}` is unknown; set `armId`"
                 self._left_out(pointer, reason)
 
     def _placeholder_in(self, text: str) -> str:

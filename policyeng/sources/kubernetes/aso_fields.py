@@ -38,7 +38,7 @@ def identity(value: object) -> object:
         return body if listed is None else {**body, "userAssignedIdentities": listed}
     ids = [entry.get("id") if isinstance(entry, dict) else None for entry in entries(listed)]
     if not all(isinstance(arm_id, str) for arm_id in ids):
-        raise UnfitError("an object whose identities are references that can be told")
+        raise UnfitError("an object whose identities are references with known ids")
     return {**body, "userAssignedIdentities": {str(arm_id): {} for arm_id in ids}}
 
 

@@ -127,7 +127,7 @@ def _strays(
 
 
 _UNPLACED = (
-    "the manifest does not say which subscription and resource group it is deployed to; give `--scope` or `--workspace`"
+    "the manifest does not name the subscription and resource group to deploy to; pass `--scope` or `--workspace`"
 )
 _PLAIN: Mapping[tuple[str, str], Table] = {(ML_GROUP, "workspace"): WORKSPACE, (ML_GROUP, "registry"): REGISTRY}
 #: What stands at the top of every ARM resource and of every `spec`; all else of a `spec` is ARM's `properties`.
@@ -202,17 +202,17 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Co
     spec, status = document.get("spec"), document.get("status")
     is_live = isinstance(status, dict) and bool(words(status.get("id")))
     if not isinstance(spec, dict) and not is_live:
-        return ConvertedObject(Refusal(pointer, "an object without a `spec`", "give the whole manifest"))
+        return ConvertedObject(Refusal(pointer, "an object without a `spec`", "provide the complete manifest"))
     if not name_of(document):
-        return ConvertedObject(Refusal(pointer, "an object without a name", "give `metadata.name`"))
+        return ConvertedObject(Refusal(pointer, "an object without a name", "set `metadata.name`"))
     if isinstance(spec, dict) and len(spec) > _MOST_KEYS:
         message = f"a `spec` with {len(spec)} keys; at most {_MOST_KEYS} are read"
-        return ConvertedObject(Refusal(f"{pointer}/spec", message, "remove those that its kind does not have"))
+        return ConvertedObject(Refusal(f"{pointer}/spec", message, "remove the keys that its kind does not have"))
     try:
         arm_id = names.identity(document)
         scope = names.owner(document) if kind.extension else ""
     except KeyError:
-        return ConvertedObject(Refusal(pointer, "what owns the object cannot be told", "give `spec.owner.armId`"))
+        return ConvertedObject(Refusal(pointer, "the owner of the object is unknown", "set `spec.owner.armId`"))
     home = lowered(arm_id).find("/providers/")
     names = replace(names, home=arm_id[:home] if home > 0 else "")
     spelled = in_arm_spelling(
@@ -249,11 +249,11 @@ def _placed(
             unreadable["/properties/scope"] = _UNPLACED
     said = None
     if group == ML_GROUP:
-        reason = f"an object of `{shortened(document['apiVersion'])}` cannot say it"
+        reason = f"`{shortened(document['apiVersion'])}` has no field for it"
         said = carried(resource, drawn.rows, reason, *_ALWAYS_SAID, *made)
     remarks = [(pointer + place, message) for place, message in drawn.remarks.items()]
     if is_unmanaged(document) and not is_live:
-        message = "the operator leaves the resource as it is (`reconcile-policy: skip`); it is judged as it stands here"
+        message = "the operator leaves the resource as it is (`reconcile-policy: skip`); the manifest is checked as it is written"
         remarks.append((f"{pointer}/metadata/annotations", message))
     fields = {f"/{key}": f"/spec/{key}" for key in _TOP} | {"/name": "/metadata/name", "/properties": "/spec"}
     fields |= drawn.fields
@@ -281,17 +281,17 @@ def _draw_compute(drawn: _Drawn, spec: AsoObject, version: str) -> Refusal | Non
     body = spec.value.get("properties")
     stated = [key for key, part in body.items() if isinstance(part, dict)] if isinstance(body, dict) else []
     if not stated:
-        drawn.unreadable["/properties"] = "the object does not say what the compute is; give `spec.properties`"
+        drawn.unreadable["/properties"] = "the object has no kind of compute; set `spec.properties`"
         drawn.rows += (FieldMapping("/properties", "/properties"),)
         return None
     if len(stated) > 1:
         kinds = ", ".join(f"`{shortened(key)}`" for key in stated[:4])
-        return Refusal("/spec/properties", f"several kinds of compute at once: {kinds}", "keep one of them")
+        return Refusal("/spec/properties", f"more than one kind of compute: {kinds}", "keep one of them")
     variant = COMPUTES.get(lowered(stated[0]))
     if variant is None:
         known = nearest(stated[0], [each.compute_type for each in COMPUTES.values()])
-        message = f"no kind of compute: `{shortened(stated[0])}`{known}"
-        return Refusal("/spec/properties", message, f"there are {', '.join(COMPUTES)}")
+        message = f"unknown kind of compute `{shortened(stated[0])}`{known}"
+        return Refusal("/spec/properties", message, f"the kinds are {', '.join(COMPUTES)}")
     at = f"/properties/{escaped(stated[0])}"
     drawn.fields |= {"/properties": f"/spec{at}", "/properties/computeType": f"/spec{at}"}
     drawn.fields["/properties/properties"] = f"/spec{at}/properties"
@@ -305,7 +305,7 @@ def _draw_compute(drawn: _Drawn, spec: AsoObject, version: str) -> Refusal | Non
     said = properties.setdefault("computeType", variant.compute_type)
     if lowered(said) != lowered(variant.compute_type):
         del properties["computeType"]
-        reason = f"`computeType` says `{shortened(said)}` below `{stated[0]}`; correct the one that is wrong"
+        reason = f"`computeType` is `{shortened(said)}` below `{stated[0]}`; correct one of them"
         drawn.unreadable["/properties/computeType"] = reason
     return None
 

@@ -14,8 +14,8 @@ from policyeng.sources.kubernetes.objects import KubernetesObject, Names, inner,
 from policyeng.sources.parsed import Placed, Refusal, kind_of
 
 _TYPES = "/properties/properties/instanceTypes"
-_NAMELESS = "an instance type says nothing else of the compute that it belongs to"
-_UNATTACHED = "an instance type does not name the compute that it belongs to"
+_NAMELESS = "an instance type has no other fields of its compute"
+_UNATTACHED = "an instance type does not name its compute"
 
 
 def is_instance_type(document: JsonObject) -> bool:
@@ -39,14 +39,14 @@ def read_instance_types(document: JsonObject, pointer: str, names: Names) -> Pla
         name, spec = words(inner(entry, "metadata", "name")), inner(entry, "spec")
         if not name or not isinstance(spec, dict):
             message = f"an instance type with {kind_of(spec)} as `spec`" if name else "an instance type without a name"
-            return Refusal(pointer + at, message, "give `metadata.name`, and `spec` with `resources`")
+            return Refusal(pointer + at, message, "set `metadata.name`, and `spec` with `resources`")
         spelled = in_arm_spelling(spec, names, "")
         types[name] = spelled.value
         place = f"{_TYPES}/{escaped(name)}"
         fields[place] = f"{pointer}{at}/spec"
         unreadable |= {place + below: why for below, why in spelled.unresolved.items()}
     if not types:
-        return Refusal(pointer, "a list of instance types with none in it", "leave it out", holds_nothing=True)
+        return Refusal(pointer, "an empty list of instance types", "remove it", holds_nothing=True)
     called = words(inner(document, "metadata", "name")) or next(iter(types))
     return _compute(
         f"{{kubernetes-{called.replace('/', '~')}}}", types, Placed({}, pointer, unreadable, None, fields), names

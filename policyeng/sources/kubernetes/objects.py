@@ -78,9 +78,7 @@ def _reviewed(review: JsonObject, pointer: str) -> KubernetesObject:
     if not isinstance(request, dict):
         return KubernetesObject(None, pointer, "an admission review without a request")
     if request.get("operation") == "DELETE":
-        return KubernetesObject(
-            None, pointer, "an admission review of a deletion, after which nothing is there to judge"
-        )
+        return KubernetesObject(None, pointer, "an admission review of a deletion: nothing to check")
     if not isinstance(request.get("object"), dict):
         return KubernetesObject(None, pointer, "an admission review without an object")
     return KubernetesObject(request["object"], f"{pointer}/request/object")

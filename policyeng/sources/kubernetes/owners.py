@@ -20,7 +20,7 @@ from policyeng.sources.kubernetes.single_object import read_one
 from policyeng.sources.parsed import UNKNOWN_SCOPE, NamedThing, Placed, Surroundings, nothing_found
 from policyeng.sources.server_generated import service_made
 
-_UNTOLD = "give `spec.owner.armId`"
+_UNTOLD = "set `spec.owner.armId`"
 
 
 class BesideSnapshot:
@@ -66,7 +66,7 @@ class BesideSnapshot:
         try:
             return Names(self._around(document), {}).identity(_told(document, known))
         except KeyError:
-            raise InputError("what owns the object cannot be told", remedy=_UNTOLD) from None
+            raise InputError("the owner of the object is unknown", remedy=_UNTOLD) from None
 
     def read(self, document: JsonObject, known: str) -> ConvertedObject:
         """Read an object as what is asked for: its `spec`, and not what its `status` says is there already.

@@ -10,7 +10,7 @@ from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP,
 from policyeng.sources.kubernetes.objects import KubernetesObject, Names
 from policyeng.sources.parsed import Refusal, kind_of
 
-_MANIFEST = "give a manifest, or what `kubectl get -o yaml` prints"
+_MANIFEST = "provide a manifest, or the output of `kubectl get -o yaml`"
 
 
 def read_one(entry: KubernetesObject, names: Names) -> ConvertedObject:
@@ -19,7 +19,7 @@ def read_one(entry: KubernetesObject, names: Names) -> ConvertedObject:
     if nothing:
         return ConvertedObject(None)
     if not isinstance(document, dict) or not is_whole(document):
-        message = f"no Kubernetes object: {kind_of(document)} where an object with `apiVersion` and `kind` should be"
+        message = f"not a Kubernetes object: expected `apiVersion` and `kind`, found {kind_of(document)}"
         return ConvertedObject(Refusal(pointer, message, _MANIFEST))
     if not is_judged(document["apiVersion"], document["kind"]):
         return ConvertedObject(None)
@@ -28,8 +28,8 @@ def read_one(entry: KubernetesObject, names: Names) -> ConvertedObject:
         return read_operator_object(document, pointer, names)
     if group == EXTENSION_GROUP:
         return ConvertedObject(read_instance_types(document, pointer, names))
-    message = f"no kind of `{group}` that is read: `{shortened(document['kind'])}`"
-    return ConvertedObject(Refusal(pointer, message, "give the resource as `az rest --method get` prints it"))
+    message = f"the kind `{shortened(document['kind'])}` of `{group}` is not supported"
+    return ConvertedObject(Refusal(pointer, message, "provide the resource as `az rest --method get` prints it"))
 
 
 def is_whole(document: JsonObject) -> bool:

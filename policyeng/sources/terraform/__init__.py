@@ -64,24 +64,24 @@ def detect(document: object) -> bool:
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Read what will be there once a plan is applied, or what a state says is there."""
     if not isinstance(document, dict) or not detect(document):
-        return _refused("", "neither a Terraform plan nor a state", f"give what {_PLAN_COMMAND} prints")
+        return _refused("", "not a Terraform plan or state", f"run {_PLAN_COMMAND}")
     if _is_log(document):
-        return _refused("", "the log of `terraform plan -json`, not the plan", f"give what {_PLAN_COMMAND} prints")
+        return _refused("", "the log of `terraform plan -json`, not the plan", f"run {_PLAN_COMMAND}")
     if _is_configuration(document):
-        return _refused("", "Terraform configuration, not a plan", f"give what {_PLAN_COMMAND} prints")
+        return _refused("", "Terraform configuration, not a plan", f"run {_PLAN_COMMAND}")
     if _is_encrypted(document):
-        return _refused("", "an encrypted state", "give what `tofu show -json` prints")
+        return _refused("", "an encrypted state", "provide the output of `tofu show -json`")
     if "format_version" not in document:
         return _state_file(document, around)
     major = document["format_version"].partition(".")[0]
     if not _MAJOR.fullmatch(major) or int(major) > _LAST_MAJOR:
         version = shortened(document["format_version"])
-        message = f"a Terraform document of the format `{version}`, and only those up to {_LAST_MAJOR} are readable"
-        return _refused("/format_version", message, "make it with an older Terraform, or update policyeng")
+        message = f"unsupported Terraform format version `{version}`; the latest supported one is {_LAST_MAJOR}"
+        return _refused("/format_version", message, "use an older Terraform, or update policyeng")
     if "planned_values" in document:
         return _plan(document, around)
     if "resource_changes" in document or "configuration" in document:
-        remedy = f"give all that {_PLAN_COMMAND} prints"
+        remedy = f"provide the complete output of {_PLAN_COMMAND}"
         return _refused("", "a plan without `planned_values`", remedy)
     if "values" not in document:
         return ParsedDocument(nothing="an empty Terraform state")
@@ -101,10 +101,10 @@ def _plan(document: JsonObject, around: Surroundings) -> ParsedDocument:
 
 def _state_file(document: JsonObject, around: Surroundings) -> ParsedDocument:
     if document.get("version") != _STATE_VERSION:
-        message = f"a state file that is not of version {_STATE_VERSION}"
-        return _refused("/version", message, f"give what {_STATE_COMMAND} prints")
+        message = f"a state file whose `version` is not {_STATE_VERSION}"
+        return _refused("/version", message, f"run {_STATE_COMMAND}")
     if not isinstance(document.get("resources"), list):
-        return _refused("", "a state file without a list of `resources`", f"give what {_STATE_COMMAND} prints")
+        return _refused("", "a state file without a list of `resources`", f"run {_STATE_COMMAND}")
     return _read(_estate({}, tuple(in_state_file(document)), around), {})
 
 
@@ -180,11 +180,11 @@ def _changes(document: JsonObject) -> dict[str, PlannedChange]:
 
 def _incomplete(document: JsonObject, file: str) -> Iterator[str]:
     if document.get("errored") is True:
-        yield f"{file}: the plan ended with an error, so it does not hold all that will be there"
+        yield f"{file}: the plan ended with an error, so it is incomplete"
     elif document.get("complete") is False:
-        yield f"{file}: the plan is not complete (`-target`, or deferred changes): another one has to follow"
+        yield f"{file}: the plan is not complete (`-target`, or deferred changes): another plan has to follow"
     elif document.get("deferred_changes"):
-        yield f"{file}: the plan defers changes to a later one"
+        yield f"{file}: the plan defers changes to a later plan"
 
 
 def _missing(estate: ResolvedInstances, every: Iterable[Placed]) -> Iterator[str]:
@@ -199,17 +199,17 @@ def _missing(estate: ResolvedInstances, every: Iterable[Placed]) -> Iterator[str
 def _remarks(managed: Iterable[Instance]) -> Iterator[tuple[str, str]]:
     for instance in managed:
         if instance.type.startswith(_CONCERNED) and instance.type not in KINDS:
-            yield instance.pointer, f"`{instance.address}` is not read: nothing is known of `{instance.type}`"
+            yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` is not supported"
         elif instance.type in _ACTIONS:
-            yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` does not say what comes of it"
+            yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` does not state its result"
 
 
 def _nothing(managed: list[Instance]) -> str:
     if not managed:
-        return "a Terraform document without a resource"
+        return "a Terraform document without resources"
     kinds = list(dict.fromkeys(instance.type for instance in managed))
     named = ", ".join(f"`{shortened(kind)}`" for kind in kinds[:3]) + (", …" if len(kinds) > 3 else "")
-    return f"Terraform resources that no policy judges: {named}"
+    return f"Terraform resources that no policy checks: {named}"
 
 
 def _is_state_file(document: JsonObject) -> bool:

@@ -27,14 +27,14 @@ _ROWS = (
     FieldMapping("/tags", "/tags"),
     *IDENTITY,
 )
-_UPDATED = "an update only says what it changes of it; add what is deployed"
-_WRITE_ONLY = "`sensitive_body` holds parts of it, and is not read; judge what is deployed instead"
+_UPDATED = "an update states only its changes; add the deployed resource"
+_WRITE_ONLY = "`sensitive_body` contains parts of it and is not read; check the deployed resource instead"
 #: What a body can hold beside what the attributes say.
 _BODY = ("/properties", "/kind", "/sku")
 _ENVELOPE = frozenset({"identity", "kind", "location", "name", "properties", "sku", "tags", "type"})
 _NOT_IN_STATE = (
-    "azapi keeps only the `body` in the state, and its `output` does not hold it; "
-    "name it in `response_export_values`, or judge what is deployed instead"
+    "azapi stores only the `body` in the state, and its `output` does not contain it; "
+    "add it to `response_export_values`, or check the deployed resource instead"
 )
 
 
@@ -42,13 +42,15 @@ def brought(estate: ResolvedInstances, instance: Instance) -> Placed | Refusal:
     """The ARM resource of an `azapi_resource`, or the part of one that an `azapi_update_resource` sets."""
     arm_type = estate.arm_type(instance)
     if "/" not in arm_type:
-        remedy = "give it as `<namespace>/<type>@<version>`"
-        return Refusal(instance.pointer, f"`{instance.address}` has no ARM type that is known", remedy)
+        remedy = "set `type` to `<namespace>/<type>@<version>`"
+        return Refusal(instance.pointer, f"the ARM type of `{instance.address}` is unknown", remedy)
     settled = estate.settled(instance, {})
     body = _object(instance, "body")
     if body is None:
         remedy = "write it with `jsonencode` or as an object"
-        return Refusal(f"{instance.attributes}/body", f"the `body` of `{instance.address}` is no JSON object", remedy)
+        return Refusal(
+            f"{instance.attributes}/body", f"the `body` of `{instance.address}` is not a JSON object", remedy
+        )
     made = mapped(_ROWS, settled.values, instance.attributes, settled.unread)
     body, of_body = _respelled(instance, body, arm_type)
     unreadable = {**made.unreadable, **_of_body(settled.unread, arm_type)}

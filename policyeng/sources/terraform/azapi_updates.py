@@ -71,8 +71,8 @@ def _keep(places: dict[str, dict[str, list[int]]], placed: Placed, at: int) -> N
 def _why(update: Update, *, aimed: bool) -> str:
     setting = f"`{update.instance.address}` may set it"
     if aimed:
-        return f"{setting}: it is for `{update.part.resource['id']}`, which may be this one; give `--scope`"
-    return f"{setting}: which resource it is for is known only after apply; check the state after it, too"
+        return f"{setting}: it updates `{update.part.resource['id']}`, which may be this resource; pass `--scope`"
+    return f"{setting}: the resource that it updates is known only after apply; check the state after apply, too"
 
 
 def _may_be(one: str, other: str) -> bool:

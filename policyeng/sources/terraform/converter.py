@@ -42,8 +42,8 @@ def with_role(estate: ResolvedInstances, instance: Instance, settled: SettledAtt
 
 
 def _unknown(name: str) -> str:
-    known = f"`{_NAME}` is `{shortened(name)}`, which is neither made here nor a built-in role that is known"
-    return f"{known}; give its `{_ID}`, or check the state after it, too (`terraform show -json`)"
+    known = f"`{_NAME}` is `{shortened(name)}`, which is neither created here nor a known built-in role"
+    return f"{known}; set `{_ID}`, or check the state after apply, too (`terraform show -json`)"
 
 
 def _made_here(estate: ResolvedInstances, name: str) -> str:
@@ -69,8 +69,8 @@ def _catalogue() -> Facts:
     )
 
 
-_NOT_CARRIED = "the azurerm provider has no attribute for it; check what is deployed, too"
-_NOT_LENT = "it is the `{source}` of what `{by}` names, which is not here; add it, or check what is deployed, too"
+_NOT_CARRIED = "the azurerm provider has no attribute for it; check the deployed resource, too"
+_NOT_LENT = "it is the `{source}` of the resource that `{by}` names, which is not in the document; add it, or check the deployed resource, too"
 _SUBNET = "/subnet/id"
 
 
@@ -163,7 +163,7 @@ def _elsewhere(resource: JsonObject, table: tuple[FieldMapping, ...]) -> dict[st
     """Why it is open which network a subnet belongs to that the plan makes somewhere."""
     return {
         f"{row.target.removesuffix('/id')}/{escaped('subscription')}": (
-            "the plan does not say which subscription the subnet is in; give `--scope`"
+            "the plan does not name the subscription of the subnet; pass `--scope`"
         )
         for row in table
         if row.target.endswith(_SUBNET) and is_placeholder(value_at(resource, row.target))

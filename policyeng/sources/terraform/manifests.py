@@ -21,7 +21,7 @@ _MANIFESTS = {"kubectl_manifest": ("yaml_body", "yaml_body_parsed"), "kubernetes
 MANIFESTS = frozenset(_MANIFESTS)
 #: What the manifest reader takes for a value that is not known yet, as of a tool that fills it in.
 _UNKNOWN = {True: "<known after apply>", False: "<sensitive>"}
-_NOT_KNOWN = "its manifest, or of what kind it is, is known only after apply or is sensitive"
+_NOT_KNOWN = "its manifest, or the kind in it, is known only after apply or is sensitive"
 
 
 class _Manifest(NamedTuple):

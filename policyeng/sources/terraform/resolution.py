@@ -162,12 +162,12 @@ class ResolvedInstances:
         if not is_placeholder(arm_id):
             return ""
         if "/workspaces/{workspace}/" in arm_id:
-            return "the workspace that it lies in is known only after apply; give `--workspace`"
+            return "its workspace is known only after apply; pass `--workspace`"
         if arm_id.startswith(_NO_SUBSCRIPTION):
-            return "the plan does not say which subscription it is for; give `--scope`"
+            return "the plan does not name its subscription; pass `--scope`"
         if _UNKNOWN_GROUP in arm_id:
-            return "the resource group is known only after apply; give `--scope`"
-        return "its name, or that of what it lies in, is known only after apply; give the state after it"
+            return "the resource group is known only after apply; pass `--scope`"
+        return "its name, or the name of its parent, is known only after apply; provide the state after apply"
 
     def _subscriptions(self) -> Iterator[str]:
         """The subscriptions that the configured provider works in, if there is one provider."""
@@ -291,8 +291,8 @@ class ResolvedInstances:
 def _why(pointer: str, reason: str) -> str:
     name = pointer[1:] or "all of it"
     if reason == SENSITIVE:
-        return f"`{name}` is marked sensitive, so it is not read; judge what is deployed instead"
-    return f"`{name}` is known only after apply; check the state after it, too (`terraform show -json`)"
+        return f"`{name}` is marked sensitive, so it is not read; check the deployed resource instead"
+    return f"`{name}` is known only after apply; check the state after apply, too (`terraform show -json`)"
 
 
 def _forget(unread: dict[str, str], pointer: str) -> None:

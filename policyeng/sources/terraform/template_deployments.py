@@ -63,7 +63,7 @@ def brought(estate: ResolvedInstances, instance: Instance) -> Placed:
         fields[f"/properties/{name}"] = stated.pointer
     identity = _identity(estate, instance)
     if is_placeholder(identity):
-        unreadable["/id"] = estate.why_unplaced(instance) or "where it is deployed to is known only after apply"
+        unreadable["/id"] = estate.why_unplaced(instance) or "its deployment scope is known only after apply"
     resource = {"id": identity, "type": DEPLOYS[instance.type], "properties": properties}
     return Placed(resource, instance.pointer, unreadable, None, fields)
 
