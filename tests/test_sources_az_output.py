@@ -172,7 +172,7 @@ def test_nothing_is_filled_into_an_output(document: JsonObject, pointer: str) ->
             f"{C}/remoteLoginPortPublicAccess",
             "both `Disabled` and `NotSpecified`",
         ),
-        (INSTANCE, {"enable_node_public_ip": True}, f"{C}/enableNodePublicIp", "does not return it"),
+        (INSTANCE, {"enable_node_public_ip": True}, f"{C}/enableNodePublicIp", "the service omits it"),
         (CLUSTER, {"type": "*** unsupported compute type ***"}, f"{P}/computeType", "prints no compute type"),
         (CLUSTER, {"type": None}, f"{P}/computeType", "prints no compute type"),
         (HOME, {"storage_account": "<X>"}, f"{P}/storageAccount", "placeholder"),

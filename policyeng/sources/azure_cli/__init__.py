@@ -1,6 +1,6 @@
-"""The documents of the Azure CLI's extension `ml`: what `az ml ... --file` takes.
+"""Reader for the files of the Azure CLI extension `ml`, the input of `az ml ... --file`.
 
-What `az ml ... show` prints has the same keys, and is brought into ARM shape by the same kinds.
+The output of `az ml ... show` has the same keys, and the same document kinds convert it to ARM shape.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from policyeng.sources.parsed import (
 
 SUMMARY = "YAML files of the Azure CLI (`az ml ... --file`)"
 
-#: In the order in which content is looked at.
+#: In the order in which they are matched against content.
 KINDS: tuple[CliDocumentKind, ...] = (
     *computes.KINDS,
     *workspaces.KINDS,
@@ -51,15 +51,15 @@ KINDS: tuple[CliDocumentKind, ...] = (
     *assets.KINDS,
 )
 
-#: What is a template or a JSON schema, whatever its keys are. Any other `$schema`, such as a documentation page, does
-#: not count, as it does not for the CLI.
+#: The `$schema` of ARM templates and JSON schemas, which are not CLI files whatever their keys are. Any other
+#: `$schema`, such as a documentation page, is ignored, as the CLI ignores it.
 _OF_OTHERS = re.compile(r"//(?:schema\.management\.azure\.com|json-schema\.org)/", re.IGNORECASE)
 
 _SCHEMAS = {schema: kind for kind in reversed(KINDS) for schema in kind.schemas}
 
 
 def detect(document: object) -> bool:
-    """Whether the document is a file that the CLI takes: by its `$schema`, without one of the CLI by its keys."""
+    """Check whether the document is a file for the CLI, by its `$schema`, or by its keys if it has no CLI schema."""
     if not isinstance(document, dict) or _is_printed(document):
         return False
     if schema_of(document) is not None:
@@ -70,13 +70,13 @@ def detect(document: object) -> bool:
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
-    """Bring a file into ARM shape; an asset holds nothing to judge."""
+    """Convert a file to ARM shape; an asset has nothing to check."""
     if not isinstance(document, dict):
         message = f"not an Azure CLI file: expected an object, found {kind_of(document)}"
         return ParsedDocument(refusals=(Refusal("", message, "provide a file that `az ml ... create --file` accepts"),))
     kind = kind_of_file(document)
     if kind is None:
-        return ParsedDocument(refusals=(_unknown(document),))
+        return ParsedDocument(refusals=(_refuse_unknown(document),))
     if kind.nothing:
         return ParsedDocument(nothing=kind.nothing)
     reading = reading_of(kind.bring(document, "", at_home(document, around)))
@@ -88,16 +88,16 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
 
 
 def belongs_to_workspace(document: object) -> bool:
-    """Whether it lies within a workspace that it does not name."""
+    """Check whether the document belongs to a workspace that it does not name."""
     kind = kind_of_file(document) if isinstance(document, dict) and detect(document) else None
     return kind is not None and kind.in_workspace and not kind.nothing
 
 
 def kind_of_file(document: JsonObject) -> CliDocumentKind | None:
-    """The kind of a file.
+    """Return the kind of a file.
 
-    The CLI goes by the command and by `type`; of kinds with one ARM type, the one that takes the content goes before
-    the one that `$schema` names.
+    The CLI selects it by the command and by `type`. So among kinds with the same ARM type, the one that matches the
+    content takes precedence over the one that `$schema` names.
     """
     if schema_of(document) is None:
         return next((kind for kind in KINDS if kind.takes(document)), None)
@@ -108,19 +108,19 @@ def kind_of_file(document: JsonObject) -> CliDocumentKind | None:
 
 
 def kind_of_output(document: JsonObject, arm_type: str) -> CliDocumentKind | None:
-    """The kind of a command's output whose `id` has an ARM type, in lower case."""
+    """Return the kind of a command's output by the ARM type of its `id`, in lower case."""
     kinds = [kind for kind in KINDS if lowered(kind.arm_type) == arm_type]
     return next((kind for kind in kinds if kind.takes(document)), kinds[-1] if kinds else None)
 
 
 def _remarks(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str]]:
-    """What the CLI refuses: keys that it does not know, by JSON Pointer."""
+    """Yield the keys that the CLI rejects, by JSON Pointer."""
     for place, key, known in unknown_keys(kind.shape, document) if kind.shape else _unknown_keys(kind, document):
         yield place, f"unknown key `{shortened(key)}`, which the Azure CLI rejects{nearest(key, known)}"
 
 
 def _unknown_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str, Iterable[str]]]:
-    """As `unknown_keys` of `shapes`, of a kind without tables of its own."""
+    """Yield what `tables.unknown_keys` does, for a kind without tables."""
     for above, known in kind.known.items():
         holder = value_at(document, above)
         for key in holder if isinstance(holder, dict) else ():
@@ -129,20 +129,20 @@ def _unknown_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple
 
 
 def movable(resources: tuple[Placed, ...]) -> str:
-    """The beginning of the ids that a file does not state; empty where its workspace is known."""
+    """Return the prefix of the ids that a file does not state; empty if its workspace is known."""
     identity = str(resources[0].resource["id"]) if resources else ""
     unknown = identity.startswith(UNKNOWN_SCOPE.partition("/resourceGroups/")[0]) or "/{workspace}/" in identity
     return identity if unknown else ""
 
 
 def _is_printed(document: JsonObject) -> bool:
-    """Whether a document states an ARM id, or what else only a command prints."""
+    """Check whether a document has an ARM id, or other keys that only commands print."""
     if types_of(stated_id(document)):
         return True
     return "$schema" not in document and not document.keys().isdisjoint(PRINTED)
 
 
-def _unknown(document: JsonObject) -> Refusal:
+def _refuse_unknown(document: JsonObject) -> Refusal:
     schema = schema_of(document)
     if schema is None:
         known = "`$schema`, or `name` and `type`"

@@ -1,4 +1,4 @@
-"""Assets: environments, models, data and the like, which hold no setting, and components, which run only in a job."""
+"""Assets without settings, such as environments, models and data, and components, which run only in a job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from policyeng.sources.parsed import Placed, Refusal
 
 _DATA_TYPES = ("uri_file", "uri_folder", "mltable")
 _MODEL_TYPES = ("custom_model", "mlflow_model", "triton_model")
-#: What only components have; a job has neither.
+#: Keys that only components have, and jobs do not.
 _MARKS = ("version", "is_deterministic")
 _RUN = ("command", "pipeline", "parallel", "spark", "import", "automl", "data_transfer", "flow_parallel", "sweep")
 
@@ -30,16 +30,16 @@ _PROMPT_FLOW_CONNECTIONS = (
 )
 
 
-def _brings_nothing(*_: object) -> Iterator[Placed | Refusal]:
+def _yield_nothing(*_: object) -> Iterator[Placed | Refusal]:
     return iter(())
 
 
-def _never(_: JsonObject) -> bool:
+def _matches_never(_: JsonObject) -> bool:
     return False
 
 
 def is_component(document: JsonObject) -> bool:
-    """A component without `$schema`: the type of a job, and what only components have."""
+    """Check whether a document without `$schema` is a component: a job type, and keys that only components have."""
     kind = document.get("type")
     return (
         isinstance(kind, str)
@@ -51,7 +51,7 @@ def is_component(document: JsonObject) -> bool:
 
 
 def _is_environment(document: JsonObject) -> bool:
-    """Not every file with an image is one: only with the conda file or the build that the CLI has."""
+    """Check whether a document is an environment: an image alone is not enough without a conda file or a build."""
     built = isinstance(document.get("build"), dict) and document.keys() <= _OF_ENVIRONMENTS
     return "name" in document and (built or ("conda_file" in document and "image" in document))
 
@@ -70,13 +70,13 @@ _OF_ENVIRONMENTS = frozenset({"name", "version", "build", "description", "tags",
 def _asset(what: str, segments: str, takes: Callable[[JsonObject], bool], *schemas: str) -> CliDocumentKind:
     nothing = f"{what}: nothing to check"
     arm_type = f"{PROVIDER}/workspaces/{segments}"
-    return CliDocumentKind(arm_type, schemas, takes, _brings_nothing, nothing=nothing)
+    return CliDocumentKind(arm_type, schemas, takes, _yield_nothing, nothing=nothing)
 
 
 KINDS: tuple[CliDocumentKind, ...] = (
     _asset("an environment", "environments/versions", _is_environment, "environment"),
     _asset("a model", "models/versions", _typed(_MODEL_TYPES), "model"),
-    _asset("an asset", "data/versions", _never, "asset"),
+    _asset("an asset", "data/versions", _matches_never, "asset"),
     _asset("a data asset", "data/versions", _typed(_DATA_TYPES), "data", "dataset", "dataimport"),
     _asset(
         "a component, which runs only in a job",
@@ -93,11 +93,13 @@ KINDS: tuple[CliDocumentKind, ...] = (
         "sparkcomponent",
         "sweepcomponent",
     ),
-    _asset("a feature set", "featuresets/versions", _never, "featureset"),
-    _asset("a feature store entity", "featurestoreentities/versions", _never, "featurestoreentity"),
-    _asset("code", "codes/versions", _never, "code", "codeasset"),
-    _asset("a prompt flow or its run, which runs only in a deployment or a job", "flows", _never, "flow", "run"),
-    _asset("a connection of prompt flow", "flows", _never, *_PROMPT_FLOW_CONNECTIONS),
-    _asset("an index", "indexes/versions", _never, "index", "dataindex"),
-    _asset("a package of a model", "models/versions/packages", _never, "modelversionpackage"),
+    _asset("a feature set", "featuresets/versions", _matches_never, "featureset"),
+    _asset("a feature store entity", "featurestoreentities/versions", _matches_never, "featurestoreentity"),
+    _asset("code", "codes/versions", _matches_never, "code", "codeasset"),
+    _asset(
+        "a prompt flow or its run, which runs only in a deployment or a job", "flows", _matches_never, "flow", "run"
+    ),
+    _asset("a connection of prompt flow", "flows", _matches_never, *_PROMPT_FLOW_CONNECTIONS),
+    _asset("an index", "indexes/versions", _matches_never, "index", "dataindex"),
+    _asset("a package of a model", "models/versions/packages", _matches_never, "modelversionpackage"),
 )

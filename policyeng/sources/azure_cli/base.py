@@ -1,4 +1,4 @@
-"""What every kind of Azure CLI document has: how it is known, and how it is brought into ARM shape."""
+"""Common parts of the document kinds of the Azure CLI: detection, ids and conversion to ARM shape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROVIDER = "Microsoft.MachineLearningServices"
 UNKNOWN_ID = "the file does not name the subscription and resource group to deploy to; pass `--workspace`"
 UNKNOWN_HOME = "the file does not name its workspace; pass `--workspace`"
 
-#: Keys that only a command's output has, by which one is known whose `id` was left out.
+#: Keys that only a command's output has; they identify an output without an `id`.
 PRINTED = frozenset({"creation_context", "mlflow_tracking_uri", "provisioning_state"})
 _PREFIX = "azureml:"
 _SCHEMA_PLACES = re.compile(r"azuremlschemas|azuremlsdk2|azureml/sdk-2-0", re.IGNORECASE)
@@ -29,13 +29,12 @@ class CliDocumentKind(NamedTuple):
         arm_type: the ARM type that it becomes, such as `Microsoft.MachineLearningServices/workspaces/computes`.
         schemas: the last parts of its `$schema`, in lower case and without `.schema.json`.
         takes: whether a document without `$schema` is one.
-        bring: the resources of a document at a JSON Pointer; a command's output states its `id`, a file does not.
-        in_workspace: it lies within a workspace that it does not name.
-        shape: the tables of its fields. With them, keys that the CLI does not know are remarked on, and what is lost in
-            or lacks from a command's output is known; without them, nothing is said of either.
-        nothing: why such a document holds nothing to judge; empty when it holds something.
-        known: the keys that it may have, by the JSON Pointer of what holds them, for remarks about others; none where
-            any key may stand.
+        bring: yields the resources of a document at a JSON Pointer; a command's output has an `id`, a file does not.
+        in_workspace: the document belongs to a workspace that it does not name.
+        shape: the tables of its fields. They are needed to report keys that the CLI does not know, and values that a
+            command's output omits or prints ambiguously.
+        nothing: why such a document has nothing to check; empty if it has resources.
+        known: the keys that are allowed, by the JSON Pointer of their parent, to report others; empty if any key is.
     """
 
     arm_type: str
@@ -49,7 +48,7 @@ class CliDocumentKind(NamedTuple):
 
 
 def schema_of(document: JsonObject) -> str | None:
-    """The last part of its `$schema`, in lower case; None when that is not one of the CLI."""
+    """Return the last part of `$schema`, in lower case; None if it is not a schema of the CLI."""
     schema = document.get("$schema")
     if not isinstance(schema, str) or not _SCHEMA_PLACES.search(schema):
         return None
@@ -58,9 +57,9 @@ def schema_of(document: JsonObject) -> str | None:
 
 
 def stated_id(document: JsonObject) -> str:
-    """The ARM id that a command's output states; empty where it states none.
+    """Return the ARM id in a command's output; empty if there is none.
 
-    Those of jobs, schedules and batch deployments have `azureml:` before them: `ArmStr._serialize` of
+    The ids of jobs, schedules and batch deployments have the prefix `azureml:`: `ArmStr._serialize` of
     `_schema/core/fields.py` in azure-ai-ml 1.35.2.
     """
     stated = document.get("id")
@@ -70,7 +69,7 @@ def stated_id(document: JsonObject) -> str:
 
 
 def at_home(document: JsonObject, around: Surroundings) -> Surroundings:
-    """What surrounds a document, with the workspace that its id names, so that its names are those of that one."""
+    """Return the surroundings with the workspace of the document's id, which its names then refer to."""
     parts = stated_id(document).split("/")
     kind = lowered("/".join(parts[5:8]))
     if parts[0] or len(parts) < 9 or kind != lowered(f"providers/{PROVIDER}/workspaces"):
@@ -79,13 +78,13 @@ def at_home(document: JsonObject, around: Surroundings) -> Surroundings:
 
 
 def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents: str) -> str:
-    """The ARM id: the one that a command's output states, else one made of the workspace, `parents` and the name.
+    """Return the ARM id in a command's output, or an id made of the workspace, `parents` and the name.
 
     Args:
-        document: with `name`, or `id`.
+        document: has a `name` or an `id`.
         arm_type: of the resource.
-        around: where it belongs.
-        parents: the names of what it lies in below the workspace, such as an endpoint.
+        around: the scope and the workspace.
+        parents: the names of the parents below the workspace, such as an endpoint.
     """
     stated = stated_id(document)
     if lowered(arm_type) in types_of(stated):
@@ -99,7 +98,7 @@ def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents
 
 
 def unplaced(arm_id: str) -> dict[str, str]:
-    """What is unreadable of a resource whose subscription, resource group or workspace nobody states."""
+    """Return why an id is unreadable if its subscription, resource group or workspace is unknown."""
     if arm_id.startswith(UNKNOWN_SCOPE):
         return {"/id": UNKNOWN_ID}
     return {"/id": UNKNOWN_HOME} if "/workspaces/{workspace}" in arm_id else {}

@@ -27,7 +27,7 @@ from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, m
 from policyeng.sources.parsed import Placed, Refusal, Surroundings, spelled
 from policyeng.sources.server_generated import with_attachment
 
-_SAYS = "a list of `{action, state, trigger}`"
+_EXPECTED = "a list of `{action, state, trigger}`"
 _STARTS = (
     FieldMapping("/trigger/start_time", "/{}/startTime", text),
     FieldMapping("/trigger/time_zone", "/{}/timeZone", text),
@@ -54,10 +54,10 @@ _BOTH = (
 
 
 def schedules(value: object) -> object:
-    """The schedules in ARM shape.
+    """Return the schedules in ARM shape.
 
     Raises:
-        UnfitError: they are no list of schedules.
+        UnfitError: the value is not a list of schedules.
     """
     entries = listed(value)
     return [_schedule(entry) for entry in entries] if isinstance(entries, list) else []
@@ -66,10 +66,10 @@ def schedules(value: object) -> object:
 def _schedule(entry: object) -> JsonObject:
     trigger = entry.get("trigger") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(trigger, dict):
-        raise UnfitError(_SAYS)
+        raise UnfitError(_EXPECTED)
     found = mapped((*_BOTH, *(_CRON if "expression" in trigger else _RECURRENCE)), entry, "")
     if found.unreadable:
-        raise UnfitError(f"{_SAYS}: {next(iter(found.unreadable.values()))}")
+        raise UnfitError(f"{_EXPECTED}: {next(iter(found.unreadable.values()))}")
     # `ComputeStartStopSchedule.__init__` and `TriggerBase.__init__` fill these in.
     schedule = {"status": "Enabled", **found.resource}
     for kind in ("cron", "recurrence"):
@@ -79,7 +79,7 @@ def _schedule(entry: object) -> JsonObject:
 
 
 _P, _C = "/properties", "/properties/properties"
-#: Where a cluster or an instance has the id of its subnet.
+#: The ARM pointer of the subnet id of a cluster or an instance.
 SUBNET_ID = f"{_C}/subnet/id"
 _ANY = (
     FieldMapping("/name", "/name", name),
@@ -102,15 +102,15 @@ _ANY_PRINTED = (
 _ATTACHED = FieldMapping("/resource_id", f"{_P}/resourceId", text)
 _NETWORK = (
     FieldMapping("/network_settings/subnet", SUBNET_ID, text),
-    # Only with its virtual network a subnet's name is an id.
+    # The name of a subnet identifies it only together with the virtual network.
     FieldMapping("/network_settings/vnet_name", ""),
 )
-#: The CLI sends the region as `location`, and prints the nodes' there.
+#: The CLI sends the region as `location`, and prints the region of the nodes in the same key.
 _NOT_SENT = (f"{_P}/computeLocation",)
 
 
 def _of_type(name: str) -> Sent:
-    """What tells a compute from others, in a file and in an output alike."""
+    """Return the row for the compute type, which files and command outputs both imply."""
     return Sent(f"{_P}/computeType", name, printed=True)
 
 
@@ -171,7 +171,7 @@ _INSTANCE = DocumentTables(
         FieldMapping("/enable_node_public_ip", f"{_C}/enableNodePublicIp", boolean),
         FieldMapping("/ssh_public_access_enabled", f"{_C}/sshSettings/sshPublicAccess", switch("Enabled", "Disabled")),
         FieldMapping("/ssh_settings/ssh_key_value", f"{_C}/sshSettings/adminPublicKey", text),
-        # Of the two, the later goes before: the first is the deprecated one.
+        # The later of the two rows takes precedence; the first key is deprecated.
         FieldMapping("/idle_time_before_shutdown", f"{_C}/idleTimeBeforeShutdown", text),
         FieldMapping("/idle_time_before_shutdown_minutes", f"{_C}/idleTimeBeforeShutdown", lasting("M")),
         FieldMapping("/schedules/compute_start_stop", f"{_C}/schedules/computeStartStop", schedules),
@@ -240,7 +240,7 @@ _INSTANCE = DocumentTables(
             "enable_node_public_ip",
             True,
             f"{_C}/enableNodePublicIp",
-            "the service does not return it for a compute instance, and `az ml` then prints `enable_node_public_ip: true`",
+            "the service omits it for a compute instance, and `az ml` then prints `enable_node_public_ip: true`",
         ),
     ),
 )
@@ -249,7 +249,7 @@ _KUBERNETES = DocumentTables(
     table=(
         *_ANY,
         _ATTACHED,
-        # The SDK passes an object on, and prints the keys of ARM in its own spelling.
+        # The SDK passes the object through, and prints ARM's keys in its own spelling.
         FieldMapping(
             "/properties",
             _C,
@@ -317,7 +317,7 @@ _SPARK = DocumentTables(
 #: AKS, Databricks, HDInsight, Data Lake Analytics and Data Factory, which the SDK cannot tell apart.
 UNSUPPORTED = DocumentTables(table=(*_ANY, _ATTACHED), printed=_ANY_PRINTED)
 
-#: By the compute type as the CLI spells it.
+#: The tables by compute type, as the CLI spells it.
 SHAPES: Mapping[str, DocumentTables] = {
     "amlcompute": _CLUSTER,
     "computeinstance": _INSTANCE,
@@ -328,16 +328,16 @@ SHAPES: Mapping[str, DocumentTables] = {
 
 ARM_TYPE = f"{PROVIDER}/workspaces/computes"
 
-#: The last parts of `$schema` that are not the compute type.
+#: Schema names that differ from the compute type.
 _SCHEMAS: Mapping[str, tuple[str, ...]] = {
     "kubernetes": ("kubernetescompute",),
     "virtualmachine": ("vmcompute", "virtualmachinecompute"),
     "synapsespark": ("synapsesparkcompute", "attachedspark"),
 }
-#: Types that other tools' files have, too.
+#: Types that also occur in files of other tools.
 _COMMON_WORDS = ("kubernetes", "virtualmachine")
 _SUBNET = "/network_settings/subnet"
-_UNTOLD = "`az ml` prints no compute type for AKS, Databricks, HDInsight, Data Lake Analytics and Data Factory"
+_NO_COMPUTE_TYPE = "`az ml` prints no compute type for AKS, Databricks, HDInsight, Data Lake Analytics and Data Factory"
 
 
 def _bring(word: str) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
@@ -352,7 +352,7 @@ def _bring(word: str) -> Callable[[JsonObject, str, Surroundings], Iterator[Plac
         arm_id = identity(document, ARM_TYPE, around)
         resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": ARM_TYPE}
         given = placed(SHAPES[word], resource, document, pointer, _of_subnet(document))
-        _by_id(given.resource, document, around)
+        _set_subnet_id(given.resource, document, around)
         yield given._replace(
             resource=with_attachment(given.resource),
             unreadable={**given.unreadable, **unplaced(arm_id)},
@@ -366,11 +366,11 @@ def _bring_unsupported(document: JsonObject, pointer: str, around: Surroundings)
     arm_id = identity(document, ARM_TYPE, around)
     resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": ARM_TYPE}
     given = placed(UNSUPPORTED, resource, document, pointer, {})
-    yield given._replace(unreadable={**given.unreadable, "/properties/computeType": _UNTOLD})
+    yield given._replace(unreadable={**given.unreadable, "/properties/computeType": _NO_COMPUTE_TYPE})
 
 
 def _of_subnet(document: JsonObject) -> dict[str, str]:
-    """Why it is not known which subnet a file names, by JSON Pointer; nothing where it is, or names none."""
+    """Return why the subnet of a file is unknown, by JSON Pointer; empty if it is known or the file names none."""
     network = document.get("network_settings")
     subnet, vnet = (network.get("subnet"), network.get("vnet_name")) if isinstance(network, dict) else (None, None)
     if vnet and not subnet:
@@ -382,10 +382,10 @@ def _of_subnet(document: JsonObject) -> dict[str, str]:
     return {_SUBNET: stands_for("network_settings/vnet_name", vnet)} if stands_for_value(vnet) else {}
 
 
-def _by_id(resource: JsonObject, document: JsonObject, around: Surroundings) -> None:
-    """Put the id of a subnet where a name stands: it is one in the resource group of the workspace.
+def _set_subnet_id(resource: JsonObject, document: JsonObject, around: Surroundings) -> None:
+    """Replace the name of a subnet with an id in the resource group of the workspace.
 
-    Where nobody states the group, parts of the id are open, as policies understand it; that there is a subnet is known.
+    If the group is unknown, the id has placeholders, which policies understand; the subnet itself is known to exist.
     Source: `get_subnet_str` in `_schema/_utils/utils.py` of azure-ai-ml 1.35.2.
     """
     subnet = value_at(resource, SUBNET_ID)
@@ -407,7 +407,7 @@ def _takes(word: str) -> Callable[[JsonObject], bool]:
 
 
 def _is_unsupported(document: JsonObject) -> bool:
-    """Whether an output names no type that the CLI knows, be it that it was cut off."""
+    """Check whether an output has no type that the CLI knows; the type can be missing from a truncated output."""
     known = document.get("type")
     if lowered(ARM_TYPE) not in types_of(stated_id(document)):
         return False

@@ -1,4 +1,4 @@
-"""From one document of the Azure CLI to one ARM resource, by a table of fields; what is not settled is left out."""
+"""Conversion of an Azure CLI document to an ARM resource by a table of fields, without unresolved values."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from policyeng.sources.server_generated import service_made
 
 NO_KEY = "the Azure CLI has no key for it"
 NO_NAME = "the file has no `name`, so the service or the command line sets one; add it to the file"
-#: How deep objects are looked through for placeholders; no field that is judged lies deeper.
+#: How deep objects are searched for placeholders; no field that policies check is deeper.
 _DEPTH = 12
 
 
 class CliDefaults(NamedTuple):
-    """What a file leaves out and the CLI or the service adds.
+    """What a file omits and the CLI or the service adds.
 
     Attributes:
-        defaults: by ARM pointer, the value that the CLI sends where the file has none.
+        defaults: by ARM pointer, the value that the CLI sends if the file has none.
         unresolved: by pointer in the document, why a value is not known yet.
-        unreadable: by ARM pointer, why nothing can be said there.
-        parents: the names of what the resource lies in below the workspace; empty text where the file has none.
-        elsewhere: ARM pointers that only others of its type have, so that they are known to be absent.
+        unreadable: by ARM pointer, why the value is unknown.
+        parents: the names of the parents below the workspace; an empty string if the file has none.
+        elsewhere: ARM pointers that only other variants of the type have, so they are known to be absent.
     """
 
     defaults: Mapping[str, object] = {}
@@ -47,7 +47,7 @@ def placed(
     table: tuple[FieldMapping, ...],
     made: CliDefaults,
 ) -> Placed:
-    """The resource of a document; without a name it has one in braces that no other file has."""
+    """Return the resource of a document; without a name it gets a placeholder that is unique to the file."""
     done = settled(table, document, pointer, made.unresolved)
     resource = {"properties": {}, **without(done.resource, done.unreadable)}
     for target, value in made.defaults.items():
@@ -67,7 +67,7 @@ def placed(
         {"id": arm_id, **({"name": name} if name else {}), "type": arm_type, **resource},
         pointer,
         unreadable,
-        # It has the workspace's location, which the CLI puts there.
+        # The CLI sets the location to that of the workspace.
         carried({"type": arm_type}, table, NO_KEY, "/name", "/location", *made.defaults, *made.elsewhere),
         {"/id": f"{pointer}/name", **done.fields},
     )
@@ -76,7 +76,7 @@ def placed(
 def settled(
     table: tuple[FieldMapping, ...], source: JsonObject, pointer: str, unresolved: Mapping[str, str] | None = None
 ) -> Mapped:
-    """What a table makes of an object, without the values that are placeholders or stand where an object should."""
+    """Convert an object by a table, without placeholders and values where an object is expected."""
     unfit = unfit_tags(table, source)
     source = without(source, unfit) if unfit else source
     open_values = {**_misplaced(table, source), **unfit, **(unresolved or {})}
@@ -93,16 +93,16 @@ def settled(
 
 
 def schema_name(document: JsonObject) -> str:
-    """The last part of `$schema` in lower case, without `.schema.json`; empty where there is none."""
+    """Return the last part of `$schema` in lower case, without `.schema.json`; empty if there is none."""
     schema = document.get("$schema")
     last = lowered(schema.strip().rstrip("/").rpartition("/")[2]) if isinstance(schema, str) else ""
     return last.removesuffix(".json").removesuffix(".schema")
 
 
 def known_keys(*tables: Iterable[FieldMapping], within: Iterable[str] = ()) -> dict[str, tuple[str, ...]]:
-    """The keys that tables know, by the JSON Pointer of what holds them: at the top, and within some objects.
+    """Return the keys in tables by the JSON Pointer of their parent: the top, and the objects `within`.
 
-    Those objects are the ones of which the tables have all keys that the CLI has.
+    The tables must have all keys that the CLI accepts in those objects.
     """
     sources = [row.source for table in tables for row in table]
     return {
@@ -116,20 +116,20 @@ def known_keys(*tables: Iterable[FieldMapping], within: Iterable[str] = ()) -> d
 
 
 def name_of(value: object) -> str:
-    """A name as text; empty where it is a placeholder or none."""
+    """Return a name as text; empty if it is a placeholder or not a name."""
     if isinstance(value, bool) or not isinstance(value, (str, int)) or is_open(value):
         return ""
     return str(value).strip()
 
 
 def absent_name(around: Surroundings) -> str:
-    """What stands for a name that a file does not give."""
+    """Return the placeholder for a name that a file does not have."""
     file = around.file.replace("/", "~")
     return f"{{{PurePath(file).name or 'name'}}}"
 
 
 def is_open(value: object) -> bool:
-    """Whether a value is text that stands for another."""
+    """Check whether a value is a placeholder."""
     return isinstance(value, str) and stands_for_value(value)
 
 
@@ -138,7 +138,7 @@ def _service_made(arm_type: str, stated: Mapping[str, str]) -> dict[str, str]:
 
 
 def _misplaced(table: Iterable[FieldMapping], source: JsonObject) -> dict[str, str]:
-    """By pointer, what stands where a table expects an object."""
+    """Return by pointer a message for each value where a table expects an object."""
     rows = list(table)
     own = {row.source for row in rows}
     found: dict[str, str] = {}
@@ -157,7 +157,7 @@ def _above(pointer: str) -> Iterator[str]:
 
 
 def _pruned(source: JsonObject, base: str, free: set[str], open_values: dict[str, str]) -> JsonObject:
-    """A copy without placeholders, each of which is added to `open_values`; a list with one is left out whole."""
+    """Return a copy without placeholders, and add each to `open_values`; a list with one is omitted completely."""
     kept: JsonObject = {}
     for key, value in source.items():
         at = f"{base}/{escaped(key)}"

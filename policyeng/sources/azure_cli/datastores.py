@@ -1,7 +1,7 @@
-"""Datastores, connections and registries: what a workspace reads from, and shares with others.
+"""Datastores, connections and registries.
 
 Source of the rows: `_schema/_datastore/*.py`, `_schema/workspace/connections/*.py`, `_schema/registry/*.py` and
-`_to_rest_object` of their entities in azure-ai-ml 1.35.2. Secrets are left where they are.
+`_to_rest_object` of their entities in azure-ai-ml 1.35.2. Secrets are not read.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _DATASTORES: Mapping[str, str] = {
     "one_lake": "OneLake",
     "hdfs": "Hdfs",
 }
-#: What credentials of a datastore are, by a key that they have.
+#: The type of a datastore's credentials by a key in them.
 _CREDENTIALS = (
     ("account_key", "AccountKey"),
     ("sas_token", "Sas"),
@@ -78,7 +78,7 @@ def _credentials(value: object) -> object:
 
 
 def _regions(value: object) -> object:
-    """The regions of a registry; storage accounts and registries of containers that it makes itself are left out."""
+    """Return the regions of a registry, without the storage accounts and container registries that it creates."""
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise UnfitError("a list of `{location}`")
     return [{"location": region(entry.get("location"))} for entry in value]
@@ -121,7 +121,7 @@ _LINK = DocumentTables(
         FieldMapping("/type", f"{_P}/category", word(others=_CATEGORIES)),
         FieldMapping("/description", ""),
         FieldMapping("/tags", ""),
-        # The specialised connections call their target something else.
+        # Specialized connections have other names for the target.
         *(
             FieldMapping(f"/{key}", f"{_P}/target", text)
             for key in ("url", "api_base", "azure_endpoint", "endpoint", "target")
@@ -226,14 +226,14 @@ def _takes_datastore(document: JsonObject) -> bool:
 
 
 def _takes_connection(document: JsonObject) -> bool:
-    """Only with no other keys than those of a connection: its types are words that other files have, too."""
+    """Check whether a document has only the keys of a connection: its types are common words in other files, too."""
     known = {row.source.split("/")[1] for row in _LINK.rows}
     credentials = document.get("credentials")
     points = {"target", "url", "api_base", "api_key", "azure_endpoint"}
     if not _typed(document, _DATASTORES):  # which have an `endpoint`, too
         points.add("endpoint")
-    says = not document.keys().isdisjoint(points) or (isinstance(credentials, dict) and "type" in credentials)
-    return _typed(document, _CATEGORIES) and says and document.keys() <= known
+    is_connection = not document.keys().isdisjoint(points) or (isinstance(credentials, dict) and "type" in credentials)
+    return _typed(document, _CATEGORIES) and is_connection and document.keys() <= known
 
 
 def _takes_registry(document: JsonObject) -> bool:

@@ -39,7 +39,7 @@ _CONTAINERS = tuple(
     for key, kept in (("cpu", "cpu"), ("memory", "memory"), ("nvidia.com~1gpu", "gpu"), ("gpu", "gpu"))
 )
 _SETTINGS = "/properties/deploymentConfiguration/settings"
-#: What the containers ask for may hold more in ARM's older services, and a batch deployment is of one of two kinds.
+#: Older ARM services allow more in the container requests, and a batch deployment is one of two kinds.
 _ELSEWHERE = (
     _REQUIREMENTS,
     "/properties/compute",
@@ -73,7 +73,7 @@ def _common(workspace: str) -> tuple[FieldMapping, ...]:
 
 
 def online_table(workspace: str = "") -> tuple[FieldMapping, ...]:
-    """The rows of an online deployment; its node count is the capacity of its SKU."""
+    """Return the rows of an online deployment; its node count is the capacity of its SKU."""
     return (
         *_common(workspace),
         FieldMapping("/model", "/properties/model", asset_in(workspace, "models")),
@@ -107,13 +107,13 @@ def online_table(workspace: str = "") -> tuple[FieldMapping, ...]:
         ),
         *_PROBES,
         *_CONTAINERS,
-        FieldMapping("/data_collector", ""),  # nothing of it is judged
+        FieldMapping("/data_collector", ""),  # no policy checks it
         FieldMapping("/package_model", ""),
     )
 
 
 def batch_table(workspace: str = "") -> tuple[FieldMapping, ...]:
-    """The rows of a batch deployment of a model; those below `settings` go before the older ones at the top."""
+    """Return the rows of a batch deployment of a model; those below `settings` override the older ones at the top."""
     return (
         *_common(workspace),
         FieldMapping("/model", "/properties/model", lambda value: _by_id(asset_in(workspace, "models")(value))),
@@ -142,7 +142,7 @@ def batch_table(workspace: str = "") -> tuple[FieldMapping, ...]:
 
 
 def pipeline_table(workspace: str = "") -> tuple[FieldMapping, ...]:
-    """The rows of a batch deployment of a pipeline component; its settings are those of the pipelines that it runs."""
+    """Return the rows of a batch deployment of a pipeline component; its settings apply to the pipelines it runs."""
     component = "/properties/deploymentConfiguration/componentId"
     return (
         *_common(workspace),
@@ -168,11 +168,14 @@ def pipeline_table(workspace: str = "") -> tuple[FieldMapping, ...]:
 
 
 def _online(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
-    """The CLI sends the SKU `Default`, and no insights where the file asks for none (`online_deployment.py`)."""
+    """Yield an online deployment; the CLI sends the SKU `Default`, and insights only on request.
+
+    Source: `online_deployment.py`.
+    """
     defaults: JsonObject = {"/properties/endpointComputeType": _compute_type(document)}
     if not document.get("id"):
         defaults |= {"/sku/name": "Default", "/properties/appInsightsEnabled": False}
-    yield placed(document, pointer, around, ONLINE, online_table(around.workspace), _made(document, defaults))
+    yield placed(document, pointer, around, ONLINE, online_table(around.workspace), _defaults_of(document, defaults))
 
 
 def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
@@ -181,10 +184,10 @@ def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator
         table = pipeline_table(around.workspace)
     else:
         defaults, table = {}, batch_table(around.workspace)
-    yield placed(document, pointer, around, BATCH, table, _made(document, defaults))
+    yield placed(document, pointer, around, BATCH, table, _defaults_of(document, defaults))
 
 
-def _made(document: JsonObject, defaults: JsonObject) -> CliDefaults:
+def _defaults_of(document: JsonObject, defaults: JsonObject) -> CliDefaults:
     parents = (name_of(document.get("endpoint_name")).replace("/", "~"),)
     kind = document.get("type")
     if kind is not None and not name_of(kind):
@@ -194,7 +197,7 @@ def _made(document: JsonObject, defaults: JsonObject) -> CliDefaults:
 
 
 def _compute_type(document: JsonObject) -> str:
-    """`Kubernetes` as `type` or the schema says; the CLI takes what says nothing for managed."""
+    """Return `Kubernetes` if `type` or the schema does; the CLI defaults to `Managed`."""
     words = f"{document.get('type') or schema_name(document)}"
     return "Kubernetes" if lowered(words).startswith("kubernetes") else "Managed"
 
@@ -216,7 +219,7 @@ def _is_online(document: JsonObject) -> bool:
 
 
 def _is_batch(document: JsonObject) -> bool:
-    """Batch deployments run on a compute, which online ones do not name."""
+    """Check for a batch deployment, which names a compute; online deployments do not."""
     if types := types_of(stated_id(document)):
         return _is_deployment(document) and lowered(BATCH) in types
     marks = {"compute", "component", "job_definition", "mini_batch_size", "settings", "retry_settings", "output_action"}
@@ -224,10 +227,10 @@ def _is_batch(document: JsonObject) -> bool:
 
 
 def _is_deployment(document: JsonObject) -> bool:
-    """`endpoint_name` beside anything that says how it runs; no other kind of document has it."""
-    said = {"model", "environment", "instance_type", "instance_count", "compute", "component", "code_configuration"}
+    """Check for `endpoint_name` together with a key of deployments; no other kind of document has both."""
+    common = {"model", "environment", "instance_type", "instance_count", "compute", "component", "code_configuration"}
     more = {"type", "resources", "job_definition", "scale_settings"}
-    return isinstance(document.get("endpoint_name"), str) and not (said | more).isdisjoint(document)
+    return isinstance(document.get("endpoint_name"), str) and not (common | more).isdisjoint(document)
 
 
 KINDS: tuple[CliDocumentKind, ...] = (

@@ -43,7 +43,7 @@ _COMMON = (
 
 
 def online_table(workspace: str = "") -> tuple[FieldMapping, ...]:
-    """The rows of an online endpoint in a workspace."""
+    """Return the rows of an online endpoint in a workspace."""
     return (
         *_COMMON,
         FieldMapping("/kind", "/kind", text),
@@ -63,7 +63,7 @@ BATCH_TABLE = (
 
 
 def _online(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
-    """Without `auth_mode` the CLI sends `Key`, without `identity` a system-assigned one (`online_endpoint.py`)."""
+    """Yield an online endpoint with the CLI's defaults for `auth_mode` and `identity` (`online_endpoint.py`)."""
     defaults = {"/properties/authMode": "Key", "/identity": {"type": "SystemAssigned"}}
     yield placed(
         document, pointer, around, ONLINE, online_table(around.workspace), _unless_deployed(document, defaults)
@@ -71,13 +71,13 @@ def _online(document: JsonObject, pointer: str, around: Surroundings) -> Iterato
 
 
 def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
-    """Without `auth_mode` the CLI sends `AADToken` (`batch_endpoint.py`)."""
+    """Yield a batch endpoint with the CLI's default for `auth_mode` (`batch_endpoint.py`)."""
     made = _unless_deployed(document, {"/properties/authMode": "AADToken"})
     yield placed(document, pointer, around, BATCH, BATCH_TABLE, made)
 
 
 def _unless_deployed(document: JsonObject, defaults: JsonObject) -> CliDefaults:
-    """The defaults of a file; what a command prints is what is there."""
+    """Return the defaults of a file; a command's output has none, because it shows the deployed resource."""
     return CliDefaults() if document.get("id") else CliDefaults(defaults)
 
 
@@ -90,7 +90,7 @@ def _is_batch(document: JsonObject) -> bool:
 
 
 def _is_endpoint(document: JsonObject) -> bool:
-    """`auth_mode` is a key of endpoints and of no other kind of document."""
+    """Check for `auth_mode`, which no other kind of document has."""
     return isinstance(document.get("auth_mode"), str) and "name" in document and "apiVersion" not in document
 
 

@@ -1,4 +1,4 @@
-"""Jobs: `az ml job create --file`, of every type; the steps of pipelines are read in `pipelines`.
+"""Jobs of every type: `az ml job create --file`. The module `pipelines` reads the steps of pipelines.
 
 Source: azure-ai-ml 1.35.2, `_schema/job/**`, `_schema/automl/**` and `entities/_job/**` (`_to_rest_object`).
 """
@@ -53,7 +53,7 @@ _AUTOML_LIMITS: Mapping[str, tuple[str, Bring]] = {
 }
 
 
-#: What jobs of one type have and those of another have not, so that it is known to be absent there.
+#: Fields of some job types only; in the other types they are known to be absent.
 _ELSEWHERE = (
     "/tags",
     "/properties/jobs",
@@ -98,7 +98,7 @@ def _common(workspace: str) -> tuple[FieldMapping, ...]:
 
 
 def _compute(source: str, target: str, workspace: str) -> tuple[FieldMapping, ...]:
-    """Where it runs; early previews of the CLI took an object of `target` and `instance_count`."""
+    """Return the rows of the compute; early previews of the CLI took an object of `target` and `instance_count`."""
     return (
         FieldMapping(f"{source}/compute", f"{target}/computeId", compute_in(workspace)),
         FieldMapping(f"{source}/compute/target", f"{target}/computeId", compute_in(workspace)),
@@ -120,7 +120,7 @@ def _resources(source: str, target: str) -> tuple[FieldMapping, ...]:
 
 
 def _run(workspace: str, source: str, target: str) -> tuple[FieldMapping, ...]:
-    """What is run: a job's own command, or that of a sweep's trial."""
+    """Return the rows of the command of a job or of a sweep's trial."""
     distribution = f"{target}/distribution"
     kinds: dict[object, object] = {"mpi": "Mpi", "pytorch": "PyTorch", "tensorflow": "TensorFlow", "ray": "Ray"}
     return (
@@ -142,7 +142,7 @@ def _limits(kinds: Mapping[str, tuple[str, Bring]], target: str) -> tuple[FieldM
 
 
 def table_of(job_type: str, workspace: str = "") -> tuple[FieldMapping, ...]:
-    """The rows of a job of one of the CLI's types, or of any other that runs a command."""
+    """Return the rows of a job type of the CLI, or of any other job that runs a command."""
     common = _common(workspace)
     if job_type == "pipeline":
         settings = "/properties/settings"
@@ -155,11 +155,11 @@ def table_of(job_type: str, workspace: str = "") -> tuple[FieldMapping, ...]:
         )
     if job_type == "sweep":
         trial = "/properties/trial"
-        unjudged = ("search_space", "sampling_algorithm", "early_termination")
+        unchecked = ("search_space", "sampling_algorithm", "early_termination")
         return (
             *_compute("/trial", "/properties", workspace),
             *common,
-            *(FieldMapping(f"/{key}", "") for key in unjudged),
+            *(FieldMapping(f"/{key}", "") for key in unchecked),
             FieldMapping("/objective/goal", "/properties/objective/goal", text),
             FieldMapping("/objective/primary_metric", "/properties/objective/primaryMetric", prose),
             *_run(workspace, "/trial", trial),
@@ -198,35 +198,35 @@ _OTHER_KEYS = (
 
 
 def _pascal(value: object) -> object:
-    """The name of an AutoML task as ARM has it: `image_classification` is `ImageClassification`, and NER stays NER."""
+    """Convert the name of an AutoML task to ARM's: `image_classification` to `ImageClassification`; NER stays."""
     words = lowered(str(text(value))).split("_")
     return "".join("NER" if word == "ner" else word.capitalize() for word in words)
 
 
 def job_type_of(document: JsonObject) -> str:
-    """The CLI's type of a job: as it says, as its schema does, else `command`; empty where that is a placeholder."""
-    said = document.get("type")
-    if is_open(said):
+    """Return the job type from `type` or the schema, by default `command`; empty if it is a placeholder."""
+    stated = document.get("type")
+    if is_open(stated):
         return ""
-    word = said if isinstance(said, str) else schema_name(document).removesuffix("job")
+    word = stated if isinstance(stated, str) else schema_name(document).removesuffix("job")
     folded = lowered(word).strip().replace("-", "_").removesuffix("_job").replace("fine_tuning", "finetuning")
     return "automl" if folded.startswith("automl") else folded if folded in JOB_TYPES else "command"
 
 
 def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
-    """The job of a document; a pipeline with its steps, those of the components that lie beside it included."""
+    """Yield the job of a document; a pipeline includes its steps and those in component files."""
     yield job_at(document, pointer, around)
 
 
 def job_at(document: JsonObject, pointer: str, around: Surroundings) -> Placed:
-    """The job that an object at a JSON Pointer describes."""
+    """Return the job that an object at a JSON Pointer describes."""
     kind = job_type_of(document)
     steps = steps_of(document, around) if kind == "pipeline" or (not kind and "jobs" in document) else PipelineSteps()
     default = {"/properties/jobType": JOB_TYPES[kind]} if kind else {}
     if kind in ("command", "sweep") and document.get("limits"):
         default["/properties/limits/jobLimitsType"] = JOB_TYPES[kind]  # `JobLimits._to_rest_object`
     made = CliDefaults(defaults=default, unreadable=steps.unreadable, elsewhere=_ELSEWHERE)
-    # A compute that is a placeholder is a name; it leaves the number of nodes as it is.
+    # A compute that is a placeholder is a name, and does not affect the number of nodes.
     rows = table_of(kind, around.workspace)
     table = tuple(row for row in rows if "/compute/" not in row.source or value_at(document, row.source) is not None)
     done = placed(document, pointer, around, TYPE, table, made)
@@ -236,12 +236,12 @@ def job_at(document: JsonObject, pointer: str, around: Surroundings) -> Placed:
 
 
 def inside(around: Surroundings, name: str, folder: PurePosixPath) -> Surroundings:
-    """The surroundings of a job that another document holds, or names in a folder, under a name of its own."""
+    """Return the surroundings of a job inside another document, or in a file in `folder`, with its own name."""
     return replace(around, file=name, beside=lambda path: around.beside(str(folder / path)))
 
 
 def _takes(document: JsonObject) -> bool:
-    """A job without `$schema`: by its type and what that type must have, or by a command with an environment."""
+    """Check for a job without `$schema`: a type with its required keys, or a command with an environment."""
     if {"apiVersion", "kind", "endpoint_name", "auth_mode", "on", "stages", "pool"} & document.keys():
         return False
     if is_component(document):
@@ -256,7 +256,7 @@ def _takes(document: JsonObject) -> bool:
 
 
 def _is_command(document: JsonObject) -> bool:
-    """A command, an environment of Azure ML and one more key that only jobs have."""
+    """Check for a command, an Azure ML environment and one more key that only jobs have."""
     environment = document.get("environment")
     known = isinstance(environment, str) and lowered(environment).startswith("azureml:")
     known = known or (
@@ -279,7 +279,7 @@ _NEEDED: dict[str, tuple[dict[str, type | tuple[type, ...]], ...]] = {
     "spark": ({"entry": dict}, {"conf": dict, "code": str}),
     "sweep": ({"trial": (str, dict), "search_space": dict},),
 }
-#: Documents of the CLI name AutoML's tasks in their schemas, too.
+#: The schemas of AutoML jobs include the task.
 _SCHEMAS = (
     *("automljob", "commandjob", "datatransferjob", "distillationjob", "finetuningjob", "importjob", "paralleljob"),
     *("pipelinejob", "sparkjob", "sweepjob", "job"),

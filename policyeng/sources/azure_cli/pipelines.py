@@ -1,9 +1,9 @@
-"""The steps of a pipeline, as ARM has them: inline, or of components in files beside it, however deep.
+"""The steps of a pipeline in ARM shape: inline, or in component files, at any depth.
 
-A step keeps the CLI's words below `resources`, `distribution` and `limits`, as the CLI sends them
-(azure-ai-ml 1.35.2, `entities/_builders/*.py`, `_to_rest_object`); a component's own `resources` and `distribution`
-count where the step has none (`_builders/command.py`). The steps of a pipeline inside a pipeline become steps of the
-outer one, `outer.inner`, because they are what runs.
+A step has the CLI's keys below `resources`, `distribution` and `limits`, because the CLI sends them unchanged
+(azure-ai-ml 1.35.2, `entities/_builders/*.py`, `_to_rest_object`). The `resources` and `distribution` of a component
+apply if the step has none (`_builders/command.py`). The steps of a nested pipeline become steps of the outer pipeline,
+`outer.inner`, because they are what runs.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from policyeng.sources.azure_cli.value_converters import prose
 from policyeng.sources.field_mapping import FieldMapping, put, text
 from policyeng.sources.parsed import Surroundings, kind_of, spelled
 
-#: Pipelines in pipelines: how deep, how many steps and how many component files altogether.
+#: Limits for nested pipelines: depth, steps and component files in total.
 MAX_DEPTH = 8
 MAX_STEPS = 2_000
 MAX_FILES = 200
 
 _BINDING = re.compile(r"\$\{\{\s*parent\.inputs\.(\w+)\s*\}\}")
-#: What a step takes from its component where it has none itself.
+#: Keys that a step takes from its component if it does not have them itself.
 _INHERITED = ("resources", "distribution")
-#: Where a binding to an input of the pipeline stands for a value that is judged.
+#: Keys in which a binding to a pipeline input is resolved, because policies check them.
 _BOUND = ("compute", "resources", "distribution", "limits")
 
 
@@ -39,8 +39,8 @@ class PipelineSteps(NamedTuple):
     """The steps of a pipeline.
 
     Attributes:
-        properties: `jobs` and `componentId` of the pipeline's ARM `properties`, where there are any.
-        fields, unreadable: as those of `Placed`, by ARM pointer; the places are in the pipeline's document.
+        properties: `jobs` and `componentId` of the pipeline's ARM `properties`, if any.
+        fields, unreadable: by ARM pointer, as in `Placed`; the places are in the pipeline's document.
     """
 
     properties: Mapping[str, object] = {}
@@ -49,7 +49,7 @@ class PipelineSteps(NamedTuple):
 
 
 class _Component(NamedTuple):
-    """What a reference to a component leads to: its document, or why there is none."""
+    """The document of a component, or why there is none."""
 
     body: JsonObject
     folder: str = ""
@@ -57,7 +57,7 @@ class _Component(NamedTuple):
 
 
 class _Within(NamedTuple):
-    """Where steps stand: the key and place of the step around them, and what they take from it."""
+    """The context of steps: the key and place of the enclosing step, and what they inherit from it."""
 
     prefix: str
     place: str
@@ -68,7 +68,7 @@ class _Within(NamedTuple):
 
 
 def steps_of(document: JsonObject, around: Surroundings) -> PipelineSteps:
-    """The steps of a pipeline job, or of the pipeline component that it names."""
+    """Return the steps of a pipeline job, or of the pipeline component that it names."""
     gathering = _Gathering(around)
     reference = document.get("component")
     inputs = _values(document.get("inputs"))
@@ -105,7 +105,7 @@ def _table(workspace: str) -> tuple[FieldMapping, ...]:
 
 @dataclass(slots=True)
 class _Gathering:
-    """Steps while they are found; what is said of each goes by its ARM pointer."""
+    """The steps collected so far; everything is by ARM pointer."""
 
     around: Surroundings
     found: dict[str, object] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class _Gathering:
     full: str = ""
 
     def gather_component(self, reference: object, inputs: Mapping[str, object]) -> None:
-        """The steps of the component that a pipeline job names instead of steps of its own."""
+        """Add the steps of the component that a pipeline job names instead of its own steps."""
         component = self.component(reference, "")
         self.fields["/properties/jobs"] = "/component"
         if component.why and is_pinned(reference):
@@ -128,7 +128,7 @@ class _Gathering:
             self.gather(component.body.get("jobs"), _Within("", "/component", component.folder, inner, None, 1))
 
     def gather(self, jobs: object, within: _Within) -> None:
-        """Add the steps of one pipeline, those of its pipelines included."""
+        """Add the steps of a pipeline and of its nested pipelines."""
         if not isinstance(jobs, dict):
             self.unreadable["/properties/jobs"] = f"`jobs` is {kind_of(jobs)}; it should be an object of steps"
             return
@@ -178,31 +178,32 @@ class _Gathering:
         )
 
     def _inherit(self, step: JsonObject, component: _Component, target: str, kind: str) -> None:
-        """What a component says where its step does not; what it would say, where nobody knows it, is unreadable."""
+        """Copy values from the component that the step does not have; if the component is unknown, so are they."""
         for key in _INHERITED:
             if step.get(key) is None and component.body.get(key) is not None:
                 step[key] = component.body[key]
         if not component.why or is_pinned(step.get("component")):
             return
-        unsaid = [key for key in _INHERITED if step.get(key) is None]
+        missing = [key for key in _INHERITED if step.get(key) is None]
         if not kind:
-            unsaid.append("type")
+            missing.append("type")
         if kind in ("", "pipeline") and step.get("compute") is None:
-            unsaid.append("computeId")
-        self.unreadable |= {f"{target}/{key}": component.why for key in unsaid}
+            missing.append("computeId")
+        self.unreadable |= {f"{target}/{key}": component.why for key in missing}
 
     def _trial(self, step: JsonObject, trial: object, target: str, folder: str) -> None:
-        """A sweep's trial that is a component: what it says of its nodes."""
+        """Read the nodes of a sweep's trial from its component."""
         own = trial if isinstance(trial, dict) else {}
         reference = own.get("component", trial)
         component = self.component(reference, folder)
-        said = {key: own.get(key) or component.body.get(key) for key in _INHERITED}
-        step["trial"] = {**{key: value for key, value in said.items() if value is not None}, "component": reference}
+        inherited = {key: own.get(key) or component.body.get(key) for key in _INHERITED}
+        stated = {key: value for key, value in inherited.items() if value is not None}
+        step["trial"] = {**stated, "component": reference}
         if component.why and not is_pinned(reference):
-            self.unreadable |= {f"{target}/trial/{key}": component.why for key in _INHERITED if said[key] is None}
+            self.unreadable |= {f"{target}/trial/{key}": component.why for key in _INHERITED if key not in stated}
 
     def component(self, reference: object, folder: str) -> _Component:
-        """A component that stands inline, lies in a file, or is registered; of the last nothing is known."""
+        """Return a component that is inline, in a file, or registered; the definition of the last is unknown."""
         if isinstance(reference, dict):
             return _Component(reference, folder)
         path = file_of(reference)
@@ -222,7 +223,7 @@ class _Gathering:
         return _Component(body, str(found.parent))
 
     def _read(self, path: str) -> object:
-        """The document at a path, or as text why it cannot be read."""
+        """Return the document at a path, or as text why it cannot be read."""
         if len(self.files) >= MAX_FILES:
             return f"the pipeline names more than {MAX_FILES} component files, the most that are read"
         try:
@@ -233,43 +234,43 @@ class _Gathering:
 
 
 def is_pinned(reference: object) -> bool:
-    """Whether a reference names one version of a registered component, which ARM says no more of either."""
+    """Check whether a reference is one version of a registered component; ARM has only the reference, too."""
     return isinstance(reference, str) and not file_of(reference) and not is_label(reference) and not is_open(reference)
 
 
 def _kind(step: JsonObject, component: _Component) -> str:
-    """The type of a step: as it says, as its component does, else `command` where it has one; empty if nobody knows."""
-    for said in (step.get("type"), component.body.get("type")):
-        if isinstance(said, str) and not is_open(said):
-            return lowered(said).removesuffix("_component")
+    """Return the type of a step, from itself or its component, by default `command`; empty if it is unknown."""
+    for stated in (step.get("type"), component.body.get("type")):
+        if isinstance(stated, str) and not is_open(stated):
+            return lowered(stated).removesuffix("_component")
     if step.get("type") is not None:
         return ""
     return "" if component.why and not is_pinned(step.get("component")) else "command"
 
 
 def _bound(step: JsonObject, inputs: Mapping[str, object]) -> JsonObject:
-    """A copy of a step with the values of the pipeline's inputs where they are judged."""
+    """Return a copy of a step with the pipeline's input values in the keys that policies check."""
     return {key: _filled(value, inputs) if key in _BOUND else value for key, value in step.items()}
 
 
 def _filled(value: object, inputs: Mapping[str, object]) -> object:
     if isinstance(value, dict):
-        return {key: _one(entry, inputs) for key, entry in value.items()}
-    return _one(value, inputs)
+        return {key: _resolve_binding(entry, inputs) for key, entry in value.items()}
+    return _resolve_binding(value, inputs)
 
 
-def _one(value: object, inputs: Mapping[str, object]) -> object:
+def _resolve_binding(value: object, inputs: Mapping[str, object]) -> object:
     named = _BINDING.fullmatch(value.strip()) if isinstance(value, str) else None
     return inputs.get(named[1], value) if named else value
 
 
 def _values(inputs: object) -> dict[str, object]:
-    """The inputs that have a plain value or default."""
+    """Return the inputs that have a plain value or default."""
     return dict(_plain(inputs))
 
 
 def _bound_values(inputs: object, outer: Mapping[str, object]) -> dict[str, object]:
-    return {key: _one(value, outer) for key, value in _plain(inputs)}
+    return {key: _resolve_binding(value, outer) for key, value in _plain(inputs)}
 
 
 def _plain(inputs: object) -> Iterator[tuple[str, object]]:

@@ -1,6 +1,6 @@
-"""Schedules: `az ml schedule create --file`, and the job that one runs.
+"""Schedules and their jobs: `az ml schedule create --file`.
 
-ARM keeps the job inside of the schedule; the job is brought beside it, too, because it is work that will run.
+ARM stores the job inside the schedule. The job is also read as its own resource, because it will run.
 Source: azure-ai-ml 1.35.2, `_schema/schedule/**` and `entities/_schedule/{schedule,trigger}.py`.
 """
 
@@ -27,7 +27,7 @@ _MONITOR = "/properties/action/monitorDefinition"
 
 
 def _listed(value: object) -> object:
-    """A list, or one value as a list of one (`RecurrencePattern._to_rest_object`)."""
+    """Return a list; a single value becomes a list (`RecurrencePattern._to_rest_object`)."""
     return value if isinstance(value, list) else [value]
 
 
@@ -63,12 +63,12 @@ TABLE = (
     FieldMapping("/create_monitor/compute/instance_type", f"{_MONITOR}/computeConfiguration/instanceType", text),
     FieldMapping("/create_monitor/compute/runtime_version", f"{_MONITOR}/computeConfiguration/runtimeVersion", prose),
 )
-#: What a schedule does, by the key that says it.
+#: The action types of a schedule by key.
 _ACTIONS = {"create_job": "CreateJob", "create_monitor": "CreateMonitor", "import_data": "ImportData"}
 
 
 class _Job(NamedTuple):
-    """The job of a schedule: its document and where that lies, or the id of the job it repeats, or why neither."""
+    """The job of a schedule: its document and folder, or the id of the job that it repeats, or why neither is known."""
 
     document: JsonObject | None = None
     source_id: str = ""
@@ -103,7 +103,7 @@ def _schedule(document: JsonObject, pointer: str, around: Surroundings) -> Itera
 
 
 def _run_of(document: JsonObject, job: _Job, pointer: str, around: Surroundings) -> Placed | None:
-    """The job as a resource of its own, under the schedule's name; the service names each of its runs."""
+    """Return the job as its own resource with the schedule's name; the service names each run."""
     if job.document is None:
         return None
     named = name_of(document.get("name")) or around.file
@@ -115,10 +115,10 @@ def _run_of(document: JsonObject, job: _Job, pointer: str, around: Surroundings)
     return run
 
 
-def _job_of(said: object, around: Surroundings) -> _Job:
-    """What `create_job` leads to: a document, inline or in a file, with what the schedule changes of it; or an id."""
-    reference = said["job"] if isinstance(said, dict) and "job" in said else said
-    changes = {key: value for key, value in said.items() if key != "job"} if isinstance(said, dict) else {}
+def _job_of(stated: object, around: Surroundings) -> _Job:
+    """Return the job of `create_job`: a document, inline or in a file, with the schedule's changes; or an id."""
+    reference = stated["job"] if isinstance(stated, dict) and "job" in stated else stated
+    changes = {key: value for key, value in stated.items() if key != "job"} if isinstance(stated, dict) else {}
     if isinstance(reference, dict):
         return _Job(_merged(reference, changes))
     if not isinstance(reference, str) or is_open(reference):
@@ -137,7 +137,7 @@ def _job_of(said: object, around: Surroundings) -> _Job:
 
 
 def _merged(job: JsonObject, changes: JsonObject) -> JsonObject:
-    """A job with what a schedule says anew; objects are joined (`merge_dict`)."""
+    """Return a job with a schedule's changes; objects are merged (`merge_dict`)."""
     joined = {
         key: {**job[key], **value} if isinstance(value, dict) and isinstance(job.get(key), dict) else value
         for key, value in changes.items()
@@ -145,12 +145,12 @@ def _merged(job: JsonObject, changes: JsonObject) -> JsonObject:
     return {**job, **joined}
 
 
-def _is_inline(said: object) -> bool:
-    return isinstance(said, dict) and "job" not in said
+def _is_inline(stated: object) -> bool:
+    return isinstance(stated, dict) and "job" not in stated
 
 
 def _takes(document: JsonObject) -> bool:
-    """A trigger and what it starts."""
+    """Check for a trigger and an action."""
     trigger = document.get("trigger")
     kinds = ("cron", "recurrence")
     return (

@@ -1,6 +1,6 @@
-"""The tables of one kind of Azure CLI document, and what they make of a document.
+"""Field tables of the Azure CLI documents, and the conversion by them.
 
-The authority on how the CLI brings a file into ARM shape is the SDK that it is made of: azure-ai-ml 1.35.2, the
+The authority on how the CLI converts a file to ARM shape is its SDK: azure-ai-ml 1.35.2, the
 marshmallow schemas below `azure/ai/ml/_schema` and `_to_rest_object` of the entities below `azure/ai/ml/entities`.
 """
 
@@ -21,20 +21,20 @@ from policyeng.sources.server_generated import service_made
 NOT_CARRIED = "Azure CLI documents have no key for it; check the deployed resource as the REST API returns it"
 NO_NAME = "the file has no `name`; add it"
 
-#: Where text is for people, in which nothing stands for a value.
+#: Keys with text for people, in which nothing is a placeholder.
 _PROSE = ("description", "display_name", "friendly_name")
-#: Brings that leave the inside of a value where it is, so that one unresolved part does not hide the others.
+#: Converters that do not move the parts of a value, so one unresolved part does not hide the others.
 _AS_THEY_ARE = (FieldMapping._field_defaults["bring"], tags)
 
 
 class Sent(NamedTuple):
-    """What the CLI sends for an ARM field that no key of the file leads to.
+    """A value that the CLI sends for an ARM field without a key in the file.
 
     Attributes:
         target: the ARM field.
-        value: what it sends.
-        within: it does so only where the file says something of this ARM object.
-        printed: the same follows from a command's output.
+        value: the value.
+        within: the CLI sends it only if the file has a part of this ARM object.
+        printed: the value also applies to a command's output.
     """
 
     target: str
@@ -56,12 +56,12 @@ class DocumentTables(NamedTuple):
     """The tables of one kind of document.
 
     Attributes:
-        table: what a file may say.
-        printed: what only a command's output says; the CLI ignores it in a file.
-        sent: what the CLI fills in.
-        never: ARM fields that no such resource has, so that their absence is known.
-        always: the keys that a command's output always has; without one of them it was cut short.
-        lossy: what a command's output does not tell apart.
+        table: the keys of a file.
+        printed: the keys of a command's output only; the CLI ignores them in a file.
+        sent: the values that the CLI adds.
+        never: ARM fields that no such resource has, so they are known to be absent.
+        always: the keys that a command's output always has; without one of them the output is incomplete.
+        lossy: values of a command's output that are ambiguous.
     """
 
     table: tuple[FieldMapping, ...]
@@ -73,21 +73,21 @@ class DocumentTables(NamedTuple):
 
     @property
     def rows(self) -> tuple[FieldMapping, ...]:
-        """All rows."""
+        """Return all rows."""
         return self.table + self.printed
 
 
 def placed(
     shape: DocumentTables, resource: JsonObject, document: JsonObject, pointer: str, reasons: Mapping[str, str]
 ) -> Placed:
-    """The resource that the tables make of a document.
+    """Convert a document to a resource by its tables.
 
     Args:
         shape: the tables.
         resource: its `id` and `type`, to which the tables add.
-        document: a file, or a command's output, which states its `id`.
+        document: a file, or a command's output, which has an `id`.
         pointer: its JSON Pointer.
-        reasons: by JSON Pointer into the document, why a value is not known, beside what is found here.
+        reasons: by JSON Pointer into the document, further reasons why values are unknown.
     """
     printed = "id" in document
     rows = shape.rows if printed else shape.table
@@ -107,12 +107,12 @@ def placed(
     whole.setdefault("properties", {})
     fields = {"/name": f"{pointer}/name", **found.fields}
     more = (*(sent.target for sent in shape.sent), *shape.never, *unreadable)
-    said = carried(whole, rows, NOT_CARRIED, "/id", "/name", "/type", *more)
-    return Placed(whole, pointer, unreadable, said, fields)
+    stated = carried(whole, rows, NOT_CARRIED, "/id", "/name", "/type", *more)
+    return Placed(whole, pointer, unreadable, stated, fields)
 
 
 def said_by_output(shape: DocumentTables, document: JsonObject, given: Placed) -> Placed:
-    """The resource of a command's output, without what the output does not tell."""
+    """Return the resource of a command's output, without values that the output omits or prints ambiguously."""
     unreadable: dict[str, str] = {}
     cut = [key for key in shape.always if key not in document]
     if cut:
@@ -126,18 +126,18 @@ def said_by_output(shape: DocumentTables, document: JsonObject, given: Placed) -
 
 
 def stands_for(key: str, text: str) -> str:
-    """Why the value of a key is not known where text stands for it."""
+    """Return the message for a key whose value is a placeholder."""
     return f"`{key}` is the placeholder `{shortened(text)}`; replace it with a value"
 
 
 def unknown_keys(shape: DocumentTables, document: JsonObject) -> Iterator[tuple[str, str, list[str]]]:
-    """The keys that the CLI refuses: JSON Pointer, key, and the keys that it knows there."""
+    """Yield the keys that the CLI rejects: JSON Pointer, key, and the keys that it knows there."""
     known: dict[str, dict[str, None]] = {}
     for source in ("/$schema", "/id", "/name", "/resourceGroup", *(row.source for row in shape.rows)):
         parts = source.split("/")
         for length in range(1, len(parts)):
             known.setdefault("/".join(parts[:length]), {})[parts[length]] = None
-    # What a row takes whole is not looked into.
+    # The inside of a value that one row converts as a unit is not checked.
     for row in shape.rows:
         known.pop(row.source, None)
     for above, keys in known.items():
@@ -148,15 +148,15 @@ def unknown_keys(shape: DocumentTables, document: JsonObject) -> Iterator[tuple[
 
 
 def _settled(rows: Iterable[FieldMapping], document: JsonObject) -> tuple[JsonObject, dict[str, str], dict[str, str]]:
-    """The document without unresolved values, why keys of it are not known, and why ARM fields inside of values are."""
+    """Return the document without unresolved values, and the reasons by document pointer and by ARM pointer."""
     by_source = {row.source: row for row in rows if row.target}
     unresolved = dict(_misshapen(by_source, document))
-    # Tags stand in ARM where they do in the document.
+    # Tags have the same pointers in ARM and in the document.
     inside = unfit_tags(rows, document)
     document = without(document, inside) if inside else document
     dropped: set[str] = set()
-    judged = {key: value for key, value in document.items() if key not in _PROSE}
-    for pointer, value, in_list in _unresolved_values(judged, "", in_list=False):
+    checked = {key: value for key, value in document.items() if key not in _PROSE}
+    for pointer, value, in_list in _unresolved_values(checked, "", in_list=False):
         reason = stands_for(pointer[1:], value)
         above = _row_above(by_source, pointer)
         if above is None:
@@ -171,13 +171,13 @@ def _settled(rows: Iterable[FieldMapping], document: JsonObject) -> tuple[JsonOb
 
 
 def _row_above(rows: Mapping[str, FieldMapping], pointer: str) -> FieldMapping | None:
-    """The row whose value a pointer lies strictly inside of."""
+    """Return the row whose value strictly contains a pointer."""
     parts = pointer.split("/")
     return next((rows[above] for end in range(2, len(parts)) if (above := "/".join(parts[:end])) in rows), None)
 
 
 def _misshapen(rows: Mapping[str, FieldMapping], document: JsonObject) -> Iterator[tuple[str, str]]:
-    """Keys below which rows look for others, and which hold no object."""
+    """Yield the keys for which the rows expect an object and the document has another value."""
     for source in rows:
         parts = source.split("/")
         for end in range(2, len(parts)):
@@ -189,7 +189,7 @@ def _misshapen(rows: Mapping[str, FieldMapping], document: JsonObject) -> Iterat
 
 
 def _unresolved_values(value: object, pointer: str, *, in_list: bool) -> Iterator[tuple[str, str, bool]]:
-    """Where a placeholder stands, the placeholder, and whether a list holds it."""
+    """Yield the pointer of each placeholder, the placeholder, and whether it is in a list."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _unresolved_values(inner, f"{pointer}/{escaped(key)}", in_list=in_list)

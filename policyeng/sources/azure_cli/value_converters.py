@@ -1,6 +1,6 @@
-"""How single values of Azure CLI documents are brought into ARM shape.
+"""Converters of single values of Azure CLI documents to ARM shape.
 
-The CLI writes enumerations in snake case where ARM has Pascal case, and lists of named things where ARM has maps.
+The CLI has enumerations in snake case where ARM has Pascal case, and lists of named objects where ARM has maps.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _MEMBER = re.compile(r"[A-Z][A-Za-z]*\.([A-Z][A-Z0-9_]*)")
 
 
 def word(*words: str, others: Mapping[str, str] | None = None) -> Bring:
-    """One of the words of an enumeration, by any spelling of it that the CLI takes or prints.
+    """Return a converter to the words of an enumeration from any spelling that the CLI accepts or prints.
 
     Args:
-        words: as ARM spells them.
-        others: those that the CLI calls something else.
+        words: in ARM's spelling.
+        others: ARM's words by the CLI's names that differ.
     """
     bring = chosen(dict([*((known, known) for known in words), *(others or {}).items()]))
 
@@ -34,65 +34,65 @@ def word(*words: str, others: Mapping[str, str] | None = None) -> Bring:
 
 
 def switch(on: str, off: str) -> Bring:
-    """A boolean as one of two words."""
+    """Return a converter of a boolean to one of two words."""
     return lambda value: on if boolean(value) else off
 
 
 def name(value: object) -> object:
-    """A name, which YAML may take for a number."""
+    """Convert a name to text; YAML can read a name as a number."""
     return str(value) if type(value) is int else text(value)
 
 
 def prose(value: object) -> object:
-    """Text or an object for people and programs, in which braces and `$` are no placeholders."""
+    """Return free text or an object unchanged; braces and `$` in it are not placeholders."""
     return value
 
 
 def tags(value: object) -> object:
-    """An object of texts; numbers and booleans are written out, and ARM drops a null."""
+    """Convert the values of tags to text; ARM drops a null."""
     if isinstance(value, dict) and not any(isinstance(entry, (list, dict)) for entry in value.values()):
         return {key: str(entry) for key, entry in value.items() if entry is not None}
     raise UnfitError("an object of text")
 
 
 def unfit_tags(table: Iterable[FieldMapping], document: JsonObject) -> dict[str, str]:
-    """By JSON Pointer into a document, why one of its tags is none; the others are not touched by it."""
+    """Return by JSON Pointer why the value of a tag is invalid; other tags are not affected."""
     return {
         at: f"`{at[1:]}` is {kind_of(entry)}; it should be text"
         for row in table
-        if row.bring is tags and isinstance(held := value_at(document, row.source), dict)
-        for key, entry in held.items()
+        if row.bring is tags and isinstance(stated := value_at(document, row.source), dict)
+        for key, entry in stated.items()
         if isinstance(entry, (list, dict)) and (at := f"{row.source}/{escaped(key)}")
     }
 
 
 def region(value: object) -> object:
-    """A region by its name; ARM turns `East US` into that."""
+    """Convert a region to its name, as ARM does with `East US`."""
     return lowered(str(text(value)).replace(" ", ""))
 
 
 def listed(value: object) -> object:
-    """A list, as it is."""
+    """Return a list unchanged."""
     if isinstance(value, list):
         return value
     raise UnfitError("a list")
 
 
 def mapping(value: object) -> object:
-    """An object, as it is."""
+    """Return an object unchanged."""
     if isinstance(value, dict):
         return value
     raise UnfitError("an object")
 
 
 def lasting(unit: str) -> Bring:
-    """An ISO 8601 duration from a whole number, above 0, of `S` (seconds) or `M` (minutes).
+    """Return a converter of a whole number above 0 to an ISO 8601 duration in `S` (seconds) or `M` (minutes).
 
-    The CLI leaves 0 out, so that what the service takes instead holds.
+    The CLI omits 0, and then the default of the service applies.
     """
 
     def bring(value: object) -> object:
-        # The SDK prints the seconds of a time span, which are a floating-point number.
+        # The SDK prints the seconds of a time span as a floating-point number.
         number = whole(int(value) if isinstance(value, float) and value.is_integer() else value)
         if isinstance(number, int) and number > 0:
             return f"PT{number}{unit}"
@@ -102,19 +102,19 @@ def lasting(unit: str) -> Bring:
 
 
 def renamed(names: Mapping[str, str]) -> Bring:
-    """An object with some of its keys renamed, the others as they are."""
+    """Return a converter that renames some keys of an object."""
     return lambda value: {names.get(key, key): inner for key, inner in _object(value).items()}
 
 
 def identity_type(value: object) -> object:
-    """Which identities a resource has; ARM writes both without a space."""
+    """Convert the type of an identity; ARM writes both types without a space."""
     both = {"system_assigned,user_assigned": "SystemAssigned,UserAssigned"}
     spaceless = value.replace(" ", "") if isinstance(value, str) else value
     return word("SystemAssigned", "UserAssigned", "None", others=both)(spaceless)
 
 
 def assigned(value: object) -> object:
-    """User-assigned identities by id: a list of `resource_id` in most files, a map in those of workspaces."""
+    """Convert user-assigned identities to a map by id, from a list of `resource_id` or a map (in workspaces)."""
     if isinstance(value, list):
         value = {str(text(_object(entry).get("resource_id"))): entry for entry in value}
     return {

@@ -1,6 +1,6 @@
-"""Workspaces, and what is one in ARM: hubs, projects and feature stores.
+"""Workspaces, and hubs, projects and feature stores, which are workspaces in ARM.
 
-Source of the rows: `_schema/workspace/*.py`, `_schema/_feature_store/*.py`; of what is filled in:
+Source of the rows: `_schema/workspace/*.py`, `_schema/_feature_store/*.py`; of the defaults:
 `_populate_arm_parameters` of `operations/_workspace_operations_base.py` with the values of
 `_arm_deployments/arm_templates/workspace_param.json`, all in azure-ai-ml 1.35.2.
 """
@@ -17,7 +17,7 @@ from policyeng.sources.azure_cli.value_converters import IDENTITY, IDENTITY_PRIN
 from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, mapped, text
 from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
 
-_SAYS = "a list of rules, each with `name`, `type` and `destination`"
+_EXPECTED = "a list of rules, each with `name`, `type` and `destination`"
 _RULE = (
     FieldMapping("/type", "/type", word("FQDN", "PrivateEndpoint", "ServiceTag")),
     FieldMapping("/category", "/category", word("Required", "Recommended", "UserDefined", "Dependency")),
@@ -37,24 +37,24 @@ _DESTINATION = (
 
 
 def outbound_rules(value: object) -> object:
-    """The rules by their names, in ARM shape.
+    """Return the rules by name, in ARM shape.
 
     Raises:
-        UnfitError: they are no list of rules.
+        UnfitError: the value is not a list of rules.
     """
-    # The SDK prints an empty object where there is none.
+    # The SDK prints an empty object if there are no rules.
     entries = listed(value) if value != {} else []
     return dict(_named(entry) for entry in entries) if isinstance(entries, list) else {}
 
 
 def _named(rule: object) -> tuple[str, JsonObject]:
     if not isinstance(rule, dict) or not isinstance(rule.get("name"), str):
-        raise UnfitError(_SAYS)
+        raise UnfitError(_EXPECTED)
     direct = isinstance(rule.get("destination"), str)
     rows = (*_RULE, FieldMapping("/destination", "/destination", text)) if direct else (*_RULE, *_DESTINATION)
     found = mapped(rows, rule, "")
     if found.unreadable:
-        raise UnfitError(f"{_SAYS}: {next(iter(found.unreadable.values()))}")
+        raise UnfitError(f"{_EXPECTED}: {next(iter(found.unreadable.values()))}")
     return rule["name"], {"category": "UserDefined", **found.resource}
 
 
@@ -119,7 +119,7 @@ _PRINTED = (
     FieldMapping("/provisioning_state", f"{_P}/provisioningState", text),
     FieldMapping("/sku", "/sku/name", text),
     FieldMapping("/associated_workspaces", f"{_P}/associatedWorkspaces", listed),
-    # As versions before 2022 called it.
+    # The name before 2022.
     FieldMapping("/friendly_name", f"{_P}/friendlyName", text),
 )
 _ENCRYPTED = Sent(f"{_P}/encryption/status", "Enabled", within=f"{_P}/encryption", printed=True)
@@ -144,7 +144,7 @@ _WHOLE = (
 )
 _ALWAYS = ("location", "discovery_url", "hbi_workspace", "public_network_access")
 
-# An output does not tell a feature store from a plain workspace; both are judged alike, as workspaces and no projects.
+# An output does not distinguish a feature store from a plain workspace; policies treat them the same.
 _WORKSPACE = DocumentTables(_TABLE, _PRINTED, (*_WHOLE, Sent("/kind", "Default")), always=_ALWAYS)
 _HUB = DocumentTables(
     (*_TABLE, FieldMapping("/default_resource_group", f"{_P}/workspaceHubConfig/defaultWorkspaceResourceGroup", text)),
@@ -204,7 +204,7 @@ def _bring(shape: DocumentTables) -> Callable[[JsonObject, str, Surroundings], I
 
 
 def _in_its_group(document: JsonObject, around: Surroundings) -> Surroundings:
-    """Where it is deployed to: to the group that the file names, unless the user names one."""
+    """Return the surroundings with the resource group that the file names, unless the user names one."""
     group = document.get("resource_group")
     if around.scope != UNKNOWN_SCOPE and not around.scope.endswith("/{resource-group}"):
         return around
@@ -214,13 +214,13 @@ def _in_its_group(document: JsonObject, around: Surroundings) -> Surroundings:
 
 
 def _unplaced(arm_id: str) -> dict[str, str]:
-    """As of anything else; a workspace in a group that is known lies in a subscription that is not."""
+    """Return why the id is unreadable; in a known group, the subscription can still be unknown."""
     unknown = arm_id.startswith(UNKNOWN_SCOPE.partition("/resourceGroups/")[0]) or "/{resource-group}/" in arm_id
     return {"/id": _WHERE} if unknown else unplaced(arm_id)
 
 
 def _takes(marks: frozenset[str], kind: str) -> Callable[[JsonObject], bool]:
-    """Whether a document is a workspace of a kind, by its `$schema`, by its keys or by what it says of its kind."""
+    """Return a check for a kind of workspace by `$schema`, keys or `kind`."""
 
     def takes(document: JsonObject) -> bool:
         schema, stated = schema_of(document), document.get("kind")
@@ -228,19 +228,19 @@ def _takes(marks: frozenset[str], kind: str) -> Callable[[JsonObject], bool]:
             return True
         if schema is None and ("name" not in document or document.keys() & _OF_OTHERS):
             return False
-        said = isinstance(stated, str) and lowered(stated) == kind
-        return bool((said and (schema or document.keys() & _MARKS)) or document.keys() & marks)
+        is_kind = isinstance(stated, str) and lowered(stated) == kind
+        return bool((is_kind and (schema or document.keys() & _MARKS)) or document.keys() & marks)
 
     return takes
 
 
 def _is_update(document: JsonObject) -> bool:
-    """What `az ml workspace update --file` takes beside the name on the command line, such as a managed network."""
+    """Check for the input of `az ml workspace update --file`, which has no name, such as a managed network."""
     keys = document.keys() - {"$schema"}
     return bool(keys) and keys <= _UPDATED and schema_of(document) is None
 
 
-def _brings_nothing(*_: object) -> Iterator[Placed | Refusal]:
+def _yield_nothing(*_: object) -> Iterator[Placed | Refusal]:
     return iter(())
 
 
@@ -248,7 +248,7 @@ _UPDATE = CliDocumentKind(
     ARM_TYPE,
     (),
     _is_update,
-    _brings_nothing,
+    _yield_nothing,
     in_workspace=False,
     nothing="an update of a workspace, which contains only the changes; provide the complete workspace",
 )
