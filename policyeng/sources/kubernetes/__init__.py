@@ -1,6 +1,6 @@
-"""Kubernetes objects: those of Azure Service Operator, of Azure ML's extension, and what admission webhooks are asked.
+"""Reader for Kubernetes objects: Azure Service Operator, the Azure ML extension, and admission reviews.
 
-A `kubectl get -o json` list is read object by object. Objects of other kinds hold nothing that is judged here.
+The objects of a `kubectl get -o json` list are read one by one. Objects of other kinds have nothing to check.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ SUMMARY = "Kubernetes objects: Azure Service Operator, Azure ML instance types, 
 
 
 def detect(document: object) -> bool:
-    """Whether the document is a Kubernetes object, a list of some, or an admission review."""
+    """Check whether the document is a Kubernetes object, a list of objects, or an admission review."""
     if isinstance(document, list):
         return any(is_object(entry) for entry in document)
     return is_object(document) or is_review(document)
 
 
 def belongs_to_workspace(document: object) -> bool:
-    """Whether the document holds parts of a workspace, whose owner names it at most by its name in the cluster."""
+    """Check whether the document contains parts of a workspace without the ARM id of that workspace."""
     return any(_in_workspace(entry.object) for entry in held(document))
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
-    """Read the objects that stand for Azure resources; the others are passed over."""
+    """Read the objects that represent Azure resources, and skip the others."""
     objects = list(held(document))
-    if is_review(document):  # the API server has the object, and no tool fills in anything any more
+    if is_review(document):  # the object is as applied; no tool replaces placeholders anymore
         around = replace(around, as_applied=True)
     names = Names(around, names_in(document))
     read = [read_one(entry, names) for entry in objects]
@@ -57,7 +57,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
 
 
 def _nothing(objects: list[KubernetesObject]) -> str:
-    """Why none of the objects is judged."""
+    """Return why no object is checked."""
     if not objects:
         return "an empty list of Kubernetes objects"
     first = objects[0]
@@ -78,7 +78,7 @@ def _in_workspace(document: object) -> bool:
 
 
 def _movable(resources: tuple[Placed, ...]) -> str:
-    """The beginning of the ids that nobody states; of instance types, which name no compute, the id itself."""
+    """Return the prefix of unknown ids; for instance types, which do not name a compute, the id itself."""
     ids = [str(placed.resource["id"]) for placed in resources]
     if any(identity.startswith(UNKNOWN_SCOPE) for identity in ids):
         return UNKNOWN_SCOPE

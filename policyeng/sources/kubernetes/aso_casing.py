@@ -1,7 +1,7 @@
-"""From the spelling of Azure Service Operator to ARM's: references become ids, secrets are left out.
+"""Conversion of Azure Service Operator's field names to ARM's: references become ids, secrets are omitted.
 
-ASO keeps ARM's names, but for what is the id of another resource: `xReference` and `reference`, with the ARM id or the
-group, kind and name of an object. Source: https://azure.github.io/azure-service-operator, "Resource references".
+ASO uses ARM's names except for ids of other resources: `xReference` and `reference`, with the ARM id or the group, kind
+and name of an object. Source: https://azure.github.io/azure-service-operator, "Resource references".
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from policyeng.parsing.json_text import shortened
 from policyeng.sources.kubernetes.kinds import key_of
 from policyeng.sources.kubernetes.objects import Names, words
 
-#: ARM's names of the references that are not called as the reference with `Id` for `Reference`.
-_CALLED: Mapping[str, str] = {
+#: ARM's names of references that do not follow the pattern of `Id` for `Reference`.
+_ARM_NAMES: Mapping[str, str] = {
     "reference": "id",
     **{
         f"{name}Reference": name
@@ -38,25 +38,25 @@ _CALLED: Mapping[str, str] = {
         for name in ("diskEncryptionSet", "nodePublicIPPrefix", "podSubnet", "vnetSubnet")
     },
 }
-#: Maps whose keys are the user's own, so that no key of them is a reference or a secret.
+#: Maps with keys of the user, which are not references or secrets.
 _USERS_OWN = frozenset({"environmentVariables", "labels", "limits", "nodeLabels", "nodeSelector", "requests", "tags"})
-#: What a tool fills in before the manifest is applied: `${X}`, `$(X)`, `{{ x }}` and `<x>` anywhere in a text; `$X` and
-#: `__X__` where they are the whole text, or of a path the whole segment.
+#: Placeholders that a tool replaces before the manifest is applied: `${X}`, `$(X)`, `{{ x }}` and `<x>` anywhere in a
+#: text; `$X` and `__X__` as the complete text or a complete segment of a path.
 _BRACKETS = (("${", "}"), ("$(", ")"), ("{{", "}}"))
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w .-]*>|(?:\A|(?<=/))(?:\$\w+|__\w+__)(?=/|\Z)")
-#: Deeper than the readers of JSON and YAML let anything be.
+#: Deeper than the JSON and YAML readers allow.
 _MAX_DEPTH = 128
 _LEFT_OUT = object()
 
 
 @dataclass(frozen=True, slots=True)
 class AsoObject:
-    """A part of an object in ARM's spelling.
+    """A part of an object with ARM's field names.
 
     Attributes:
-        value: without what is not known.
-        moved: by JSON Pointer into it, the pointer in the object of what is called otherwise there.
-        unresolved: by JSON Pointer into it, why a part is not known.
+        value: the part without unknown values.
+        moved: by JSON Pointer into `value`, the pointer in the object if it differs.
+        unresolved: by JSON Pointer into `value`, why a part is not known.
     """
 
     value: JsonObject
@@ -65,17 +65,17 @@ class AsoObject:
 
 
 def in_arm_spelling(part: JsonObject, names: Names, namespace: str) -> AsoObject:
-    """Spell a `spec` or `status` as ARM does."""
+    """Convert a `spec` or `status` to ARM's field names."""
     speller = _Speller(names, namespace)
-    value = speller.walked(part, "", "", 0)
+    value = speller.convert(part, "", "", 0)
     return AsoObject(value if isinstance(value, dict) else {}, speller.moved, speller.unresolved)
 
 
 def placeholder_in(text: object) -> str:
-    """Return the first placeholder of a text for a tool to fill in; empty when there is none."""
+    """Return the first placeholder of a text; empty if there is none."""
     if not isinstance(text, str):
         return ""
-    for opening, closing in _BRACKETS:  # no pattern: one would look for the end again at every opening without one
+    for opening, closing in _BRACKETS:  # a pattern would be quadratic in unclosed openings
         start = text.find(opening)
         end = text.find(closing, start + len(opening)) if start >= 0 else -1
         if end >= 0:
@@ -85,7 +85,7 @@ def placeholder_in(text: object) -> str:
 
 
 def placeholder_reason(text: str) -> str:
-    """Why a text with a placeholder is no value."""
+    """Return the message for a text with a placeholder."""
     return f"`{shortened(text)}` is a placeholder for a tool to replace; provide the manifest as it is applied"
 
 
@@ -95,8 +95,8 @@ class _Speller:
         self.moved: dict[str, str] = {}
         self.unresolved: dict[str, str] = {}
 
-    def walked(self, value: object, at: str, stands: str, depth: int, *, own: bool = False) -> object:
-        """A value in ARM's spelling: `at` is its pointer there, `stands` the one in the object."""
+    def convert(self, value: object, at: str, stands: str, depth: int, *, own: bool = False) -> object:
+        """Convert a value to ARM's field names; `at` is the pointer in ARM, `stands` the pointer in the object."""
         if depth > _MAX_DEPTH:
             return self._left_out(at, "it is nested too deeply; reduce the nesting")
         if isinstance(value, str):
@@ -104,7 +104,8 @@ class _Speller:
             return self._left_out(at, placeholder_reason(text)) if text else value
         if isinstance(value, list):
             entries = [
-                self.walked(entry, f"{at}/{index}", f"{stands}/{index}", depth + 1) for index, entry in enumerate(value)
+                self.convert(entry, f"{at}/{index}", f"{stands}/{index}", depth + 1)
+                for index, entry in enumerate(value)
             ]
             gap = next((index for index, entry in enumerate(entries) if entry is _LEFT_OUT), None)
             return entries if gap is None else self._left_out(at, self.unresolved.pop(f"{at}/{gap}"))
@@ -117,12 +118,13 @@ class _Speller:
         for key, member in value.items():
             place = f"{stands}/{escaped(key)}"
             if own:
-                self._put(spelled, key, self.walked(member, f"{at}/{escaped(key)}", place, depth + 1, own=True))
+                self._put(spelled, key, self.convert(member, f"{at}/{escaped(key)}", place, depth + 1, own=True))
             elif _is_reference(key, member):
                 self._refer(spelled, key, member, at, place)
             elif key.endswith("FromConfig") and isinstance(member, dict):
                 name = key.removesuffix("FromConfig")
-                reason = f"it comes from the config map `{shortened(str(member.get('name')))}`; write the value in the manifest"
+                source = shortened(str(member.get("name")))
+                reason = f"it comes from the config map `{source}`; write the value in the manifest"
                 self.moved[f"{at}/{escaped(name)}"] = place
                 self._put(spelled, name, self._left_out(f"{at}/{escaped(name)}", reason))
             elif key in _USERS_OWN or not _is_secret(member):
@@ -130,12 +132,12 @@ class _Speller:
                 if at.endswith("/outboundRules") and (rule := _one_of(member)):
                     inside, below = member[rule], f"{place}/{rule}"
                     self.moved[called] = below
-                walked = self.walked(inside, called, below, depth + 1, own=key in _USERS_OWN)
-                self._put(spelled, key, walked)
+                converted = self.convert(inside, called, below, depth + 1, own=key in _USERS_OWN)
+                self._put(spelled, key, converted)
         return spelled
 
     def _refer(self, spelled: JsonObject, key: str, reference: JsonObject, at: str, place: str) -> None:
-        called = _CALLED.get(key, f"{key.removesuffix('Reference')}Id")
+        called = _ARM_NAMES.get(key, f"{key.removesuffix('Reference')}Id")
         pointer = f"{at}/{called}"
         self.moved[pointer] = place
         arm_id, kind, name = (words(reference.get(part)) for part in ("armId", "kind", "name"))
@@ -166,25 +168,25 @@ class _Speller:
 
 
 def _is_reference(key: str, value: object) -> bool:
-    """Whether a member names another resource; a machine's `imageReference` names what is none."""
+    """Check whether a member refers to a resource; the `imageReference` of a machine does not."""
     named = key == "reference" or key.endswith("Reference")
     return named and isinstance(value, dict) and value.keys() <= {"armId", "group", "kind", "name", "wellKnownName"}
 
 
 def _is_secret(value: object) -> bool:
-    """Whether a value names a key of a Kubernetes secret."""
+    """Check whether a value refers to a key of a Kubernetes secret."""
     return isinstance(value, dict) and value.keys() == {"key", "name"} and all(map(words, value.values()))
 
 
 def _one_of(value: object) -> str:
-    """The only key of an object that holds an object, of which ASO makes one for each kind of thing."""
+    """Return the only key of an object that contains one object; ASO has such a key for each variant."""
     only = next(iter(value), "") if isinstance(value, dict) and len(value) == 1 else ""
     return only if only and isinstance(value, dict) and isinstance(value[only], dict) else ""
 
 
 def in_operator_spelling(name: str) -> str:
-    """How ASO calls a key of ARM's at the top of a `spec`."""
-    return _CALLED_THERE.get(name, name)
+    """Return ASO's name of an ARM key at the top of a `spec`."""
+    return _OPERATOR_NAMES.get(name, name)
 
 
-_CALLED_THERE = {called: key for key, called in _CALLED.items()}
+_OPERATOR_NAMES = {called: key for key, called in _ARM_NAMES.items()}

@@ -1,6 +1,6 @@
-"""What the objects of Azure Service Operator can say about Machine Learning, field by field.
+"""The fields of Azure Service Operator's Machine Learning objects.
 
-The names are ARM's, as `spelling` has brought the references into. Source: `spec` in the CRDs of
+The names are ARM's, to which `aso_casing` has converted references. Source: `spec` in the CRDs of
 github.com/Azure/azure-service-operator, `v2/api/machinelearningservices/{v1api20210701,v1api20240401}/structure.txt`.
 """
 
@@ -17,21 +17,21 @@ Rows = tuple[FieldMapping, ...]
 
 
 def members(value: object) -> JsonObject:
-    """An object as it stands."""
+    """Return an object unchanged."""
     if isinstance(value, dict):
         return value
     raise UnfitError("an object")
 
 
 def entries(value: object) -> list[object]:
-    """A list as it stands."""
+    """Return a list unchanged."""
     if isinstance(value, list):
         return value
     raise UnfitError("a list")
 
 
 def identity(value: object) -> object:
-    """ARM has the user-assigned identities as a map by id, ASO as a list of references."""
+    """Convert ASO's list of user-assigned identities to ARM's map by id."""
     body = dict(members(value))
     listed = body.pop("userAssignedIdentities", None)
     if listed is None or isinstance(listed, dict):
@@ -43,7 +43,7 @@ def identity(value: object) -> object:
 
 
 def with_properties(*outer: str) -> Bring:
-    """A list of objects that ASO has flat, and ARM with `properties` for all but the keys `outer`."""
+    """Return a converter of ASO's flat objects to ARM's, with all but the keys `outer` below `properties`."""
 
     def bring(value: object) -> object:
         return [
@@ -64,23 +64,23 @@ def _inside(bring: Bring, *names: str) -> Rows:
     return _rows(bring, *names, below="/properties")
 
 
-def _unjudged(*names: str) -> Rows:
+def _unchecked(*names: str) -> Rows:
     return tuple(FieldMapping(f"/{name}", "") for name in names)
 
 
 class Table(NamedTuple):
-    """The rows of one kind, and those that came with the API version of 2024-04-01."""
+    """The rows of one kind, and the rows added in the API version 2024-04-01."""
 
     rows: Rows
     since_2024: Rows = ()
 
     @property
     def newest(self) -> Rows:
-        """The rows of the newest version, which every other version is converted to."""
+        """Return the rows of the newest version, which every other version is converted to."""
         return self.rows + self.since_2024
 
     def of(self, version: str) -> Rows:
-        """Return the rows that an `apiVersion` has; all of them where it names no date, or a later one."""
+        """Return the rows of an `apiVersion`; all rows if it has no date, or a later one."""
         date = re.search(r"\d{8}", version)
         return self.rows if date and date[0] < "20240401" else self.newest
 
@@ -89,7 +89,7 @@ _ENVELOPE: Rows = (
     *_rows(text, "location"),
     *_rows(members, "tags", "sku"),
     *_rows(identity, "identity"),
-    *_unjudged("$propertyBag", "azureName", "operatorSpec", "originalVersion", "owner", "systemData"),
+    *_unchecked("$propertyBag", "azureName", "operatorSpec", "originalVersion", "owner", "systemData"),
 )
 
 WORKSPACE = Table(
@@ -132,42 +132,42 @@ REGISTRY = Table(
     )
 )
 
-#: The spec itself of those whose `properties` differ by kind, and what stands below `properties` of a connection.
-OUTER = Table((*_ENVELOPE, *_unjudged("properties")))
+#: The spec of kinds whose `properties` have variants, and the `properties` of a connection.
+OUTER = Table((*_ENVELOPE, *_unchecked("properties")))
 CONNECTION = Table(
     (
         *_inside(text, "authType", "category", "expiryTime", "group", "target", "valueFormat"),
         *_inside(boolean, "isSharedToAll"),
         *_inside(members, "metadata"),
         *_inside(entries, "sharedUserList"),
-        *_unjudged("credentials", "value"),
+        *_unchecked("credentials", "value"),
     )
 )
 
-#: What is of another shape in ARM, so that nothing of it is known where a part is not.
+#: Fields with another shape in ARM; if a part is unknown, the complete field is.
 RESHAPED = frozenset(
     {"/identity", "/properties/registryPrivateEndpointConnections", "/properties/sharedPrivateLinkResources"}
 )
 
-#: What stands below the kind's key of a compute.
+#: The fields below the key of a compute's kind.
 COMPUTE = Table(
     (
         *_inside(text, "computeLocation", "computeType", "description", "resourceId"),
         *_inside(boolean, "disableLocalAuth"),
-        *_unjudged("properties"),
+        *_unchecked("properties"),
     )
 )
 
 
 class Variant(NamedTuple):
-    """One kind of compute: its `computeType`, and what stands below its own `properties`."""
+    """One kind of compute: its `computeType`, and the fields of its inner `properties`."""
 
     compute_type: str
     table: Table
 
 
 def _compute(*rows: FieldMapping) -> Rows:
-    """The rows, with targets in the inner `properties`."""
+    """Return the rows with targets in the inner `properties`."""
     return tuple(row._replace(target=f"/properties/properties{row.target}") if row.target else row for row in rows)
 
 
@@ -206,7 +206,7 @@ _KUBERNETES = Table(
             "vcName",
         ),
         *_rows(members, "instanceTypes"),
-        *_unjudged("relayConnectionString", "serviceBusConnectionString"),
+        *_unchecked("relayConnectionString", "serviceBusConnectionString"),
     )
 )
 _MACHINE = Table(
@@ -245,7 +245,7 @@ COMPUTES: Mapping[str, Variant] = {
         "ComputeInstance": _INSTANCE,
         "DataFactory": Table(()),
         "DataLakeAnalytics": Table(_compute(*_rows(text, "dataLakeStoreAccountName"))),
-        "Databricks": Table(_compute(*_rows(text, "workspaceUrl"), *_unjudged("databricksAccessToken"))),
+        "Databricks": Table(_compute(*_rows(text, "workspaceUrl"), *_unchecked("databricksAccessToken"))),
         "HDInsight": _HDINSIGHT,
         "Kubernetes": _KUBERNETES,
         "SynapseSpark": _SPARK,

@@ -1,4 +1,4 @@
-"""One object of Azure Service Operator as an ARM resource: what its `spec` asks for, and what its `status` reports."""
+"""Conversion of an Azure Service Operator object to an ARM resource from its `spec` and `status`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from policyeng.sources.server_generated import attached, service_made
 
 _SCRIPT = ("scriptArguments", "scriptData", "scriptSource", "timeout")
 _ACCOUNT = ("password", "privateKeyData", "publicKeyData", "username")
-#: By path below the place of a table, the keys of an object that its row takes whole, also as the operator calls them.
+#: By path below the place of a table, the keys of an object that one row converts as a unit, with ASO's names, too.
 _TAKEN_WHOLE: Mapping[str, tuple[str, ...]] = {
     "/administratorAccount": _ACCOUNT,
     "/aksNetworkingConfiguration": ("dnsServiceIP", "dockerBridgeCidr", "serviceCidr", "subnetId", "subnetReference"),
@@ -74,8 +74,8 @@ _TAKEN_WHOLE: Mapping[str, tuple[str, ...]] = {
     "/sslConfiguration": ("cert", "cname", "key", "leafDomainLabel", "overwriteExistingDomain", "status"),
     "/workspaceHubConfig": ("additionalWorkspaceStorageAccounts", "defaultWorkspaceResourceGroup"),
 }
-#: Keys beside those that rows lead through: secrets, of which nothing is read, and references as the operator has them.
-_BESIDE_ROWS: Mapping[str, tuple[str, ...]] = {
+#: Further keys next to those in rows: secrets, which are not read, and references with ASO's names.
+_FURTHER_KEYS: Mapping[str, tuple[str, ...]] = {
     "/subnet": ("reference",),
     "/userAccountCredentials": ("adminUserPassword", "adminUserSshPublicKey"),
     "/virtualMachineImage": ("reference",),
@@ -83,24 +83,24 @@ _BESIDE_ROWS: Mapping[str, tuple[str, ...]] = {
 
 
 def stray_keys(rows: Iterable[FieldMapping], part: JsonObject) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The unknown keys below the first level of the part of a `spec` that some rows bring over.
+    """Yield the unknown keys below the first level of a part of a `spec` that rows convert.
 
-    Returns:
-        the JSON Pointer of each in that part, and the keys that there are around it.
+    Yields:
+        the JSON Pointer of each key in that part, and the known keys next to it.
     """
     sources = [row.source for row in rows]
     led: dict[str, tuple[str, ...]] = {}
     for source in sources:
         above, _, last = source.rpartition("/")
         if above:
-            led[above] = (*led.get(above, _BESIDE_ROWS.get(above, ())), last)
+            led[above] = (*led.get(above, _FURTHER_KEYS.get(above, ())), last)
     known = {**_TAKEN_WHOLE, **led}
     for first in dict.fromkeys(source.split("/")[1] for source in sources):
         yield from _strays(part.get(first), f"/{first}", f"/{first}", known)
 
 
 def misshapen(rows: Iterable[FieldMapping], part: JsonObject) -> dict[str, str]:
-    """By path, why what stands where rows look for further keys is no object."""
+    """Return by path a message for each value where rows expect an object."""
     above = dict.fromkeys(row.source.rpartition("/")[0] for row in rows)
     stated = {path: value_at(part, path) for path in above if path}
     return {
@@ -113,7 +113,7 @@ def misshapen(rows: Iterable[FieldMapping], part: JsonObject) -> dict[str, str]:
 def _strays(
     value: object, path: str, pointer: str, known: Mapping[str, tuple[str, ...]]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Those at and below a value; the tables end the descent."""
+    """Yield the unknown keys in a value, as deep as the tables go."""
     if isinstance(value, list) and f"{path}/*" in known:
         for index, entry in enumerate(value):
             yield from _strays(entry, f"{path}/*", f"{pointer}/{index}", known)
@@ -122,7 +122,7 @@ def _strays(
             below = f"{pointer}/{escaped(key)}"
             if key in known[path]:
                 yield from _strays(inner, f"{path}/{key}", below, known)
-            elif not key.startswith("$"):  # of the operator's own storage
+            elif not key.startswith("$"):  # from the operator's storage
                 yield below, known[path]
 
 
@@ -130,9 +130,9 @@ _UNPLACED = (
     "the manifest does not name the subscription and resource group to deploy to; pass `--scope` or `--workspace`"
 )
 _PLAIN: Mapping[tuple[str, str], Table] = {(ML_GROUP, "workspace"): WORKSPACE, (ML_GROUP, "registry"): REGISTRY}
-#: What stands at the top of every ARM resource and of every `spec`; all else of a `spec` is ARM's `properties`.
+#: Keys at the top of every ARM resource and of every `spec`; the rest of a `spec` is ARM's `properties`.
 _TOP = ("extendedLocation", "identity", "kind", "location", "plan", "sku", "tags", "zones")
-#: Of one part of an object; more keys than these say no more of what is wrong.
+#: For each part of an object; more remarks do not help.
 _MOST_REMARKS = 20
 #: More keys at the top than the `spec` of any kind has.
 _MOST_KEYS = 200
@@ -142,15 +142,15 @@ _OPERATORS_OWN = ("$propertyBag", "azureName", "operatorSpec", "originalVersion"
 
 @dataclass(frozen=True, slots=True)
 class ConvertedObject:
-    """What came of an object, and what a reader should know of it, by JSON Pointer."""
+    """The result of reading an object, and remarks by JSON Pointer."""
 
     entry: Placed | Refusal | None
     remarks: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(slots=True)
-class _Drawn:
-    """What the parts of a `spec` say in ARM shape."""
+class _Conversion:
+    """The converted parts of a `spec` in ARM shape."""
 
     resource: JsonObject = field(default_factory=dict)
     fields: dict[str, str] = field(default_factory=dict)
@@ -159,17 +159,17 @@ class _Drawn:
     rows: Rows = ()
 
     def draw_version(self, table: Table, version: str, spec: AsoObject, at: str) -> None:
-        """Bring the part of a spec over as the operator converts an old version to the newest one.
+        """Convert a part of a spec, as the operator converts an old version to the newest one.
 
-        What only the newest version can state is absent then, and the service gives it its default: a workspace of
-        2021-07-01 is of the kind `Default`.
+        Fields of only the newest version are then absent, and the service uses its default: a workspace of 2021-07-01
+        has the kind `Default`.
         """
         rows = table.of(version)
         self.draw(rows, spec, at)
         self.rows += tuple(row for row in table.newest if row not in rows)
 
     def draw(self, rows: Rows, spec: AsoObject, at: str, *, as_they_are: bool = False) -> None:
-        """Bring the part of a spec at a JSON Pointer over, and say what is not known of it."""
+        """Convert the part of a spec at a JSON Pointer, and record what is unknown."""
         stated = inner(spec.value, *at.split("/")[1:])
         part = stated if isinstance(stated, dict) else {}
         unresolved = {place[len(at) :]: why for place, why in spec.unresolved.items() if place.startswith(f"{at}/")}
@@ -197,7 +197,7 @@ class _Drawn:
 
 
 def read_operator_object(document: JsonObject, pointer: str, names: Names) -> ConvertedObject:
-    """Read an object of a kind that is brought into ARM shape."""
+    """Read an object of a kind that is converted to ARM shape."""
     kind = KINDS[key_of(group_of(document["apiVersion"]), document["kind"])]
     spec, status = document.get("spec"), document.get("status")
     is_live = isinstance(status, dict) and bool(words(status.get("id")))
@@ -218,7 +218,7 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Co
     spelled = in_arm_spelling(
         spec if isinstance(spec, dict) else {}, names, words(inner(document, "metadata", "namespace"))
     )
-    drawn = _Drawn()
+    drawn = _Conversion()
     refused = _draw(drawn, spelled, document)
     if refused is not None:
         return ConvertedObject(refused._replace(pointer=pointer + refused.pointer))
@@ -229,7 +229,7 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Co
 
 
 def _placed(
-    document: JsonObject, pointer: str, arm_id: str, drawn: _Drawn, placeholder: str, *, is_live: bool
+    document: JsonObject, pointer: str, arm_id: str, drawn: _Conversion, placeholder: str, *, is_live: bool
 ) -> ConvertedObject:
     group = group_of(document["apiVersion"])
     kind = KINDS[key_of(group, document["kind"])]
@@ -253,7 +253,9 @@ def _placed(
         said = carried(resource, drawn.rows, reason, *_ALWAYS_SAID, *made)
     remarks = [(pointer + place, message) for place, message in drawn.remarks.items()]
     if is_unmanaged(document) and not is_live:
-        message = "the operator leaves the resource as it is (`reconcile-policy: skip`); the manifest is checked as it is written"
+        message = (
+            "the operator does not manage the resource (`reconcile-policy: skip`); the manifest is checked as written"
+        )
         remarks.append((f"{pointer}/metadata/annotations", message))
     fields = {f"/{key}": f"/spec/{key}" for key in _TOP} | {"/name": "/metadata/name", "/properties": "/spec"}
     fields |= drawn.fields
@@ -261,8 +263,8 @@ def _placed(
     return ConvertedObject(Placed(attached(resource, unreadable), pointer, unreadable, said, placed), tuple(remarks))
 
 
-def _draw(drawn: _Drawn, spec: AsoObject, document: JsonObject) -> Refusal | None:
-    """Bring a whole `spec` over; a refusal where it says what cannot be."""
+def _draw(drawn: _Conversion, spec: AsoObject, document: JsonObject) -> Refusal | None:
+    """Convert a complete `spec`; return a refusal if it is contradictory."""
     key = key_of(group_of(document["apiVersion"]), document["kind"])
     version = document["apiVersion"].rpartition("/")[2]
     if key in _PLAIN:
@@ -277,7 +279,7 @@ def _draw(drawn: _Drawn, spec: AsoObject, document: JsonObject) -> Refusal | Non
     return None
 
 
-def _draw_compute(drawn: _Drawn, spec: AsoObject, version: str) -> Refusal | None:
+def _draw_compute(drawn: _Conversion, spec: AsoObject, version: str) -> Refusal | None:
     body = spec.value.get("properties")
     stated = [key for key, part in body.items() if isinstance(part, dict)] if isinstance(body, dict) else []
     if not stated:
@@ -310,8 +312,8 @@ def _draw_compute(drawn: _Drawn, spec: AsoObject, version: str) -> Refusal | Non
     return None
 
 
-def _draw_connection(drawn: _Drawn, spec: AsoObject, version: str) -> None:
-    """The fields stand below the key of the connection's kind, or in the spec itself as of old."""
+def _draw_connection(drawn: _Conversion, spec: AsoObject, version: str) -> None:
+    """Convert a connection: its fields are below the key of its kind, or in older versions in the spec itself."""
     body = spec.value.get("properties")
     if not isinstance(body, dict):
         drawn.draw(OUTER.of(version) + CONNECTION.of(version), spec, "")
@@ -324,7 +326,7 @@ def _draw_connection(drawn: _Drawn, spec: AsoObject, version: str) -> None:
 
 
 def _as_they_are(spec: AsoObject) -> Iterator[FieldMapping]:
-    """Rows for a kind whose `spec` is ARM's `properties` but for what stands at the top of every resource."""
+    """Yield rows for a kind whose `spec` is ARM's `properties`, except for the keys at the top of every resource."""
     keys = dict.fromkeys([*spec.value, *(place.split("/")[1] for place in spec.unresolved)])
     for key in keys:
         name = escaped(key) if key in spec.value else key
@@ -336,7 +338,7 @@ def _as_they_are(spec: AsoObject) -> Iterator[FieldMapping]:
 
 
 def _below(rows: Rows, places: Mapping[str, str]) -> Iterator[tuple[FieldMapping, str, str]]:
-    """Each row with the places at or below its source, and the rest of their pointers."""
+    """Yield each row with the places at or below its source, and the rest of their pointers."""
     for place in places:
         for row in rows:
             if row.target and f"{place}/".startswith(f"{row.source}/"):

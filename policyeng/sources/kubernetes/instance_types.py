@@ -1,6 +1,6 @@
 """The instance types of an attached cluster: objects of the Azure Machine Learning extension for Kubernetes.
 
-They become a Kubernetes compute of their own that holds them, and of which nothing else is known.
+They become the instance types of a separate Kubernetes compute, of which nothing else is known.
 Source: https://learn.microsoft.com/azure/machine-learning/how-to-manage-kubernetes-instance-types.
 """
 
@@ -19,7 +19,7 @@ _UNATTACHED = "an instance type does not name its compute"
 
 
 def is_instance_type(document: JsonObject) -> bool:
-    """Whether an object of the extension's group is an instance type or a list of them."""
+    """Check whether an object of the extension's group is an instance type or a list of them."""
     return document.get("kind") in ("InstanceType", "InstanceTypeList")
 
 
@@ -27,7 +27,7 @@ def read_instance_types(document: JsonObject, pointer: str, names: Names) -> Pla
     """Read an instance type, or a list of them that is applied as one object."""
     listed = document.get("items")
     several = isinstance(listed, list) and document["kind"] == "InstanceTypeList"
-    held = (
+    objects = (
         [KubernetesObject(entry, f"/items/{index}") for index, entry in enumerate(listed or [])]
         if several
         else [KubernetesObject(document, "")]
@@ -35,7 +35,7 @@ def read_instance_types(document: JsonObject, pointer: str, names: Names) -> Pla
     types: JsonObject = {}
     fields: dict[str, str] = {}
     unreadable: dict[str, str] = {}
-    for entry, at, _ in held:
+    for entry, at, _ in objects:
         name, spec = words(inner(entry, "metadata", "name")), inner(entry, "spec")
         if not name or not isinstance(spec, dict):
             message = f"an instance type with {kind_of(spec)} as `spec`" if name else "an instance type without a name"

@@ -1,4 +1,4 @@
-"""The kinds of Azure Service Operator: the ARM type of each, what it lies in, and how much of it is judged."""
+"""The kinds of Azure Service Operator: their ARM types and parents, and whether they are checked."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class KubernetesKind(NamedTuple):
 
     Attributes:
         arm_type: the ARM type that it becomes.
-        parent: the group and kind of what owns it, in lower case; empty where that is a resource group.
-        read: it is brought into ARM shape; of the others only the ids are known.
-        extension: it lies in whatever owns it, be that of any other kind.
-        versions: those that releases of the operator serve of a kind that is read, the newest last; all of them are
-            read as the newest is. Others, such as the ones that the operator stores, are as well.
+        parent: the group and kind of its owner, in lower case; empty if that is a resource group.
+        read: whether it is converted to ARM shape; only the ids of the others are known.
+        extension: whether its owner can be of any kind.
+        versions: the versions of a kind that releases of the operator serve, the newest last. They and others, such as
+            the versions that the operator stores, are read like the newest.
     """
 
     arm_type: str
@@ -99,15 +99,15 @@ KINDS: Mapping[tuple[str, str], KubernetesKind] = {
     ),
 }
 
-#: The kind whose name is that of what contains all others; a reference to it is the scope of a deployment.
+#: The kind of resource groups, which contain all others; a reference to one is the scope of a deployment.
 RESOURCE_GROUP = ("resources.azure.com", "resourcegroup")
 
 
 def key_of(group: object, kind: object) -> tuple[str, str]:
-    """A group and a kind as `KINDS` has them; blank where they are no text."""
+    """Return the key of a group and a kind in `KINDS`; parts that are not text are empty."""
     return (lowered(group) if isinstance(group, str) else "", lowered(kind) if isinstance(kind, str) else "")
 
 
 def group_of(api_version: object) -> str:
-    """The group of an `apiVersion` such as `network.azure.com/v1api20201101`; blank for the core one."""
+    """Return the group of an `apiVersion` such as `network.azure.com/v1api20201101`; empty for the core group."""
     return lowered(api_version).rpartition("/")[0] if isinstance(api_version, str) else ""

@@ -1,4 +1,4 @@
-"""Kubernetes objects one by one: what lists and admission reviews hold, and the ARM ids that objects stand for."""
+"""The Kubernetes objects in lists and admission reviews, and their ARM ids."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from policyeng.models import JsonObject, lowered
 from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP, RESOURCE_GROUP, group_of, key_of
 from policyeng.sources.parsed import NamedThing, Surroundings
 
-#: The groups whose objects are known without `metadata`, so that one which lacks it is refused and not passed over.
+#: Groups whose objects are detected without `metadata`, so an object without it is refused and not skipped.
 _OWN_GROUPS = frozenset({ML_GROUP, EXTENSION_GROUP})
-#: Of one kind and name in documents that are equally near; that many copies are compared.
-_MOST_ALIKE = 20
+#: How many objects of the same kind and name in equally near documents are compared.
+_MOST_COPIES = 20
 
 
 class KubernetesObject(NamedTuple):
@@ -26,7 +26,7 @@ class KubernetesObject(NamedTuple):
 
 
 def is_object(value: object) -> bool:
-    """Whether a value is a Kubernetes object: `apiVersion`, `kind` and `metadata`, and no ARM `type`."""
+    """Check whether a value is a Kubernetes object: `apiVersion`, `kind` and `metadata`, and no ARM `type`."""
     if not isinstance(value, dict) or not isinstance(value.get("apiVersion"), str):
         return False
     kind, arm_type = value.get("kind"), value.get("type")
@@ -36,13 +36,13 @@ def is_object(value: object) -> bool:
 
 
 def is_list(value: JsonObject) -> bool:
-    """Whether an object is a list of objects, of the kind `List` or, say, `WorkspaceList`."""
+    """Check whether an object is a list of objects, with a kind such as `List` or `WorkspaceList`."""
     kind = value.get("kind")
     return isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list)
 
 
 def is_review(value: object) -> bool:
-    """Whether a value is what the Kubernetes API server asks a webhook."""
+    """Check whether a value is an admission review."""
     return (
         isinstance(value, dict)
         and value.get("kind") == "AdmissionReview"
@@ -51,7 +51,7 @@ def is_review(value: object) -> bool:
 
 
 def held(document: object) -> Iterator[KubernetesObject]:
-    """The objects of a document, in their order; lists of one kind leave it out of their items."""
+    """Yield the objects of a document in order; items of a typed list get its `apiVersion` and `kind`."""
     waiting = [KubernetesObject(document, "")]
     while waiting:
         value, pointer, _ = waiting.pop()
@@ -59,7 +59,7 @@ def held(document: object) -> Iterator[KubernetesObject]:
         if entries is not None:
             waiting += [KubernetesObject(entry, f"{below}/{index}") for index, entry in enumerate(entries)][::-1]
         elif isinstance(value, dict) and is_review(value):
-            yield _reviewed(value, pointer)
+            yield _object_of_review(value, pointer)
         else:
             yield KubernetesObject(value, pointer)
 
@@ -73,7 +73,7 @@ def _entries(value: object, pointer: str) -> tuple[list[object] | None, str]:
     return [{**given, **item} if isinstance(item, dict) else item for item in value["items"]], f"{pointer}/items"
 
 
-def _reviewed(review: JsonObject, pointer: str) -> KubernetesObject:
+def _object_of_review(review: JsonObject, pointer: str) -> KubernetesObject:
     request = review.get("request")
     if not isinstance(request, dict):
         return KubernetesObject(None, pointer, "an admission review without a request")
@@ -85,31 +85,31 @@ def _reviewed(review: JsonObject, pointer: str) -> KubernetesObject:
 
 
 def inner(value: object, *path: str) -> object:
-    """The value below the keys of objects; None where there is none."""
+    """Return the value below a path of keys; None if there is none."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def words(value: object) -> str:
-    """A text that is not blank; else the empty one."""
+    """Return a text without surrounding space; empty if the value is not text."""
     return value.strip() if isinstance(value, str) else ""
 
 
 def name_of(document: JsonObject) -> str:
-    """The name that an object has in Azure, fit for an id; empty where it has none."""
+    """Return the Azure name of an object, escaped for an id; empty if it has none."""
     name = words(inner(document, "spec", "azureName")) or words(inner(document, "metadata", "name"))
     return name.replace("/", "~")
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The ARM ids of the objects of one document, and of those that they name.
+    """The ARM ids of the objects of one document, and of the objects that they refer to.
 
     Attributes:
-        around: where the document is deployed to, and what finds the objects of other documents.
+        around: the deployment scope of the document, and the lookup of objects in other documents.
         known: the objects of the document, by group, kind, namespace and name.
-        home: the scope of what is named and stands nowhere; that of the document when empty.
+        home: the scope of objects that are in no document; the scope of the document if empty.
     """
 
     around: Surroundings
@@ -117,10 +117,10 @@ class Names:
     home: str = ""
 
     def identity(self, document: JsonObject) -> str:
-        """The ARM id of an object: the one that the service gave it, else one below its owner.
+        """Return the ARM id of an object: the id from the service, or an id below its owner.
 
         Raises:
-            KeyError: there is no such kind, or its owner cannot be told.
+            KeyError: there is no such kind, or its owner is unknown.
         """
         kind = KINDS[key_of(group_of(document.get("apiVersion")), document.get("kind"))]
         stated = inner(document, "status", "id")
@@ -132,10 +132,10 @@ class Names:
         return f"{self.owner(document)}/{kind.arm_type.rpartition('/')[2]}/{name}"
 
     def owner(self, document: JsonObject) -> str:
-        """The ARM id of what owns an object; empty where that is a resource group that only its name tells.
+        """Return the ARM id of an object's owner; empty if that is a resource group without an id.
 
         Raises:
-            KeyError: it cannot be told.
+            KeyError: the owner is unknown.
         """
         kind = KINDS[key_of(group_of(document.get("apiVersion")), document.get("kind"))]
         owner = inner(document, "spec", "owner")
@@ -145,24 +145,24 @@ class Names:
         if kind.extension and inner(owner, "kind"):
             key = key_of(inner(owner, "group"), inner(owner, "kind"))
             if key in KINDS and KINDS[key].extension:
-                raise KeyError(key)  # so that no two own each other
+                raise KeyError(key)  # prevents cycles of owners
         name = words(inner(owner, "name"))
         if key == RESOURCE_GROUP:
             return ""
         return self.named(key, name, words(inner(document, "metadata", "namespace")), owns=True)
 
     def named(self, key: tuple[str, str], name: str, namespace: str, *, owns: bool = False) -> str:
-        """The ARM id of the object of a kind and name.
+        """Return the ARM id of the object of a kind and name.
 
         Args:
             key: group and kind in lower case.
             name: of the object.
-            namespace: of the object that names it; both lie in one.
-            owns: it owns that object, which says that it is there.
+            namespace: of the object that refers to it; both are in the same one.
+            owns: whether it owns the object that refers to it, and so exists.
 
         Raises:
-            KeyError: it cannot be told: a kind that nobody knows, one that lies in an object which is not here, or
-                objects of several documents that are equally near.
+            KeyError: the id is unknown, because of an unknown kind, a missing parent object, or different objects in
+                equally near documents.
         """
         scope = self.home or self.around.scope
         if key == RESOURCE_GROUP:
@@ -183,22 +183,22 @@ class Names:
         return f"{scope}/providers/{kind.arm_type}/{name.replace('/', '~') or '{name}'}"
 
     def _identity_of(self, found: Sequence[NamedThing]) -> str:
-        """The ARM id of an object that other documents have.
+        """Return the ARM id of an object in other documents.
 
         Raises:
-            KeyError: they differ in it, or there are more than anybody can tell apart.
+            KeyError: the documents have different ids, or there are too many.
         """
         ids: dict[str, str] = {}
-        for thing, beside, find in found[:_MOST_ALIKE]:
+        for thing, beside, find in found[:_MOST_COPIES]:
             identity = Names(replace(self.around, find=find), beside).identity(thing)
             ids.setdefault(lowered(identity), identity)
-        if len(ids) > 1 or len(found) > _MOST_ALIKE:
+        if len(ids) > 1 or len(found) > _MOST_COPIES:
             raise KeyError(*ids)
         return next(iter(ids.values()))
 
 
 def names_in(document: object) -> dict[Hashable, JsonObject]:
-    """The objects of a document that stand for Azure resources, by group, kind, namespace and name."""
+    """Return the objects of a document that represent Azure resources, by group, kind, namespace and name."""
     known: dict[Hashable, JsonObject] = {}
     for entry in held(document):
         there = entry.object

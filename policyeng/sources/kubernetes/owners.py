@@ -1,7 +1,7 @@
-"""What a snapshot of Azure says of an object that stands alone: where its owner lies, and which resource it is.
+"""Lookup of the owner and the resource of a single object in a snapshot of Azure.
 
-An object names its owner, and others, by their names in the cluster; these are taken for the names that they have in
-Azure. Where two resources of the snapshot could be meant, none is.
+An object refers to its owner and other objects by their names in the cluster, which are taken as their names in Azure.
+If two resources of the snapshot match, neither is used.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from policyeng.sources.kubernetes.single_object import read_one
 from policyeng.sources.parsed import UNKNOWN_SCOPE, NamedThing, Placed, Surroundings, nothing_found
 from policyeng.sources.server_generated import service_made
 
-_UNTOLD = "set `spec.owner.armId`"
+_SET_OWNER = "set `spec.owner.armId`"
 
 
 class BesideSnapshot:
-    """Objects of a cluster one at a time, each beside the same snapshot.
+    """A reader of single objects of a cluster against one snapshot.
 
     Attributes:
-        snapshot: what is in Azure, not to be changed; going through it is done once.
+        snapshot: the resources in Azure, indexed once; do not change it.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -46,45 +46,45 @@ class BesideSnapshot:
                     self._groups.setdefault(name_of(group), {})[group] = "/".join(identity.split("/")[:5])
 
     def resource(self, identity: str) -> JsonObject | None:
-        """The resource of an id in the snapshot."""
+        """Return the resource of an id in the snapshot."""
         return self._resources.get(folded_id(identity))
 
     def of_type(self, arm_type: str) -> list[JsonObject]:
-        """The resources of a type, in the order of the snapshot."""
-        return [held for held in self._resources.values() if lowered(held["type"]) == lowered(arm_type)]
+        """Return the resources of a type, in the order of the snapshot."""
+        return [resource for resource in self._resources.values() if lowered(resource["type"]) == lowered(arm_type)]
 
     def identity(self, document: JsonObject, known: str) -> str:
-        """The ARM id of an object.
+        """Return the ARM id of an object.
 
         Args:
             document: of a kind of `KINDS`.
-            known: the id that the service gave it; empty when it gave none.
+            known: the id from the service; empty if there is none.
 
         Raises:
-            InputError: it cannot be told.
+            InputError: the owner is unknown.
         """
         try:
-            return Names(self._around(document), {}).identity(_told(document, known))
+            return Names(self._around(document), {}).identity(_with_known_id(document, known))
         except KeyError:
-            raise InputError("the owner of the object is unknown", remedy=_UNTOLD) from None
+            raise InputError("the owner of the object is unknown", remedy=_SET_OWNER) from None
 
     def read(self, document: JsonObject, known: str) -> ConvertedObject:
-        """Read an object as what is asked for: its `spec`, and not what its `status` says is there already.
+        """Read the desired state of an object: its `spec`, without its `status`.
 
-        What only the service says of the resource is as in the snapshot.
+        Values that only the service sets come from the snapshot.
 
         Raises:
             InputError: two resource groups could own it.
         """
         names = Names(self._around(document), {})
-        read = read_one(KubernetesObject(_told(document, known), ""), names)
+        read = read_one(KubernetesObject(_with_known_id(document, known), ""), names)
         return ConvertedObject(self._filled(read.entry), read.remarks) if isinstance(read.entry, Placed) else read
 
     def _filled(self, placed: Placed) -> Placed:
         there = self.resource(placed.resource["id"])
         made = service_made(placed.resource["type"]) if there is not None else {}
-        said = {pointer: value_at(there, pointer) for pointer in made if pointer in placed.unreadable}
-        known = {pointer: value for pointer, value in said.items() if value is not None}
+        values = {pointer: value_at(there, pointer) for pointer in made if pointer in placed.unreadable}
+        known = {pointer: value for pointer, value in values.items() if value is not None}
         resource = placed.resource
         for pointer, value in known.items():
             resource = _with(resource, keys_of(pointer), value)
@@ -95,10 +95,10 @@ class BesideSnapshot:
         return Surroundings(scope=self._scope(document) or UNKNOWN_SCOPE, find=self._find, as_applied=True)
 
     def _scope(self, document: JsonObject) -> str:
-        """The resource group that owns an object, by its name; empty where another owns it, or nobody knows one.
+        """Return the resource group that owns an object, by its name; empty if it has another owner, or is unknown.
 
         Raises:
-            InputError: several subscriptions have one of the name.
+            InputError: several subscriptions have a group of that name.
         """
         kind = KINDS.get(key_of(group_of(document.get("apiVersion")), document.get("kind")))
         owner = inner(document, "spec", "owner")
@@ -112,17 +112,17 @@ class BesideSnapshot:
             groups = {group: spelled for group, spelled in groups.items() if group + same in self._resources}
             if len(groups) != 1:
                 message = f"several subscriptions have a resource group `{words(inner(owner, 'name'))}`"
-                raise InputError(message, remedy=_UNTOLD)
+                raise InputError(message, remedy=_SET_OWNER)
         return next(iter(groups.values()), "") or self._in_subscription(words(inner(owner, "name")))
 
     def _in_subscription(self, name: str) -> str:
-        """A resource group that the snapshot has nothing of, where it is the snapshot of one subscription."""
+        """Return the id of a resource group that is not in the snapshot, if the snapshot is of one subscription."""
         parts = segments(self.snapshot.scope) or ()
         alone = parts[:1] == ("subscriptions",) and len(parts) == 2 and "/" not in name
         return f"{self.snapshot.scope.removesuffix('/')}/resourceGroups/{name}" if alone else ""
 
     def _find(self, key: Hashable) -> Sequence[NamedThing]:
-        """The resources that an object of a group, kind, namespace and name may stand for."""
+        """Return the resources that an object of a group, kind, namespace and name can represent."""
         if not isinstance(key, tuple) or len(key) != 4 or key[:2] not in KINDS:
             return ()
         group, kind, _, name = key
@@ -133,14 +133,14 @@ class BesideSnapshot:
         ]
 
 
-def _told(document: JsonObject, known: str) -> JsonObject:
-    """An object with nothing of its `status` but the id that the service gave it."""
-    said = {key: value for key, value in document.items() if key != "status"}
-    return {**said, "status": {"id": known}} if known else said
+def _with_known_id(document: JsonObject, known: str) -> JsonObject:
+    """Return an object with only the known id as its `status`."""
+    rest = {key: value for key, value in document.items() if key != "status"}
+    return {**rest, "status": {"id": known}} if known else rest
 
 
 def _with(resource: JsonObject, keys: Sequence[str], value: object) -> JsonObject:
-    """A copy of an object that has a value below some keys; as it is where something else stands in between."""
+    """Return a copy of an object with a value below some keys; unchanged if a parent is not an object."""
     first, *rest = keys
     if not rest:
         return {**resource, first: value}

@@ -1,4 +1,4 @@
-"""One Kubernetes object, whatever its kind: what is judged of it, and how it reads."""
+"""Reader for one Kubernetes object of any kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MANIFEST = "provide a manifest, or the output of `kubectl get -o yaml`"
 
 
 def read_one(entry: KubernetesObject, names: Names) -> ConvertedObject:
-    """Read an object that stands for an Azure resource; of any other kind nothing comes."""
+    """Read an object that represents an Azure resource; the result is empty for any other kind."""
     document, pointer, nothing = entry
     if nothing:
         return ConvertedObject(None)
@@ -33,12 +33,12 @@ def read_one(entry: KubernetesObject, names: Names) -> ConvertedObject:
 
 
 def is_whole(document: JsonObject) -> bool:
-    """Whether an object says what it is."""
+    """Check whether an object has `apiVersion` and `kind`."""
     return isinstance(document.get("apiVersion"), str) and isinstance(document.get("kind"), str)
 
 
 def is_judged(api_version: str, kind: str) -> bool:
-    """Whether objects of a kind are judged, be it that one cannot be read; those of Machine Learning all are."""
+    """Check whether objects of a kind are checked, readable or not; all kinds of Machine Learning are."""
     group = group_of(api_version)
     known = KINDS.get(key_of(group, kind))
     if known is not None:

@@ -1,4 +1,4 @@
-"""What a live object says of the resource that is there: its `status`, as the operator last saw it."""
+"""The deployed state of a live object's resource: its `status`, as last observed by the operator."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from policyeng.parsing.json_pointer import escaped
 from policyeng.sources.kubernetes.kinds import ML_GROUP, group_of, key_of
 from policyeng.sources.kubernetes.objects import inner
 
-#: What of a `status` stands at the top of an ARM resource; its `id`, `name` and `type` are made out before.
+#: Keys of a `status` at the top of an ARM resource; `id`, `name` and `type` are determined elsewhere.
 _TOP = ("etag", "extendedLocation", "identity", "kind", "location", "managedBy", "plan", "sku", "systemData", "tags")
-#: The operator's own, and of private endpoint connections the ids alone, which say nothing of their approval.
+#: The operator's own keys, and private endpoint connections, which have only ids and no approval.
 _NOT_ARMS = ("$propertyBag", "conditions", "id", "name", "privateEndpointConnections", "properties", "type", "zones")
-#: Whose spec holds `properties` with one key for each kind of thing.
+#: The kinds whose `properties` have one key for each variant.
 _ONE_OF = ((ML_GROUP, "workspacescompute"), (ML_GROUP, "workspacesconnection"))
-#: What the spec says as a whole where it says it.
+#: Fields that the spec defines completely if it has them.
 _WHOLE = ("/identity", "/sku", "/tags")
 _POLICY = "serviceoperator.azure.com/reconcile-policy"
 _MAX_DEPTH = 128
 
 
 def is_unmanaged(document: JsonObject) -> bool:
-    """Whether the operator leaves the resource as it is, whatever the spec says."""
+    """Check whether the operator ignores the spec and leaves the resource unchanged."""
     return _reconcile_policy(document) == "skip"
 
 
 def is_kept(document: JsonObject) -> bool:
-    """Whether the resource stays when its object is deleted."""
+    """Check whether the resource remains when its object is deleted."""
     return _reconcile_policy(document) in ("detach-on-delete", "skip")
 
 
 def _reconcile_policy(document: JsonObject) -> object:
-    """What the operator does for an object; it reads the word as it is spelled, and any other means that it manages.
+    """Return the reconcile policy of an object; it is case-sensitive, and unknown values mean that ASO manages it.
 
     Source: `ParseReconcilePolicy` of github.com/Azure/azure-service-operator.
     """
@@ -40,12 +40,12 @@ def _reconcile_policy(document: JsonObject) -> object:
 
 
 def fill_in(resource: JsonObject, fields: dict[str, str], document: JsonObject) -> None:
-    """Add what the `status` of an object says, and where it stands there.
+    """Add the values of an object's `status` with their places.
 
-    The spec goes before, for it is what will be; of a resource that is not managed the status does.
+    The spec takes precedence as the desired state; for an unmanaged resource the status does.
     """
     over = is_unmanaged(document)
-    for at, stands, said in _said(document):
+    for at, stands, said in _status_parts(document):
         here = resource
         for part in at.split("/")[1:]:
             here = here.setdefault(part, {})
@@ -53,12 +53,12 @@ def fill_in(resource: JsonObject, fields: dict[str, str], document: JsonObject) 
 
 
 def stands_in(resource: JsonObject, pointer: str) -> bool:
-    """Whether a value stands at a JSON Pointer of plain keys."""
+    """Check whether there is a value at a JSON Pointer of plain keys."""
     return inner(resource, *pointer.split("/")[1:]) is not None
 
 
-def _said(document: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
-    """The parts of a status: where each belongs in ARM, where it stands, and what it says."""
+def _status_parts(document: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
+    """Yield the parts of a status: the ARM pointer, the pointer in the object, and the values."""
     status = document["status"]
     yield "", "/status", {key: status[key] for key in _TOP if key in status}
     if key_of(group_of(document["apiVersion"]), document["kind"]) not in _ONE_OF:
