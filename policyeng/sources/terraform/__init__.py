@@ -47,13 +47,13 @@ _MAJOR = re.compile(r"[0-9]{1,9}")
 _LAST_MAJOR = 1
 _PLAN_COMMAND = "`terraform plan -out tfplan && terraform show -json tfplan > plan.json`"
 _STATE_COMMAND = "`terraform show -json > state.json`"
-#: Kinds of resources that concern Machine Learning by their names, whether we know them or not.
+#: Prefixes of resource types for Machine Learning, supported or not.
 _CONCERNED = ("azurerm_machine_learning_", "azurerm_ai_foundry", "azureml_")
 _ACTIONS = ("azapi_resource_action", "azapi_data_plane_resource")
 
 
 def detect(document: object) -> bool:
-    """Whether the document is a plan or a state, or a line of what `terraform plan -json` logs."""
+    """Check whether the document is a plan, a state, or a line of the log of `terraform plan -json`."""
     if not isinstance(document, dict):
         return False
     if isinstance(document.get("format_version"), str):
@@ -62,7 +62,7 @@ def detect(document: object) -> bool:
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
-    """Read what will be there once a plan is applied, or what a state says is there."""
+    """Read the resources after a plan is applied, or the resources in a state."""
     if not isinstance(document, dict) or not detect(document):
         return _refused("", "not a Terraform plan or state", f"run {_PLAN_COMMAND}")
     if _is_log(document):
@@ -119,7 +119,7 @@ def _estate(document: JsonObject, instances: tuple[Instance, ...], around: Surro
 
 
 def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str] = ()) -> ParsedDocument:
-    """Read the instances of a document; `plan` is it, and empty for a state."""
+    """Read the instances of a document; `plan` is the document, or empty for a state."""
     managed = [instance for instance in estate.instances if not instance.is_data]
     entries = list(_entries(estate, managed))
     placed = (entry for entry in entries if isinstance(entry, Placed))
@@ -164,7 +164,7 @@ def _arm_type(instance: Instance) -> str:
 
 
 def _changes(document: JsonObject) -> dict[str, PlannedChange]:
-    """What the plan says of each instance beside its values; an old copy that is about to go is none."""
+    """Return the planned change of each instance by address, without deposed objects."""
     found: dict[str, PlannedChange] = {}
     for entry in objects(document.get("resource_changes")):
         change = entry.get("change")
@@ -188,7 +188,7 @@ def _incomplete(document: JsonObject, file: str) -> Iterator[str]:
 
 
 def _missing(estate: ResolvedInstances, every: Iterable[Placed]) -> Iterator[str]:
-    """What is in a workspace of which it is not known which one it is: every workspace may lack it."""
+    """Yield a message for each resource in an unknown workspace, because any workspace can be the one."""
     for placed in every:
         arm_id = placed.resource["id"]
         if "/workspaces/{workspace}/" in arm_id:
@@ -228,7 +228,7 @@ def _is_encrypted(document: JsonObject) -> bool:
 
 
 def _is_configuration(document: JsonObject) -> bool:
-    """Whether it is a `.tf.json`: resources by type and name."""
+    """Check whether the document is a `.tf.json` file: resources by type and name."""
     held = document.get("resource")
     kinds = held.values() if isinstance(held, dict) and held and document.keys() <= _BLOCKS else ()
     return (

@@ -29,7 +29,7 @@ _ROWS = (
 )
 _UPDATED = "an update states only its changes; add the deployed resource"
 _WRITE_ONLY = "`sensitive_body` contains parts of it and is not read; check the deployed resource instead"
-#: What a body can hold beside what the attributes say.
+#: The parts of a body that are not attributes.
 _BODY = ("/properties", "/kind", "/sku")
 _ENVELOPE = frozenset({"identity", "kind", "location", "name", "properties", "sku", "tags", "type"})
 _NOT_IN_STATE = (
@@ -39,7 +39,7 @@ _NOT_IN_STATE = (
 
 
 def brought(estate: ResolvedInstances, instance: Instance) -> Placed | Refusal:
-    """The ARM resource of an `azapi_resource`, or the part of one that an `azapi_update_resource` sets."""
+    """Return the ARM resource of an `azapi_resource`, or the part that an `azapi_update_resource` sets."""
     arm_type = estate.arm_type(instance)
     if "/" not in arm_type:
         remedy = "set `type` to `<namespace>/<type>@<version>`"
@@ -69,7 +69,7 @@ def brought(estate: ResolvedInstances, instance: Instance) -> Placed | Refusal:
 
 
 def _with_made(estate: ResolvedInstances, instance: Instance, placed: Placed) -> Placed:
-    """The resource with what the service says of it as far as `output` holds that, and why the rest is not known."""
+    """Return the resource with the service's values from `output`, and why the others are unknown."""
     arm_type = placed.resource["type"]
     if not estate.is_state and len(instance.before) <= 1:  # it is created, or replaced
         made = service_made(arm_type)
@@ -88,7 +88,7 @@ def _with_made(estate: ResolvedInstances, instance: Instance, placed: Placed) ->
 
 
 def _respelled(instance: Instance, body: JsonObject, arm_type: str) -> tuple[JsonObject, dict[str, str]]:
-    """The body with the names as ARM spells them, and where its parts stand whose place is not that of the name."""
+    """Return the body with ARM's names, and the places of the parts that differ from their ARM pointers."""
     tops = {key: _top(key, arm_type) for key in body}
     names = {key: key if top in body else top for key, top in tops.items()}
     fields = {f"/{escaped(name)}": _place(instance, "body", f"/{escaped(key)}") for key, name in names.items()}
@@ -106,13 +106,13 @@ def _respelled(instance: Instance, body: JsonObject, arm_type: str) -> tuple[Jso
 
 
 def _top(key: str, arm_type: str) -> str:
-    """A key of a body as ARM spells it."""
+    """Return a key of a body in ARM's spelling."""
     without_case = is_respelled(arm_type) or carrier_of(arm_type, {}) is not None
     return lowered(key) if without_case and lowered(key) in _ENVELOPE else key
 
 
 def _object(instance: Instance, attribute: str) -> JsonObject | None:
-    """An attribute that is an object, or JSON text of one; empty where it is not stated, and None for anything else."""
+    """Return an attribute that is an object or its JSON text; empty if it is absent, None for other values."""
     value = instance.values.get(attribute)
     if isinstance(value, str):
         try:
@@ -125,7 +125,7 @@ def _object(instance: Instance, attribute: str) -> JsonObject | None:
 
 
 def _of_body(unread: Mapping[str, str], arm_type: str) -> dict[str, str]:
-    """By ARM pointer, why what the body says cannot be read."""
+    """Return by ARM pointer why parts of the body cannot be read."""
     found: dict[str, str] = {}
     for at, why in unread.items():
         if at in ("/body", ""):
@@ -139,7 +139,7 @@ def _of_body(unread: Mapping[str, str], arm_type: str) -> dict[str, str]:
 
 
 def without_places(body: JsonObject, unreadable: Iterable[str]) -> JsonObject:
-    """The body without the places that are unreadable, in which null stands or what may not stay."""
+    """Return the body without the places that are unreadable."""
     for at in unreadable:
         body = _cut(body, keys_of(at))
     return body
@@ -156,13 +156,13 @@ def _cut(source: JsonObject, parts: list[str]) -> JsonObject:
 
 
 def _place(instance: Instance, attribute: str, pointer: str) -> str:
-    """Where a part of an attribute stands: in the whole of it where that is text."""
+    """Return the place of a part of an attribute; for JSON text, the place of the attribute."""
     at = f"{instance.attributes}/{attribute}"
     return at if isinstance(instance.values.get(attribute), str) else at + pointer
 
 
 def leaves(value: JsonObject, *, empty: bool = True) -> Iterator[str]:
-    """The pointers of all that is not an object itself, or is one with nothing in it (unless not `empty`)."""
+    """Yield the pointers of values that are not objects, and of empty objects if `empty`."""
     waiting: list[tuple[str, object, int]] = [("", value, 0)]
     while waiting:
         pointer, inner, depth = waiting.pop()

@@ -1,6 +1,6 @@
-"""What an `azapi_update_resource` sets, put over the resource that it is for.
+"""Application of each `azapi_update_resource` to the resource that it updates.
 
-Where it cannot be told which one that is, what it sets is unreadable of every resource that it may be.
+If that resource is unknown, the updated fields are unreadable in every resource that it can be.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Update(NamedTuple):
 
 
 class Updated(NamedTuple):
-    """The resources with what is set over them, and what is set over others, which stays a part of those."""
+    """The updated resources, and the updates of resources that are not in the document."""
 
     whole: list[Placed]
     parts: list[Placed]
 
 
 def updated(estate: ResolvedInstances, every: Iterable[Placed], updates: Iterable[Update]) -> Updated:
-    """Put updates over the resources that they are for; those that may be for several come last."""
+    """Apply updates to their resources; ambiguous updates come last."""
     all_placed = list(every)
     count = len(all_placed)
     places: dict[str, dict[str, list[int]]] = {}
@@ -55,7 +55,7 @@ def updated(estate: ResolvedInstances, every: Iterable[Placed], updates: Iterabl
 
 
 def _is_within(estate: ResolvedInstances, update: Instance) -> bool:
-    """Whether the `resource_id` of an update comes from resources alone that are managed here, of its type."""
+    """Check whether the `resource_id` of an update comes only from managed resources of its type."""
     found = estate.configuration.sources(update, "/resource_id")
     wanted = lowered(estate.arm_type(update))
     ours = (not one.is_data and lowered(estate.arm_type(one)) == wanted for one in found.instances)
@@ -63,7 +63,7 @@ def _is_within(estate: ResolvedInstances, update: Instance) -> bool:
 
 
 def _keep(places: dict[str, dict[str, list[int]]], placed: Placed, at: int) -> None:
-    """Note the place of a resource by its type, then by its id."""
+    """Record the place of a resource by its type, then by its id."""
     ids = places.setdefault(lowered(placed.resource["type"]), {})
     ids.setdefault(lowered(placed.resource["id"]), []).append(at)
 
@@ -76,14 +76,14 @@ def _why(update: Update, *, aimed: bool) -> str:
 
 
 def _may_be(one: str, other: str) -> bool:
-    """Whether two ids in lower case can be the same once all of their names are known."""
+    """Check whether two ids in lower case can be equal once all of their names are known."""
     pairs = list(zip(ours := one.split("/"), theirs := other.split("/"), strict=False))
     open_still = (left == right or is_placeholder(left) or is_placeholder(right) for left, right in pairs)
     return len(ours) == len(theirs) and all(open_still)
 
 
 def _doubted(placed: Placed, update: Update, why: str) -> Placed:
-    """The resource without what an update sets, if it is for this one."""
+    """Return the resource without the fields that an ambiguous update sets."""
     touched = dict.fromkeys((*_set(update.part), *_unread(update.part)), why)
     return placed._replace(
         resource=without_places(placed.resource, touched),
@@ -110,18 +110,18 @@ def _over(placed: Placed, update: Placed) -> Placed:
 
 
 def _set(update: Placed) -> Iterator[str]:
-    """The pointers that an update sets; an empty object leaves what is there as it is."""
+    """Yield the pointers that an update sets; an empty object changes nothing."""
     settings = {key: value for key, value in update.resource.items() if f"/{key}" not in _OWN}
     return leaves(settings, empty=False)
 
 
 def _unread(update: Placed) -> dict[str, str]:
-    """By pointer, why it cannot be read what an update sets."""
+    """Return by pointer why values of an update cannot be read."""
     return {at: why for at, why in update.unreadable.items() if at not in _OWN}
 
 
 def _moved(fields: Mapping[str, str], pointer: str) -> str:
-    """Where a pointer stands in the document: as `fields` says of what is nearest above it."""
+    """Return the place of a pointer in the document, by its nearest parent in `fields`."""
     above = pointer
     while above not in fields and above:
         above = above.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""Resources of their own in Terraform that ARM has within others: outbound rules of workspaces, pools of clusters."""
+"""Separate Terraform resources that ARM nests in others: outbound rules of workspaces, pools of clusters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policyeng.sources.parsed import Placed
 
 
 class _Fold(NamedTuple):
-    """Where a type goes: the type of its parent, the ARM pointer there, and whether that is a list, not by name."""
+    """The target of a nested type: its parent type, the ARM pointer, and whether that is a list or an object."""
 
     parent: str
     pointer: str
@@ -28,14 +28,14 @@ _FOLDS: Mapping[str, _Fold] = {
         "microsoft.containerservice/managedclusters", "/properties/agentPoolProfiles", is_list=True
     ),
 }
-#: The types, in lower case, of what ARM has within others.
+#: The nested types, in lower case.
 FOLDED = frozenset(_FOLDS)
 
 
 def folded(every: Iterable[Placed]) -> list[Placed]:
-    """The resources, those that belong within another put there.
+    """Return the resources, with nested ones moved into their parents.
 
-    One whose parent is not among them stays; one whose parent is not known makes what it may belong to unreadable.
+    A resource without its parent in the document stays. An unknown parent makes the field unreadable in all candidates.
     """
     whole: list[Placed] = []
     parts: dict[str, list[Placed]] = {}
@@ -56,7 +56,7 @@ def _fold_of(part: Placed) -> _Fold:
 
 
 def _is_open(above: str) -> bool:
-    """Whether the last name of an id is not known; that of a resource of the plan names its address, with a dot."""
+    """Check whether the last name of an id is unknown; the placeholder of a planned resource has a dot."""
     last = above.rpartition("/")[2]
     return is_placeholder(last) and "." not in last
 
@@ -71,7 +71,7 @@ def _opened(placed: Placed, homeless: Mapping[_Fold, Placed]) -> Placed:
 
 
 def _with(parent: Placed, parts: Sequence[Placed]) -> Placed:
-    """The parent with its parts in it, and their places and gaps."""
+    """Return the parent with its nested resources, their places and their unreadable parts."""
     resource: object = parent.resource
     unreadable, fields = dict(parent.unreadable), dict(parent.fields)
     for fold, several in groupby(parts, _fold_of):

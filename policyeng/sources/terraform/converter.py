@@ -1,4 +1,4 @@
-"""One instance of the azurerm provider brought into ARM shape by the table of its kind."""
+"""Conversion of an instance of the azurerm provider to ARM shape by the table of its kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BUILT_IN = "/providers/Microsoft.Authorization/roleDefinitions/"
 
 
 def with_role(estate: ResolvedInstances, instance: Instance, settled: SettledAttributes) -> SettledAttributes:
-    """The attributes of an assignment with the id of its role in place of the name, where that is what is stated."""
+    """Return the attributes of an assignment, with the name of its role replaced by an id."""
     name = settled.values.get(_NAME)
     is_named = isinstance(name, str) or estate.configuration.expression(instance, f"/{_NAME}") is not None
     other = _NAME if settled.values.get(_ID) is not None or not is_named else _ID
@@ -47,7 +47,7 @@ def _unknown(name: str) -> str:
 
 
 def _made_here(estate: ResolvedInstances, name: str) -> str:
-    """The id of the custom role of the document that has a name; empty when there is not just one."""
+    """Return the id of the document's custom role with a name; empty unless there is exactly one."""
     ids = {
         estate.identity(one)
         for one in estate.instances
@@ -70,12 +70,15 @@ def _catalogue() -> Facts:
 
 
 _NOT_CARRIED = "the azurerm provider has no attribute for it; check the deployed resource, too"
-_NOT_LENT = "it is the `{source}` of the resource that `{by}` names, which is not in the document; add it, or check the deployed resource, too"
+_NOT_LENT = (
+    "it is the `{source}` of the resource that `{by}` names, which is not in the document; "
+    "add it, or check the deployed resource, too"
+)
 _SUBNET = "/subnet/id"
 
 
 def brought(estate: ResolvedInstances, instance: Instance) -> Placed:
-    """The ARM resource of an instance whose type is among `KINDS`."""
+    """Return the ARM resource of an instance whose type is in `KINDS`."""
     kind = KINDS[instance.type]
     settled = estate.settled(instance, kind.named, kind.unstated)
     if instance.type == ASSIGNMENT:
@@ -113,14 +116,14 @@ def _carried(terraform_type: str) -> Carried:
 
 
 def _borrowed(estate: ResolvedInstances, settled: SettledAttributes, lent: Lent) -> object:
-    """What another resource of the document lends; None where it is not there, or does not say it."""
+    """Return a value from another resource of the document; None if it is missing."""
     arm_id = value_at(settled.values, lent.by)
     lender = estate.by_id(arm_id) if isinstance(arm_id, str) else None
     return value_at(lender.values, lent.source) if lender is not None else None
 
 
 def _unresolved(table: tuple[FieldMapping, ...], settled: SettledAttributes) -> Mapping[str, str]:
-    """Why rows cannot be read: what they begin with, or a part of what is not taken part by part."""
+    """Return why rows cannot be read: the value, or a part of a value that is converted as a unit."""
     unresolved = dict(settled.unread)
     for row in table:
         inside = [why for at, why in settled.unread.items() if at.startswith(f"{row.source}/")]
@@ -130,7 +133,7 @@ def _unresolved(table: tuple[FieldMapping, ...], settled: SettledAttributes) -> 
 
 
 def _in_parts(row: FieldMapping, settled: SettledAttributes) -> bool:
-    """Whether an attribute is taken part by part: an object such as tags, or blocks that are all there."""
+    """Check whether an attribute is converted part by part: an object such as tags, or known blocks."""
     value = value_at(settled.values, row.source)
     if isinstance(row.bring, Blocks):
         return isinstance(value, list) and all(isinstance(block, dict) for block in value)
@@ -138,7 +141,7 @@ def _in_parts(row: FieldMapping, settled: SettledAttributes) -> bool:
 
 
 def _within(table: tuple[FieldMapping, ...], settled: SettledAttributes) -> dict[str, str]:
-    """Why parts of attributes cannot be read that are taken part by part, such as one tag."""
+    """Return why parts of attributes cannot be read, such as one tag."""
     found: dict[str, str] = {}
     for row in table:
         if row.target and _in_parts(row, settled):
@@ -151,7 +154,7 @@ def _within(table: tuple[FieldMapping, ...], settled: SettledAttributes) -> dict
 
 
 def _listed(resource: JsonObject, pointer: str) -> None:
-    """Make a list of what a table filled by place."""
+    """Replace an object with indexes as keys by a list."""
     found = value_at(resource, pointer)
     if isinstance(found, dict):
         parent = value_at(resource, pointer.rpartition("/")[0])
@@ -160,7 +163,7 @@ def _listed(resource: JsonObject, pointer: str) -> None:
 
 
 def _elsewhere(resource: JsonObject, table: tuple[FieldMapping, ...]) -> dict[str, str]:
-    """Why it is open which network a subnet belongs to that the plan makes somewhere."""
+    """Return why the network of a planned subnet is unknown."""
     return {
         f"{row.target.removesuffix('/id')}/{escaped('subscription')}": (
             "the plan does not name the subscription of the subnet; pass `--scope`"

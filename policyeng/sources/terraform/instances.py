@@ -1,4 +1,4 @@
-"""The resource instances that a Terraform document holds, each with its attributes and what cannot be read of them.
+"""The resource instances of a Terraform document, with their attributes and why some cannot be read.
 
 Source: https://developer.hashicorp.com/terraform/internals/json-format and the state file of version 4.
 """
@@ -53,7 +53,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """What a plan says of one instance beside its values."""
+    """The planned change of one instance."""
 
     unknown: object = None
     sensitive: object = None
@@ -61,7 +61,7 @@ class PlannedChange:
 
 
 def in_values(values: object, base: str, changes: Mapping[str, PlannedChange] | None = None) -> Iterator[Instance]:
-    """The instances of a `values` object (`root_module`, nested `child_modules`) at a pointer.
+    """Yield the instances of a `values` object (`root_module`, nested `child_modules`) at a pointer.
 
     Args:
         values: as `planned_values` of a plan or `values` of a state.
@@ -83,17 +83,17 @@ def in_values(values: object, base: str, changes: Mapping[str, PlannedChange] | 
 
 
 def in_state_file(document: JsonObject) -> Iterator[Instance]:
-    """The instances of a `terraform.tfstate` of version 4; deposed objects, which are about to go, are left out."""
+    """Yield the instances of a `terraform.tfstate` of version 4, without deposed objects."""
     for at, entry in enumerate(_list(document.get("resources"))):
         if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
             continue
         module, name = str(entry.get("module") or ""), str(entry.get("name") or "")
-        for number, held in enumerate(_list(entry.get("instances"))):
-            if not isinstance(held, dict) or held.get("deposed"):
+        for number, stored in enumerate(_list(entry.get("instances"))):
+            if not isinstance(stored, dict) or stored.get("deposed"):
                 continue
             pointer = f"/resources/{at}/instances/{number}"
-            attributes = held.get("attributes")
-            sensitive = [_path(path) for path in _list(held.get("sensitive_attributes"))]
+            attributes = stored.get("attributes")
+            sensitive = [_path(path) for path in _list(stored.get("sensitive_attributes"))]
             values = attributes if isinstance(attributes, dict) else {}
             unread = {path: SENSITIVE for path in sensitive if path}
             values, unread = _without(values, unread)
@@ -102,7 +102,7 @@ def in_state_file(document: JsonObject) -> Iterator[Instance]:
                 module=module,
                 type=entry["type"],
                 name=name,
-                index=held.get("index_key"),
+                index=stored.get("index_key"),
                 values=values,
                 pointer=pointer,
                 attributes=f"{pointer}/attributes",
@@ -112,18 +112,18 @@ def in_state_file(document: JsonObject) -> Iterator[Instance]:
 
 
 def module_calls(module: str) -> list[str]:
-    """The names of the calls that lead to a module instance: `module.a["x.y"].module.b` gives `a` and `b`."""
+    """Return the names of the calls to a module instance: `a` and `b` for `module.a["x.y"].module.b`."""
     return [step[1] for step in _STEP.finditer(module)]
 
 
 def parent_module(module: str) -> str:
-    """The address of the module instance that calls a module instance; empty for the root."""
+    """Return the address of the module instance that calls a module instance; empty for the root."""
     steps = [step[0].rstrip(".") for step in _STEP.finditer(module)]
     return ".".join(steps[:-1])
 
 
 def module_key(module: str) -> str:
-    """The key of a module instance in the `count` or `for_each` of its call; empty without one."""
+    """Return the key of a module instance in the `count` or `for_each` of its call; empty if there is none."""
     last = next(reversed([step[2] for step in _STEP.finditer(module)]), None)
     return (last or "").strip('[]"')
 
@@ -153,7 +153,7 @@ def _instance(entry: JsonObject, module: str, pointer: str, changes: Mapping[str
 
 
 def _marked(marks: object) -> Iterator[str]:
-    """The pointers of the `true` in a structure that mirrors the values; what lies too deep is marked as a whole."""
+    """Yield the pointers of `true` in a structure that mirrors the values; deeper structures are marked completely."""
     waiting: list[tuple[object, str, int]] = [(marks, "", 0)]
     while waiting:
         mark, pointer, depth = waiting.pop()
@@ -166,7 +166,7 @@ def _marked(marks: object) -> Iterator[str]:
 
 
 def _without(values: JsonObject, unread: Mapping[str, str]) -> tuple[JsonObject, dict[str, str]]:
-    """The values without those that are not to be read; a sensitive attribute that holds nothing is no loss."""
+    """Return the values without unreadable ones; an empty sensitive attribute counts as readable."""
     kept = {
         pointer: reason
         for pointer, reason in unread.items()
@@ -180,7 +180,7 @@ def _without(values: JsonObject, unread: Mapping[str, str]) -> tuple[JsonObject,
 
 
 def _path(steps: object) -> str:
-    """The pointer of one entry of `sensitive_attributes`: steps of `get_attr` and `index`."""
+    """Return the pointer of an entry of `sensitive_attributes`: steps of `get_attr` and `index`."""
     parts: list[str] = []
     for step in _list(steps)[:MAX_DEPTH]:
         value = step.get("value") if isinstance(step, dict) else None

@@ -29,7 +29,7 @@ _COMPUTE = f"{WORKSPACE}/computes"
 
 
 def _shown(value: object) -> object:
-    """An `ssh` block is what opens an instance to the public network."""
+    """Convert an `ssh` block, which opens an instance to the public network."""
     if isinstance(value, list):
         return "Enabled" if value else "Disabled"
     raise UnfitError("a block")
@@ -275,7 +275,7 @@ def _datastore(kind: str, *more: FieldMapping) -> TerraformResourceType:
 
 
 def _rule(kind: str, *rows: FieldMapping) -> TerraformResourceType:
-    """A rule of the managed network, which is joined into its workspace."""
+    """Return the type of an outbound rule of the managed network, which is nested in its workspace."""
     return TerraformResourceType(
         Addressed(f"{WORKSPACE}/outboundRules", parent="workspace_id"),
         (FieldMapping("/name", "/name", text), *rows, *passed("id", "workspace_id", "timeouts")),

@@ -1,4 +1,4 @@
-"""What a plan changes: what it deletes, what it sets of resources that others manage, and what stays as it is.
+"""The changes of a plan: deletions, updates of resources that others manage, and unchanged resources.
 
 Source: https://developer.hashicorp.com/terraform/internals/json-format (`resource_changes`, `actions`).
 """
@@ -25,10 +25,10 @@ _OWN = ("id", "type", "name")
 
 
 def deletions(document: JsonObject, estate: ResolvedInstances) -> Iterator[Changing]:
-    """The resources that a plan takes away, those that it replaces among them.
+    """Yield the resources that a plan deletes or replaces.
 
-    What belongs to another resource in ARM is none of its own, and an `azapi_update_resource` takes nothing with it.
-    The provider deletes what a template deployment deployed together with it.
+    Resources that ARM nests in others, and `azapi_update_resource`, are not deletions. The provider deletes the
+    resources of a template deployment together with it.
     """
     contents = Contents(estate.around.file)
     for index, entry in enumerate(_list(document.get("resource_changes"))):
@@ -57,7 +57,7 @@ def deletions(document: JsonObject, estate: ResolvedInstances) -> Iterator[Chang
 
 
 def updates(parts: Iterable[Placed]) -> Iterator[Changing]:
-    """Patches, of what is set over resources that are not in the plan; what nobody knows the id of stays a part."""
+    """Yield patches of resources that are not in the plan, if their ids are known."""
     for placed in parts:
         if is_placeholder(placed.resource["id"]):
             continue
@@ -69,10 +69,10 @@ def updates(parts: Iterable[Placed]) -> Iterator[Changing]:
 
 
 def unchanged(document: JsonObject, instances: Iterable[Instance], every: Sequence[Placed]) -> frozenset[str]:
-    """The pointers of the resources that stay as they are.
+    """Return the pointers of the unchanged resources.
 
-    A resource stays where nothing that it was made of changes, neither as it is said nor in what it is before and
-    after. Where something changes of which it is not known what it is a part of, it may be any, so that none stays.
+    A resource is unchanged if none of its sources has an action or differs before and after. If something changes that
+    belongs to an unknown resource, no resource counts as unchanged.
     """
     stay = {str(entry.get("address")) for entry in objects(document.get("resource_changes")) if _stays(entry)}
     known = (
@@ -88,7 +88,7 @@ def unchanged(document: JsonObject, instances: Iterable[Instance], every: Sequen
 
 
 def _is_source(instance: Instance, every: Iterable[Placed]) -> bool:
-    """Whether a manifest holds one of the resources; most hold nothing of Azure."""
+    """Check whether a manifest contains one of the resources; most have none of Azure."""
     return instance.type in MANIFESTS and any(placed.pointer.startswith(f"{instance.pointer}/") for placed in every)
 
 
@@ -97,13 +97,13 @@ def _stays(entry: JsonObject) -> bool:
 
 
 def _sources(placed: Placed, changed: Iterable[str]) -> set[str]:
-    """The pointers, among those, of what a resource is made of."""
+    """Return the changed pointers that a resource is made from."""
     places = [placed.pointer, *placed.fields.values()]
     return {one for one in changed if any(f"{place}/".startswith(f"{one}/") for place in places)}
 
 
 def _loses_part(document: JsonObject) -> bool:
-    """Whether something is taken away that ARM has within another resource, or a setting that azapi made of one."""
+    """Check whether the plan deletes a nested resource or an update of azapi."""
     gone = (str(entry.get("type")) for entry in objects(document.get("resource_changes")) if _before(entry) is not None)
     return any(
         kind == AZAPI_UPDATE or (kind in KINDS and lowered(KINDS[kind].place.arm_type) in FOLDED) for kind in gone
@@ -111,7 +111,7 @@ def _loses_part(document: JsonObject) -> bool:
 
 
 def _before(entry: object) -> JsonObject | None:
-    """The attributes of what is deleted; None where nothing is."""
+    """Return the attributes of a deleted resource; None if nothing is deleted."""
     if not isinstance(entry, dict) or "delete" not in (_actions(entry) or ()):
         return None
     before = entry["change"].get("before")

@@ -65,7 +65,7 @@ class Configuration:
     instances: tuple[Instance, ...]
 
     def expression(self, instance: Instance, pointer: str) -> object:
-        """The expression of an attribute (`/scale_settings/0/min_node_count`); None where none is stated."""
+        """Return the expression of an attribute (`/scale_settings/0/min_node_count`); None if there is none."""
         found: object = self._stated(instance).get("expressions")
         for part in keys_of(pointer):
             if isinstance(found, dict) and "references" in found:
@@ -84,7 +84,7 @@ class Configuration:
         return self.sources(instance, pointer) == ResolvedReference((), whole=True)
 
     def sources(self, instance: Instance, pointer: str) -> ResolvedReference:
-        """The instances that an attribute of an instance comes from."""
+        """Return the instances that an attribute of an instance comes from."""
         each = _references(self._stated(instance).get("for_each_expression"))
         stated = _references(self.expression(instance, pointer))
         start = _Scoped(instance.module, stated, each, str(instance.index))
@@ -136,7 +136,7 @@ class Configuration:
         ]
 
     def _given(self, module: str, name: str) -> list[_Scoped]:
-        """What the value of a variable comes from."""
+        """Return the sources of a variable's value."""
         if not module:
             return [_Scoped("", ())] if name in self.variables else []
         call = self._calls.get(tuple(module_calls(module)), {})
@@ -146,7 +146,7 @@ class Configuration:
         return [_Scoped(parent_module(module), _references(stated), each, module_key(module))]
 
     def _stated(self, instance: Instance) -> JsonObject:
-        """The configuration of an instance; empty when it is not in the plan."""
+        """Return the configuration of an instance; empty if it is not in the plan."""
         return self._resources.get((tuple(module_calls(instance.module)), _resource_key(instance)), {})
 
     @cached_property
@@ -204,7 +204,7 @@ def _modules(root: JsonObject) -> Iterator[tuple[tuple[str, ...], JsonObject, Js
 
 
 def _references(expression: object) -> tuple[str, ...]:
-    """The references of an expression; of a block, those of everything in it."""
+    """Return the references of an expression or of everything in a block."""
     found: list[str] = []
     waiting: list[object] = [expression]
     while waiting:
@@ -221,7 +221,7 @@ def _references(expression: object) -> tuple[str, ...]:
 
 
 def _longest(references: Iterable[str]) -> list[str]:
-    """The references without those that only lead to another: `a.b.id` comes with `a.b`."""
+    """Return the references without prefixes of others: `a.b.id` comes with `a.b`."""
     every = list(dict.fromkeys(references))
     beginnings = {shorter for entry in every for shorter in _beginnings(entry)}
     return [entry for entry in every if entry not in beginnings]
@@ -236,5 +236,5 @@ def _resource_key(instance: Instance) -> str:
 
 
 def objects(value: object) -> list[JsonObject]:
-    """The objects of a list; none where it is no list."""
+    """Return the objects of a list; empty if the value is not a list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""The instances of a Terraform document together: what their ids are, and what their unknown attributes come from."""
+"""Resolution of the ids and the unknown attributes of a Terraform document's instances."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ResolvedInstances:
     _ids: dict[int, str] = field(default_factory=dict)
 
     def identity(self, instance: Instance, depth: int = 0) -> str:
-        """The ARM id: the one that is there, else one made up, with `{...}` for every part that is not known."""
+        """Return the ARM id, or a constructed one with `{...}` for every unknown part."""
         known = self._ids.get(id(instance))
         if known is None:
             known = self._ids[id(instance)] = self.stated_id(instance) or self._made(instance, depth)
@@ -66,10 +66,10 @@ class ResolvedInstances:
     def settled(
         self, instance: Instance, named: Mapping[str, str], unstated: Iterable[Unstated] = ()
     ) -> SettledAttributes:
-        """What can be told of attributes that are known only after apply.
+        """Resolve attributes that are known only after apply.
 
-        Those that nobody states are what the provider asks for, or as before; those that come from one resource are
-        its id.
+        An attribute that is not configured has its value before, or the provider's default. An attribute that comes
+        from one resource has the id of that resource.
         """
         values: object = instance.values
         unread = dict(instance.unread)
@@ -89,14 +89,14 @@ class ResolvedInstances:
         return SettledAttributes(values if isinstance(values, dict) else {}, why)
 
     def _named(self, instance: Instance, pointer: str, wanted: str) -> Instance | None:
-        """The instance whose id an attribute will be that is known only after apply."""
+        """Return the instance whose id an unknown attribute will have."""
         unknown = [at for at in instance.unread if f"{at}/".startswith(f"{pointer}/")]
         if not unknown or any(instance.unread[at] != AFTER_APPLY for at in unknown):
             return None
         return self.source(instance, pointer, wanted)
 
     def source(self, instance: Instance, pointer: str, wanted: str) -> Instance | None:
-        """The one instance that an attribute comes from, if it is of the wanted ARM type (any when empty)."""
+        """Return the only instance that an attribute comes from, if it has the wanted ARM type (any if empty)."""
         found = self.configuration.sources(instance, pointer)
         if not found.whole or len(found.instances) != 1:
             return None
@@ -104,7 +104,7 @@ class ResolvedInstances:
         return found.instances[0] if arm_type and arm_type == (lowered(wanted) or arm_type) else None
 
     def arm_type(self, instance: Instance) -> str:
-        """The ARM type of an instance; empty when it is not known."""
+        """Return the ARM type of an instance; empty if it is unknown."""
         if instance.type in AZAPI:
             stated = instance.values.get("type")
             return stated.partition("@")[0] if isinstance(stated, str) else ""
@@ -115,7 +115,7 @@ class ResolvedInstances:
         return _PLACED[instance.type].arm_type if instance.type in _PLACED else ""
 
     def parent(self, instance: Instance, attribute: str, wanted: str, depth: int = 0) -> str:
-        """The id that an attribute names: stated, or that of the instance it comes from; empty when it is not known."""
+        """Return the id in an attribute, or of the instance that it comes from; empty if it is unknown."""
         stated = instance.values.get(attribute)
         if isinstance(stated, str) and stated.strip():
             return stated.strip().rstrip("/")
@@ -123,7 +123,7 @@ class ResolvedInstances:
         return self.identity(found, depth + 1) if found is not None and depth < _MAX_DEPTH else ""
 
     def is_aimed(self, update: Instance) -> bool:
-        """Whether it can be told which resource an `azapi_update_resource` is for."""
+        """Check whether the resource that an `azapi_update_resource` updates is known."""
         for _ in range(_MAX_DEPTH):  # updates may follow one another
             aim = self._aim(update)
             if self.stated_id(update) or (aim is not None and aim.type != AZAPI_UPDATE):
@@ -134,7 +134,7 @@ class ResolvedInstances:
         return bool(self.parent(update, "parent_id", self._wanted_parent(update)))
 
     def by_id(self, arm_id: str) -> Instance | None:
-        """The instance that has an ARM id, managed or looked up; updates of one have it, too, and are none."""
+        """Return the managed or looked-up instance with an ARM id; updates, which have the same id, do not count."""
         return self._by_id.get(lowered(arm_id))
 
     @cached_property
@@ -143,7 +143,7 @@ class ResolvedInstances:
 
     @cached_property
     def subscription(self) -> str:
-        """`/subscriptions/<id>` of all that is created: as the user says, else the one that the plan knows."""
+        """Return `/subscriptions/<id>` for new resources, from the user or the plan."""
         if not self.around.scope.startswith(_NO_SUBSCRIPTION):
             return "/".join(self.around.scope.split("/")[:3])
         known = {lowered(one): one for one in self._subscriptions()}
@@ -151,13 +151,13 @@ class ResolvedInstances:
 
     @property
     def movable(self) -> str:
-        """The beginning of the ids that the document does not state."""
+        """Return the prefix of the ids that the document does not state."""
         if self.subscription == _NO_SUBSCRIPTION:
             return _NO_SUBSCRIPTION
         return f"{self.subscription}/resourceGroups/{_UNKNOWN_GROUP}"
 
     def why_unplaced(self, instance: Instance) -> str:
-        """Why the id of an instance is not known; empty when it is."""
+        """Return why the id of an instance is unknown; empty if it is known."""
         arm_id = self.identity(instance)
         if not is_placeholder(arm_id):
             return ""
@@ -170,7 +170,7 @@ class ResolvedInstances:
         return "its name, or the name of its parent, is known only after apply; provide the state after apply"
 
     def _subscriptions(self) -> Iterator[str]:
-        """The subscriptions that the configured provider works in, if there is one provider."""
+        """Yield the subscriptions of the configured provider, if there is one provider."""
         providers = self.configuration.root.get("provider_config")
         azure = [
             one
@@ -194,7 +194,7 @@ class ResolvedInstances:
                     yield known[1]
 
     def stated_id(self, instance: Instance) -> str:
-        """The ARM id that an instance states; empty where it states none."""
+        """Return the ARM id in an instance's attributes; empty if there is none."""
         stated = instance.values.get("id")
         if instance.type == AZAPI_UPDATE:
             stated = instance.values.get("resource_id") or stated
@@ -223,7 +223,7 @@ class ResolvedInstances:
         return self._below(self._holder(instance, place, depth), place.arm_type, name)
 
     def _holder(self, instance: Instance, place: Addressed, depth: int) -> str:
-        """The id of what an instance lies in."""
+        """Return the id of an instance's parent."""
         above = place.arm_type.rpartition("/")[0]
         if place.parent:
             wanted = KINDS[instance.type].named.get(f"/{place.parent}", above) if instance.type in KINDS else above
@@ -248,7 +248,7 @@ class ResolvedInstances:
         return self.identity(source, depth + 1) if source is not None else self._group("")
 
     def _some(self, arm_type: str) -> str:
-        """The id of what is of a type, and known only after apply."""
+        """Return a placeholder id for a parent of a type that is known only after apply."""
         if lowered(arm_type) == WORKSPACE_TYPE:
             return self.around.workspace
         last = arm_type.rpartition("/")[2]
@@ -263,17 +263,17 @@ class ResolvedInstances:
         return arm_type.rpartition("/")[0] if arm_type.count("/") > 1 else ""
 
     def _aim(self, instance: Instance) -> Instance | None:
-        """The instance that the `resource_id` of an update comes from; None where it is not of the update's type."""
+        """Return the instance that the `resource_id` of an update comes from; None if its type differs."""
         if instance.type != AZAPI_UPDATE or not self._says_target(instance):
             return None
         return self.source(instance, "/resource_id", self.arm_type(instance))
 
     def _says_target(self, update: Instance) -> bool:
-        """Whether the configuration has a `resource_id`, and does not leave it to `name` and `parent_id`."""
+        """Check whether the configuration has a `resource_id` instead of `name` and `parent_id`."""
         return self.configuration.expression(update, "/resource_id") is not None
 
     def _below(self, parent: str, arm_type: str, name: str) -> str:
-        """The id of a child of what has the type before the last segment, or of a resource below any scope."""
+        """Return the id of a child of its parent type, or of a resource below any scope."""
         above, _, last = arm_type.rpartition("/")
         if lowered(above) in types_of(parent):
             return f"{parent}/{last}/{name}"
@@ -284,7 +284,7 @@ class ResolvedInstances:
 
     @property
     def _group_said(self) -> str:
-        """The resource group that the user says; a placeholder when nobody does."""
+        """Return the resource group from the user, or a placeholder."""
         return (self.around.scope.split("/") + [""] * 5)[4] or _UNKNOWN_GROUP
 
 

@@ -1,4 +1,4 @@
-"""What a kind of Terraform resource becomes: its ARM type, where it lies, and the table of its attributes."""
+"""The definition of a Terraform resource type: its ARM type, its parent, and the table of its attributes."""
 
 from __future__ import annotations
 
@@ -75,24 +75,24 @@ class TerraformResourceType(NamedTuple):
 
 
 def passed(*names: str) -> tuple[FieldMapping, ...]:
-    """Rows of attributes of which nothing is judged."""
+    """Return rows of attributes that no policy checks."""
     return tuple(FieldMapping(f"/{name}", "") for name in names)
 
 
 def identity(value: object) -> object:
-    """The type of an identity as ARM writes it: without the space that the provider puts after the comma."""
+    """Convert the type of an identity to ARM's, without the provider's space after the comma."""
     return str(text(value)).replace(", ", ",")
 
 
 def keys(value: object) -> JsonObject:
-    """A list of ids as the object that ARM has for user-assigned identities."""
+    """Convert a list of ids to ARM's object of user-assigned identities."""
     if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         return {entry: {} for entry in value}
     raise UnfitError("a list of ids")
 
 
 def access(value: object) -> object:
-    """`Enabled` or `Disabled` from a boolean."""
+    """Convert a boolean to `Enabled` or `Disabled`."""
     if isinstance(value, bool):
         return "Enabled" if value else "Disabled"
     raise UnfitError("true or false")
@@ -100,7 +100,7 @@ def access(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Brings a list of blocks over, each by a table of its own.
+    """A converter of a list of blocks by a table.
 
     Attributes:
         table: its rows, with pointers within a block and within what it becomes.
@@ -113,10 +113,10 @@ class Blocks:
     numbered: bool = False
 
     def __call__(self, value: object) -> object:
-        """The ARM value.
+        """Return the ARM value.
 
         Raises:
-            UnfitError: it is no list of blocks, or one of them has a value that it cannot have.
+            UnfitError: the value is not a list of blocks, or a block has an invalid value.
         """
         if not isinstance(value, list) or not all(isinstance(block, dict) for block in value):
             raise UnfitError("a list of blocks")
@@ -129,7 +129,7 @@ class Blocks:
         return {str(at): one for at, one in enumerate(made, 1)} if self.numbered else made
 
     def targets(self, inside: str) -> tuple[str, ...]:
-        """What a pointer within the list (`/0/memory`) is in ARM; nothing where nothing of it is judged."""
+        """Return the ARM pointers of a pointer within the list (`/0/memory`); empty if no policy checks it."""
         _, at, *rest = inside.split("/")
         place = list_index(at)
         number = str(place + 1) if self.numbered and place is not None else at

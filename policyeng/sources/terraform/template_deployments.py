@@ -42,7 +42,7 @@ class _Attribute(NamedTuple):
 
 
 def brought(estate: ResolvedInstances, instance: Instance) -> Placed:
-    """The ARM resource of an instance whose type is among `DEPLOYS`."""
+    """Return the ARM resource of an instance whose type is in `DEPLOYS`."""
     settled = estate.settled(instance, {}, _UNSTATED)
     properties: JsonObject = {}
     unreadable: dict[str, str] = {}
@@ -69,7 +69,7 @@ def brought(estate: ResolvedInstances, instance: Instance) -> Placed:
 
 
 def _stored(estate: ResolvedInstances, version: object) -> _Attribute | None:
-    """The template of a template spec that the document looks up."""
+    """Return the template of a template spec that the document looks up."""
     found = estate.by_id(version) if isinstance(version, str) else None
     if found is None or not found.values.get("template_body"):
         return None
