@@ -1,6 +1,6 @@
-"""Documents that say what is about to change: ours, what-if output, plans, and any format of resources to put.
+"""Reader for documents with changes: policyeng's own, what-if output, plans, and any format with resources to put.
 
-Resources that a document holds are created or replaced; approvals and other facts of the organisation are no change.
+Resources in a document are created or replaced; approvals and other facts of the organization are not changes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _REMEDY = 'provide a resource, `{"changes": [...]}`, a plan or what-if output'
 
 
 class ChangesRead(NamedTuple):
-    """What documents say is about to change.
+    """The changes in documents.
 
     Attributes:
         changes: in the order in which they are made; none where the documents say that nothing changes.
@@ -84,7 +84,7 @@ def read_whole(
     said: DocumentContext | None = None,
     walk: FileWalk = EVERYTHING,
 ) -> ChangesRead:
-    """Read a whole state, as `read_inputs` does, as the changes that make it of the state before.
+    """Read a complete state, as `read_inputs` does, as the changes from the state before.
 
     Args:
         paths: as the user named them.
@@ -160,7 +160,7 @@ def _as_applied(said: DocumentContext | None) -> DocumentContext:
 
 
 def _changes(documents: Sequence[Loaded]) -> tuple[tuple[Change, ...], tuple[Problem, ...]]:
-    """What the documents state, and then the resources that they hold."""
+    """Return the changes in the documents, and then the resources in them as changes."""
     stated_ones = [change for document in documents for change in _stated(document)]
     snapshot, conflicts = joined([document._replace(reading=_put(document.reading)) for document in documents])
     return (*stated_ones, *(replacing(resource, snapshot) for resource in snapshot.resources)), conflicts
@@ -173,14 +173,14 @@ def _stated(document: Loaded) -> Iterator[Change]:
 
 
 def _put(reading: ParsedDocument) -> ParsedDocument:
-    """The reading with those resources alone that are put as they stand."""
+    """Return the parsed document with only the resources that are put."""
     others = reading.unchanged | {changing.pointer for changing in reading.changes}
     kept = tuple(placed for placed in reading.resources if placed.pointer not in others)
     return replace(reading, resources=kept, stated=())
 
 
 def _left_out(document: Loaded) -> Iterator[Problem]:
-    """What a document says beside its changes, or does not say of them."""
+    """Yield the problems of a document's other content and of missing changes."""
     reading = document.reading
     for collection in dict.fromkeys(entry.collection for entry in reading.stated):
         message = f"the `{collection}` are not changes and are ignored; add them to the snapshot"

@@ -32,7 +32,7 @@ _NOTES = ("unreadable", "carried")
 
 
 def detect(document: object) -> bool:
-    """Whether the document says of itself that it holds changes."""
+    """Check whether the document declares changes."""
     if isinstance(document, dict):
         return "operation" in document or "changes" in document
     return isinstance(document, list) and any(
@@ -41,7 +41,7 @@ def detect(document: object) -> bool:
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
-    """Read changes; one that is wrong is refused alone, with its pointer."""
+    """Read changes; an invalid change is refused with its pointer, without affecting the others."""
     entries = list(_entries(document))
     if not entries:
         entries = [Refusal("", "no changes", _REMEDY)]
@@ -97,7 +97,7 @@ def _change(entry: object, pointer: str) -> Changing | Refusal:
 
 
 def _named(described: JsonObject, pointer: str) -> Changing | Refusal:
-    """A patch or a delete of what its id names."""
+    """Return the patch or delete of the resource with an id."""
     if "patch" in described and not isinstance(described["patch"], dict):
         message = f"`patch` is {kind_of(described['patch'])}, not an object"
         return Refusal(f"{pointer}/patch", message, "write a JSON Merge Patch (RFC 7396)")
@@ -110,7 +110,7 @@ def _named(described: JsonObject, pointer: str) -> Changing | Refusal:
 
 
 def _put(resource: object, pointer: str, described: JsonObject) -> Changing | Refusal:
-    """A resource that is put."""
+    """Return the change that puts a resource."""
     entry = read_entry(resource, pointer)
     if not isinstance(entry, Placed):
         return entry

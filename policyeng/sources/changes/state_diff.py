@@ -1,4 +1,4 @@
-"""Changes between two states: what is put and what is deleted to make the second of the first."""
+"""The changes that lead from one state to another."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from policyeng.models import Change, JsonObject, Operation, Problem, Snapshot, lowered
 
-#: What changes of resources cannot say.
-_BESIDE = ("approvals", "workloads", "quotas", "metrics", "principals")
+#: Collections that changes of resources cannot express.
+_COLLECTIONS = ("approvals", "workloads", "quotas", "metrics", "principals")
 
 
 def replacing(resource: JsonObject, snapshot: Snapshot) -> Change:
-    """The change that puts a resource of a snapshot, with what is not known of it."""
+    """Return the change that puts a resource of a snapshot, with its unknown values."""
     key = lowered(resource["id"])
     return Change(
         operation=Operation.REPLACE,
@@ -24,9 +24,9 @@ def replacing(resource: JsonObject, snapshot: Snapshot) -> Change:
 
 
 def differing(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
-    """The changes that lead from one state to another: deletes first; what is the same in both is no change.
+    """Return the changes that lead from one state to another, deletes first.
 
-    What lies in another resource is deleted before it, because a delete takes all of that with it.
+    Child resources are deleted before their parents, because deleting a parent deletes its children.
     """
     earlier = {lowered(resource["id"]): resource for resource in before.resources}
     later = {lowered(resource["id"]) for resource in after.resources}
@@ -41,8 +41,8 @@ def differing(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
 
 
 def beside(before: Snapshot, after: Snapshot) -> Iterator[Problem]:
-    """What differs between two states and is no change of a resource."""
-    for collection in _BESIDE:
+    """Yield warnings for differences between two states that are not changes of a resource."""
+    for collection in _COLLECTIONS:
         if getattr(before, collection) != getattr(after, collection):
             message = f"the `{collection}` differ from those of the earlier state, which apply"
             yield Problem(level="warning", message=message)

@@ -43,7 +43,7 @@ _SHORT_CIRCUITED = "shortcircuit"
 
 
 def detect(document: object) -> bool:
-    """Whether the document is an answer of what-if, a failed one included."""
+    """Check whether the document is a what-if response, successful or failed."""
     if not isinstance(document, dict):
         return False
     answer = document.get("properties", document)
@@ -56,7 +56,7 @@ def detect(document: object) -> bool:
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
-    """Read what a deployment would change; what cannot be known before it is unreadable, or refused."""
+    """Read the changes of a deployment; values that are unknown before it are unreadable or refused."""
     if not isinstance(document, dict) or not detect(document):
         return ParsedDocument(refusals=(Refusal("", "not what-if output", _COMMAND),))
     status, fault = document.get("status", "succeeded"), document.get("error")
@@ -128,13 +128,13 @@ def _change(entry: object, pointer: str) -> Iterator[_Entry]:
 
 
 def _has_effect(entry: JsonObject) -> bool:
-    """Whether something changes after all; what only one of before and after has may be what nobody can set."""
+    """Check whether something changes; fields in only one of `before` and `after` can be read-only and do not count."""
     kinds = [lowered(str(one.get("propertyChangeType"))) for one in _list(entry.get("delta")) if isinstance(one, dict)]
     return any(kind != "noeffect" for kind in kinds) or _differ(entry.get("before"), entry.get("after"))
 
 
 def _differ(before: object, after: object) -> bool:
-    """Whether two documents say something else of what both have; text without case, as ARM compares it."""
+    """Check whether the common fields of two documents differ; text is compared without case, as in ARM."""
     if isinstance(before, dict) and isinstance(after, dict):
         there = {lowered(key): value for key, value in before.items()}
         return any(_differ(there[lowered(key)], value) for key, value in after.items() if lowered(key) in there)
@@ -144,7 +144,7 @@ def _differ(before: object, after: object) -> bool:
 
 
 def _unsupported(entry: JsonObject, identity: str) -> Change:
-    """A resource of which what-if says only that it is deployed."""
+    """Return the change of a resource for which what-if reports only that it is deployed."""
     why = entry.get("unsupportedReason")
     reason = (
         f"what-if does not support it ({shortened(why)})" if isinstance(why, str) else "what-if does not support it"
@@ -195,9 +195,9 @@ def _with(resource: JsonObject, pointer: str, value: object) -> JsonObject:
 
 
 def _known(value: object, pointer: str, unreadable: dict[str, str], templates: Sequence[str]) -> object:
-    """A value without what only the deployment will know; the place of that in a list stays, with null.
+    """Return a value without parts that are known only after deployment; in a list they become null.
 
-    Expressions in the templates that a resource carries, by their pointers in lower case, stay.
+    Expressions in embedded templates, by their pointers in lower case, stay.
     """
     if lowered(pointer) in templates:
         return value
@@ -219,7 +219,7 @@ def _why_unknown(text: str) -> str:
 
 
 def _without_effect(delta: object, base: str) -> Iterator[tuple[str, object]]:
-    """The pointers of what the service will not take, each with the value that it has before."""
+    """Yield the pointers of values that the service ignores, with their values before."""
     for entry in _list(delta):
         if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
             continue
