@@ -41,11 +41,11 @@ def updated(estate: ResolvedInstances, every: Iterable[Placed], updates: Iterabl
         _keep(places, one, at)
     aims = [(update, estate.is_aimed(update.instance)) for update in updates]
     for update, aimed in sorted(aims, key=lambda pair: not pair[1]):
-        alike, key = places.get(lowered(update.part.resource["type"]), {}), lowered(update.part.resource["id"])
-        exact = alike.get(key, ()) if aimed else ()
+        same_type, key = places.get(lowered(update.part.resource["type"]), {}), lowered(update.part.resource["id"])
+        exact = same_type.get(key, ()) if aimed else ()
         for at in exact:
             all_placed[at] = _over(all_placed[at], update.part)
-        possible = [at for one, held in alike.items() if not aimed or _may_be(one, key) for at in held]
+        possible = [at for one, indexes in same_type.items() if not aimed or _may_be(one, key) for at in indexes]
         for at in () if exact else possible:
             all_placed[at] = _doubted(all_placed[at], update, _why(update, aimed=aimed))
         if not exact and not (possible and _is_within(estate, update.instance)):

@@ -80,7 +80,7 @@ def _manifests(instance: Instance) -> list[_Manifest]:
             values = [document.value for document in documents]
             return [_Manifest(value, pointer, is_text=True) for value in values if value is not None]
         if isinstance(value, dict):
-            if value.keys() == {"type", "value"}:  # a state file has the type of what may be of any beside it
+            if value.keys() == {"type", "value"}:  # a state file wraps dynamic values with their type
                 return [_Manifest(value["value"], f"{pointer}/value")]
             if not {f"/{attribute}/apiVersion", f"/{attribute}/kind"}.isdisjoint(instance.unread):
                 break

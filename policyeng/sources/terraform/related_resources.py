@@ -1,4 +1,4 @@
-"""The azurerm resources beside Machine Learning ones that policies look at, and how the ids of others are made.
+"""The azurerm resources next to Machine Learning that policies inspect, and the construction of ids of others.
 
 Source: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs; the ids are those that it documents for
 `terraform import`.
@@ -76,7 +76,7 @@ _POOL = (
     FieldMapping("/tags", "/tags"),
 )
 _POOL_NAMED = {"/vnet_subnet_id": SUBNET, "/pod_subnet_id": SUBNET, "/host_group_id": "Microsoft.Compute/hostGroups"}
-#: Without a number of nodes Azure makes one; without one of pods, and of zones, as many as the network plan has.
+#: Without a node count Azure creates one node; the pod and zone counts default to those of the network plan.
 _POOL_UNSTATED = (Unstated("/node_count"), Unstated("/max_pods"), Unstated("/min_count"), Unstated("/max_count"))
 _POOLS = "/properties/agentPoolProfiles"
 _FIRST = "/default_node_pool/0"
@@ -281,7 +281,7 @@ DEPLOYS: Mapping[str, str] = {
     "azurerm_tenant_template_deployment": DEPLOYMENT,
 }
 
-#: Where resources are that are not judged, and that others name by their id.
+#: The addresses of resources that are not checked, and that others refer to by id.
 ADDRESSED: Mapping[str, Addressed] = {
     **{name: Addressed(arm_type) for name, arm_type in DEPLOYS.items()},
     "azurerm_application_insights": Addressed("Microsoft.Insights/components"),

@@ -228,7 +228,7 @@ class ResolvedInstances:
         if place.parent:
             wanted = KINDS[instance.type].named.get(f"/{place.parent}", above) if instance.type in KINDS else above
             found = self.parent(instance, place.parent, wanted, depth)
-            if wanted == place.arm_type:  # a project lies beside its hub
+            if wanted == place.arm_type:  # a project is in the resource group of its hub
                 found = found[: lowered(found).rfind("/providers/")] if found else self._group("")
             return found or self._some(wanted)
         held = self._group_of(instance, depth)

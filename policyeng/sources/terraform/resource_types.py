@@ -30,12 +30,12 @@ class Addressed(NamedTuple):
 
 
 class Unstated(NamedTuple):
-    """An attribute that the provider calls computed while nobody states it.
+    """An attribute that is computed unless the configuration sets it.
 
     Attributes:
         source: its JSON Pointer in the attributes.
-        value: what the provider asks for then; None for nothing, so that Azure's default holds.
-        unless: a pointer; where something stands there, what comes of it is known only after apply.
+        value: what the provider then requests; None for nothing, so Azure's default applies.
+        unless: a pointer; if there is a value, the attribute is known only after apply.
     """
 
     source: str
@@ -55,11 +55,11 @@ class TerraformResourceType(NamedTuple):
 
     Attributes:
         place: how its id is made.
-        table: its attributes; a row without target is known and judged by nothing.
+        table: its attributes; a row without a target is known, but no policy checks it.
         fixed: by ARM pointer, what follows from the kind alone.
         foreign: ARM pointers that no resource of the kind has, though policies inspect them of others.
         named: by attribute pointer, the ARM type of the resource that it names; empty for any.
-        unstated: attributes that are computed while nobody states them.
+        unstated: attributes that are computed unless the configuration sets them.
         lists: ARM pointers at which the table fills places of a list.
         lent: by ARM pointer, what the provider takes from another resource.
     """
