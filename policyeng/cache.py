@@ -43,7 +43,7 @@ def switched_off(off: bool = True) -> Iterator[None]:
 
 
 def directory() -> Path | None:
-    """Where entries are kept; None when the cache is switched off or there is no place for it."""
+    """Return where entries are kept; None when the cache is switched off or there is no place for it."""
     if _off.get() or os.environ.get("POLICYENG_NO_CACHE", "") not in ("", "0", "false"):
         return None
     if named := os.environ.get("POLICYENG_CACHE_DIR"):
@@ -58,7 +58,7 @@ def directory() -> Path | None:
 
 
 def key_of(*parts: str) -> str:
-    """The key of an entry that follows from these parts and from nothing else."""
+    """Return the key of an entry that follows from these parts and from nothing else."""
     digest = hashlib.sha256()
     for part in parts:
         content = part.encode("utf-8", "surrogatepass")
@@ -68,7 +68,10 @@ def key_of(*parts: str) -> str:
 
 
 def load(key: str) -> list[bytes | memoryview] | None:
-    """The parts of an entry; None when there is none that can be trusted. An entry may be large: nothing is copied."""
+    """Return the parts of an entry; None when there is none that can be trusted.
+
+    An entry may be large: nothing is copied.
+    """
     place = directory()
     if place is None:
         return None
@@ -102,7 +105,7 @@ def _is_ours(status: os.stat_result, of_kind: Callable[[int], bool]) -> bool:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a regular file of ours; empty for anything else."""
+    """Return the bytes of a regular file of ours; empty for anything else."""
     # Without O_NONBLOCK a pipe laid in the way would wait for a writer for ever.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:

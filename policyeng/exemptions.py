@@ -45,7 +45,7 @@ def apply(
 def in_force_of(
     exemptions: Iterable[Exemption], policies: Sequence[Policy], as_of: datetime
 ) -> tuple[list[Exemption], list[Problem]]:
-    """The exemptions in force, by their ids, and a warning for every other one, saying why it is not."""
+    """Return the exemptions in force, by their ids, and a warning for every other one, saying why it is not."""
     known = {policy.id: policy for policy in policies}
     problems: list[Problem] = []
     in_force: list[Exemption] = []
@@ -59,7 +59,7 @@ def in_force_of(
 
 
 def unused(in_force: Iterable[Exemption], used: Container[str]) -> list[Problem]:
-    """A warning for every exemption in force whose id is not among those that mark something."""
+    """Return a warning for every exemption in force whose id is not among those that mark something."""
     return [_warning(entry, "covers no failure") for entry in in_force if entry.id not in used]
 
 
@@ -82,7 +82,10 @@ def marked_by(
     homes: Mapping[tuple[str, str], str],
     use: Callable[[str], object],
 ) -> Finding:
-    """A finding with the mark of the exemption that covers it longest; `use` is told the ids of all that cover it."""
+    """Return a finding with the mark of the exemption that covers it longest.
+
+    `use` is told the ids of all that cover it.
+    """
     if finding.outcome is not Outcome.FAIL:
         return finding
     home = homes.get((finding.resource_type, finding.resource), finding.resource)

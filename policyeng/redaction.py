@@ -213,7 +213,7 @@ def _hides(text: str, secret: bool, doubtful: bool) -> bool:
 
 
 def _has_mark(text: str) -> bool:
-    """Whether a text may have one of the shapes; this is all that is asked of most texts."""
+    """Return whether a text may have one of the shapes; this is all that is asked of most texts."""
     if len(text) > _LONG:
         return True
     if not _SIGNS.search(text):
@@ -229,7 +229,7 @@ def _has_mark(text: str) -> bool:
 
 @cache
 def _shapes() -> re2._Regexp:
-    """All shapes as one expression of RE2, which takes linear time; compiled at the first text with a mark."""
+    """Return all shapes as one expression of RE2, which takes linear time; compiled at the first text with a mark."""
     import re2
 
     options = re2.Options()
@@ -240,17 +240,20 @@ def _shapes() -> re2._Regexp:
 
 
 def _encoded(text: str) -> bytes:
-    """The text as RE2 reads it: places in bytes need no counting of characters."""
+    """Return the text as RE2 reads it: places in bytes need no counting of characters."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def _names_a_secret(value: dict[object, object]) -> bool:
-    """Whether the object is a pair such as `{"name": "DB_PASSWORD", "value": "..."}`."""
+    """Return whether the object is a pair such as `{"name": "DB_PASSWORD", "value": "..."}`."""
     return any(isinstance(name := value.get(key), str) and _is_secret(name, False) for key in ("name", "key"))
 
 
 def _is_secret(name: str, above: bool) -> bool:
-    """Whether text under this name is secret, given whether text beside the name is; an array index changes nothing."""
+    """Return whether text under this name is secret, given whether text beside the name is.
+
+    An array index changes nothing.
+    """
     return _is_known_secret(name, above) if len(name) < _LONGEST_KEPT else _is_new_secret(name, above)
 
 
@@ -265,7 +268,7 @@ _is_known_secret = lru_cache(maxsize=4096)(_is_new_secret)
 
 
 def _is_doubtful(name: str, above: bool) -> bool:
-    """Whether random text under this name is secret; an array index changes nothing."""
+    """Return whether random text under this name is secret; an array index changes nothing."""
     return above if name.isdecimal() else name.lower() in _DOUBTFUL_NAMES
 
 

@@ -59,11 +59,11 @@ class _TarEntry:
 
 
 def members_of(content: bytes, archive: str, limits: ArchiveLimits) -> TarMembers:
-    """The regular files of a tar.
+    """Return the regular files of a tar.
 
     Raises:
-        BundleError: the tar is damaged or cut off, holds too much, or a member is no regular file or is named so that
-            it leads elsewhere or stands twice; names the archive, the member and the remedy.
+        BundleError: the tar is damaged or cut off, holds too much, or a member is not a regular file or is named so
+            that it leads elsewhere or stands twice; names the archive, the member and the remedy.
     """
     files: dict[PurePosixPath, bytes] = {}
     rooted: list[bool] = []
@@ -139,7 +139,7 @@ def _text(name: bytes, archive: str) -> str:
 
 
 def _long_name(header: _TarEntry, archive: str) -> str:
-    """The name that an extended header gives the next member; empty when it gives none."""
+    """Return the name that an extended header gives the next member; empty when it gives none."""
     if header.kind == b"L":
         return _text(header.content.rstrip(b"\0"), archive)
     name, rest = "", header.content.rstrip(b"\0")
@@ -206,7 +206,7 @@ _UNREADABLE = {
 
 
 def read_archive(path: Path, limits: ArchiveLimits | None = None) -> TarMembers:
-    """The members of an archive.
+    """Return the members of an archive.
 
     Raises:
         BundleError: the file cannot be read, is no gzip, is cut off or damaged, or its tar is refused; names the
@@ -229,7 +229,7 @@ def read_archive(path: Path, limits: ArchiveLimits | None = None) -> TarMembers:
 
 
 def policy_tree(members: TarMembers, archive: Path) -> dict[PurePosixPath, bytes]:
-    """The members at the paths that the files had in the bundle's directory.
+    """Return the members at the paths that the files had in the bundle's directory.
 
     OPA puts the path of the directory on its command line before the names of modules; it is taken off again.
 
@@ -287,7 +287,7 @@ def _inflated(content: bytes, archive: str, limits: ArchiveLimits) -> bytes:
 
 
 def _prefix(files: Mapping[PurePosixPath, bytes]) -> PurePosixPath:
-    """What stands before the modules' own paths: the part that their packages do not explain."""
+    """Return what stands before the modules' own paths: the part that their packages do not explain."""
     found = {
         prefix
         for path, content in files.items()

@@ -33,7 +33,7 @@ _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 def archive_files(
     bundle: Bundle, origins: Sequence[BundleOrigin], revision: str = "", key: SigningKey | None = None
 ) -> dict[PurePosixPath, bytes]:
-    """The files of the archive of a bundle, signed when there is a key.
+    """Return the files of the archive of a bundle, signed when there is a key.
 
     Modules and Python policies lie as they do in their directories; the data documents of one folder are one
     `data.json`; the manifest carries the revision, the roots and the digest. Tests and cases stay behind.
@@ -61,7 +61,7 @@ def archive_files(
 
 
 def archive_bytes(files: Mapping[PurePosixPath, bytes]) -> bytes:
-    """A gzipped tar of files, in the order of their names, without times, owners or anything else of the machine."""
+    """Return a reproducible gzipped tar of files, sorted by name."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path, content in sorted(files.items()):
@@ -75,7 +75,7 @@ def archive_bytes(files: Mapping[PurePosixPath, bytes]) -> bytes:
 
 
 def _documents(origins: Sequence[BundleOrigin]) -> dict[PurePosixPath, bytes]:
-    """One `data.json` per folder: as it lies where there is one, else what the folder's documents say together."""
+    """Return one `data.json` per folder: the existing one, or the folder's documents joined."""
     by_folder: dict[PurePosixPath, list[tuple[BundleOrigin, PurePosixPath]]] = {}
     for origin in origins:
         for path in sorted(origin.tree):
@@ -116,7 +116,10 @@ def _manifest(bundle: Bundle, origins: Sequence[BundleOrigin], revision: str) ->
 
 
 def _roots(origins: Sequence[BundleOrigin]) -> tuple[str, ...]:
-    """The roots that the manifests state, joined by those of the origins that state none; none lies within another."""
+    """Return the roots that the manifests state, joined by those of the origins that state none.
+
+    None lies within another.
+    """
     stated: list[str] = []
     for origin in origins:
         if origin.manifest.roots is not None:

@@ -27,7 +27,7 @@ from policyeng.named import NamedTuple
 
 
 def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ()) -> Bundle:
-    """The bundle of what was opened, with the documents that `given` names.
+    """Return the bundle of what was opened, with the documents that `given` names.
 
     Raises:
         BundleError: a module, header or data document is not well formed, or an id or package stands twice.

@@ -68,7 +68,7 @@ class CaseFile(Case):
     not_judged: dict[str, Case] = {}
 
     def named(self) -> Iterator[tuple[Verdict, str, Case]]:
-        """Every case with the outcome it must have and its name, what holds for all of them filled in."""
+        """Yield every case with the outcome it must have and its name, what holds for all of them filled in."""
         groups: tuple[tuple[Verdict, dict[str, Case]], ...] = (
             ("pass", self.pass_),
             ("fail", self.fail),
@@ -80,7 +80,7 @@ class CaseFile(Case):
                 yield verdict, name, self.filled(case)
 
     def filled(self, case: Case) -> Case:
-        """A case over what the file says for all: its patches are merged over the file's, the rest replaces."""
+        """Return a case over what the file says for all: its patches are merged over the file's, the rest replaces."""
         own = {name: getattr(case, name) for name in case.model_fields_set}
         patches = {stem: dict(patch) for stem, patch in self.with_.items()}
         for stem, patch in case.with_.items():
@@ -120,19 +120,19 @@ class Baselines:
 
 
 def built_in_baselines() -> Path:
-    """The directory of the built-in baselines: inside an installed package, or beside it in a checkout."""
+    """Return the directory of the built-in baselines: inside an installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "samples"
     return (installed if installed.is_dir() else package.parent / "samples") / "baselines"
 
 
 def baselines_of(bundle: Bundle) -> Baselines:
-    """The built-in baselines, joined by those that the bundle brings in a folder `baselines`."""
+    """Return the built-in baselines, joined by those that the bundle brings in a folder `baselines`."""
     return Baselines.read(built_in_baselines(), *(root / "baselines" for root in bundle.roots if root.is_dir()))
 
 
 def read_cases(policy: Policy) -> CaseFile | None:
-    """The cases of a policy; None when it has no `cases.yaml`.
+    """Return the cases of a policy; None when it has no `cases.yaml`.
 
     Raises:
         BundleError: the file is not well formed, naming the key.
@@ -155,7 +155,7 @@ def read_cases(policy: Policy) -> CaseFile | None:
 
 
 def required_cases(policy: Policy) -> CaseFile:
-    """The cases of a policy.
+    """Return the cases of a policy.
 
     Raises:
         BundleError: it has none, or the file is not well formed.
@@ -167,7 +167,7 @@ def required_cases(policy: Policy) -> CaseFile:
 
 
 def no_baseline(stem: str, baselines: Baselines, place: str) -> BundleError:
-    """The error that a case names a baseline which is not there."""
+    """Return the error that a case names a baseline which is not there."""
     remedy = f"put a compliant resource into `baselines/{stem}.json` of the policies, or name the file stem of another"
     return BundleError(
         f"no baseline is called `{stem}`{nearest(stem, baselines.resources)}", place=(place,), remedy=remedy
@@ -175,7 +175,7 @@ def no_baseline(stem: str, baselines: Baselines, place: str) -> BundleError:
 
 
 def estate(baselines: Baselines, case: Case, place: str) -> Snapshot:
-    """The snapshot of a case: every baseline, edited.
+    """Return the snapshot of a case: every baseline, edited.
 
     Raises:
         BundleError: a stem does not exist, or a stated fact is not well formed.

@@ -40,7 +40,7 @@ class ForeignHeader(PolicyHeader):
 def foreign_policies(
     outlines: Sequence[Outline], given: Iterable[str], ours: Collection[str], reviewing: Collection[str] = ()
 ) -> list[Policy]:
-    """One policy per judging rule of the packages that carry no header of ours.
+    """Return one policy per judging rule of the packages that carry no header of ours.
 
     Args:
         outlines: the modules of all roots.
@@ -69,13 +69,13 @@ def foreign_policies(
 
 
 def exception_name(rule: str) -> str:
-    """The name under which an `exception` rule excepts a judging rule: `run_as_root` for `deny_run_as_root`."""
+    """Return the name under which an `exception` rule excepts a judging rule: `run_as_root` for `deny_run_as_root`."""
     named = _JUDGING.fullmatch(rule)
     return (named[2] or "") if named else rule
 
 
 def _judging(module: Outline) -> list[AnalyzedRule]:
-    """The rules of a judging name, functions among them."""
+    """Return the rules of a judging name, functions among them."""
     return [rule for rule in module.rules if _JUDGING.fullmatch(rule.name)]
 
 
@@ -92,7 +92,7 @@ class _Libraries:
                 self._under.setdefault(above, []).append(outline)
 
     def reads(self, modules: Iterable[Outline]) -> set[str]:
-        """What modules read, by way of others too."""
+        """Return what modules read, by way of others too."""
         reads: set[str] = set()
         pending = {read for module in modules for read in module.reads}
         while pending:
@@ -110,7 +110,7 @@ def _beginnings(path: str) -> Iterator[str]:
 
 
 def _undecided(modules: Sequence[Outline], form: InputForm, given: frozenset[str], reads: Iterable[str]) -> str:
-    """Why a package cannot be decided: it reads data that only Gatekeeper or Conftest fills, or either's input."""
+    """Return why a package cannot be evaluated: it needs input or data of Gatekeeper or Conftest."""
     for read in sorted(reads):
         if f"{read}.".startswith("data.inventory.") and "inventory" not in given:
             return f"the policy reads `{read}`, which Gatekeeper fills from the cluster; give it with `--data`"
@@ -129,7 +129,7 @@ def _violates(modules: Iterable[Outline]) -> bool:
 
 
 def _whole_input(modules: Sequence[Outline]) -> bool:
-    """Whether `input` stands alone in a package, and nowhere with a name that tells what it is."""
+    """Return whether `input` stands alone in a package, and nowhere with a name that tells what it is."""
     reads = {read for module in modules for read in module.reads}
     return "input" in reads and not any(read.startswith("input.") for read in reads)
 
@@ -203,7 +203,7 @@ def _refuse_form(module: Outline, rule: AnalyzedRule) -> None:
 
 
 def _header(package: str, name: str, places: Sequence[tuple[Outline, AnalyzedRule]]) -> ForeignHeader:
-    """A header from what the METADATA above the rule, else above the package, says."""
+    """Return a header from what the METADATA above the rule, else above the package, says."""
     above = [entry for module, rule in places if (entry := _above_rule(module, rule))]
     whole = next((module.metadata for module, _ in places if isinstance(module.metadata, dict)), {})
     said: JsonObject = above[0] if len(above) == 1 and len(places) == 1 else whole
@@ -238,7 +238,7 @@ def _text(value: object) -> str:
 
 
 def _severity(name: str, metadata: Sequence[JsonObject]) -> Severity:
-    """The highest that METADATA names; else `info` for `warn` rules, which fail no run, and `high`."""
+    """Return the highest that METADATA names; else `info` for `warn` rules, which fail no run, and `high`."""
     if name.startswith("warn"):
         return Severity.INFO
     named = []

@@ -66,13 +66,13 @@ def join_given(data: JsonObject, given: str | Path) -> None:
 
 
 def absolute(given: str | Path) -> str:
-    """What `--data` names, in words that mean the same in every directory."""
+    """Return what `--data` names, in words that mean the same in every directory."""
     prefix, path = _prefix(str(given))
     return f"{'.'.join(prefix)}:{path.absolute()}" if prefix else str(path.absolute())
 
 
 def path_given(given: str | Path) -> Path:
-    """The file or directory that `--data` names, without the place in `data` before it."""
+    """Return the file or directory that `--data` names, without the place in `data` before it."""
     return _prefix(str(given))[1]
 
 

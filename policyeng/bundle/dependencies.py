@@ -56,7 +56,10 @@ EVERYTHING = PolicyReach(workspace=True, clock=True, others=True, workloads=True
 def reaches_of(
     policies: Iterable[Policy], modules: Iterable[tuple[str, str]], rego_v0: Collection[str]
 ) -> tuple[PolicyReach, ...]:
-    """What each policy can read; `modules` are those of its bundle, and `rego_v0` the paths of those in Rego v0."""
+    """Return what each policy can read.
+
+    `modules` are those of its bundle, and `rego_v0` the paths of those in Rego v0.
+    """
     packages: dict[str, list[ModuleAnalysis]] = {}
     for path, source in modules:
         analysis = analysis_of(source, path in rego_v0, path)
@@ -75,7 +78,7 @@ class _Reads(NamedTuple):
 
     @classmethod
     def of(cls, analyses: Iterable[ModuleAnalysis], packages: Iterable[str]) -> _Reads:
-        """The packages are those that a reference leads to, or that lie below it."""
+        """Return the packages are those that a reference leads to, or that lie below it."""
         reads = [read.partition(".") for analysis in analyses for read in analysis.reads]
         named = {name for root, _, name in reads if root == "data"}
         led = frozenset(package for package in packages if any(leads_to(name, package) for name in named))
@@ -85,7 +88,7 @@ class _Reads(NamedTuple):
 
 
 def _in_rego(package: str, reads: Mapping[str, _Reads]) -> PolicyReach:
-    """What is reached from a package, through all the packages that it names."""
+    """Return what is reached from a package, through all the packages that it names."""
     seen, waiting, inputs, words, types = set[str](), [package], set[str](), set[str](), set[str]()
     while waiting:
         here = waiting.pop()
@@ -115,7 +118,7 @@ def _reach(members: set[str], of_snapshot: set[tuple[str, ...]], collected: froz
 
 
 def _in_python(policy: Policy) -> PolicyReach:
-    """What the text of a policy's module names; everything where it can reach what it does not name."""
+    """Return what the text of a policy's module names; everything where it can reach what it does not name."""
     text = policy.python.text if policy.python else b""
     tree = ast.parse(text)
     if not (text and _is_plain(tree)):
@@ -130,7 +133,7 @@ def _in_python(policy: Policy) -> PolicyReach:
 
 
 def _is_plain(tree: ast.AST) -> bool:
-    """Whether a module imports nothing that its input could be given to, and nothing in it hides what it reads."""
+    """Check whether everything that a module reads is visible in its text."""
     nodes = list(ast.walk(tree))
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
@@ -148,6 +151,6 @@ def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _is_known(name: str) -> bool:
-    """Whether what a module imports can read no more of an input than it is given."""
+    """Return whether what a module imports can read no more of an input than it is given."""
     top = name.partition(".")[0]
     return name in ("policyeng", "policyeng.bundle") or name.startswith(_OURS) or top in sys.stdlib_module_names

@@ -25,7 +25,7 @@ _ROLES: tuple[Role, ...] = ("applies", "deny", "unknown")
 
 
 def policies_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Policy]:
-    """The policies among the files of one root, Python twins joined to their Rego policies.
+    """Return the policies among the files of one root, Python twins joined to their Rego policies.
 
     Raises:
         BundleError: a module or header is not well formed.

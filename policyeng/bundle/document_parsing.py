@@ -7,7 +7,7 @@ from policyeng.parsing.json_text import parse_json
 
 
 def bundle_json(content: bytes, place: str) -> object:
-    """A JSON document of a bundle.
+    """Return a JSON document of a bundle.
 
     Raises:
         BundleError: what `parse_json` refuses, with its place.
@@ -19,7 +19,7 @@ def bundle_json(content: bytes, place: str) -> object:
 
 
 def bundle_yaml(text: str, place: str) -> object:
-    """A YAML document of a bundle.
+    """Return a YAML document of a bundle.
 
     Raises:
         BundleError: what `parse_yaml` refuses, with its place.
@@ -33,7 +33,7 @@ def bundle_yaml(text: str, place: str) -> object:
 
 
 def bundle_manifests(text: str, place: str) -> list[object]:
-    """The documents of a YAML file as Kubernetes reads them.
+    """Return the documents of a YAML file as Kubernetes reads them.
 
     Raises:
         BundleError: what `parse_kubernetes_yaml` refuses, with its place.

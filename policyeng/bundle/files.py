@@ -29,7 +29,7 @@ _NAMES = DATA_NAMES | TEMPLATE_NAMES | CONSTRAINT_NAMES | {".manifest"}
 
 
 def files_of(root: Path) -> dict[PurePosixPath, bytes]:
-    """Every file of a bundle's directory that counts, by path relative to it.
+    """Return every file of a bundle's directory that counts, by path relative to it.
 
     Raises:
         BundleError: it is no directory, a file cannot be read, or a link leads out of it.
@@ -40,7 +40,7 @@ def files_of(root: Path) -> dict[PurePosixPath, bytes]:
 
 
 def every_file_of(root: Path) -> dict[PurePosixPath, bytes]:
-    """Every file below a directory, by path relative to it: what a signature has to cover.
+    """Return every file below a directory, by path relative to it: what a signature has to cover.
 
     Raises:
         BundleError: a file cannot be read, or a link leads out of it.
@@ -49,12 +49,12 @@ def every_file_of(root: Path) -> dict[PurePosixPath, bytes]:
 
 
 def counted(tree: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
-    """The files that count: Rego without tests, data, Python policies, the manifest, Gatekeeper's templates."""
+    """Return the files that count: Rego without tests, data, Python policies, the manifest, Gatekeeper's templates."""
     return {path: content for path, content in tree.items() if _may_count(path) and _counts(path, content)}
 
 
 def is_gatekeepers(path: PurePosixPath, content: bytes) -> bool:
-    """Whether a file may hold templates or constraints: by its name, or YAML that names Gatekeeper's groups."""
+    """Return whether a file may hold templates or constraints: by its name, or YAML that names Gatekeeper's groups."""
     if path.name in TEMPLATE_NAMES | CONSTRAINT_NAMES:
         return True
     other = path.suffix not in _YAML or path.name in DATA_NAMES or path.name in _CASES
@@ -169,7 +169,7 @@ def _unreadable(error: OSError, path: Path) -> BundleError:
 
 
 def text_of(content: bytes, path: Path) -> str:
-    """The text of a file of a bundle, with Unix line ends.
+    """Return the text of a file of a bundle, with Unix line ends.
 
     Raises:
         BundleError: it is not UTF-8.
@@ -209,7 +209,7 @@ class BundleOrigin:
 
 
 def open_origins(paths: Sequence[str | Path], verification: Verification | None = None) -> list[BundleOrigin]:
-    """The origins of a bundle, the built-in ones last where they are lent; without paths the built-in bundle alone.
+    """Return the origins of a bundle; without paths, the built-in bundle.
 
     Raises:
         BundleError: a directory or archive cannot be read, or its signature does not hold or is missing.
@@ -272,7 +272,7 @@ def _verified(files: Mapping[PurePosixPath, bytes], root: Path, verification: Ve
 
 
 def _is_ours(path: PurePosixPath, content: bytes) -> bool:
-    """Whether a file is, or may be, a policy of ours: Python, or Rego with a header."""
+    """Return whether a file is, or may be, a policy of ours: Python, or Rego with a header."""
     if path.suffix != ".rego":
         return path.suffix == ".py"
     block = rego_metadata(text_of(content, Path(path)))
@@ -280,7 +280,7 @@ def _is_ours(path: PurePosixPath, content: bytes) -> bool:
 
 
 def _top(origin: BundleOrigin) -> Iterator[str]:
-    """What an origin has at the top: folders, first parts of packages, the keys of a data document that lies there."""
+    """Yield the top-level names of an origin: folders, first parts of packages, keys of a data document."""
     for path, content in origin.tree.items():
         if path.suffix == ".rego" and (package := _PACKAGE.search(content)):
             yield package[1].decode()

@@ -44,7 +44,7 @@ class Constraint(NamedTuple):
 def with_templates(
     root: Path, tree: Mapping[PurePosixPath, bytes]
 ) -> tuple[dict[PurePosixPath, bytes], list[ConstraintTemplate]]:
-    """The files of a root and the modules inside its templates: `template.yaml.rego`, `template.yaml.lib1.rego` ...
+    """Return the files of a root and the Rego modules inside its constraint templates.
 
     A module that lies beside its template, too, is taken from there.
 
@@ -80,7 +80,7 @@ def with_templates(
 
 
 def kinds_of(templates: Iterable[ConstraintTemplate], outlines: Iterable[Outline]) -> dict[str, set[str]]:
-    """The kinds of constraints by the package of their template.
+    """Return the kinds of constraints by the package of their template.
 
     Raises:
         BundleError: a template has no `violation`, by which alone Gatekeeper judges.
@@ -97,7 +97,7 @@ def kinds_of(templates: Iterable[ConstraintTemplate], outlines: Iterable[Outline
 
 
 def constraints_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Constraint]:
-    """The constraints of a root.
+    """Return the constraints of a root.
 
     Raises:
         BundleError: one of them is not well formed.
@@ -139,7 +139,7 @@ def refuse_undeclared(constraints: Iterable[Constraint], kinds: Mapping[str, set
 
 
 def constrained(policy: Policy, constraints: Iterable[Constraint], kinds: Mapping[str, set[str]]) -> Iterator[Policy]:
-    """The policy of a template once for every constraint of its kind; as it is where there is none."""
+    """Yield the policy of a template once for every constraint of its kind; as it is where there is none."""
     own = kinds.get(policy.package, set())
     of_kind = [entry for entry in constraints if entry.kind in own]
     names = Counter(entry.name for entry in of_kind)
@@ -159,7 +159,7 @@ def constrained(policy: Policy, constraints: Iterable[Constraint], kinds: Mappin
 
 
 def _documents(root: Path, tree: Mapping[PurePosixPath, bytes]) -> Iterator[tuple[PurePosixPath, JsonObject]]:
-    """The objects in the files that may be Gatekeeper's, those of a `List` one by one; tests hold no policies."""
+    """Yield the objects in the files that may be Gatekeeper's, those of a `List` one by one; tests hold no policies."""
     for path, content in sorted(tree.items()):
         if is_gatekeepers(path, content) and not _in_tests(path):
             pending = bundle_manifests(text_of(content, root / path), str(root / path))
@@ -176,7 +176,7 @@ def _in_tests(path: PurePosixPath) -> bool:
 
 
 def _free_name(path: PurePosixPath, taken: Mapping[PurePosixPath, bytes]) -> str:
-    """The name for the module of the next template in a file: `all.yaml`, `all.yaml.2` ..."""
+    """Return the name for the module of the next template in a file: `all.yaml`, `all.yaml.2` ..."""
     names = (f"{path.name}.{number}" if number > 1 else path.name for number in count(1))
     return next(name for name in names if path.with_name(f"{name}.rego") not in taken)
 
@@ -194,7 +194,7 @@ def _at(document: object, *names: str) -> object:
 
 
 def _sources(template: JsonObject, place: str) -> Iterator[str]:
-    """The module of a template, then its libraries."""
+    """Yield the module of a template, then its libraries."""
     held: list[object] = []
     targets = _at(template, "spec", "targets")
     for target in targets if isinstance(targets, list) else ():

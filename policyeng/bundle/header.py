@@ -182,7 +182,7 @@ class PolicyHeader(Strict):
             require_declared(self.remediation, self.inspects, [judged.type for judged in self.judges])
 
     def absent(self, pointer: str) -> Verdict:
-        """The outcome when an inspected pointer is deleted from a compliant resource."""
+        """Return the outcome when an inspected pointer is deleted from a compliant resource."""
         return self.when_absent[pointer] if isinstance(self.when_absent, dict) else self.when_absent
 
     @property
@@ -201,7 +201,7 @@ def _require_fitting_default(name: str, schema: JsonObject) -> None:
 
 
 def metadata_blocks(source: str) -> Iterator[tuple[str, int]]:
-    """The YAML text of every `# METADATA` block of a Rego module, with the line (from 1) of what stands below it."""
+    """Yield the YAML text of every `# METADATA` block of a Rego module, with the line (from 1) below it."""
     lines = source.splitlines()
     for block in _METADATA.finditer(source):
         first = source.count("\n", 0, block.end()) + 1
@@ -211,7 +211,7 @@ def metadata_blocks(source: str) -> Iterator[tuple[str, int]]:
 
 
 def carries_our_header(metadata: object) -> bool:
-    """Whether a METADATA block is meant as our header: its `custom` has an id of our form, or says what it judges.
+    """Check whether a METADATA block is a policyeng header: it has an id of our form, or `judges`.
 
     Others put ids of their own under `custom`, such as `KSV001`.
     """
@@ -222,7 +222,7 @@ def carries_our_header(metadata: object) -> bool:
 
 
 def rego_metadata(source: str) -> str | None:
-    """The YAML text of the `# METADATA` block of a Rego module that stands directly above its `package`.
+    """Return the YAML text of the `# METADATA` block of a Rego module that stands directly above its `package`.
 
     None when there is no such block.
     """
@@ -240,7 +240,7 @@ def rego_metadata(source: str) -> str | None:
 
 
 def header_from_metadata(metadata: object, place: str) -> PolicyHeader | None:
-    """The header in a parsed METADATA block; None when the block carries no `custom.id` (a library module).
+    """Return the header in a parsed METADATA block; None when the block carries no `custom.id` (a library module).
 
     Raises:
         BundleError: a key is unknown or a value does not fit.
@@ -258,7 +258,7 @@ def header_from_metadata(metadata: object, place: str) -> PolicyHeader | None:
 
 
 def parse_header(stated: dict[str, Any], place: str) -> PolicyHeader:
-    """A header from its fields.
+    """Return a header from its fields.
 
     Raises:
         BundleError: naming the place, the field and what is wrong with it.

@@ -55,7 +55,7 @@ class Headers:
         self._fresh = False
 
     def of_metadata(self, text: str, place: str) -> PolicyHeader | None:
-        """The header in the YAML text of a METADATA block; None for a library module.
+        """Return the header in the YAML text of a METADATA block; None for a library module.
 
         Raises:
             BundleError: it is not well formed.

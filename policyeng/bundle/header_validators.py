@@ -45,7 +45,7 @@ class RelatedResource(Strict):
 
 
 def duration(text: str) -> timedelta:
-    """A length of time in the form of ISO 8601, such as `P30D` or `PT6H`.
+    """Return a length of time in the form of ISO 8601, such as `P30D` or `PT6H`.
 
     Raises:
         ValueError: it is not one, or goes back in time.
@@ -61,7 +61,10 @@ def duration(text: str) -> timedelta:
 
 @cache
 def _durations() -> TypeAdapter[timedelta]:
-    """What reads them; made when a header that is not stored yet needs it, as making it loads much of pydantic."""
+    """Return what reads them.
+
+    Made when a header that is not stored yet needs it, as making it loads much of pydantic.
+    """
     from pydantic import TypeAdapter
 
     return TypeAdapter(timedelta)

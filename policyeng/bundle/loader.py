@@ -140,7 +140,7 @@ class Bundle:
         return {"documents": "document" in judged, "resources": judged != {"document"}}
 
     def only(self, policies: Iterable[Policy]) -> Bundle:
-        """The same bundle with fewer policies in force; modules, data and digest stay."""
+        """Return the same bundle with fewer policies in force; modules, data and digest stay."""
         chosen = tuple(policies)
         if chosen == self.policies:
             return self
@@ -162,7 +162,7 @@ class Bundle:
                 _ = policy.python.functions
 
     def rewritten(self, policy: Policy, modules: Iterable[tuple[str, str]], digest: str) -> Bundle:
-        """The bundle with one policy in force, which is not as it was read, and the modules that it needs."""
+        """Return the bundle with one policy in force, which is not as it was read, and the modules that it needs."""
         return self._with_same_data(
             replace(self, policies=(policy,), idle=(), modules=tuple(modules), digest=digest, origins=())
         )
@@ -173,7 +173,7 @@ class Bundle:
         return (analysis_of(source, path in self.rego_v0, path) for path, source in self.modules)
 
     def _with_same_data(self, other: Bundle) -> Bundle:
-        """The other bundle, with what was worked out of the data."""
+        """Return the other bundle, with what was worked out of the data."""
         vars(other).update({name: vars(self)[name] for name in ("facts", "data_bytes") if name in vars(self)})
         return other
 

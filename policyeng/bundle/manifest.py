@@ -46,7 +46,7 @@ class Manifest:
         return None if number is None else number == 0
 
     def content(self) -> bytes:
-        """The file, keys sorted."""
+        """Return the file, keys sorted."""
         document: JsonObject = {"revision": self.revision, "metadata": self.metadata}
         if self.roots is not None:
             document["roots"] = list(self.roots)
@@ -58,7 +58,7 @@ class Manifest:
 
 
 def manifest_of(tree: Mapping[PurePosixPath, bytes], root: object) -> Manifest:
-    """The manifest among the files of a bundle; an empty one without it.
+    """Return the manifest among the files of a bundle; an empty one without it.
 
     Raises:
         BundleError: it is not JSON, or a value has a type that OPA would refuse.

@@ -20,7 +20,7 @@ _MOST_DAYS = 4000
 def moments(
     bundle: Bundle, parameters: Iterable[JsonObject], documents: Iterable[object], types: Collection[str]
 ) -> list[datetime]:
-    """The moments at which what policies say may change, in order.
+    """Return the moments at which what policies say may change, in order.
 
     They are the dates in the bundle's data, in the code of the policies that look at the clock and in `documents`,
     and those by so many days earlier or later as a parameter or a number of these policies says.
@@ -46,7 +46,7 @@ def moments(
 
 
 def _python_texts(policy: Policy, bundle: Bundle) -> list[str]:
-    """The text of a policy in Python; empty where it is not to be had."""
+    """Return the text of a policy in Python; empty where it is not to be had."""
     if policy.python is not None and policy.python.text:  # of an archive, too
         return [policy.python.text.decode(errors="replace")]
     files = [root / policy.file for root in bundle.roots]
@@ -54,7 +54,7 @@ def _python_texts(policy: Policy, bundle: Bundle) -> list[str]:
 
 
 def _constants(policy: Policy, bundle: Bundle) -> Iterator[object]:
-    """The texts and the whole numbers in the code of a policy."""
+    """Yield the texts and the whole numbers in the code of a policy."""
     if not policy.rules:
         nodes = (node for text in _python_texts(policy, bundle) for node in ast.walk(ast.parse(text)))
         yield from (node.value for node in nodes if isinstance(node, ast.Constant))
@@ -68,7 +68,7 @@ def _constants(policy: Policy, bundle: Bundle) -> Iterator[object]:
 
 
 def _dates(document: object) -> Iterator[datetime]:
-    """Every date and time that stands in the texts of a document; one without a zone is in UTC."""
+    """Yield every date and time that stands in the texts of a document; one without a zone is in UTC."""
     if isinstance(document, Mapping):
         for key, value in document.items():
             if key != "sources":  # when a page was read changes nothing

@@ -43,7 +43,7 @@ class Outline(NamedTuple):
 
 
 def outlines_of(root: Path, tree: Mapping[PurePosixPath, bytes], ours: Collection[str] = frozenset()) -> list[Outline]:
-    """The Rego modules of one root without those that can hold no policy of others: v1, and no judging rule or ours.
+    """Return the Rego modules of one root that can contain policies.
 
     Args:
         root: the directory or archive.

@@ -26,7 +26,7 @@ _ANNOTATIONS = frozenset({"default", "description", "title", "examples"})
 
 
 def misfit(schema: JsonObject, value: object) -> str:
-    """Why a value does not fit a schema, and where in the value that is; empty when it fits.
+    """Return why a value does not fit a schema, and where in the value that is; empty when it fits.
 
     Raises:
         ValueError: the schema is none, or refers to what is not in it; in words.
@@ -51,7 +51,7 @@ def misfit(schema: JsonObject, value: object) -> str:
 
 
 def fits(schema: JsonObject, value: object) -> bool:
-    """Whether a value fits a schema; nothing fits one that is wrong."""
+    """Return whether a value fits a schema; nothing fits one that is wrong."""
     from jsonschema.exceptions import SchemaError
     from referencing.exceptions import Unresolvable
 
@@ -63,7 +63,7 @@ def fits(schema: JsonObject, value: object) -> bool:
 
 @lru_cache(maxsize=1024)
 def _validator(schema: IdentityKey[JsonObject]) -> Draft202012Validator:
-    """What validates values; made once, for that takes longer than anything that it does.
+    """Return what validates values; made once, for that takes longer than anything that it does.
 
     Raises:
         SchemaError: the schema is none.
@@ -80,7 +80,7 @@ def _validator(schema: IdentityKey[JsonObject]) -> Draft202012Validator:
 
 
 def _reason(error: ValidationError) -> str:
-    """What is wrong with a value in words; where few values are taken, the nearest of them too."""
+    """Return what is wrong with a value in words; where few values are taken, the nearest of them too."""
     values = error.validator_value
     if error.validator != "enum" or not isinstance(values, list):
         return shortened(error.message, 200)

@@ -15,7 +15,7 @@ EVERY = "*"
 
 
 def parameters_of(bundle: Bundle, given: Mapping[str, JsonObject]) -> list[JsonObject]:
-    """One object per policy of the bundle, in its order.
+    """Return one object per policy of the bundle, in its order.
 
     `given` has, by policy id, values that replace defaults; those for policies that are not in force are left alone.
 
@@ -27,7 +27,7 @@ def parameters_of(bundle: Bundle, given: Mapping[str, JsonObject]) -> list[JsonO
 
 
 def read_only_parameters(bundle: Bundle, given: Mapping[str, JsonObject]) -> Sequence[JsonObject]:
-    """The same, of which nothing can be changed; what has defaults only is shared by all that ask for it.
+    """Return the same, of which nothing can be changed; what has defaults only is shared by all that ask for it.
 
     Raises:
         UsageError: as above.
@@ -94,7 +94,7 @@ def refuse_unknown_ids(bundle: Bundle, given: Mapping[str, JsonObject], origin: 
 
 
 def fault_of(policy: Policy, name: str, value: object) -> str:
-    """Why a policy does not take a value for a parameter, and where in the value that is; empty when it takes it.
+    """Return why a policy does not accept a value for a parameter, and where; empty if it does.
 
     Raises:
         BundleError: the parameter's JSON Schema is none.

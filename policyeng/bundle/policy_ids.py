@@ -38,7 +38,7 @@ _TAKEN_AREAS = frozenset({"baselines", "facts", "lib", "policyeng", "profiles", 
 
 
 def parted(path: str) -> tuple[str, str]:
-    """The area and the name of `AREA/NAME`.
+    """Return the area and the name of `AREA/NAME`.
 
     Raises:
         UsageError: it is no such path, or a part cannot name a folder and a package.
@@ -69,12 +69,12 @@ def parted(path: str) -> tuple[str, str]:
 
 
 def title_of(name: str) -> str:
-    """A title to begin with: the name in words."""
+    """Return a title to begin with: the name in words."""
     return name.replace("_", " ").strip().capitalize()
 
 
 def next_id(area: str, in_area: Iterable[str], elsewhere: Iterable[str], directory: str) -> str:
-    """The id after the highest that the area has.
+    """Return the id after the highest that the area has.
 
     Args:
         area: of the new policy.
@@ -95,7 +95,7 @@ def next_id(area: str, in_area: Iterable[str], elsewhere: Iterable[str], directo
 
 
 def _counted(ids: Iterable[str]) -> dict[str, list[str]]:
-    """The numbers of ids by what stands before them."""
+    """Return the numbers of ids by what stands before them."""
     found: dict[str, list[str]] = {}
     for identity in ids:
         parts = _ID.fullmatch(identity)

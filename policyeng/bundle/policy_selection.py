@@ -32,7 +32,7 @@ class Profile:
 
 
 def profiles_of(bundle: Bundle) -> list[Profile]:
-    """The profiles of a bundle, by name.
+    """Return the profiles of a bundle, by name.
 
     Raises:
         BundleError: one is not well formed: its shape, a policy or a parameter that does not exist, or a value that
@@ -42,7 +42,7 @@ def profiles_of(bundle: Bundle) -> list[Profile]:
 
 
 def profile_of(bundle: Bundle, name: str) -> Profile:
-    """The profile of that name.
+    """Return the profile of that name.
 
     Raises:
         UsageError: the bundle has none of that name.
@@ -107,7 +107,7 @@ def _require_form(name: str, key: str, value: object) -> None:
 
 
 def _faults(bundle: Bundle, profile: Profile) -> Iterator[str]:
-    """What does not fit: a policy, a parameter or a value."""
+    """Yield what does not fit: a policy, a parameter or a value."""
     policies = {policy.id: policy for policy in (*bundle.policies, *bundle.idle)}
     for identity, chosen in profile.parameters.items():
         if identity not in policies:
@@ -127,7 +127,7 @@ def _remedy() -> str:
 
 
 def selected(bundle: Bundle, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> Bundle:
-    """The bundle with the policies that some `select` names (all when empty) and no `ignore` names.
+    """Return the bundle with the policies that some `select` names (all when empty) and no `ignore` names.
 
     A selector is a policy id, an area (`network`, or `NET` as in the ids; for a policy of others its package or one of
     its folders), a control (`NS-2`, or with its framework `mcsb-v1:NS-2`), or a severity (`high`: that one alone,

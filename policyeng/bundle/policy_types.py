@@ -65,7 +65,7 @@ class SnapshotView:
     _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def fresh(self, **changed: object) -> SnapshotView:
-        """The same with other values for some attributes, and nothing worked out of it."""
+        """Return the same with other values for some attributes, and nothing worked out of it."""
         made = object.__new__(SnapshotView)
         vars(made).update(
             {name: value for name, value in vars(self).items() if name in _SEEN} | changed, _worked_out={}
@@ -73,7 +73,7 @@ class SnapshotView:
         return made
 
     def once(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
-        """What `make` gives, worked out when a key is first asked for: the same for every resource of the snapshot.
+        """Return what `make` gives, computed once per key for all resources of the snapshot.
 
         All policies share the keys, so a key begins with the id of its policy.
         """

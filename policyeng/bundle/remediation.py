@@ -109,7 +109,7 @@ def require_declared(remediation: Remediation, inspects: Iterable[str], judged: 
 
 
 def is_at_or_below(path: str, pointer: str) -> bool:
-    """Whether a path is a JSON Pointer or lies below it; `*` in the pointer stands for any one segment."""
+    """Return whether a path is a JSON Pointer or lies below it; `*` in the pointer stands for any one segment."""
     parts, above = path.split("/"), pointer.split("/")
     return len(parts) >= len(above) and all(one in ("*", part) for part, one in zip(parts, above, strict=False))
 
@@ -128,5 +128,5 @@ def _require_operation(step: JsonObject) -> None:
 
 
 def holder_of(path: str) -> tuple[bool, str]:
-    """Whether a path is one of the workspace, and the JSON Pointer in it."""
+    """Return whether a path is one of the workspace, and the JSON Pointer in it."""
     return path.startswith(WORKSPACE), path.removeprefix(WORKSPACE)

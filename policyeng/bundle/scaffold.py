@@ -52,7 +52,7 @@ class Scaffold:
     since: str = ""
 
     def files(self) -> dict[str, str]:
-        """The files by path within the bundle.
+        """Return the files by path within the bundle.
 
         Raises:
             UsageError: a field does not fit into a header.

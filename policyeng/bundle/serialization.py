@@ -24,7 +24,7 @@ _BYTES = "latin-1"
 
 
 def packed(bundle: Bundle) -> bytes:
-    """A bundle as bytes, the same for the same bundle: the files of each of its origins, and `data` as it was joined.
+    """Return a bundle as bytes, the same for the same bundle: the files of its origins, and `data` as joined.
 
     Raises:
         BundleError: it was made, and not read from files.
@@ -57,7 +57,7 @@ def packed(bundle: Bundle) -> bytes:
 
 
 def unpacked(content: bytes) -> Bundle:
-    """The bundle that `packed` gave these bytes, with the policies in force that were.
+    """Return the bundle that `packed` gave these bytes, with the policies in force that were.
 
     Raises:
         BundleError: this version of policyeng reads another bundle in them, or refuses it.
@@ -93,5 +93,5 @@ def _origins(stated: list[JsonObject]) -> Iterator[BundleOrigin]:
 
 
 def _text(path: object) -> str:
-    """A path as JSON can hold it, bytes that are not UTF-8 escaped."""
+    """Return a path as JSON can hold it, bytes that are not UTF-8 escaped."""
     return str(path).encode("utf-8", "backslashreplace").decode()

@@ -44,7 +44,7 @@ class _Number(NamedTuple):
 
 
 def file_hash(path: PurePosixPath, content: bytes, algorithm: str, place: str) -> str:
-    """The hash of a file, as hexadecimal; `algorithm` is a key of `ALGORITHMS`.
+    """Return the hash of a file, as hexadecimal; `algorithm` is a key of `ALGORITHMS`.
 
     Raises:
         BundleError: a document is neither JSON nor YAML.
@@ -94,13 +94,13 @@ def _canonical(value: object) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """A string as Go writes it in JSON: line separators escaped, and what is no character replaced."""
+    """Return a string as Go writes it in JSON: line separators escaped, and what is no character replaced."""
     sound = text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
     return json.dumps(sound, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _as_go(value: float) -> str:
-    """A number of a YAML document as Go writes it in JSON: the shortest digits, an exponent only where it is large."""
+    """Return a number of a YAML document as Go writes it in JSON: shortest digits, exponent only if large."""
     if value == 0 or 1e-6 <= abs(value) < 1e21:
         from decimal import Decimal
 
@@ -138,7 +138,7 @@ def verify(files: Mapping[PurePosixPath, bytes], place: str, verification: Verif
 
 
 def signed(files: Mapping[PurePosixPath, bytes], key: SigningKey) -> bytes:
-    """The `.signatures.json` over the files of a bundle; the same files and key give the same bytes."""
+    """Return the `.signatures.json` over the files of a bundle; the same files and key give the same bytes."""
     listed = [
         {"name": str(path), "hash": file_hash(path, content, "SHA-256", str(path)), "algorithm": "SHA-256"}
         for path, content in sorted(files.items())
@@ -178,7 +178,7 @@ def _require_identity(signature: Signature, verification: Verification, place: s
 
 
 def _listed(claims: JsonObject, place: str) -> dict[str, tuple[str, str]]:
-    """The signed files: hash and algorithm by name."""
+    """Return the signed files: hash and algorithm by name."""
     entries = claims.get("files")
     listed: dict[str, tuple[str, str]] = {}
     for entry in entries if isinstance(entries, list) else [None]:
@@ -220,7 +220,7 @@ def _require_files(listed: Mapping[str, tuple[str, str]], files: Mapping[PurePos
 
 
 def _prefix(listed: Iterable[str], present: Iterable[str]) -> str:
-    """What `opa sign --bundle DIR` puts before the name of each file of a directory: the directory."""
+    """Return what `opa sign --bundle DIR` puts before the name of each file of a directory: the directory."""
     names, paths = set(listed), set(present)
     first = min(paths, default="")
     for name in sorted(names):

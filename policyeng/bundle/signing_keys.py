@@ -33,7 +33,7 @@ class VerificationKey:
 
     @classmethod
     def read(cls, path: Path, algorithm: str = "") -> Self:
-        """A public key, or that of a certificate, in PEM.
+        """Return a public key, or that of a certificate, in PEM.
 
         Raises:
             UsageError: the file cannot be read or holds no such key, or the algorithm does not fit the key.
@@ -57,7 +57,7 @@ class VerificationKey:
         return cls(public, _algorithm(public, algorithm, path))
 
     def claims(self, token: str, place: str) -> tuple[JsonObject, JsonObject]:
-        """The header and the claims of a token, once its signature and its times hold.
+        """Return the header and the claims of a token, once its signature and its times hold.
 
         Raises:
             BundleError: the signature is not this key's with this algorithm, or the token has expired.
@@ -89,7 +89,7 @@ class SigningKey:
 
     @classmethod
     def read(cls, path: Path, algorithm: str = "", key_id: str = "") -> Self:
-        """A private key in PEM, without a password.
+        """Return a private key in PEM, without a password.
 
         Raises:
             UsageError: the file cannot be read or holds no such key, or the algorithm does not fit the key.
@@ -108,7 +108,7 @@ class SigningKey:
         return cls(private, _algorithm(private, algorithm, path), key_id)
 
     def token(self, payload: bytes) -> str:
-        """A JSON Web Token over a payload; the same payload gives the same token."""
+        """Return a JSON Web Token over a payload; the same payload gives the same token."""
         headers = {"kid": self.key_id} if self.key_id else None
         return _deterministic().encode(payload, self.private, self.algorithm, headers)
 
@@ -151,7 +151,7 @@ def _content(path: Path) -> bytes:
 
 
 def _algorithm(key: object, wanted: str, path: Path) -> str:
-    """The algorithm to use with a key: the one that is asked for, when its type allows it."""
+    """Return the algorithm to use with a key: the one that is asked for, when its type allows it."""
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     if isinstance(key, ec.EllipticCurvePrivateKey | ec.EllipticCurvePublicKey):

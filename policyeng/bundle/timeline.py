@@ -18,7 +18,7 @@ class PossibleSpan(NamedTuple):
 
 
 def samples(moments: Sequence[datetime], as_of: datetime) -> list[datetime]:
-    """The moments in order with the clock among them, one between each two, and one before and after them all.
+    """Return the moments in order with the clock among them, one between each two, and one before and after them all.
 
     What changes at a moment may do so with it or right after it; the one in between tells these apart.
     """
@@ -30,7 +30,7 @@ def samples(moments: Sequence[datetime], as_of: datetime) -> list[datetime]:
 
 
 def spans(sampled: Sequence[datetime], held: Sequence[bool], holds: Callable[[datetime], bool]) -> list[PossibleSpan]:
-    """The times between changes.
+    """Return the times between changes.
 
     Args:
         sampled: moments in order.
@@ -46,7 +46,7 @@ def spans(sampled: Sequence[datetime], held: Sequence[bool], holds: Callable[[da
 
 
 def _first(before: datetime, after: datetime, wanted: bool, holds: Callable[[datetime], bool]) -> datetime:
-    """The first second after one moment, up to another, at which the answer is another one."""
+    """Return the first second after one moment, up to another, at which the answer is another one."""
     while after - before > _SECOND:
         middle = _halfway(before, after)
         if holds(middle) == wanted:
@@ -70,14 +70,14 @@ def _shifted(moment: datetime, by: timedelta) -> datetime | None:
 
 
 def day(moment: datetime) -> str:
-    """A moment as its day, with the time where that is not its first second."""
+    """Return a moment as its day, with the time where that is not its first second."""
     moment = moment.astimezone(UTC)
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     return f"{moment:%Y-%m-%d}" if moment - midnight <= _SECOND else f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def told(found: Sequence[PossibleSpan]) -> str:
-    """The spans in words."""
+    """Return the spans in words."""
     if len(found) == 1:
         return "possible at all known dates" if found[0].possible else "impossible at all known dates"
     parts = []

@@ -34,12 +34,12 @@ def needs_approval(series: str, facts: Facts, parameters: JsonObject) -> bool:
 
 
 def lapse_of(approval: JsonObject) -> datetime | None:
-    """The moment from which an approval is no longer in force; None for one that does not lapse."""
+    """Return the moment from which an approval is no longer in force; None for one that does not lapse."""
     return moment_of(approval.get("expiresAt"))
 
 
 def out_of_force(approval: JsonObject, moment: datetime) -> Iterator[str]:
-    """Why an approval counts for nothing at a moment, in a fixed order; nothing when it is in force."""
+    """Yield why an approval counts for nothing at a moment, in a fixed order; nothing when it is in force."""
     granted, expires = moment_of(approval.get("grantedAt")), lapse_of(approval)
     if folded(approval.get("status")) != "granted":
         yield "not granted"
@@ -50,7 +50,7 @@ def out_of_force(approval: JsonObject, moment: datetime) -> Iterator[str]:
 
 
 def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | None, as_of: datetime) -> Iterator[str]:
-    """Why an approval does not count for a resource at a moment, in a fixed order; nothing when it does.
+    """Yield why an approval does not count for a resource at a moment, in a fixed order; nothing when it does.
 
     The workspace of the resource, None when the snapshot lacks it, gives the region where nothing else does.
     An approval that lacks nothing but what is `OPEN` may count.
@@ -71,11 +71,11 @@ def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | 
 
 
 def counts(approval: JsonObject, resource: JsonObject, workspace: JsonObject | None, as_of: datetime) -> bool | None:
-    """Whether an approval counts for a resource at a moment; None when that hangs on what nobody states."""
+    """Return whether an approval counts for a resource at a moment; None when that hangs on what nobody states."""
     lacks = list(lacking(approval, resource, workspace, as_of))
     return None if may_count(lacks) else not lacks
 
 
 def may_count(lacks: Sequence[str]) -> bool:
-    """Whether an approval lacks something, and all of it is `OPEN`."""
+    """Return whether an approval lacks something, and all of it is `OPEN`."""
     return bool(lacks) and all(lack in OPEN for lack in lacks)

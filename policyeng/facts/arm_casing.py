@@ -121,29 +121,32 @@ _SIZES = frozenset({"agentVmSize", "defaultInstanceType", "instanceType", "virtu
 
 
 def twice_said(pointers: Sequence[str]) -> str:
-    """The message about two members with one name, by their pointers."""
+    """Return the message about two members with one name, by their pointers."""
     one, other = pointers
     return f"the member is there twice, as `{one}` and `{other}`, and ARM reads names without case"
 
 
 def is_known_name(name: str) -> bool:
-    """Whether a member has a name of ARM that policies or workloads look at, in any letters."""
+    """Return whether a member has a name of ARM that policies or workloads look at, in any letters."""
     folded = folded_name(name)
     return folded in _SPELLED or folded in _SPELLED_ELSEWHERE or top_level_name(name) in ENVELOPE
 
 
 def is_respelled(arm_type: str) -> bool:
-    """Whether the names are those of a type: one of Machine Learning."""
+    """Return whether the names are those of a type: one of Machine Learning."""
     return lowered(arm_type).startswith("microsoft.machinelearningservices/")
 
 
 def has_own_map(arm_type: str) -> bool:
-    """Whether nested `properties` of a type have names that the user gives."""
+    """Return whether nested `properties` of a type have names that the user gives."""
     return is_respelled(arm_type) and lowered(arm_type) not in _NESTED
 
 
 def respelled_pointer(pointer: str, here: str = "") -> str:
-    """A JSON Pointer into a value as `respelled` spells its parts; `here` is that of the value in the resource."""
+    """Return a JSON Pointer into a value as `respelled` spells its parts.
+
+    `here` is that of the value in the resource.
+    """
     nested: object = None
     for key in reversed(keys_of(pointer)):
         nested = {key: nested}
@@ -168,7 +171,7 @@ class ArmObject(NamedTuple):
 
 
 def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPELLINGS) -> ArmObject:
-    """A resource, or a patch of one, as ARM reads it: names of members without case, and no white space around words.
+    """Return a resource, or a patch of one, as ARM reads it: member names without case, words trimmed.
 
     Words are texts below names that are known; the service reads enumerations so (`System.Enum.Parse` of .NET).
 
@@ -204,7 +207,7 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
 
 @lru_cache(maxsize=256)
 def _names(is_ours: bool, kind: str, spellings: IdentityKey[Spellings]) -> tuple[Mapping[str, str], set[str]]:
-    """The names of a lower-case type by themselves in lower case, and names that need no other spelling, to add to."""
+    """Return the known names of a lower-case type by lower-case name, and those to add to them."""
     known = _SPELLED if is_ours else _SPELLED_ELSEWHERE
     more = spellings.held
     names = {**more.get("", {}), **more.get(kind, {}), **known}
@@ -221,7 +224,7 @@ def _at_top(key: str, names: Mapping[str, str]) -> str:
 
 
 def _is_plain(value: object, names: Mapping[str, str], fine: set[str]) -> bool:
-    """Whether nothing in a value needs another spelling, which is so of most resources.
+    """Return whether nothing in a value needs another spelling, which is so of most resources.
 
     The names of an object are compared in one step with those that are `fine`; new ones are added there.
     """
@@ -245,7 +248,7 @@ def _is_plain(value: object, names: Mapping[str, str], fine: set[str]) -> bool:
 
 
 def _word(value: object, name: str, names: Mapping[str, str]) -> object:
-    """The value of a member without white space around words, where the name is a known one.
+    """Return the value of a member without white space around words, where the name is a known one.
 
     VM sizes are not enumerations: one with a space in it is unknown.
     """
@@ -259,13 +262,16 @@ def _word(value: object, name: str, names: Mapping[str, str]) -> object:
 
 
 def _is_named_by_users(pointer: str, *, own_map: bool) -> bool:
-    """Whether what a pointer leads to has names that the user gives; `own_map`: nested `properties` have such names."""
+    """Return whether what a pointer leads to has names that the user gives.
+
+    `own_map`: nested `properties` have such names.
+    """
     above, _, last = pointer.rpartition("/")
     return last in _NAMED_BY_USERS or (own_map and last == "properties" and above != "")
 
 
 def _odd(value: object, names: Mapping[str, str], here: str, *, own_map: bool) -> Iterator[tuple[str, str]]:
-    """The pointers of members that ARM reads otherwise than as written, with that of another of the name if any."""
+    """Yield the pointers of members that ARM reads under another name, with the member of that name if any."""
     if isinstance(value, list):
         for index, entry in enumerate(value):
             yield from _odd(entry, names, f"{here}/{index}", own_map=own_map)
@@ -293,7 +299,7 @@ def respelled(
     *,
     own_map: bool = False,
 ) -> object:
-    """The value with known property names as ARM spells them, and no white space around words.
+    """Return the value with known property names as ARM spells them, and no white space around words.
 
     Args:
         value: the properties of a resource.
@@ -325,10 +331,10 @@ def respelled(
 
 
 def folded_name(name: str) -> str:
-    """The name of a member without case; ARM takes no letter beyond ASCII, such as U+0130, for one in it."""
+    """Return the name of a member without case; ARM takes no letter beyond ASCII, such as U+0130, for one in it."""
     return name.lower() if name.isascii() else name
 
 
 def top_level_name(key: str) -> str:
-    """A key of a resource as ARM spells it; one that ARM does not have stays as it is written."""
+    """Return a key of a resource as ARM spells it; one that ARM does not have stays as it is written."""
     return key if key in ENVELOPE else _TOP.get(folded_name(key), key)

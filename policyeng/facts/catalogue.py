@@ -122,7 +122,7 @@ class Facts:
         return cls(document)
 
     def size(self, name: str) -> VmSize | None:
-        """A VM size by name, such as `STANDARD_D1_V2`."""
+        """Return a VM size by name, such as `STANDARD_D1_V2`."""
         key = lowered(name)
         known = self._sizes.get(key)
         if known is None and (row := self._table("vm_sizes").get(key)) is not None:
@@ -135,12 +135,12 @@ class Facts:
         return {}
 
     def sizes_of(self, series: str) -> tuple[VmSize, ...]:
-        """The sizes of a series, be it of the documents' table or not, in the order of the catalogue."""
+        """Return the sizes of a series, be it of the documents' table or not, in the order of the catalogue."""
         sizes = (self.size(name) for name in self._names_of.get(lowered(series), ()))
         return tuple(size for size in sizes if size)
 
     def series(self, name: str) -> VmSeries | None:
-        """A series of the documents' table; other series that sizes belong to are not in it."""
+        """Return a series of the documents' table; other series that sizes belong to are not in it."""
         return self._series_of("vm_series", name)
 
     def offered_series(self, name: str) -> VmSeries | None:
@@ -157,7 +157,7 @@ class Facts:
         return frozenset(self._table("harmless_classifications"))
 
     def retirement(self, name: str) -> Retirement | None:
-        """The earliest retirement of a size that a source gives, past or to come."""
+        """Return the earliest retirement of a size that a source gives, past or to come."""
         row = self._table("retired_sizes").get(lowered(name))
         if row is None:
             return None
@@ -167,7 +167,7 @@ class Facts:
             raise _malformed(f"retired_sizes/{lowered(name)}", error) from error
 
     def role(self, guid_or_name: str) -> Role | None:
-        """A built-in role by GUID, by the id of its definition with or without a subscription, or by name."""
+        """Return a built-in role by GUID, by the id of its definition with or without a subscription, or by name."""
         guid = self._role_names.get(lowered(trimmed(guid_or_name))) or guid_of(guid_or_name)
         for table in ("roles", "roles_elsewhere"):
             if row := self._table(table).get(guid):
@@ -219,7 +219,7 @@ class Facts:
 
 
 def _value(kind: type[_Value], row: JsonObject, place: str) -> _Value:
-    """A row as a value; its keys are the fields of `kind`."""
+    """Return a row as a value; its keys are the fields of `kind`."""
     try:
         return kind(**row)
     except TypeError as error:
@@ -231,7 +231,7 @@ def _malformed(place: str, error: Exception) -> BundleError:
 
 
 def built_in_root() -> Path:
-    """The directory of the built-in policies: inside an installed package, or beside it in a checkout."""
+    """Return the directory of the built-in policies: inside an installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "policies"
     return installed if installed.is_dir() else package.parent / "policies"

@@ -36,7 +36,10 @@ class NodeSize:
 
 
 def kind_of(resource: JsonObject) -> str | None:
-    """The compute type in lower case, `managedcluster` or `deployment` (a managed one); None for anything else."""
+    """Return the compute type in lower case, `managedcluster` or `deployment` (a managed one).
+
+    None for anything else.
+    """
     resource_type = lowered(str(resource.get("type")))
     if resource_type == COMPUTE_TYPE:
         return folded(inside(resource, "properties", "computeType"))
@@ -47,7 +50,10 @@ def kind_of(resource: JsonObject) -> str | None:
 
 
 def own_size(resource: JsonObject) -> NodeSize | None:
-    """Where a compute or deployment states a VM size of its own, and what stands there; None without such a place."""
+    """Return where a compute or deployment states a VM size of its own, and what stands there.
+
+    None without such a place.
+    """
     place = _SIZE_PLACES.get(kind_of(resource) or "")
     return NodeSize("/" + "/".join(place), inside(resource, *place)) if place else None
 
@@ -55,7 +61,7 @@ def own_size(resource: JsonObject) -> NodeSize | None:
 def managed(
     by_id: Mapping[str, JsonObject], by_scope: Mapping[str, Mapping[str, Sequence[str]]], scopes: Iterable[str]
 ) -> Iterator[tuple[JsonObject, JsonObject | None]]:
-    """The clusters, instances and managed deployments of some scopes, each with its workspace if the snapshot has it.
+    """Yield the clusters, instances and managed deployments of scopes, each with its workspace if known.
 
     The scopes are keys of `by_scope`, and none lies in another.
     """
@@ -66,19 +72,22 @@ def managed(
 
 
 def known_size(resource: JsonObject, facts: Facts) -> VmSize | None:
-    """The catalogue's row of the VM size that a compute or deployment states; None for a size that it does not know."""
+    """Return the catalogue's row of the VM size that a compute or deployment states.
+
+    None for a size that it does not know.
+    """
     return size_of(resource, kind_of(resource), facts)
 
 
 def size_of(resource: JsonObject, kind: str | None, facts: Facts) -> VmSize | None:
-    """The same of what is of a kind, as `kind_of` gives it."""
+    """Return the same of what is of a kind, as `kind_of` gives it."""
     place = _SIZE_PLACES.get(kind or "")
     size = inside(resource, *place) if place else None
     return facts.size(size) if isinstance(size, str) else None
 
 
 def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
-    """The region of the nodes, for comparing: the compute's own, else the resource's, else the workspace's."""
+    """Return the region of the nodes, for comparing: the compute's own, else the resource's, else the workspace's."""
     is_compute = lowered(str(resource.get("type"))) == COMPUTE_TYPE  # nothing else has a `computeLocation`
     places = (
         inside(resource, "properties", "computeLocation") if is_compute else None,
@@ -89,12 +98,12 @@ def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
 
 
 def max_nodes(cluster: JsonObject) -> int | None:
-    """The largest scale of a compute cluster; None when it is not a whole number."""
+    """Return the largest scale of a compute cluster; None when it is not a whole number."""
     return whole(inside(cluster, "properties", "properties", "scaleSettings", "maxNodeCount"))
 
 
 def max_instances(deployment: JsonObject) -> int | None:
-    """How many instances an online deployment is set to, or may scale itself to; None where that cannot be read.
+    """Return how many instances an online deployment is set to, or may scale itself to; None where that cannot be read.
 
     Where it does not say it has Azure's default, which is 1 for both.
     """
@@ -105,7 +114,7 @@ def max_instances(deployment: JsonObject) -> int | None:
 
 
 def node_sizes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[NodeSize] | None:
-    """The sizes of all nodes of a resource, as far as the snapshot states them; None for what has no nodes.
+    """Return the sizes of all nodes of a resource, as far as the snapshot states them; None for what has no nodes.
 
     A size that ought to be stated and is not is None; there is no entry where another resource states it.
     """
@@ -131,20 +140,23 @@ def _pool_sizes(cluster: JsonObject) -> list[NodeSize]:
 
 
 def pools(cluster: JsonObject) -> list[JsonObject]:
-    """The node pools of a managed cluster, in its order; empty for what is no object, none where it states no list."""
+    """Return the node pools of a managed cluster, in its order.
+
+    Empty for what is no object, none where it states no list.
+    """
     stated = inside(cluster, "properties", "agentPoolProfiles")
     return [pool if isinstance(pool, dict) else {} for pool in stated] if isinstance(stated, list) else []
 
 
 def cluster_of(compute: JsonObject, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
-    """The managed cluster of the snapshot that an AKS or Kubernetes compute is attached to."""
+    """Return the managed cluster of the snapshot that an AKS or Kubernetes compute is attached to."""
     return _named(inside(compute, "properties", "resourceId"), by_id, CLUSTER_TYPE)
 
 
 def backed_by(
     cluster: JsonObject, by_id: Mapping[str, JsonObject], by_host: Mapping[str, Sequence[str]]
 ) -> Iterator[JsonObject]:
-    """The AKS and Kubernetes computes that run on a managed cluster."""
+    """Yield the AKS and Kubernetes computes that run on a managed cluster."""
     for key in by_host.get(folded_id(str(cluster["id"])), ()):
         if kind_of(by_id[key]) in ("aks", "kubernetes"):
             yield by_id[key]
@@ -157,7 +169,10 @@ def compute_regulated(
     by_host: Mapping[str, Sequence[str]],
     classifications: Iterable[str],
 ) -> Regulated:
-    """As `words.regulated`; a managed cluster belongs to no workspace, its own tag or any compute on it makes it so."""
+    """Return as `words.regulated`.
+
+    A managed cluster belongs to no workspace, its own tag or any compute on it makes it so.
+    """
     words = list(classifications)
     if kind_of(resource) != "managedcluster":
         return regulated(resource, workspace, words)
@@ -173,6 +188,6 @@ def _through(compute: JsonObject, said: Regulated) -> Regulated:
 
 
 def _named(reference: object, by_id: Mapping[str, JsonObject], wanted: str) -> JsonObject | None:
-    """What a reference names, if it is of the wanted type."""
+    """Return what a reference names, if it is of the wanted type."""
     named = by_id.get(folded_id(reference)) if isinstance(reference, str) else None
     return named if named is not None and lowered(str(named.get("type"))) == wanted else None

@@ -21,12 +21,12 @@ ScopeIndex = dict[tuple[str, ...], list[int]]
 
 
 def folded_id(arm_id: str) -> str:
-    """An id for comparing, whatever it looks like: in lower case and without a slash at its end."""
+    """Return an id for comparing, whatever it looks like: in lower case and without a slash at its end."""
     return lowered(arm_id).removesuffix("/")
 
 
 def parts_of(arm_id: object) -> tuple[str, ...] | None:
-    """What stands between the slashes of an id, in lower case, none for the root `/`; None for what is no id.
+    """Return what stands between the slashes of an id, in lower case, none for the root `/`; None for what is no id.
 
     One slash at the end makes no difference. It is what `lib.ids` calls `segments`: a slash first and no blank part,
     whatever the parts are.
@@ -41,7 +41,7 @@ def parts_of(arm_id: object) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=16384)
 def segments(arm_id: str) -> tuple[str, ...] | None:
-    """The segments of an id in lower case, none for the root `/`; `None` if the id is malformed.
+    """Return the segments of an id in lower case, none for the root `/`; `None` if the id is malformed.
 
     Well formed is: a slash first, one more at the end or none, an optional subscription with an optional resource
     group, then provider blocks, each a namespace and one or more pairs of type and name.
@@ -65,12 +65,15 @@ def _well_formed(parts: tuple[str, ...]) -> bool:
 
 
 def guid_of(role_id: object) -> str:
-    """The last part of the id of a role, in lower case, whatever stands before it; empty when the id is no text."""
+    """Return the last part of the id of a role, in lower case, whatever stands before it.
+
+    Empty when the id is no text.
+    """
     return lowered(trimmed(role_id)).rstrip("/").rpartition("/")[2] if isinstance(role_id, str) else ""
 
 
 def name_of(arm_id: str) -> str:
-    """The last part of an id, spelled as there."""
+    """Return the last part of an id, spelled as there."""
     return arm_id.removesuffix("/").rpartition("/")[2]
 
 
@@ -107,7 +110,7 @@ def is_open(arm_id: str) -> bool:
 
 
 def with_open(scope: str, open_scopes: Iterable[str]) -> Iterator[str]:
-    """A scope in lower case, and those of some open ones of its kind that may turn out to be it."""
+    """Yield a scope in lower case, and those of some open ones of its kind that may turn out to be it."""
     yield folded_id(scope)
     depth = len(segments(scope) or ())
     yield from (other for other in open_scopes if len(segments(other) or ()) == depth and may_hold(scope, other))
@@ -132,14 +135,14 @@ def is_at_or_under(arm_id: str, scope: str) -> bool:
 
 
 def resource_group_of(arm_id: str) -> str | None:
-    """The lower-case id of the resource group that holds an id, or `None`."""
+    """Return the lower-case id of the resource group that holds an id, or `None`."""
     parts = segments(arm_id) or ()
     return _joined(parts[:4]) if parts[:1] == ("subscriptions",) and parts[2:3] == ("resourcegroups",) else None
 
 
 @lru_cache(maxsize=16384)
 def workspace_of(arm_id: str) -> str | None:
-    """The lower-case id of the Machine Learning workspace that an id is at or under, or `None`."""
+    """Return the lower-case id of the Machine Learning workspace that an id is at or under, or `None`."""
     parts = segments(arm_id) or ()
     is_workspace = resource_group_of(arm_id) and parts[4:5] == ("providers",) and parts[5:7] == _WORKSPACE_TYPE
     return _joined(parts[:8]) if is_workspace else None
@@ -168,7 +171,7 @@ def _place_of(scope: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16384)
 def scopes_of(arm_id: str) -> tuple[str, ...]:
-    """The lower-case ids of the subscription, resource group and workspace that hold an id, as far as it has them."""
+    """Return the lower-case ids of the subscription, resource group and workspace that contain an id."""
     parts = segments(arm_id) or ()
     subscription = _joined(parts[:2]) if parts[:1] == ("subscriptions",) else None
     return tuple(filter(None, (subscription, resource_group_of(arm_id), workspace_of(arm_id))))
@@ -179,7 +182,7 @@ def _joined(parts: tuple[str, ...]) -> str:
 
 
 def types_of(identity: str) -> tuple[str, ...]:
-    """The lower-case types that a full ARM id can have; none when it is not one.
+    """Return the lower-case types that a full ARM id can have; none when it is not one.
 
     The last `providers` of an id decides: an extension resource has its own type, not that of what it extends.
     """

@@ -42,7 +42,7 @@ def as_seen(text: str) -> str:
 
 
 def same_person(one: str, other: str) -> bool:
-    """Whether two names or addresses look the same, without case, invisible characters and white space around."""
+    """Check whether two names or addresses look the same, ignoring case and invisible characters."""
     first, second = (plain(text).translate(_LOOK_ALIKES).strip().casefold() for text in (one, other))
     return first == second
 

@@ -45,7 +45,10 @@ class WholeNetwork(NamedTuple):
 
 
 def workspace_of_part(arm_id: str) -> str:
-    """The id of the workspace, as `folded_id` gives it, of a managed network or an outbound rule; empty for others."""
+    """Return the id of the workspace, as `folded_id` gives it, of a managed network or an outbound rule.
+
+    Empty for others.
+    """
     workspace, found, below = folded_id(arm_id).partition(_BELOW_WORKSPACE)
     _, _, rest = below.partition("/")
     is_part = found and "/providers/microsoft.machinelearningservices/workspaces/" in workspace
@@ -53,12 +56,12 @@ def workspace_of_part(arm_id: str) -> str:
 
 
 def default_network_of(workspace: str) -> str:
-    """The id of the managed network of a workspace, whose id is as `folded_id` gives it."""
+    """Return the id of the managed network of a workspace, whose id is as `folded_id` gives it."""
     return f"{workspace}{_BELOW_WORKSPACE}default"
 
 
 def place_of(arm_id: str) -> str:
-    """The JSON Pointer in the workspace of what a managed network or an outbound rule states."""
+    """Return the JSON Pointer in the workspace of what a managed network or an outbound rule states."""
     return f"{_RULES}/{escaped(name_of(arm_id))}" if _BELOW_NETWORK in folded_id(arm_id) else SETTINGS
 
 
@@ -87,7 +90,7 @@ def with_parts(workspace: JsonObject, unreadable: Mapping[str, str], parts: Iter
 
 
 def differs(workspace: JsonObject, part: JsonObject) -> bool:
-    """Whether a workspace and its managed network both state an isolation mode, and not the same one."""
+    """Return whether a workspace and its managed network both state an isolation mode, and not the same one."""
     modes = [value_at(one, ISOLATION_MODE) for one in (workspace, part)]
     folded = [lowered(mode) if isinstance(mode, str) else mode for mode in modes]
     return None not in modes and folded[0] != folded[1]

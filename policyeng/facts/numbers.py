@@ -9,7 +9,10 @@ _LIMIT = 1_000_000_000
 
 
 def whole(value: object) -> int | None:
-    """A whole number of at most nine digits, also when it is written as text, as templates do; None for others."""
+    """Return a whole number of at most nine digits, also when it is written as text, as templates do.
+
+    None for others.
+    """
     if isinstance(value, str):
         return int(value) if _DIGITS.fullmatch(value) else None
     if isinstance(value, bool) or not isinstance(value, int | float):

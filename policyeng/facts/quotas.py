@@ -44,7 +44,7 @@ class Demand(NamedTuple):
         return quota_key(self.family, self.region) if self.family and self.region else None
 
     def may_take_from(self, quota: QuotaKey) -> bool:
-        """Whether it takes from a quota, for all that is known."""
+        """Return whether it takes from a quota, for all that is known."""
         family, region = quota
         return (self.family is None or squeezed(self.family) == family) and self.region in (None, region)
 
@@ -58,12 +58,12 @@ class FullScale(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def quota_key(family: str, region: str) -> QuotaKey:
-    """A VM family and a region for comparing: Azure spells the names of some families with spaces."""
+    """Return a VM family and a region for comparing: Azure spells the names of some families with spaces."""
     return squeezed(family) or "", squeezed(region) or ""
 
 
 def demand_of(resource: JsonObject, workspace: JsonObject | None, facts: Facts) -> Demand:
-    """What a cluster, an instance or a managed deployment takes at full scale.
+    """Return what a cluster, an instance or a managed deployment takes at full scale.
 
     Its workspace, None when the snapshot lacks it, gives the region where nothing else does.
     """
@@ -88,7 +88,7 @@ def full_scale(demands: Iterable[Demand]) -> FullScale:
 
 
 def _family(resource: JsonObject, kind: str | None, family: str | None) -> str | None:
-    """The family whose quota counts; None too for a priority that Azure does not have."""
+    """Return the family whose quota counts; None too for a priority that Azure does not have."""
     if kind != "amlcompute":
         return family
     priority = inside(resource, "properties", "properties", "vmPriority")
@@ -98,7 +98,7 @@ def _family(resource: JsonObject, kind: str | None, family: str | None) -> str |
 
 
 def _nodes(resource: JsonObject, kind: str | None) -> int | None:
-    """How many nodes there are at full scale; a stopped instance keeps its quota, so that it can start again."""
+    """Return how many nodes there are at full scale; a stopped instance keeps its quota, so that it can start again."""
     if kind == "computeinstance":
         return 1
     if kind == "amlcompute":

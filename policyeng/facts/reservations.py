@@ -47,7 +47,7 @@ class ReservationScope:
 
 
 def steady_nodes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[Steady]:
-    """The machines of a cluster, an AKS compute or a managed cluster that never stop; none where all of them may.
+    """Return the machines of a compute or managed cluster that never stop; none if all of them may.
 
     Low-priority and spot machines cannot be reserved and are left out. An AKS compute that states no size of its own is
     left to its managed cluster.
@@ -65,7 +65,7 @@ def steady_nodes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[
 
 
 def _steady_pools(cluster: JsonObject) -> Iterator[Steady]:
-    """The pools that run; of one that scales itself, the nodes that it keeps."""
+    """Yield the pools that run; of one that scales itself, the nodes that it keeps."""
     nodes, stated = node_sizes(cluster, {}) or [], pools(cluster)
     if not stated:
         yield from (Steady(node, None) for node in nodes)
@@ -85,7 +85,7 @@ def _is_stopped(properties: object) -> bool:
 
 
 def reserves(reservation: JsonObject, place: ReservationScope, facts: Facts) -> bool | None:
-    """Whether a reservation is in force for the machines of a place; None where it may, and the snapshot does not tell.
+    """Check whether a reservation is active for the machines of a place; None if the snapshot cannot tell.
 
     It is in force from `benefitStartTime` until `expiryDateTime` or midnight (UTC) of `expiryDate`, while its state is
     Succeeded; what it does not state does not end it. Its size takes in the whole series where `instanceFlexibility` is
@@ -167,7 +167,7 @@ def _is_in_scope(reservation: JsonObject, place: ReservationScope, _facts: Facts
 
 
 def _scopes_of(reservation: JsonObject) -> tuple[str, list[str]]:
-    """What kind of scope a reservation has, and the scopes that it names."""
+    """Return what kind of scope a reservation has, and the scopes that it names."""
     stated = inside(reservation, "properties")
     more = [inside(stated, "appliedScopeProperties", f"{level}Id") for level in _SCOPES]
     named = inside(stated, "appliedScopes") or [scope for scope in more if scope][:1]

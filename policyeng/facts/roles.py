@@ -36,7 +36,7 @@ class AssignedRole:
 def assigned_roles(
     assignment: JsonObject, by_id: Mapping[str, JsonObject], by_guid: Mapping[str, Sequence[str]], facts: Facts
 ) -> list[AssignedRole]:
-    """The role of an assignment: its definitions in the snapshot, else the built-in one; none when neither knows it.
+    """Return the role of an assignment: its definition in the snapshot, or the built-in one; none if unknown.
 
     A built-in role that acts elsewhere has no permissions: it grants nothing of Machine Learning.
     """
@@ -55,7 +55,7 @@ def is_listed(names: Iterable[str], entries: Iterable[str]) -> bool:
 
 
 def scope_of(assignment: JsonObject) -> tuple[str, ...] | None:
-    """The parts of the id that an assignment reaches, in lower case; None when that cannot be read.
+    """Return the parts of the id that an assignment reaches, in lower case; None when that cannot be read.
 
     It is `properties.scope`, else what stands before the assignment in its own id.
     """

@@ -31,7 +31,7 @@ class Machine:
 
 
 def has_room(memory_gib: float, model_gib: float) -> bool:
-    """Whether so much memory is half again what a model needs; exactly that is enough.
+    """Return whether so much memory is half again what a model needs; exactly that is enough.
 
     It is the memory that is divided: a need that was worked out as 14 / 1.5 is then still met by 14.
     """
@@ -39,12 +39,12 @@ def has_room(memory_gib: float, model_gib: float) -> bool:
 
 
 def source_of(workload: JsonObject, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
-    """The deployment or service that a workload was derived from; None for one that is only declared."""
+    """Return the deployment or service that a workload was derived from; None for one that is only declared."""
     return _at(workload.get("sourceId"), by_id)
 
 
 def serving_machine(workload: JsonObject, by_id: Mapping[str, JsonObject], facts: Facts) -> Machine:
-    """The machine of a workload: of its deployment where that states one, else of the compute that it runs on.
+    """Return the machine of a workload: of its deployment where that states one, else of the compute that it runs on.
 
     A managed cluster has the nodes of all its pools, and Kubernetes places what it runs where there is room: there it
     is the largest of them.
@@ -68,7 +68,7 @@ def serving_machine(workload: JsonObject, by_id: Mapping[str, JsonObject], facts
 
 
 def _stated_size(source: JsonObject, workload: JsonObject) -> object:
-    """What a deployment itself says of its machines: managed online ones their size, serverless batches theirs."""
+    """Return what a deployment states of its machines: the size if managed online, the resources if serverless."""
     if kind_of(source) == "deployment" and (size := own_size(source)):
         is_managed = folded(inside(source, "properties", "endpointComputeType")) == "managed"
         return size.size if size.size is not None or not is_managed else ""

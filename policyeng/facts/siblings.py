@@ -68,7 +68,7 @@ def _gpu_model(size: VmSize) -> str | None:
 
 
 def larger_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, ...]:
-    """The larger sizes of the same series that are not retired at an aware moment, nearest first.
+    """Return the larger sizes of the same series that are not retired at an aware moment, nearest first.
 
     A size that the catalogue does not know has none.
     """
@@ -77,7 +77,7 @@ def larger_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, .
 
 
 def smaller_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, ...]:
-    """The smaller sizes of the same series, nearest first, those that are retired at an aware moment after the rest."""
+    """Return the smaller sizes of the same series, nearest first; those retired at an aware moment come last."""
     own = facts.size(name)
     if own is None:
         return ()
@@ -86,7 +86,7 @@ def smaller_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, 
 
 
 def is_retired(facts: Facts, name: str, as_of: datetime) -> bool:
-    """Whether the retirement of a size has come at an aware moment."""
+    """Return whether the retirement of a size has come at an aware moment."""
     retirement = facts.retirement(name)
     return retirement is not None and retirement.has_come(as_of)
 
@@ -126,6 +126,6 @@ def _factors(own: VmSize, other: VmSize) -> tuple[float, float]:
 
 
 def _letters_apart(own: VmSize, other: VmSize) -> int:
-    """How many letters differ: next to Standard_M64s, which takes premium disks, stands Standard_M64ms, not M64m."""
+    """Return how many letters differ: Standard_M64s is next to Standard_M64ms, not to Standard_M64m."""
     one, two = (Counter(letter for letter in lowered(size.name) if letter.isalpha()) for size in (own, other))
     return ((one - two) + (two - one)).total()

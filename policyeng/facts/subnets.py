@@ -45,7 +45,7 @@ def _each_time(_network: str, make: Callable[[], _Parts]) -> _Parts:
 
 
 def usable_addresses(subnet: JsonObject) -> int | None:
-    """How many IPv4 addresses a subnet has for nodes; None when it states no prefix, or one that is malformed.
+    """Return how many IPv4 addresses a subnet has for nodes; None when it states no prefix, or one that is malformed.
 
     It states `properties.addressPrefix`, `properties.addressPrefixes` or both; what they share counts once.
     """
@@ -56,7 +56,10 @@ def usable_addresses(subnet: JsonObject) -> int | None:
 
 
 def capacity(prefixes: Iterable[object]) -> int | None:
-    """The IPv4 addresses of all prefixes less those that Azure keeps, never negative; None when one is malformed."""
+    """Return the IPv4 addresses of all prefixes less those that Azure keeps, never negative.
+
+    None when one is malformed.
+    """
     networks = [_network(prefix) for prefix in prefixes]
     if any(network is None for network in networks):
         return None
@@ -65,7 +68,7 @@ def capacity(prefixes: Iterable[object]) -> int | None:
 
 
 def _network(prefix: object) -> object:
-    """An IPv4 or IPv6 network; None for what is no prefix in CIDR notation."""
+    """Return an IPv4 or IPv6 network; None for what is no prefix in CIDR notation."""
     text = trimmed(prefix) if isinstance(prefix, str) else ""
     try:
         return ip_network(text) if text.rpartition("/")[2].isdecimal() and "/" in text else None
@@ -74,7 +77,7 @@ def _network(prefix: object) -> object:
 
 
 def subnets_of(resource: JsonObject) -> list[str]:
-    """The keys of the subnets that the nodes of a compute or managed cluster sit in, each once, as far as it states."""
+    """Return the keys of the subnets of the nodes of a compute or managed cluster, each once."""
     kind = kind_of(resource)
     if kind == "managedcluster":
         stated = [inside(pool, "vnetSubnetID") for pool in pools(resource)]
@@ -87,7 +90,7 @@ def subnets_of(resource: JsonObject) -> list[str]:
 def subnet_in(
     by_id: Mapping[str, JsonObject], key: str, once: Callable[[str, Callable[[], _Parts]], _Parts] = _each_time
 ) -> JsonObject | None:
-    """The subnet of a key: a resource of its own, or a part of its virtual network; None when neither is there.
+    """Return the subnet of a key: a resource of its own, or a part of its virtual network; None when neither is there.
 
     Args:
         by_id: the resources of a snapshot by lower-case id.
@@ -116,7 +119,7 @@ def _by_key(network: str, parts: Iterable[JsonObject]) -> _Parts:
 
 
 def _key_in(network: str, part: object) -> str | None:
-    """The key of a part of a virtual network: its id, or its name where templates leave the id out."""
+    """Return the key of a part of a virtual network: its id, or its name where templates leave the id out."""
     stated = inside(part, "id")
     if isinstance(stated, str):
         return folded_id(stated)
@@ -125,7 +128,7 @@ def _key_in(network: str, part: object) -> str | None:
 
 
 def addresses_taken(key: str, resources: Sequence[JsonObject], by_id: Mapping[str, JsonObject]) -> Iterator[int | None]:
-    """The most addresses that each of the resources in a subnet can take there; None where it cannot be read.
+    """Yield the most addresses that each of the resources in a subnet can take there; None where it cannot be read.
 
     A managed cluster and the AKS compute on it have the same nodes, which count once.
     """
@@ -143,7 +146,7 @@ def addresses_taken(key: str, resources: Sequence[JsonObject], by_id: Mapping[st
 
 
 def _of_cluster(cluster: JsonObject, key: str) -> Iterator[int | None]:
-    """The addresses of each pool in a subnet; None for one that may be there, because it cannot be read."""
+    """Yield the addresses of each pool in a subnet; None for one that may be there, because it cannot be read."""
     for pool in pools(cluster):
         stated = inside(pool, "vnetSubnetID")
         if isinstance(stated, str) and folded_id(stated) == key:
@@ -153,7 +156,7 @@ def _of_cluster(cluster: JsonObject, key: str) -> Iterator[int | None]:
 
 
 def _of_pool(cluster: JsonObject, pool: JsonObject) -> int | None:
-    """A node takes one address, and with Azure CNI one more for each pod that it may run."""
+    """Return a node takes one address, and with Azure CNI one more for each pod that it may run."""
     scales = inside(pool, "enableAutoScaling") is True
     nodes = whole(inside(pool, "maxCount" if scales else "count"))
     pods = _pods_per_node(cluster, pool)
@@ -161,7 +164,7 @@ def _of_pool(cluster: JsonObject, pool: JsonObject) -> int | None:
 
 
 def _pods_per_node(cluster: JsonObject, pool: JsonObject) -> int | None:
-    """How many pods of a node have an address of the node's subnet; None when it cannot be read."""
+    """Return how many pods of a node have an address of the node's subnet; None when it cannot be read."""
     profile = inside(cluster, "properties", "networkProfile")
     is_flat = (
         folded(inside(profile, "networkPlugin")) == "azure"

@@ -11,7 +11,7 @@ _MOMENT = lazy_pattern(r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|
 
 
 def moment(text: object) -> datetime | None:
-    """The aware moment that an RFC 3339 text names, a date alone its midnight UTC; None for anything else.
+    """Return the aware moment that an RFC 3339 text names, a date alone its midnight UTC; None for anything else.
 
     Fractions of a second count to the microsecond.
     """

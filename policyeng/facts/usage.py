@@ -29,7 +29,7 @@ class Usage:
 def samples_of(
     resource: JsonObject, metrics: Sequence[JsonObject], by_measured: Mapping[str, Sequence[int]], as_of: datetime
 ) -> Mapping[str, Sequence[JsonObject]]:
-    """The samples of a resource by metric, its name in lower case; none that begins or ends after the moment `as_of`.
+    """Return the samples of a resource up to `as_of` by lower-case name of the metric.
 
     `metrics` and `by_measured` are those of the snapshot, with `from` and `to` as RFC 3339 texts or None.
     """
@@ -43,7 +43,7 @@ def samples_of(
 
 
 def usages_of(samples: Mapping[str, Sequence[JsonObject]], size: VmSize, days: float) -> dict[str, Usage]:
-    """How much is used of each part of a machine: CPUs, memory, GPUs if it has any or they were measured, and FPGAs.
+    """Return how much of each part of a machine is used: CPUs, memory, and GPUs and FPGAs if present.
 
     `samples` are those of `samples_of`, of which the last so many days count.
     """
@@ -55,7 +55,7 @@ def usages_of(samples: Mapping[str, Sequence[JsonObject]], size: VmSize, days: f
 
 
 def usage_over(samples: Sequence[JsonObject], days: float) -> Usage:
-    """The highest p95 of the samples that reach into the so many days before the last of them ends.
+    """Return the highest p95 of the samples that reach into the so many days before the last of them ends.
 
     They cover these days together and without a gap; exactly that long is enough. How old they are makes no difference:
     they are of the time of the snapshot.

@@ -52,29 +52,32 @@ class WorkloadStage:
 
 
 def trimmed(text: str) -> str:
-    """A text without the white space around it that Rego's `trim_space` takes away."""
+    """Return a text without the white space around it that Rego's `trim_space` takes away."""
     return text.strip(SPACE)
 
 
 def folded(value: object) -> str | None:
-    """A text without case and without white space around it, for comparing; None for anything else and for a blank."""
+    """Return a text without case and without white space around it, for comparing.
+
+    None for anything else and for a blank.
+    """
     return (lowered(value.strip(SPACE)) or None) if isinstance(value, str) else None
 
 
 def squeezed(value: object) -> str | None:
-    """As `folded` and without spaces, as names of regions and VM families compare: `East US` and `eastus` are one."""
+    """Return as `folded` and without spaces, so that the regions `East US` and `eastus` are equal."""
     return (folded(value) or "").replace(" ", "") or None
 
 
 def inside(document: object, *path: str) -> object:
-    """The value at a path of keys; None where there is none, whatever stands on the way."""
+    """Return the value at a path of keys; None where there is none, whatever stands on the way."""
     for key in path:
         document = document.get(key) if isinstance(document, dict) else None
     return document
 
 
 def tag(document: JsonObject | None, name: str) -> object:
-    """The value of the tag of that name, compared without case; None when none is stated (absent, null or blank).
+    """Return the value of the tag of a name, compared without case; None if absent, null or blank.
 
     Jobs and other assets of a workspace have theirs in `properties.tags`, all other resources never. A value that is
     not a string is returned as it is: it is stated, and no word is equal to it.
@@ -83,7 +86,7 @@ def tag(document: JsonObject | None, name: str) -> object:
 
 
 def classifications(document: JsonObject | None) -> list[object]:
-    """The values of the tag `data-classification` in any of its spellings, as `tag` gives one of them."""
+    """Return the values of the tag `data-classification` in any of its spellings, as `tag` gives one of them."""
     return list(_stated(document, CLASSIFICATION_TAGS))
 
 
@@ -104,7 +107,7 @@ def _is_asset(kind: str) -> bool:
 
 
 def shown(value: object) -> str:
-    """How a reason writes a value down: of a long text only the length.
+    """Return how a reason writes a value down: of a long text only the length.
 
     Reports mask texts that hold a secret, and would not know a part of one.
     """
@@ -115,7 +118,7 @@ def shown(value: object) -> str:
 
 
 def regulated(resource: JsonObject, workspace: JsonObject | None, sensitive: Iterable[str]) -> Regulated:
-    """Whether the work on a resource is regulated.
+    """Return whether the work on a resource is regulated.
 
     `hbiWorkspace` of the workspace makes it so, and so does the tag of the resource, else of the workspace. It is
     undecided when nothing makes it regulated and something that could is missing or unreadable. A tag that is there in
@@ -150,7 +153,7 @@ def _tag_reason(name: str, of: str, value: object) -> str:
 
 
 def _classification(resource: JsonObject, workspace: JsonObject | None) -> tuple[list[object], str]:
-    """The classifications that count and whose tag they are of; none of nobody when none is stated."""
+    """Return the classifications that count and whose tag they are of; none of nobody when none is stated."""
     for document, of in ((resource, "resource"), (workspace, "workspace")):
         if values := classifications(document):
             return values, of
@@ -158,7 +161,10 @@ def _classification(resource: JsonObject, workspace: JsonObject | None) -> tuple
 
 
 def stage(resource: JsonObject, workspace: JsonObject | None) -> WorkloadStage:
-    """The stage that work is in; an unknown one or none counts as production, so a missing tag loosens nothing."""
+    """Return the stage that work is in.
+
+    An unknown one or none counts as production, so a missing tag loosens nothing.
+    """
     for document, of in ((resource, "resource"), (workspace, "workspace")):
         for name in STAGE_TAGS:
             if values := list(_stated(document, {name})):
@@ -167,7 +173,10 @@ def stage(resource: JsonObject, workspace: JsonObject | None) -> WorkloadStage:
 
 
 def _stage(values: Sequence[object], name: str, of: str) -> WorkloadStage:
-    """The stage that the values of one tag give; there are several where its name is there in other letters, too."""
+    """Return the stage that the values of one tag give.
+
+    There are several where its name is there in other letters, too.
+    """
     value, folds = values[0], {folded(value) for value in values}
     if len(folds) > 1:
         return WorkloadStage(

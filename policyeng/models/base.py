@@ -188,7 +188,7 @@ def adapter_of(noun: type[_Noun]) -> TypeAdapter[_Noun]:
 
 
 def lowered(text: str) -> str:
-    """A text in lower case, letter by letter as Rego's `lower` has it; `str.lower` makes two letters of `İ`."""
+    """Return a text in lower case, letter by letter as Rego's `lower` has it; `str.lower` makes two letters of `İ`."""
     if text.isascii():
         return text.lower()
     return "".join(letter.lower()[0] for letter in text)

@@ -141,7 +141,7 @@ class Origin(Model):
     fields: Annotated[Mapping[str, str], UNCHECKED] = field(default_factory=dict)
 
     def pointer_to(self, path: str) -> str:
-        """The JSON Pointer in the file of a field: as `fields` gives it for the field or the nearest one above it."""
+        """Return the JSON Pointer in the file of a field, or of the nearest known field above it."""
         parts = path.split("/")
         for length in range(len(parts), 0, -1):
             above = "/".join(parts[:length])

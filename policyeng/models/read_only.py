@@ -60,19 +60,19 @@ class SortedDict(ReadOnlyDict):
     known_keys = dict.keys
 
     def keys(self) -> KeysView[str]:  # type: ignore[override]  # a class of its own would say no more
-        """The keys, sorted."""
+        """Return the keys, sorted."""
         return KeysView(self)
 
     def values(self) -> ValuesView[object]:  # type: ignore[override]  # as `keys`
-        """The values in the order of their keys."""
+        """Return the values in the order of their keys."""
         return ValuesView(self)
 
     def items(self) -> ItemsView[str, object]:  # type: ignore[override]  # as `keys`
-        """The members in the order of their keys."""
+        """Return the members in the order of their keys."""
         return ItemsView(self)
 
     def copy(self) -> JsonObject:
-        """A copy that can be changed."""
+        """Return a copy that can be changed."""
         return dict(self)
 
     def __copy__(self) -> JsonObject:

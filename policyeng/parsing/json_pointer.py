@@ -9,28 +9,28 @@ _MOST_DIGITS = 9
 
 
 def escaped(key: object) -> str:
-    """A key as a token of a JSON Pointer."""
+    """Return a key as a token of a JSON Pointer."""
     return str(key).replace("~", "~0").replace("/", "~1")
 
 
 def unescaped(token: str) -> str:
-    """The key that a token of a JSON Pointer stands for."""
+    """Return the key that a token of a JSON Pointer stands for."""
     return token.replace("~1", "/").replace("~0", "~")
 
 
 def keys_of(pointer: str) -> list[str]:
-    """The keys that lead to the place."""
+    """Return the keys that lead to the place."""
     return [unescaped(token) for token in pointer.split("/")[1:]]
 
 
 def list_index(key: str) -> int | None:
-    """The place in a list that a key means; None for what is no such place."""
+    """Return the place in a list that a key means; None for what is no such place."""
     is_index = key.isascii() and key.isdigit() and len(key) <= _MOST_DIGITS
     return int(key) if is_index else None
 
 
 def member(holder: object, key: str) -> object:
-    """What stands in a list or an object at a key; None where nothing does."""
+    """Return what stands in a list or an object at a key; None where nothing does."""
     if isinstance(holder, list):
         index = list_index(key)
         return holder[index] if index is not None and index < len(holder) else None
@@ -38,14 +38,14 @@ def member(holder: object, key: str) -> object:
 
 
 def value_at(document: object, pointer: str) -> object:
-    """What stands at a JSON Pointer; None where nothing does."""
+    """Return what stands at a JSON Pointer; None where nothing does."""
     for key in keys_of(pointer):
         document = member(document, key)
     return document
 
 
 def filled(source: object, parts: Sequence[str], value: object) -> object:
-    """A copy with a value at a path of keys and of places in lists; only what lies on the path is copied."""
+    """Return a copy with a value at a path of keys and of places in lists; only what lies on the path is copied."""
     if not parts:
         return value
     key, *rest = parts

@@ -111,7 +111,7 @@ def find_fault(content: bytes, max_depth: int) -> JsonFault | None:
 
 
 def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """The place after what a pattern finds at a place."""
+    """Return the place after what a pattern finds at a place."""
     found = pattern.match(text, at)
     return found.end() if found else at
 
@@ -342,7 +342,7 @@ def find_places(
 
 
 def _member(members: dict[str, _PointerNode], quoted: str) -> _PointerNode | None:
-    """The member of an object by its key as it is written."""
+    """Return the member of an object by its key as it is written."""
     if "\\" not in quoted:
         return members.get(quoted)
     try:
@@ -352,7 +352,7 @@ def _member(members: dict[str, _PointerNode], quoted: str) -> _PointerNode | Non
 
 
 def _past_container(text: str, at: int) -> int:
-    """The place after an array or object and the space behind it."""
+    """Return the place after an array or object and the space behind it."""
     try:  # the parser of the standard library, in C, is many times as fast as a search for brackets
         return _past(_SPACE, text, at + _PARSER.raw_decode(text[at : at + _MOST_PARSED])[1])
     except (ValueError, RecursionError):  # it is longer, has comments, or is nested too deeply
@@ -452,12 +452,12 @@ def require_readable(document: object, content: bytes, file: str) -> None:
 
 
 def is_within(document: object, levels: int) -> bool:
-    """Whether a JSON value is nested in no more than so many levels."""
+    """Return whether a JSON value is nested in no more than so many levels."""
     return _written(document, levels) is not None
 
 
 def _is_faultless(content: bytes, document: object) -> bool:
-    """Whether what orjson read has no fault that orjson lets pass; False, too, where only a closer look can tell.
+    """Check whether what orjson read is free of faults that orjson accepts; False also if unsure.
 
     Those faults are nesting, keys that appear twice, and whole numbers beyond 64 bits. A key that appears twice is read
     once: written again, the document has fewer colons, because those in strings stay unless they were escapes.
@@ -473,7 +473,7 @@ def _is_faultless(content: bytes, document: object) -> bool:
 
 
 def _written(document: object, levels: int) -> bytes | None:
-    """A value as orjson writes it, in lists around it; None where it is nested in more than so many levels.
+    """Return a value as orjson writes it, in lists around it; None where it is nested in more than so many levels.
 
     The lists make what is nested too deeply reach the depth at which orjson refuses to write.
     """
@@ -528,20 +528,20 @@ def _refusal_of(fault: JsonFault, content: bytes, file: str) -> InputError:
 
 
 def refusal(file: str, kind: str, *, pointer: str = "", line: int = 1, column: int = 1) -> InputError:
-    """The error for one kind of fault at one place."""
+    """Return the error for one kind of fault at one place."""
     message, remedy = _FAULTS[kind]
     return InputError(message, place=(f"{file}:{line}:{column}", shortened(pointer, 120)), remedy=remedy)
 
 
 def lines_of(content: bytes, pointers: Sequence[str]) -> list[int]:
-    """The line, from 1, at which each JSON Pointer's value begins; 1 where there is none."""
+    """Return the line, from 1, at which each JSON Pointer's value begins; 1 where there is none."""
     return [1 if place is None else place[0] for place in places_of(content, pointers)]
 
 
 def places_of(
     content: bytes, pointers: Sequence[str], starts: dict[int, list[int]] | None = None
 ) -> list[tuple[int, int] | None]:
-    """The line and column, from 1, at which each JSON Pointer's value begins; None where there is none."""
+    """Return the line and column, from 1, at which each JSON Pointer's value begins; None where there is none."""
     return find_places(content, pointers, starts) if pointers else []
 
 

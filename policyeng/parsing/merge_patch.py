@@ -6,7 +6,7 @@ from typing import Any
 
 
 def merged(target: Any, patch: Any, *, keep_null: bool = False) -> Any:
-    """A document with a merge patch applied; `keep_null` keeps deletions, to merge two patches.
+    """Return a document with a merge patch applied; `keep_null` keeps deletions, to merge two patches.
 
     Nothing that is given is changed, and what no patch touches is shared. Both are trees that JSON could hold.
     """

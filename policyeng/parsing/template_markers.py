@@ -23,5 +23,5 @@ def refuse_placeholders(text: str, file: str, language: str) -> None:
 
 
 def _is_outside(before: str) -> bool:
-    """Whether what stands before on the line opens no string and no comment; `${{` is text in YAML."""
+    """Return whether what stands before on the line opens no string and no comment; `${{` is text in YAML."""
     return before.count('"') % 2 == 0 and before.count("'") % 2 == 0 and "#" not in before and before[-1:] != "$"

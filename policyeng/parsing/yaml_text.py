@@ -34,7 +34,7 @@ _BASED = re.compile(r"([-+]?)(?:0b([01]{1,300})|0o?([0-7]{1,300})|0x([0-9a-fA-F]
 
 
 def core(text: str) -> bool | int | float | str | None:
-    """The value of a plain word in YAML 1.2."""
+    """Return the value of a plain word in YAML 1.2."""
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
@@ -43,7 +43,7 @@ def core(text: str) -> bool | int | float | str | None:
 
 
 def kubernetes(text: str) -> bool | int | float | str | None:
-    """The value of a plain word as Kubernetes and Conftest read it."""
+    """Return the value of a plain word as Kubernetes and Conftest read it."""
     if text in _KUBERNETES_WORDS:
         return _KUBERNETES_WORDS[text]
     digits = text.replace("_", "") if text[:1] in "+-.0123456789" else text
@@ -56,7 +56,7 @@ def kubernetes(text: str) -> bool | int | float | str | None:
 
 
 def kubernetes_key(text: str) -> str | None:
-    """The key that a plain word is as Kubernetes and Conftest read it; None for one that means null."""
+    """Return the key that a plain word is as Kubernetes and Conftest read it; None for one that means null."""
     value = kubernetes(text)
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -148,7 +148,7 @@ class Composing:
     anchors: dict[str, Anchored] = field(default_factory=dict)
 
     def refuse(self, event: yaml.Event, message: str, remedy: str) -> InputError:
-        """The error at an event, for the value that `path` leads to."""
+        """Return the error at an event, for the value that `path` leads to."""
         pointer = shortened("".join(f"/{escaped(token)}" for token in self.path), 120)
         place = part_of(event)
         return InputError(message, place=(f"{self.file}:{place.line}:{place.column}", pointer), remedy=remedy)
@@ -168,7 +168,7 @@ class Composing:
 
 
 def part_of(event: yaml.Event) -> YamlPart:
-    """A part that begins where an event does."""
+    """Return a part that begins where an event does."""
     mark = event.start_mark
     return YamlPart(mark.line + 1, mark.column + 1) if mark else YamlPart(1, 1)
 
@@ -266,7 +266,7 @@ def _compose(composing: Composing) -> list[YamlDocument]:
 
 
 def _value(event: yaml.Event, composing: Composing, part: YamlPart) -> object:
-    """The value that begins with an event; where its parts stand goes into `part`."""
+    """Return the value that begins with an event; where its parts stand goes into `part`."""
     composing.count(event, 1)
     if isinstance(event, yaml.AliasEvent):
         anchored = _aliased(event, composing)

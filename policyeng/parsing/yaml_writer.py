@@ -13,12 +13,12 @@ _PLAIN = re.compile(r"""[\w/](?:[\w/.+*@()<>=;'"~-]|:(?=[\w/.*])|[ ](?=[\w/.+*@(
 
 
 def block(value: Mapping[str, object], width: int = 100) -> str:
-    """A mapping as lines of YAML; what does not fit into a line goes below its key, indented."""
+    """Return a mapping as lines of YAML; what does not fit into a line goes below its key, indented."""
     return "\n".join(_lines(value, "", width))
 
 
 def flow(value: object) -> str:
-    """A value on one line."""
+    """Return a value on one line."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{_text(key)}: {flow(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, list | tuple):
@@ -27,7 +27,7 @@ def flow(value: object) -> str:
 
 
 def _lines(value: object, indent: str, width: int) -> Iterator[str]:
-    """The members of a mapping or list that is not empty."""
+    """Yield the members of a mapping or list that is not empty."""
     entries = (
         ((f"{_key(key)}:", inner) for key, inner in value.items())
         if isinstance(value, Mapping)
@@ -47,7 +47,7 @@ def _lines(value: object, indent: str, width: int) -> Iterator[str]:
 
 
 def _key(text: str) -> str:
-    """A key at the beginning of a line, where commas part nothing."""
+    """Return a key at the beginning of a line, where commas part nothing."""
     return text if _text(re.sub(r"(?<=\w),", "", text))[0] != '"' else _text(text)
 
 

@@ -20,7 +20,7 @@ _INDEX = "README.md"
 
 
 def directory(pages: Sequence[PolicyPage], name: str, revision: str) -> dict[str, str]:
-    """The files of a directory: the index as `README.md`, and a page for each policy, under its id."""
+    """Return the files of a directory: the index as `README.md`, and a page for each policy, under its id."""
     names = _names(pages)
     files = {_INDEX: index(pages, name, revision, names)}
     files |= {names[page.policy.id]: markdown.render(page) for page in pages}
@@ -28,7 +28,7 @@ def directory(pages: Sequence[PolicyPage], name: str, revision: str) -> dict[str
 
 
 def index(pages: Sequence[PolicyPage], name: str, revision: str, names: Mapping[str, str] | None = None) -> str:
-    """The policies by area, how many there are, and where the page comes from.
+    """Return the policies by area, how many there are, and where the page comes from.
 
     Args:
         pages: of all policies.
@@ -66,7 +66,7 @@ def _rows(pages: Iterable[PolicyPage], names: Mapping[str, str]) -> Iterator[tup
 
 
 def _legend(pages: Iterable[PolicyPage]) -> Iterator[str]:
-    """What the names in the column of sources stand for, where the bundle says so."""
+    """Yield what the names in the column of sources stand for, where the bundle says so."""
     cited = {name: source for page in pages for name, source in page.cited.items()}
     if cited:
         yield "What the sources are:"
@@ -89,7 +89,7 @@ def _counts(pages: Sequence[PolicyPage]) -> str:
 
 
 def _overview(areas: Mapping[str, Sequence[PolicyPage]]) -> str:
-    """How many policies of which severity an area has."""
+    """Return how many policies of which severity an area has."""
     levels = list(reversed(Severity))
     rows = {
         f"[{area}](#{area})" if re.fullmatch(r"[a-z0-9_]+", area) else markdown_text(area): members
@@ -104,7 +104,7 @@ def _overview(areas: Mapping[str, Sequence[PolicyPage]]) -> str:
 
 
 def _names(pages: Iterable[PolicyPage]) -> dict[str, str]:
-    """A file name for every id: itself, with a hyphen for what a file or a link may not have, no two alike in case."""
+    """Return a unique file name for every id, without characters that files or links may not contain."""
     names: dict[str, str] = {}
     taken = {_INDEX.lower()}
     for page in pages:

@@ -48,14 +48,14 @@ def render(page: PolicyPage) -> str:
 
 
 def fenced(text: str, language: str) -> str:
-    """A block of code, fenced by more backticks than it has itself."""
+    """Return a block of code, fenced by more backticks than it has itself."""
     ticks = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, ticks + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _section(title: str, paragraphs: Iterator[str] | list[str]) -> Iterator[str]:
-    """A heading and what stands below it; nothing when nothing does."""
+    """Yield a heading and what stands below it; nothing when nothing does."""
     below = list(paragraphs)
     yield from [f"## {title}", *below] if below else ()
 
@@ -115,7 +115,7 @@ def _read(page: PolicyPage) -> Iterator[str]:
 
 
 def _contracts(page: PolicyPage) -> Iterator[str]:
-    """What the header promises, a line each."""
+    """Yield what the header promises, a line each."""
     header = page.policy.header
     fields = {place: way for place, way in header.monotone_in.items() if not place.startswith(PARAMETER)}
     named = {place.removeprefix(PARAMETER): way for place, way in header.monotone_in.items() if place not in fields}

@@ -77,7 +77,7 @@ class PolicyPage:
         return {pointer: stated.get(pointer) for pointer in dict.fromkeys((*self.observed.pointers, *stated))}
 
     def changed(self, name: str) -> object | None:
-        """The value that a parameter has here, where that is not its default; None otherwise."""
+        """Return the value that a parameter has here, where that is not its default; None otherwise."""
         default = self.policy.header.parameters[name]["default"]
         value = self.values.get(name, default)
         return None if value == default else value
@@ -95,7 +95,7 @@ class PolicyPage:
         return sum(1 for _ in self.cases.named()) if self.cases else 0
 
     def commands(self) -> Iterator[str]:
-        """The command lines that concern this policy alone: judge with it, and run its cases."""
+        """Yield the command lines that concern this policy alone: judge with it, and run its cases."""
         alone = [*self.given, "--select", self.policy.id]
         judged = "snapshot.json" if self.policy.input_form == "policy" else "document.yaml"
         yield shlex.join(["policyeng", "check", judged, *alone])
@@ -104,7 +104,7 @@ class PolicyPage:
 
 
 def cited(policy: Policy, bundle: Bundle) -> dict[str, Cited]:
-    """What the `source` of a policy cites outside of quotes, as far as the bundle's own facts name it.
+    """Return what the `source` of a policy cites outside of quotes, as far as the bundle's own facts name it.
 
     Facts that it was lent are about the documents of the built-in policies: there `001` is no document of its own.
     """
@@ -123,7 +123,7 @@ class Group(NamedTuple):
 
 
 def case_groups(file: CaseFile) -> Iterator[Group]:
-    """The cases by outcome, as they are written, without what holds for all of them."""
+    """Yield the cases by outcome, as they are written, without what holds for all of them."""
     groups = zip(_OUTCOMES.items(), (file.pass_, file.fail, file.unknown, file.not_judged), strict=True)
     for (verdict, title), cases in groups:
         if cases:
@@ -131,19 +131,19 @@ def case_groups(file: CaseFile) -> Iterator[Group]:
 
 
 def shared_case(file: CaseFile) -> JsonObject:
-    """What holds for all cases of a file."""
+    """Return what holds for all cases of a file."""
     return {name: value for name, value in _written(file).items() if name in _SHARED}
 
 
 def _written(case: Case) -> JsonObject:
-    """What a case says itself, and last which path must be denied."""
+    """Return what a case says itself, and last which path must be denied."""
     written: JsonObject = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
     path = {"path": written.pop("path")} if "path" in written else {}
     return {**written, **path}
 
 
 def judged_words(judged: TargetType, code: Callable[[str], str]) -> str:
-    """A judged type and how it is narrowed; `code` marks names and values."""
+    """Return a judged type and how it is narrowed; `code` marks names and values."""
     what = _OTHER_SUBJECTS.get(judged.type.lower())
     narrowed = [
         f"{code(pointer)} is {alternatives([code(_plain(value)) for value in values])}"
@@ -154,7 +154,7 @@ def judged_words(judged: TargetType, code: Callable[[str], str]) -> str:
 
 
 def narrowing_words(policy: Policy, code: Callable[[str], str]) -> Iterator[str]:
-    """What decides beside its type whether a resource is judged, and what the policy cannot decide here."""
+    """Yield what decides beside its type whether a resource is judged, and what the policy cannot decide here."""
     python = policy.language == "python" and policy.python is not None and policy.python.has_applies
     if python or any(role == "applies" for role, _ in policy.rules):
         yield f"Its {code('applies')} narrows this further: what it leaves out has no finding."
@@ -165,26 +165,26 @@ def narrowing_words(policy: Policy, code: Callable[[str], str]) -> Iterator[str]
 
 
 def exemption_words(policy: Policy) -> str:
-    """Whether its failures can be accepted."""
+    """Return whether its failures can be accepted."""
     if policy.header.exemptable:
         return "A failure can be accepted by an exemption that expires."
     return "It takes no exemptions."
 
 
 def pointer_words(pointer: str, code: Callable[[str], str]) -> str:
-    """An inspected pointer, and whose it is when it is not the judged resource's."""
+    """Return an inspected pointer, and whose it is when it is not the judged resource's."""
     inside = pointer.removeprefix("workspace:")
     return code(inside) if inside == pointer else f"{code(inside)} of the workspace"
 
 
 def stricter_words(place: str, way: str | Sequence[object], code: Callable[[str], str]) -> str:
-    """A place of `monotone_in`, or the name of a parameter, and which way is stricter there."""
+    """Return a place of `monotone_in`, or the name of a parameter, and which way is stricter there."""
     words = f"{way} is stricter" if isinstance(way, str) else ", then ".join(code(compact(value)) for value in way)
     return f"{pointer_words(place, code)} ({words})"
 
 
 def patch_words(policy: Policy, patch: Patch, code: Callable[[str], str]) -> str:
-    """What a patch is of, which denials it answers and what must stay as it is; `code` marks names."""
+    """Return what a patch is of, which denials it answers and what must stay as it is; `code` marks names."""
     kinds = {judged.type.lower() for judged in policy.header.judges}
     of = f"a {code(patch.of)}" if patch.of else "the declared workload" if kinds == {"workload"} else "the resource"
     words = [f"of {of}"]
@@ -201,7 +201,7 @@ def other_words(kind: str, code: Callable[[str], str]) -> str:
 
 
 def type_words(schema: JsonObject) -> str:
-    """A JSON Schema in words, its default and description left out: `array of string`, `integer, at least 0`."""
+    """Return a JSON Schema in words, its default and description left out: `array of string`, `integer, at least 0`."""
     rest = {name: value for name, value in schema.items() if name not in ("default", "description", "title")}
     words = [str(rest.pop("type"))] if isinstance(rest.get("type"), str) else []
     if words == ["array"] and isinstance(rest.get("items"), dict):
@@ -223,7 +223,7 @@ def type_words(schema: JsonObject) -> str:
 
 
 def _fields(properties: JsonObject, required: Sequence[str], more: object) -> str:
-    """The members of an object; `more` is what the schema says of others."""
+    """Return the members of an object; `more` is what the schema says of others."""
     said = [
         f"{name} ({type_words(schema)}{'' if name in required else ', optional'})"
         for name, schema in properties.items()

@@ -159,7 +159,10 @@ def _commands(page: PolicyPage) -> Iterator[Line]:
 
 
 def _change(change: JsonObject, width: int) -> Iterator[Line]:
-    """What a case changes: on one line, or one for each key; the pages in Markdown have all of what is cut short."""
+    """Yield what a case changes: on one line, or one for each key.
+
+    The pages in Markdown have all of what is cut short.
+    """
     room, whole = width - 6, _brief(change)
     lines = [whole] if 0 < len(whole) <= room else [_brief({name: value}) for name, value in change.items()]
     for text in lines:

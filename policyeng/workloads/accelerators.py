@@ -40,7 +40,7 @@ def of_size(estate: ResourceLookup, size: ResolvedValue[str], absent: str) -> Re
 
 
 def of_placement(estate: ResourceLookup, placement: Placement, instance_type: ResolvedValue[str]) -> ResolvedValue[str]:
-    """The accelerator of a job or batch deployment: its compute's, or on serverless its own instance type's."""
+    """Return the accelerator of a job or batch deployment: its compute's, or on serverless its own instance type's."""
     target, compute = placement.target, placement.compute
     if target.value is None:
         return undecided(target.reason)
@@ -60,7 +60,7 @@ def of_placement(estate: ResourceLookup, placement: Placement, instance_type: Re
 
 
 def of_instance_type(compute: Reader | None, instance_type: ResolvedValue[str]) -> ResolvedValue[str]:
-    """The accelerator of an instance type that a Kubernetes compute defines; the undefined default has none."""
+    """Return the accelerator of an instance type that a Kubernetes compute defines; the undefined default has none."""
     if instance_type.reason:
         return undecided(instance_type.reason)
     name = instance_type
@@ -78,7 +78,7 @@ def of_instance_type(compute: Reader | None, instance_type: ResolvedValue[str]) 
 
 
 def of_containers(asked: Reader, *places: Segments) -> ResolvedValue[str]:
-    """The accelerator that containers ask for at any of `places`; none where no amount is above 0.
+    """Return the accelerator that containers ask for at any of `places`; none where no amount is above 0.
 
     Where no amount is stated at all, none is presumed.
     """
@@ -95,7 +95,7 @@ def of_containers(asked: Reader, *places: Segments) -> ResolvedValue[str]:
 
 
 def _accelerator_keys(asked: Reader, place: Segments) -> dict[str, str]:
-    """The keys that can ask for an accelerator: ARM's own `gpu` and `fpga`, and Kubernetes' `<vendor>/gpu`."""
+    """Return the keys that can ask for an accelerator: ARM's own `gpu` and `fpga`, and Kubernetes' `<vendor>/gpu`."""
     written = asked.inside(*place).value
     keys = {*(written.body if written else ()), *asked.lost_keys(*place)}
     names = {key: lowered(key).rpartition("/")[2] for key in sorted(keys)}

@@ -44,7 +44,7 @@ def as_one_run(
 
 
 def features_of(runs: Sequence[RunStep]) -> ResolvedValue[tuple[str, ...]]:
-    """The features of all runs together; undecided as soon as one is."""
+    """Return the features of all runs together; undecided as soon as one is."""
     answers = [(name, answer) for run in runs for name, answer in run.features.items()]
     reasons = {answer.reason for _, answer in answers} - {""}
     if reasons:
@@ -54,7 +54,7 @@ def features_of(runs: Sequence[RunStep]) -> ResolvedValue[tuple[str, ...]]:
 
 
 def documents_of(runs: Sequence[RunStep], additions: Sequence[DeclaredWorkload]) -> list[JsonObject]:
-    """The runs as policies see them, with what is declared: `{step, target, reason, computeId, features, ...}`.
+    """Return the runs as policies see them, with what is declared: `{step, target, reason, computeId, features, ...}`.
 
     A declared target is that of every run. A declared feature that no run has is one of all runs, because nobody says
     of which. `target` is null for `reason`, and so is a feature that cannot be decided.
@@ -102,14 +102,17 @@ class WorkloadDraft(NamedTuple):
 
 
 def compute_id(placement: Placement) -> ResolvedValue[str]:
-    """The id of the compute as the snapshot spells it; absent on targets that are no compute of the workspace."""
+    """Return the id of the compute as the snapshot spells it.
+
+    Absent on targets that are no compute of the workspace.
+    """
     if placement.compute:
         return ResolvedValue(placement.compute.id)
     return ResolvedValue(reason=placement.target.reason)
 
 
 def tags_of(source: Reader, *places: Segments) -> Tags:
-    """The tags at the first of `places`, filled up from the others; keys compare without case.
+    """Return the tags at the first of `places`, filled up from the others; keys compare without case.
 
     What is no object holds no tags, so that it counts as no tag does.
     """

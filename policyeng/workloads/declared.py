@@ -29,7 +29,7 @@ class Workload(NamedTuple):
 
 
 def derived_workload(draft: WorkloadDraft, additions: Sequence[DeclaredWorkload]) -> Workload:
-    """The workload of an ARM resource, with what is declared about it.
+    """Return the workload of an ARM resource, with what is declared about it.
 
     A declared fact counts where ARM does not say; where both say and differ the field is undecided. Features add up.
     Declared tags do not: a declaration must not loosen what the tags of a resource and its workspace decide.
@@ -61,7 +61,7 @@ def derived_workload(draft: WorkloadDraft, additions: Sequence[DeclaredWorkload]
 
 
 def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload:
-    """A workload that stands alone; what it does not say is undecided, never assumed."""
+    """Return a workload that stands alone; what it does not say is undecided, never assumed."""
     source = estate.find(one.source_id) if one.source_id else None
     lost = bool(one.source_id) and source is None
     silent = "the declared workload does not say"
@@ -91,7 +91,7 @@ def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload
 
 
 def _stated_only(additions: Sequence[DeclaredWorkload]) -> dict[str, ResolvedValue[object]]:
-    """The fields that ARM has no word for."""
+    """Return the fields that ARM has no word for."""
     models = [one.model for one in additions if one.model]
     return {
         "/cadence": joined(ABSENT, [one.cadence for one in additions], "cadence"),

@@ -23,7 +23,7 @@ TARGETS = {"aci": "aci", "aks": "aks"}
 
 
 def service(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
-    """The work of a `workspaces/services`; its user's tags are `kvTags`, below those of the ARM resource."""
+    """Return the work of a `workspaces/services`; its user's tags are `kvTags`, below those of the ARM resource."""
     kind = source.text("properties", "computeType").or_reason("the computeType is absent")
     target = TARGETS.get(lowered(kind.value or ""))
     return WorkloadDraft(
@@ -40,7 +40,7 @@ def service(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
 
 
 def _compute_id(estate: ResourceLookup, source: Reader) -> ResolvedValue[str]:
-    """The compute that `computeName` names; Container Instances name none."""
+    """Return the compute that `computeName` names; Container Instances name none."""
     name = source.text("properties", "computeName")
     if name.value is None:
         return name
@@ -60,7 +60,7 @@ KUBERNETES = ("kubernetes", "aks")
 
 
 def online_deployment(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
-    """The work of a `workspaces/onlineEndpoints/deployments`: real-time inference."""
+    """Return the work of a `workspaces/onlineEndpoints/deployments`: real-time inference."""
     kind = source.text("properties", "endpointComputeType").or_reason("the endpointComputeType is absent")
     placement = _online_placement(estate, source, kind)
     return WorkloadDraft(
@@ -74,7 +74,10 @@ def online_deployment(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
 
 
 def batch_deployment(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
-    """The work of a `workspaces/batchEndpoints/deployments`: batch inference; a pipeline component names its own."""
+    """Return the work of a `workspaces/batchEndpoints/deployments`: batch inference.
+
+    A pipeline component names its own.
+    """
     properties = source.inside("properties").or_reason("the deployment has no properties")
     whole = properties.value
     if whole is None:
@@ -111,7 +114,10 @@ def _online_placement(estate: ResourceLookup, source: Reader, kind: ResolvedValu
 
 
 def _endpoint_compute(estate: ResourceLookup, source: Reader) -> Placement:
-    """Where the endpoint of a deployment says that it runs; its id is the deployment's without the last two parts."""
+    """Return where the endpoint of a deployment says that it runs.
+
+    Its id is the deployment's without the last two parts.
+    """
     endpoint_id = "/".join(folded_id(source.id).split("/")[:-2])
     endpoint = estate.find(endpoint_id)
     if endpoint is None:
@@ -180,12 +186,12 @@ class Derivation:
     derived: dict[str, Derived]
 
     def workloads(self) -> tuple[Workload, ...]:
-        """All of them, sorted by id without case."""
+        """Return all of them, sorted by id without case."""
         found = (workload for derived in self.derived.values() for workload in derived.workloads)
         return tuple(sorted(found, key=lambda workload: lowered(workload.reported_id)))
 
     def again(self, becomes: Mapping[str, Reader | None]) -> dict[str, Derived | None]:
-        """What is derived otherwise once some resources are others, or not there; None where nothing is any more.
+        """Return what is derived once some resources change or disappear; None if nothing remains.
 
         Args:
             becomes: by id as `folded_id` gives it.
@@ -205,7 +211,7 @@ class Derivation:
         return found
 
     def copy(self) -> Derivation:
-        """A copy that `change` may change."""
+        """Return a copy that `change` may change."""
         return Derivation(
             ResourceLookup(dict(self.estate.resources), self.estate.facts), self.additions, dict(self.derived)
         )
@@ -233,7 +239,7 @@ def derivation(snapshot: Snapshot, facts: Facts) -> Derivation:
 
 
 def derive(snapshot: Snapshot, facts: Facts) -> tuple[Workload, ...]:
-    """The workloads of a snapshot, sorted by id without case; no input makes it raise.
+    """Return the workloads of a snapshot, sorted by id without case; no input makes it raise.
 
     A declared workload joins the one derived from its `source_id`, and stands alone where there is none.
     """
@@ -241,14 +247,14 @@ def derive(snapshot: Snapshot, facts: Facts) -> tuple[Workload, ...]:
 
 
 def _sources(estate: ResourceLookup, additions: Iterable[str]) -> Iterator[str]:
-    """The resources that make workloads, type by type, and then what else is declared."""
+    """Yield the resources that make workloads, type by type, and then what else is declared."""
     by_type = estate.of_types(DERIVED_FROM)
     found = [folded_id(source.id) for sources in by_type.values() for source in sources]
     yield from dict.fromkeys((*found, *additions))
 
 
 def _derived(estate: ResourceLookup, source: str, additions: Sequence[DeclaredWorkload]) -> Derived | None:
-    """What one source makes; None for nothing."""
+    """Return what one source makes; None for nothing."""
     asking = RecordingLookup(estate.resources, estate.facts)
     held = estate.resources.get(source)
     build = _builder(held)

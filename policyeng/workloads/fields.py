@@ -31,7 +31,7 @@ class Said:
     reason: str
 
     def covers(self, path: Segments) -> bool:
-        """Whether the format can say what stands there, or something above or below it."""
+        """Return whether the format can say what stands there, or something above or below it."""
         return any(
             all(left == right or "*" in (left, right) for left, right in zip(path, known, strict=False))
             for known in self.pointers
@@ -66,7 +66,7 @@ class Reader(NamedTuple):
         return arm_id if isinstance(arm_id, str) else ""
 
     def at(self, *path: str) -> ResolvedValue[object]:
-        """The JSON value at `path`; null counts as absent."""
+        """Return the JSON value at `path`; null counts as absent."""
         here: object = self.body
         gaps = self.unreadable
         if gaps and (gap := gaps.get(_folded(self.base))):
@@ -83,14 +83,14 @@ class Reader(NamedTuple):
         return ResolvedValue(here)
 
     def text(self, *path: str) -> ResolvedValue[str]:
-        """The string at `path`, trimmed; a blank one counts as absent, any other type is undecided."""
+        """Return the string at `path`, trimmed; a blank one counts as absent, any other type is undecided."""
         answer = self.at(*path)
         if isinstance(answer.value, str):
             return ResolvedValue(answer.value.strip() or None)
         return ResolvedValue(reason=self._refusal(answer, path, "a string"))
 
     def number(self, *path: str) -> ResolvedValue[float]:
-        """The finite number at `path`, also when written as a string, even one in quotes as ARM's examples have it."""
+        """Return the finite number at `path`, also if written as a string, as in examples of ARM."""
         answer = self.at(*path)
         value = answer.value
         if isinstance(value, str):
@@ -102,14 +102,14 @@ class Reader(NamedTuple):
         return ResolvedValue(reason=self._refusal(answer, path, "a number"))
 
     def inside(self, *path: str) -> ResolvedValue[Reader]:
-        """The object at `path`, to be read further."""
+        """Return the object at `path`, to be read further."""
         answer = self.at(*path)
         if isinstance(answer.value, dict):
             return ResolvedValue(Reader(answer.value, self.unreadable, (*self.base, *path), self.carried))
         return ResolvedValue(reason=self._refusal(answer, path, "an object"))
 
     def each(self, *path: str) -> ResolvedValue[tuple[Reader, ...]]:
-        """Every object inside the object at `path`, in the order of its keys; none where it is absent."""
+        """Return every object inside the object at `path`, in the order of its keys; none where it is absent."""
         parent = self.inside(*path)
         written = {_fold(key) for key in parent.value.body} if parent.value else set()
         for pointer, gap in self._below(*path):
@@ -127,12 +127,12 @@ class Reader(NamedTuple):
         return {pointer_to(*gap.parts[depth:]): gap.reason for _, gap in self._below(*path)}
 
     def lost_keys(self, *path: str) -> set[str]:
-        """The keys of the object at `path` at or below which something is unreadable, as they are written."""
+        """Return the keys of the object at `path` at or below which something is unreadable, as they are written."""
         depth = len(self.base) + len(path)
         return {gap.parts[depth] for _, gap in self._below(*path)}
 
     def _below(self, *path: str) -> Iterator[tuple[str, Unreadable]]:
-        """What is unreadable strictly below `path`, with the folded key below it that leads there."""
+        """Yield what is unreadable strictly below `path`, with the folded key below it that leads there."""
         top = _folded((*self.base, *path))
         for pointer, gap in self.unreadable.items():
             if len(pointer) > len(top) and pointer[: len(top)] == top:
@@ -146,7 +146,7 @@ class Reader(NamedTuple):
 
 
 def reader(body: JsonObject, unreadable: Mapping[str, str], carried: Carried | None = None) -> Reader:
-    """A reader of a whole resource; `unreadable` and `carried` are those of a snapshot."""
+    """Return a reader of a whole resource; `unreadable` and `carried` are those of a snapshot."""
     gaps = [Unreadable(_parts(pointer), reason) for pointer, reason in sorted(unreadable.items())]
     said = None
     if carried is not None:
@@ -159,7 +159,7 @@ def _parts(pointer: str) -> Segments:
 
 
 def pointer_to(*parts: str) -> str:
-    """The JSON Pointer of these keys (RFC 6901)."""
+    """Return the JSON Pointer of these keys (RFC 6901)."""
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
 
 
@@ -173,14 +173,14 @@ def _fold(key: str) -> str:
 
 
 def _alike(parent: JsonObject, key: str) -> object:
-    """The value of the first key that is another spelling of one."""
+    """Return the value of the first key that is another spelling of one."""
     folded = _fold(key)
     alike = sorted([other for other in parent if _fold(other) == folded])
     return parent[alike[0]] if alike else None
 
 
 def _parsed(text: str) -> float | None:
-    """The number that a text writes in plain digits; a whole one that 64 bits do not hold is a float."""
+    """Return the number that a text writes in plain digits; a whole one that 64 bits do not hold is a float."""
     if not text.isascii() or "_" in text:  # which Python reads all the same
         return None
     for read in (int, float):

@@ -31,7 +31,10 @@ class JobPart(NamedTuple):
 
 
 def job(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
-    """The work of a `workspaces/jobs`; a pipeline gathers the computes, accelerators and features of its steps."""
+    """Return the work of a `workspaces/jobs`.
+
+    A pipeline gathers the computes, accelerators and features of its steps.
+    """
     parts = parts_of(source)
     workspace_id = home_of(source.id)
     placed = [(estate.place(part.reference, workspace_id), part) for part in parts.value or ()]
@@ -54,7 +57,10 @@ def job(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
 
 
 def parts_of(source: Reader) -> ResolvedValue[tuple[JobPart, ...]]:
-    """What a job runs: its steps, each on its own compute or else the pipeline's, or the job itself; at least one."""
+    """Return what a job runs: its steps, each on its own compute or else the pipeline's, or the job itself.
+
+    At least one.
+    """
     properties = source.inside("properties").or_reason("the job has no properties")
     if properties.value is None:
         return undecided(properties.reason)
@@ -69,7 +75,7 @@ def parts_of(source: Reader) -> ResolvedValue[tuple[JobPart, ...]]:
 
 
 def compute_of(properties: Reader) -> ResolvedValue[str]:
-    """The compute that a job or a step names."""
+    """Return the compute that a job or a step names."""
     earlier = _earlier_compute(properties)
     if earlier.value is None:
         return first(properties.text("computeId"), undecided(earlier.reason) if earlier.reason else ABSENT)
@@ -78,7 +84,7 @@ def compute_of(properties: Reader) -> ResolvedValue[str]:
 
 
 def _earlier_compute(properties: Reader) -> ResolvedValue[Reader]:
-    """Where a job of API version 2021-03-01-preview states its compute and the number and size of its nodes."""
+    """Return where a job of API version 2021-03-01-preview states its compute and the number and size of its nodes."""
     stated = properties.at("compute")
     if isinstance(stated.value, dict):
         return properties.inside("compute")
@@ -86,7 +92,7 @@ def _earlier_compute(properties: Reader) -> ResolvedValue[Reader]:
 
 
 def instance_type(properties: Reader) -> ResolvedValue[str]:
-    """The instance type that a run asks for: its own, or that of a sweep's trial."""
+    """Return the instance type that a run asks for: its own, or that of a sweep's trial."""
     earlier = _earlier_compute(properties).value
     return first(
         properties.text("resources", "instanceType"),
@@ -110,7 +116,7 @@ def _run(placement: Placement, part: JobPart, job_kind: ResolvedValue[str]) -> R
 
 
 def _concurrent_trials(sweep: Reader) -> ResolvedValue[int]:
-    """How many trials may run at once: as many as there are, unless a limit says otherwise."""
+    """Return how many trials may run at once: as many as there are, unless a limit says otherwise."""
     stated = first(
         sweep.number("limits", "maxConcurrentTrials"),
         sweep.number("maxConcurrentTrials") if sweep.carried is None else ABSENT,  # of version 2021-03-01-preview

@@ -34,7 +34,7 @@ _PLACES = (*RESERVED, *TARGETS.values())
 
 
 def home_of(arm_id: str) -> str | None:
-    """The id of the workspace that an id lies in, spelled as there; None outside of a workspace."""
+    """Return the id of the workspace that an id lies in, spelled as there; None outside of a workspace."""
     folded = workspace_of(arm_id)
     return arm_id[: len(folded)] if folded else None
 
@@ -54,11 +54,14 @@ class ResourceLookup:
     facts: Facts
 
     def find(self, arm_id: str) -> Reader | None:
-        """The resource with this id, compared without case."""
+        """Return the resource with this id, compared without case."""
         return self.resources.get(folded_id(arm_id))
 
     def of_types(self, arm_types: Iterable[str]) -> dict[str, list[Reader]]:
-        """The resources of some types, given in lower case; in one walk, because few resources are of any of them."""
+        """Return the resources of some types, given in lower case.
+
+        In one walk, because few resources are of any of them.
+        """
         found: dict[str, list[Reader]] = {arm_type: [] for arm_type in arm_types}
         for resource in self.resources.values():
             named = resource.body.get("type") if resource is not None else None
@@ -67,7 +70,7 @@ class ResourceLookup:
         return found
 
     def place(self, reference: ResolvedValue[str], workspace_id: str | None) -> Placement:
-        """Where a reference to a compute leads: an ARM id, `azureml:name`, or a name in the workspace.
+        """Return where a reference to a compute leads: an ARM id, `azureml:name`, or a name in the workspace.
 
         No reference and `serverless` are serverless compute, `local` is the submitter's machine. A pipeline expression
         and a name that the snapshot lacks are undecided.
@@ -95,13 +98,13 @@ class RecordingLookup(ResourceLookup):
     asked: set[str] = field(default_factory=set)
 
     def find(self, arm_id: str) -> Reader | None:
-        """The resource with this id, compared without case."""
+        """Return the resource with this id, compared without case."""
         self.asked.add(folded_id(arm_id))
         return ResourceLookup.find(self, arm_id)
 
 
 def survey(snapshot: Snapshot, facts: Facts) -> ResourceLookup:
-    """The estate of a snapshot; of two resources with one id (which loading refuses) the last counts."""
+    """Return the estate of a snapshot; of two resources with one id (which loading refuses) the last counts."""
     found: dict[str, Reader | None] = {}
     gaps = {folded_id(arm_id): pointers for arm_id, pointers in snapshot.unreadable.items()}
     said = {folded_id(arm_id): carried for arm_id, carried in snapshot.carried.items()}

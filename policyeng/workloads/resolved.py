@@ -29,7 +29,7 @@ class ResolvedValue(NamedTuple, Generic[T_co]):
         return self.value is None and not self.reason
 
     def or_reason(self, reason: str) -> ResolvedValue[T_co]:
-        """The answer itself, or undecided for `reason` where it is absent."""
+        """Return the answer itself, or undecided for `reason` where it is absent."""
         return ResolvedValue(reason=reason) if self.absent else self
 
 
@@ -43,12 +43,12 @@ def undecided(reason: str, among: Iterable[T_co] = ()) -> ResolvedValue[T_co]:
 
 
 def first(*answers: ResolvedValue[T_co]) -> ResolvedValue[T_co]:
-    """The first answer that is not absent; an absence if all are."""
+    """Return the first answer that is not absent; an absence if all are."""
     return next((answer for answer in answers if not answer.absent), ABSENT)
 
 
 def agreed(answers: Iterable[ResolvedValue[T_co]], subject: str) -> ResolvedValue[T_co]:
-    """The one value that all answers give; undecided as soon as one is undecided or two differ; order plays no part.
+    """Return the one value that all answers give; undecided if one is undecided or two differ.
 
     `subject` begins the reason, as in "the steps run on `a` and `b`". No answers at all is an absence.
     """
@@ -65,7 +65,10 @@ def agreed(answers: Iterable[ResolvedValue[T_co]], subject: str) -> ResolvedValu
 
 
 def joined(said: ResolvedValue[T_co], declared: Iterable[T_co | None], field: str) -> ResolvedValue[T_co]:
-    """What ARM says, or else what is declared; undecided where the two, or two declarations, contradict each other."""
+    """Return what ARM says, or else what is declared.
+
+    Undecided where the two, or two declarations, contradict each other.
+    """
     stated = {_text(value): value for value in declared if value is not None}
     if not stated:
         return said
@@ -80,7 +83,7 @@ def joined(said: ResolvedValue[T_co], declared: Iterable[T_co | None], field: st
 
 
 def quoted(texts: Iterable[str]) -> str:
-    """The texts in order, as a reader sees them in a reason: "`a` and `b`"."""
+    """Return the texts in order, as a reader sees them in a reason: "`a` and `b`"."""
     return " and ".join(f"`{text}`" for text in sorted(texts))
 
 
