@@ -319,7 +319,7 @@ def test_reports_go_to_files_beside_what_is_printed(failing: tuple[str, str], tm
 
     assert (tmp_path / "junit.xml").read_text(encoding="utf-8").startswith("<?xml")
     assert again.returncode == 0
-    assert "stand in the baseline" in again.stdout
+    assert "are in the baseline" in again.stdout
 
 
 @pytest.mark.parametrize("name", ["text", "markdown"])

@@ -231,7 +231,7 @@ def test_a_baseline_fails_only_on_new_failures(tmp_path: Path) -> None:
     more = against_baseline(judged(bundle, snapshot(workspace("a", n=2), workspace("b", n=2))), before)
 
     assert (same.exit_code, more.exit_code) == (0, 1)
-    assert "1 failing findings stand in the baseline" in same.problems[-1].message
+    assert "1 failing findings are in the baseline" in same.problems[-1].message
     assert more.problems[-1].place.endswith("/b")
     moved = before.findings[0].denials[0].model_copy(update={"path": "/elsewhere"})
     elsewhere = before.model_copy(update={"findings": (before.findings[0].model_copy(update={"denials": (moved,)}),)})

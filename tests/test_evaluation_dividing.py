@@ -126,7 +126,7 @@ def test_small_estates_are_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_opa_evaluates_in_one_process() -> None:
     """It is one server; asked for more, it says so."""
-    with pytest.raises(UsageError, match="the engine `opa` evaluates in one process; leave out `--jobs`"):
+    with pytest.raises(UsageError, match="the engine `opa` cannot use several processes; leave out `--jobs`"):
         evaluated(BUNDLE, estate_of(1), 2, engine="opa")
 
 

@@ -34,10 +34,10 @@ def compute(kind: object, **outer: object) -> dict[str, Any]:
     [
         ({"computeType": "AMLCOMPUTE"}, []),
         ({"computeType": "Batch"}, []),
-        ({"computeType": "AmlComputeX"}, ["its `computeType` is no kind of compute"]),
-        ({"computeType": 7}, ["its `computeType` is no kind of compute"]),
-        ({}, ["its `computeType` is absent"]),
-        ("text", ["its `computeType` is absent"]),
+        ({"computeType": "AmlComputeX"}, ["its `computeType` is not a known kind of compute"]),
+        ({"computeType": 7}, ["its `computeType` is not a known kind of compute"]),
+        ({}, ["its `computeType` is missing"]),
+        ("text", ["its `computeType` is missing"]),
     ],
 )
 def test_a_compute_of_no_known_kind_is_named(bundle: Bundle, properties: object, expected: list[str]) -> None:
@@ -61,8 +61,8 @@ def test_a_kind_that_cannot_be_read_is_unknown_already(bundle: Bundle) -> None:
         ({"kind": "vmSeries", "series": "NCasT4_v3"}, ""),
         ({"kind": "exportOfModels", "series": ""}, ""),
         ({"kind": "vmSerie", "series": "NCsv3"}, "no policy reads the kind `vmSerie`; did you mean `vmSeries`"),
-        ({"kind": "vmSeries", "series": "NC6s_v3"}, "`NC6s_v3` is no VM series of the catalogue"),
-        ({"kind": "vmSeries", "series": "NCsv33"}, "so nothing is approved; did you mean `NCsv3`"),
+        ({"kind": "vmSeries", "series": "NC6s_v3"}, "`NC6s_v3` is not a VM series of the catalog"),
+        ({"kind": "vmSeries", "series": "NCsv33"}, "so the approval has no effect; did you mean `NCsv3`"),
     ],
 )
 def test_approvals_that_approve_nothing_are_named(bundle: Bundle, approval: dict[str, str], expected: str) -> None:

@@ -243,7 +243,7 @@ def test_a_word_in_other_letters_is_found_at_any_depth() -> None:
     ):
         (problem,) = resource_read(resource, b"\xc4\xb0").problems
         pointer = f"{above}/rules/1/provisioningState/1"
-        said = rf"`F\u0430iled` at `{pointer}` looks like `Failed` and has other letters; write it in ASCII"
+        said = rf"`F\u0430iled` at `{pointer}` looks like `Failed` but has letters that are not ASCII; write it in ASCII"
         assert (problem.level, problem.place, problem.message) == ("error", ID, said)
 
 
@@ -261,7 +261,7 @@ def test_tags_are_read_wherever_a_resource_has_them(path: tuple[str, ...]) -> No
     pointer = "/".join(("", *path))
     assert (problem.level, problem.place) == ("warning", ID)
     assert problem.message == (
-        rf"the tag `D\u0430ta-Classification` in `{pointer}` has letters that look like others or are invisible, and "
+        rf"the tag `D\u0430ta-Classification` in `{pointer}` has look-alike or invisible letters and "
         "is read as `data_classification` with the value `restricted`; write it in ASCII"
     )
 

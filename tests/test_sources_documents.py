@@ -144,4 +144,4 @@ def test_large_numbers_of_yaml_are_no_crash(tmp_path: Path) -> None:
     snapshot = documents(tmp_path / "x.yaml").snapshot
     evaluation = evaluate(load_bundle(tmp_path / "p"), snapshot, as_of=AS_OF)
     assert evaluation.exit_code == 2
-    assert "cannot be judged" in evaluation.problems[0].message
+    assert "cannot be evaluated" in evaluation.problems[0].message

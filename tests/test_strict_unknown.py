@@ -125,7 +125,7 @@ def test_a_baseline_knows_what_could_not_be_decided_before(bundle: Bundle) -> No
 
     same = against(before, before)
     assert same.exit_code == 0
-    assert same.problems[-1].message.startswith("1 failing findings stand in the baseline")
+    assert same.problems[-1].message.startswith("1 failing findings are in the baseline")
     fresh = against(before, elsewhere)
     assert fresh.exit_code == 1
     assert fresh.problems[-1].message == "T-A-1 cannot be decided for a new reason"

@@ -1,4 +1,4 @@
-"""Compare with an earlier evaluation: only failures that it did not have make a run fail."""
+"""Compare an evaluation with an earlier one, so that only new failures fail the run."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _Key = tuple[Outcome, str, str, str, str]
 def against_baseline(
     evaluation: Evaluation, baseline: Evaluation, fail_on: Severity = Severity.LOW, *, strict_unknown: bool = False
 ) -> Evaluation:
-    """The same findings with the exit code that only new failures decide, and a note on how many are known.
+    """Return an evaluation with the exit code of its new failures, and warnings that count and list them.
 
-    A failure is known when the baseline has every one of its denials (policy, resource, path and message) without an
-    exemption: an exemption that has lapsed since makes its failure new. With `strict_unknown` the same holds of what
-    cannot be decided, and of its reasons.
+    A failure is known if the baseline contains all of its denials (policy, resource, path and message) without an
+    exemption. A failure whose exemption has expired since is therefore new. With `strict_unknown` the same rule applies
+    to unknown findings and their reasons.
     """
     known = {key for finding in baseline.findings if finding.exemption is None for key in _keys(finding)}
-    failing = [finding for finding in evaluation.others if fails(finding, fail_on, strict_unknown=strict_unknown)]
-    fresh = [finding for finding in failing if not set(_keys(finding)) <= known]
-    old = {(finding.policy, finding.resource) for finding in failing} - {(new.policy, new.resource) for new in fresh}
-    judged = [finding for finding in evaluation.findings if (finding.policy, finding.resource) not in old]
-    notes = [Problem(level="warning", message=_counted(len(old), len(fresh)), place="baseline")]
-    notes += [Problem(level="warning", message=f"{new.policy} {_new(new)}", place=new.resource) for new in fresh]
+    failures = [finding for finding in evaluation.others if fails(finding, fail_on, strict_unknown=strict_unknown)]
+    new = [finding for finding in failures if not set(_keys(finding)) <= known]
+    old = {(one.policy, one.resource) for one in failures} - {(one.policy, one.resource) for one in new}
+    counted = [finding for finding in evaluation.findings if (finding.policy, finding.resource) not in old]
+    warnings = [Problem(level="warning", message=_describe_counts(len(old), len(new)), place="baseline")]
+    warnings += [Problem(level="warning", message=f"{one.policy} {_describe(one)}", place=one.resource) for one in new]
     return evaluation.model_copy(
         update={
-            "exit_code": exit_code(judged, evaluation.problems, fail_on, strict_unknown=strict_unknown),
-            "problems": (*evaluation.problems, *notes),
+            "exit_code": exit_code(counted, evaluation.problems, fail_on, strict_unknown=strict_unknown),
+            "problems": (*evaluation.problems, *warnings),
         }
     )
 
@@ -40,9 +40,9 @@ def _keys(finding: Finding) -> Iterator[_Key]:
         yield finding.outcome, finding.policy, lowered(finding.resource), reason.path, reason.msg
 
 
-def _new(finding: Finding) -> str:
+def _describe(finding: Finding) -> str:
     return "is a new failure" if finding.outcome is Outcome.FAIL else "cannot be decided for a new reason"
 
 
-def _counted(known: int, fresh: int) -> str:
-    return f"{known} failing findings stand in the baseline and do not fail this run; {fresh} are new"
+def _describe_counts(known: int, new: int) -> str:
+    return f"{known} failing findings are in the baseline and do not fail this run; {new} are new"

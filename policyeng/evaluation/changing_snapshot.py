@@ -1,4 +1,4 @@
-"""A snapshot that was made ready, of which resources change in place: the work is that of the change."""
+"""A prepared snapshot whose resources change in place, in time that depends on the change alone."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from policyeng.rego.values import Value
 from policyeng.workloads import Workload
 from policyeng.workloads.fields import Reader, reader
 
-#: In the place of a subject that is there no more.
+#: Replaces a subject that no longer exists.
 _GONE = Resource({}, "", "", "", "", -1, {}, Location())
 
 
@@ -47,9 +47,9 @@ class _Form(NamedTuple):
     """A snapshot as policies in one language see it.
 
     Attributes:
-        collections: those that change with its resources, by name.
-        subjects: by their positions.
-        names: of the subjects, by their identity.
+        collections: the collections that change with resources, by name.
+        subjects: the subjects by position.
+        names: the names of the subjects, by the `id()` of their documents.
     """
 
     collections: Mapping[str, Value]
@@ -58,7 +58,7 @@ class _Form(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The subjects that change, and what resources become by their ids as `folded_id` gives them."""
+    """The subjects that change, and the later state of resources by id as `folded_id` returns it."""
 
     becomes: Mapping[str, Becomes]
     resources: Sequence[SubjectChange]
@@ -66,26 +66,26 @@ class Rows(NamedTuple):
 
     @property
     def all(self) -> Sequence[SubjectChange]:
-        """All of them, resources first."""
+        """All changed subjects, resources first."""
         return (*self.resources, *self.workloads)
 
 
 class ChangingSnapshot:
-    """A snapshot that was made ready, with resources that change, come and go; one thread at a time may use it.
+    """A prepared snapshot whose resources can be added, changed and removed. It is not thread-safe.
 
-    The position of a subject stays: what comes stands behind all others, and what goes leaves its place. No two
-    resources have one id, whatever its case and with or without a slash, and no two workloads.
+    The position of a subject never changes: a new subject is added at the end, and a removed one leaves its position
+    empty. Resources have different ids, ignoring case and a final slash, and so do workloads.
 
     Attributes:
-        context: the snapshot as it is now, with no pair planned.
+        context: the current snapshot, with no planned pairs.
     """
 
     def __init__(self, prepared: EvaluationContext) -> None:
-        """Copy all that changes, so that what was made ready stays as it is."""
+        """Copy all parts that can change; the prepared snapshot stays as it is."""
         estate, view = prepared.estate, prepared.estate.view
         snapshot = prepared.snapshot
         self._origins = dict(snapshot.origins)
-        if snapshot.texts:  # where fields stand is asked of them
+        if snapshot.texts:  # needed for the source locations of fields
             snapshot = snapshot.model_copy(update={"origins": self._origins})
         collections: dict[str, Value] = {
             "resources": ReadOnlyList(view.resources),
@@ -112,7 +112,7 @@ class ChangingSnapshot:
             estate.gaps,
             estate.covers,
         )
-        #: The snapshot as Python policies see it and as Rego does.
+        #: The snapshot as Python policies see it, and as Rego policies see it.
         self._forms = [_Form(collections, changing.documents, {}), _Form(parsed.snapshot, subjects, {})]
         for form in self._forms:
             named = zip(form.subjects, estate.subjects, strict=True)
@@ -124,21 +124,22 @@ class ChangingSnapshot:
         self.context = replace(prepared, snapshot=snapshot, estate=changing, planned=(), made=made)
         self._ids, self._workload_ids = list(view.by_id), [lowered(one["id"]) for one in view.workloads]
         self._ids_by_type = {kind: [lowered(one["id"]) for one in alike] for kind, alike in view.by_type.items()}
-        #: Positions by lower-case id; those of resources and of workloads by id as `folded_id` gives it, there or not.
+        #: Positions by lower-case id, and positions of resources and of workloads by id as `folded_id` returns it; the
+        #: last two keep removed subjects.
         self._position = {key: at for at, key in enumerate(self._ids)}
         self._resources = {folded_id(key): at for at, key in enumerate(self._ids)}
         first = len(self._ids)
         self._workloads = {folded_id(key): at for at, key in enumerate(self._workload_ids, first)}
-        #: Positions of all other subjects, by id as `folded_id` gives it.
+        #: Positions of all other subjects, by id as `folded_id` returns it.
         self._others: dict[str, list[int]] = {}
         for at, subject in enumerate(estate.subjects[first + len(self._workload_ids) :], first + len(self._workloads)):
             self._others.setdefault(folded_id(subject.reported_id), []).append(at)
-        #: By lower-case id of a workspace, there or not, the positions of what lies in it, and of what did once.
+        #: Positions of the subjects that are or were in a workspace, by its lower-case id; it need not exist.
         self._inside: dict[str, set[int]] = {}
         for at, subject in enumerate(estate.subjects[: first + len(self._workload_ids)]):
             self._note_home(at, subject)
 
-        #: Positions of resources and workloads of which not all is known.
+        #: Positions of resources and workloads that are partly unknown.
         self._partly: dict[int, None] = {}
         for at, subject in enumerate(estate.subjects[: first + len(self._workload_ids)]):
             if subject.unreadable or subject.carried:
@@ -149,53 +150,53 @@ class ChangingSnapshot:
 
     @property
     def subjects(self) -> Sequence[Resource]:
-        """The subjects by their positions."""
+        """The subjects by position."""
         return self.context.estate.subjects
 
     def position_of(self, folded: str) -> int | None:
-        """The position of a resource that is there, by its id as `folded_id` gives it."""
+        """Return the position of an existing resource, by its id as `folded_id` returns it."""
         at = self._resources.get(folded)
         return at if at is not None and self.is_there(at) else None
 
     def positions_of(self, folded: str) -> list[int]:
-        """The positions of all subjects of an id, as `folded_id` gives it, that are there."""
+        """Return the positions of all existing subjects with an id, as `folded_id` returns it."""
         found = [self._resources.get(folded), self._workloads.get(folded), *self._others.get(folded, ())]
         return [at for at in found if at is not None and self.is_there(at)]
 
     def is_there(self, at: int) -> bool:
-        """Whether a subject stands at a position."""
+        """Check whether a subject exists at a position."""
         return at < len(self.subjects) and self.subjects[at] is not _GONE
 
     def twin(self, at: int) -> int | None:
-        """The position of the workload of a resource's id, or of the resource of a workload's."""
+        """Return the position of the workload with the id of a resource, or the reverse."""
         folded = folded_id(self.subjects[at].reported_id)
         pair = self._resources.get(folded, -1), self._workloads.get(folded, -1)
         found = pair[0] if pair[1] == at else pair[1] if pair[0] == at else -1
         return found if found >= 0 and self.is_there(found) else None
 
     def inside(self, workspace: str) -> Iterator[int]:
-        """The positions of what lies in a workspace of a lower-case id, there or not, but itself."""
+        """Yield the positions of the subjects in a workspace, by its lower-case id; the workspace need not exist."""
         for at in sorted(self._inside.get(workspace, ())):
             if self.is_there(at) and _home_of(self.subjects[at]) == workspace:
                 yield at
 
     def rows(self, becomes: Mapping[str, Becomes]) -> Rows:
-        """The subjects that change, come or go; `becomes` is by id as `folded_id` gives it."""
+        """Return the subjects that change, come or go; the keys of `becomes` are ids as `folded_id` returns them."""
         becomes = {key: after.read() for key, after in becomes.items()}
         slots = list(self._slots(becomes))
         moved = {key: -1 if after is None else at for at, key, _, after in slots}
         position = ChainMap(moved, self._position)
-        resources = [_placed(at, key, before, after, position) for at, key, before, after in slots]
+        resources = [_row_at(at, key, before, after, position) for at, key, before, after in slots]
         taken = len(self.subjects) + sum(at >= len(self.subjects) for at, *_ in slots)
         return Rows(becomes, resources, list(self._workload_rows(becomes, position, taken)))
 
     def differences(self, rows: Rows) -> Differences:
-        """What differs once rows have changed, which may say the same as before."""
+        """Return the differences that rows cause; a row can be the same as before."""
         differing = (one for row in rows.all for one in row_between(row.key, row.before, row.after))
         return Differences(differing, self.context.estate.view)
 
     def _slots(self, becomes: Mapping[str, Becomes]) -> Iterator[tuple[int, str, Resource | None, Becomes | None]]:
-        """Where resources change, come or go: the position, the lower-case id, and both sides."""
+        """Yield the position, the lower-case id and both states of each resource that changes, comes or goes."""
         subjects, new = self.subjects, len(self.subjects)
         for folded, after in sorted(becomes.items()):
             at = self._resources.get(folded)
@@ -231,13 +232,13 @@ class ChangingSnapshot:
                 yield SubjectChange(at, key, was, after, orjson.dumps(now.document))
 
     def _origin(self, arm_id: str, becomes: Mapping[str, Becomes]) -> Origin | None:
-        """Where what has an id was read, after the change."""
+        """Return the origin of the subject with an id after the change."""
         folded = folded_id(arm_id)
-        held = becomes.get(folded)
-        return self._origins.get(lowered(arm_id)) if held is None else held.notes.origin
+        change = becomes.get(folded)
+        return self._origins.get(lowered(arm_id)) if change is None else change.notes.origin
 
     def is_read_alike(self, rows: Rows, row: SubjectChange) -> bool:
-        """Whether as much is known of a subject as before, and its fields stand where they stood."""
+        """Check whether the unknown parts and the source locations of a subject stay the same."""
         before, after = row.before, row.after
         if before is None or after is None or before.location != after.location:
             return False
@@ -252,11 +253,11 @@ class ChangingSnapshot:
 
     @contextmanager
     def changed(self, rows: Rows, differences: Differences) -> Iterator[EvaluationContext]:
-        """Have the snapshot changed for a while.
+        """Change the snapshot inside a `with` block.
 
         Args:
-            rows: as `rows` gives them.
-            differences: of them.
+            rows: the result of `rows`.
+            differences: the differences of these rows.
         """
         edits = Edits()
         try:
@@ -282,9 +283,9 @@ class ChangingSnapshot:
         self.context = self._context_after()
 
     def _context_after(self) -> EvaluationContext:
-        """The context, with what is not known now."""
+        """Return the context with the current unknown parts."""
         made = embedded.without_markers(self.context.made)
-        # What policies find in lists of one snapshot is kept; these lists change in place.
+        # Policies cache what they find in the lists of one snapshot object, and these lists change in place.
         documents: embedded.Documents = made[embedded.DOCUMENTS]
         made[embedded.DOCUMENTS] = documents._replace(snapshot={**documents.snapshot})
         markings = markings_of(self.context.bundle, self.context.estate, sorted(self._partly))
@@ -345,7 +346,7 @@ class ChangingSnapshot:
             edits.splice(self._ids_by_type.setdefault(kind, []), at_kind, was, [row.key] if now else [])
 
     def _edit_origin(self, edits: Edits, row: SubjectChange, becomes: Becomes) -> None:
-        """Put where a resource was read."""
+        """Set the origin of a resource."""
         if row.after is not None and becomes.notes.origin is not None:
             edits.put(self._origins, row.key, becomes.notes.origin)
         elif row.key in self._origins:
@@ -361,7 +362,7 @@ class ChangingSnapshot:
             edits.splice(collections["workloads"], at, gone, [] if row.after is None else [document])
 
     def _edit_subject(self, edits: Edits, row: SubjectChange, documents: Sequence[Value]) -> None:
-        """Put what a row becomes in the lists of subjects."""
+        """Set the later state of a row in the lists of subjects."""
         at, gone = row.position, int(row.position < len(self.subjects))
         edits.splice(self.subjects, at, gone, [row.after or _GONE])
         if row.after is not None and (row.after.unreadable or row.after.carried):
@@ -377,13 +378,13 @@ class ChangingSnapshot:
 
 
 class Edits:
-    """Changes of collections in place, which can be taken back; also of those that refuse to be changed."""
+    """Changes of collections in place that can be undone; read-only collections can be changed, too."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], object]] = []
 
     def put(self, holder: dict[Value, Value], key: str | int, value: object) -> None:
-        """Put a value at a key."""
+        """Set the value of a key."""
         if key in holder:
             self._undo.append(partial(dict.__setitem__, holder, key, holder[key]))
         else:
@@ -391,29 +392,29 @@ class Edits:
         dict.__setitem__(holder, key, value)
 
     def keep(self, holder: MutableMapping[Value, Value], key: object) -> None:
-        """Have what is at a key now there again when the edits are taken back, whatever is done to it meanwhile."""
+        """Restore the current value of a key when the edits are undone, however it changes until then."""
         if key in holder:
             self._undo.append(partial(holder.__setitem__, key, holder[key]))
         else:
             self._undo.append(partial(holder.pop, key, None))
 
     def drop(self, holder: dict[Value, Value], key: str | int) -> None:
-        """Take away what is at a key."""
+        """Remove a key."""
         self._undo.append(partial(dict.__setitem__, holder, key, dict.pop(holder, key)))
 
     def splice(self, members: Value, at: int, gone: int, come: Sequence[object]) -> None:
-        """Put members in the place of others."""
+        """Replace members of a list."""
         self._undo.append(partial(list.__setitem__, members, slice(at, at + len(come)), members[at : at + gone]))
         list.__setitem__(members, slice(at, at + gone), come)
 
     def take_back(self) -> None:
-        """Have everything as it was."""
+        """Undo all edits."""
         for undo in reversed(self._undo):
             undo()
 
 
 def _edit_index(edits: Edits, collections: Mapping[str, Value], path: Path, moves: Moves) -> None:
-    """Move ids in or out where a path leads; what is left empty goes, but for an index itself."""
+    """Add or remove ids in the entry at a path; remove the entry if it becomes empty, but not the index."""
     name, *above, last = path
     index = holder = collections[name]
     for step in above:
@@ -431,7 +432,7 @@ def _edit_index(edits: Edits, collections: Mapping[str, Value], path: Path, move
             edits.drop(index, above[0])
 
 
-def _placed(
+def _row_at(
     at: int, key: str, before: Resource | None, becomes: Becomes | None, position: Mapping[str, int]
 ) -> SubjectChange:
     if becomes is None or becomes.resource is None:
@@ -442,7 +443,7 @@ def _placed(
 
 
 def _documents_of(row: SubjectChange) -> tuple[Value, Value]:
-    """What a row becomes, as Python policies see it and as Rego does, with markers where it is not known."""
+    """Return the later state of a row for Python policies and for Rego, with markers for unknown parts."""
     if row.after is None:
         return {}, {}
     document, parsed = row.after.document, orjson.loads(row.text)
@@ -459,7 +460,7 @@ def _readers(becomes: Mapping[str, Becomes]) -> dict[str, Reader | None]:
 
 
 def _home_of(subject: Resource) -> str:
-    """The lower-case id of the workspace that a resource or a workload lies in; empty for none, and for itself."""
+    """Return the lower-case id of the workspace of a resource or workload; empty if none, or for a workspace."""
     if subject.judged_type == "workload":
         return lowered(subject.document.get("workspaceId") or "")
     key = lowered(subject.document["id"])
@@ -468,7 +469,7 @@ def _home_of(subject: Resource) -> str:
 
 
 def _is_same(one: Workload, other: Workload) -> bool:
-    """Whether two workloads say the same; as JSON, because 1 and true are equal to Python."""
+    """Check whether two workloads are the same; they are compared as JSON, because 1 equals true in Python."""
     return (one.unreadable, one.possible) == (other.unreadable, other.possible) and orjson.dumps(
         one.document
     ) == orjson.dumps(other.document)

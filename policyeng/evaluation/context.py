@@ -1,4 +1,4 @@
-"""With what to evaluate: a bundle and a snapshot, and what neither clock nor exemptions nor engine change."""
+"""The inputs of an evaluation that do not depend on the clock, the exemptions or the engine."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from policyeng.rego.clock import Clock
 
 @frozen
 class EvaluationContext:
-    """A bundle and a snapshot, ready to be evaluated as often as needed; it has inputs only, never outcomes.
+    """A bundle and a snapshot that are ready to be evaluated any number of times.
 
     Attributes:
-        snapshot: with the names of members as ARM spells them.
-        parameters: one object per policy of the bundle, defaults filled in.
-        planned: every pair of a policy and a resource that it evaluates.
-        markings: what is not known of the snapshot.
-        made: by name, what engines have made of the snapshot.
+        snapshot: the snapshot, with member names spelled as ARM spells them.
+        parameters: one object for each policy of the bundle, with defaults.
+        planned: every pair of a policy and a resource to which it applies.
+        markings: the unknown parts of the snapshot.
+        made: data that engines derived from the snapshot, by name.
     """
 
     bundle: Bundle
@@ -45,25 +45,26 @@ class EvaluationContext:
 
     @cached_property
     def known_classifications(self) -> Set[str]:
-        """As `remarks.known_classifications` gives them."""
+        """The result of `input_warnings.known_classifications`."""
         return known_classifications(self.bundle.policies, self.parameters, self.bundle.facts)
 
     @cached_property
     def unknown_classifications(self) -> Counter[str]:
-        """As `remarks.unknown_classifications` gives them."""
+        """The result of `input_warnings.unknown_classifications`."""
         return unknown_classifications(self.estate.view.resources, self.known_classifications)
 
     def only(self, concerns: Callable[[Policy, Resource], bool]) -> EvaluationContext:
-        """The same with fewer pairs to judge: those that concern the caller. Each is judged as if all were."""
+        """Return a context with only the pairs for which `concerns` is true; their findings do not change."""
         policies, subjects = self.bundle.policies, self.estate.subjects
-        kept = [entry for entry in self.planned if concerns(policies[entry.pair.policy], subjects[entry.pair.subject])]
-        return replace(self, planned=kept)
+        planned = [
+            entry for entry in self.planned if concerns(policies[entry.pair.policy], subjects[entry.pair.subject])
+        ]
+        return replace(self, planned=planned)
 
     def work(self, as_of: datetime, clock: Clock | None = None) -> EvaluationRequest:
-        """The pairs that are not decided yet, for an engine.
+        """Return a request to evaluate the pairs that are not decided yet.
 
-        What Python policies work out for all resources (`SnapshotView.once`) is theirs for one judging and no longer:
-        it may depend on the clock.
+        Each request has its own cache for `SnapshotView.once`, because cached values can depend on the clock.
         """
         return EvaluationRequest(
             bundle=self.bundle,
@@ -84,17 +85,22 @@ class EvaluationContext:
 def prepare(
     bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject] | None = None
 ) -> EvaluationContext:
-    """Make a snapshot ready; `parameters` are, by policy id, values that replace the defaults.
+    """Load a snapshot and match the policies of a bundle to its resources.
+
+    Args:
+        bundle: the policies.
+        snapshot: the resources.
+        parameters: values that replace the defaults, by policy id.
 
     Raises:
-        UsageError: a parameter does not exist or does not fit its schema.
+        UsageError: a parameter does not exist or does not match its schema.
     """
     snapshot, problems = with_known_names(snapshot, bundle.spellings)
     estate = estate_of(snapshot, bundle.facts)
     if problems:
         estate = replace(estate, problems=(*problems, *estate.problems))
-    if is_whole(estate.covers) and not bundle.asked_types:  # nothing asks for what is not covered
+    if is_whole(estate.covers) and not bundle.asked_types:  # no policy reads other types
         estate = replace(estate, covers=None)
-    judging_with = read_only_parameters(bundle, parameters or {})
+    complete_parameters = read_only_parameters(bundle, parameters or {})
     planned = tuple(plan(bundle, estate))
-    return EvaluationContext(bundle, snapshot, judging_with, estate, planned, markings_of(bundle, estate))
+    return EvaluationContext(bundle, snapshot, complete_parameters, estate, planned, markings_of(bundle, estate))

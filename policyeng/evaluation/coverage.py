@@ -1,14 +1,16 @@
-"""Which resources a snapshot has all of, and of which it does not have all.
+"""Find the lists of resources that a snapshot contains completely, and those that it does not.
 
-`covers` has entries `TYPE at ID`: all resources of the type at and below the id were read. A native snapshot without it
-has all of the types in `facts.coverage.LISTED`. Lines of `incomplete` in one form, which collectors write, override it:
+An entry `TYPE at ID` of `covers` states that all resources of the type at and below the id were read. A native
+snapshot without `covers` has all resources of the types in `facts.coverage.LISTED`. Lines of `incomplete` in the
+following forms, which collectors write, override it:
 
-`TYPE at ID: reason` says that not all resources of the type at and below the id could be read. What is not there may
-exist then: policies that judge the type are unknown of that scope, and those that consult it of what it may be about;
-so are those that may read anything. `metrics at ID: reason` and `quotas at ID: reason` are for policies whose text
-names these. `TYPE at ID, as asked: reason` says that not all were asked for, which keeps nobody from judging what was.
+* `TYPE at ID: reason`: not all resources of the type at and below the id could be read, so more resources can exist.
+  Policies that evaluate the type are unknown for that scope. Policies that consult it, or that can read anything, are
+  unknown where a missing resource could change the result.
+* `metrics at ID: reason` and `quotas at ID: reason`: the same for policies whose text names these.
+* `TYPE at ID, as asked: reason`: not all resources were requested. Those that were requested are evaluated.
 
-Lines of this form policies do not see: they would take one for what concerns them, whatever it is about.
+Policies do not see lines of these forms, because they would treat each of them as relevant.
 """
 
 from __future__ import annotations
@@ -30,10 +32,10 @@ _LINE = lazy_pattern(
     rf"(?P<kind>metrics|quotas|{TYPE}) at (?P<scope>/\S*?)(?P<asked>, as asked)?: (?P<reason>.+)",
     re.S,
 )
-#: No more gaps than these are named as the reason of one unknown.
+#: The largest number of gaps that one unknown reports.
 _MOST = 5
 _SUBSCRIPTION = ("subscriptions", "ID")
-#: How to know all of a type, by whether it is one of `LISTED`.
+#: How to complete the list of a type, by whether the type is in `LISTED`.
 _REMEDIES = (
     "add what `az rest` lists of them, or state in `covers` that there are no others",
     "add what `policyeng snapshot collect` or `az rest` gives",
@@ -42,9 +44,9 @@ _SCOPE = lazy_pattern(r"/(?:subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)?", re
 
 
 class Gap(NamedTuple):
-    """Resources of a type, as it is spelled, at and below a scope, of which not all are in the snapshot.
+    """An incomplete list of the resources of a type at and below a scope.
 
-    The type may also be `metrics` or `quotas`: what a snapshot states beside resources.
+    The type can also be `metrics` or `quotas`, which a snapshot contains in addition to resources.
     """
 
     kind: str
@@ -53,21 +55,21 @@ class Gap(NamedTuple):
 
     @property
     def is_stated(self) -> bool:
-        """Whether it is of what a snapshot states beside resources."""
+        """Whether the list is not of resources, but of `metrics` or `quotas`."""
         return "/" not in self.kind and self.kind != "workload"
 
     @property
     def unknown(self) -> Unknown:
-        """What a policy that needs it says."""
+        """The unknown for a policy that needs the list."""
         return Unknown(msg=f"not all {self.kind} could be read: {self.reason}", path=f"{self.scope}:")
 
     def meets(self, scope: str) -> bool:
-        """Whether it may be about what lies at and below a scope, or about what that lies in."""
+        """Check whether the scope of the gap can contain another scope or be part of it."""
         return covers(scope, self.scope) is not False or covers(self.scope, scope) is not False
 
 
 class Gaps:
-    """Gaps by where they are: there may be one in each of thousands of workspaces."""
+    """An index of gaps by scope, for snapshots with gaps in thousands of workspaces."""
 
     def __init__(self, gaps: Iterable[Gap]) -> None:
         self._at: dict[tuple[str, ...], list[Gap]] = {}
@@ -83,12 +85,12 @@ class Gaps:
                 self._below.setdefault(parts[:depth], []).append(gap)
 
     def __iter__(self) -> Iterator[Gap]:
-        """All of them."""
+        """Yield all gaps."""
         yield from (gap for gaps in self._at.values() for gap in gaps)
         yield from self._loose
 
     def near(self, scope: str) -> Iterator[Gap]:
-        """Those that meet a scope."""
+        """Yield the gaps that meet a scope."""
         parts = _place(scope)
         if parts is None:
             yield from (gap for gaps in self._at.values() for gap in gaps if gap.meets(scope))
@@ -100,54 +102,55 @@ class Gaps:
 
 
 def _place(scope: str) -> tuple[str, ...] | None:
-    """The segments of an id of which these alone say what it lies in; None for others."""
+    """Return the segments of an id if they alone determine the scopes that contain it; None otherwise."""
     parts = segments(scope)
     return parts if parts is not None and parts[:1] in ((), ("subscriptions",)) and not is_open(scope) else None
 
 
 def gaps_in(lines: Iterable[str]) -> tuple[Gap, ...]:
-    """What lines of `incomplete` say in the form of a gap, each type and scope once, sorted.
+    """Return the gaps that lines of `incomplete` state, sorted, with each type and scope once.
 
-    Where nobody knows of all jobs or deployments, nobody does of all workloads.
+    An incomplete list of jobs or deployments also makes the list of workloads incomplete.
     """
     found: dict[tuple[str, str], Gap] = {}
-    for said in filter(None, map(_said, sorted(lines))):
-        if not said["asked"]:
-            for kind in (said["kind"], *(["workload"] if lowered(said["kind"]) in DERIVED_FROM else [])):
-                gap = Gap(kind, said["scope"], said["reason"])
+    for match in filter(None, map(_match_line, sorted(lines))):
+        if not match["asked"]:
+            for kind in (match["kind"], *(["workload"] if lowered(match["kind"]) in DERIVED_FROM else [])):
+                gap = Gap(kind, match["scope"], match["reason"])
                 found.setdefault((lowered(kind), lowered(gap.scope)), gap)
     return tuple(sorted(found.values()))
 
 
 def meant_for_all(lines: Iterable[str]) -> list[str]:
-    """The lines that policies see: those of another form."""
-    return [line for line in lines if _said(line) is None]
+    """Return the lines that policies see, which are not in the form of a gap."""
+    return [line for line in lines if _match_line(line) is None]
 
 
 def is_as_asked(line: str) -> bool:
-    """Whether a line tells of what was not asked for."""
-    said = _said(line)
-    return said is not None and bool(said["asked"])
+    """Check whether a line is about resources that were not requested."""
+    match = _match_line(line)
+    return match is not None and bool(match["asked"])
 
 
-def _said(line: str) -> re.Match[str] | None:
-    """A line taken apart; None where it has another form."""
-    said = _LINE.fullmatch(line)
-    return said if said and (_SCOPE.fullmatch(said["scope"]) or types_of(said["scope"])) else None
+def _match_line(line: str) -> re.Match[str] | None:
+    """Parse a line; None if it is not in the form of a gap."""
+    match = _LINE.fullmatch(line)
+    return match if match and (_SCOPE.fullmatch(match["scope"]) or types_of(match["scope"])) else None
 
 
 def bounded_in(lines: Iterable[str]) -> list[str]:
-    """The entries of lists of which lines of `incomplete` say that no more was asked for: what was counts as all."""
-    return [f"{one['kind']} at {one['scope']}" for one in filter(None, map(_said, lines)) if one["asked"]]
+    """Return the entries of `covers` for lists that were limited on request, which count as complete."""
+    return [f"{one['kind']} at {one['scope']}" for one in filter(None, map(_match_line, lines)) if one["asked"]]
 
 
 class Coverage:
-    """Which lists of resources were read, asked by type and place.
+    """An index of the lists of resources that were read, by type and scope.
 
     Attributes:
-        has_holes: not all lists were.
-        kinds: the types that may have been read in part, in lower case.
-        lacks: by a lower-case type and an id, or the empty text for anywhere: why there may be others at and below it.
+        has_holes: whether a list is missing or incomplete.
+        kinds: the lower-case types whose lists can be incomplete.
+        lacks: a function of a lower-case type and an id (or the empty string for any scope) that returns why resources
+            of the type at and below the id can be missing.
     """
 
     def __init__(
@@ -157,15 +160,16 @@ class Coverage:
         gaps: Iterable[Gap],
         named: frozenset[str] = frozenset(),
     ) -> None:
-        """Take what a snapshot covers, and which types policies ask for.
+        """Build the index.
 
         Args:
             covers: as in `Snapshot`.
-            by_scope: by scope, the lower-case types of the resources there. A list without a place is that of all
-                subscriptions with workspaces, if there are any: in others lies what these name.
-            gaps: lists that could not be read.
-            named: lower-case types, and namespaces, outside `LISTED`. Where the snapshot has all of `LISTED`, no other
-                type counts as not read: nothing asks for it.
+            by_scope: the lower-case types of the resources in each scope. A list for any scope must cover the
+                subscriptions with workspaces, or all subscriptions if there are no workspaces. Other subscriptions
+                contain only resources to which workspaces refer.
+            gaps: the incomplete lists.
+            named: lower-case types and namespaces outside `LISTED` that policies read. If the snapshot has all of
+                `LISTED`, other types count as read, because no policy reads them.
         """
         self._named = named if is_whole(covers) else None
         self._covered: dict[str, set[tuple[str, ...]]] = {}
@@ -186,7 +190,7 @@ class Coverage:
 
     @property
     def anywhere(self) -> Cause:
-        """Why a loop over an index is not decided."""
+        """The cause if a loop over an index is undecided."""
         return (f"{self._subscriptions[0]}:", "the inputs do not list all resources")
 
     def _lacks(self, kind: str, scope: str) -> tuple[Cause, ...]:
@@ -198,13 +202,13 @@ class Coverage:
             return next(filter(None, (self.lacks(source, scope) for source in DERIVED_FROM)), ())
         if self._named is not None and self._named.isdisjoint((kind, kind.partition("/")[0])):
             return ()
-        for asked in [scope] if scope else self._subscriptions:
-            if not self._is_covered(kind, asked):
-                place = next(reversed(scopes_of(asked)), "/")
+        for required in [scope] if scope else self._subscriptions:
+            if not self._is_covered(kind, required):
+                place = next(reversed(scopes_of(required)), "/")
                 message = f"the inputs do not list all {SPELLED.get(kind, kind)}; {_REMEDIES[kind in SPELLED]}"
                 return ((f"{place}:", message),)
         return ()
 
-    def _is_covered(self, kind: str, asked: str) -> bool:
-        parts, places = segments(asked), self._covered.get(kind, ())
+    def _is_covered(self, kind: str, scope: str) -> bool:
+        parts, places = segments(scope), self._covered.get(kind, ())
         return parts is not None and any(parts[:depth] in places for depth in range(len(parts) + 1 if places else 0))

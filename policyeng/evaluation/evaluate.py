@@ -1,8 +1,11 @@
-"""Bundle x snapshot x exemptions x as-of -> evaluation. Pure: no I/O, no clock."""
+"""Evaluate a snapshot with a bundle: load, match, evaluate, exempt, conclude.
+
+Loading and matching are in `context.prepare`. Nothing here does I/O or reads the system clock.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from policyeng import exemptions as exempting
@@ -12,7 +15,6 @@ from policyeng.engines import OpaOptions, engine_version, judge
 from policyeng.evaluation.context import EvaluationContext, prepare
 from policyeng.evaluation.findings import findings_of
 from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
-from policyeng.evaluation.prepared_snapshot import PreparedSnapshot
 from policyeng.evaluation.summary import exit_code, homes_of, problems_of, summary_of
 from policyeng.models import (
     BundleRef,
@@ -48,80 +50,79 @@ def evaluate(
     """Evaluate every resource of a snapshot with every policy of a bundle that applies to it.
 
     Args:
-        bundle: the policies in force.
-        snapshot: what is evaluated.
-        as_of: the evaluation clock; without a zone it is taken as UTC.
-        exemptions: acceptances that mark failures while they are in force.
-        parameters: by policy id, values that replace the defaults.
-        engine: evaluates Rego, a name of `policyeng.engines.ENGINES`.
-        opa: which OPA evaluates, for the engine `opa`; a private server unless given.
-        jobs: how many processes evaluate; with 0 as many as pay, at most one for each processor. They are forked, so
-            no other thread of this one may be at work. It is for the engine `embedded`.
-        fail_on: failures at or above this severity make the exit code 1.
-        strict_unknown: what cannot be decided counts as a failure does.
-        problems: what went wrong on the way to the snapshot; an error among them makes the exit code 2.
+        bundle: the policies to evaluate.
+        snapshot: the resources to evaluate.
+        as_of: the evaluation time; UTC if it has no time zone.
+        exemptions: accepted failures; they mark findings until they expire.
+        parameters: values that replace the defaults, by policy id.
+        engine: the engine that evaluates Rego, one of `policyeng.engines.ENGINES`.
+        opa: the OPA server of the engine `opa`; by default a private server is started.
+        jobs: the number of processes; 0 chooses one, at most one for each processor. Processes are forked, so no other
+            thread may be running. Only for the engine `embedded`.
+        fail_on: the lowest severity whose failures set the exit code to 1.
+        strict_unknown: count unknown findings as failures.
+        problems: problems found while reading the inputs; an error sets the exit code to 2.
 
     Raises:
-        UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist or evaluates
-            in one process only.
-        EngineError: the bundle does not compile, the OPA server does not answer for every pair, or no process can be
-            started.
+        UsageError: a parameter does not exist or does not match its schema, or the engine does not exist or cannot use
+            several processes.
+        EngineError: the bundle does not compile, the OPA server does not return a result for every pair, or no process
+            can be started.
     """
     options = EvaluationOptions(as_of, exemptions, engine, opa, jobs, fail_on, strict_unknown, tuple(problems))
-    return evaluate_prepared(prepare(bundle, snapshot, parameters), options)
+    context = prepare(bundle, snapshot, parameters)
+    return evaluate_prepared(context, options)
 
 
 @uncollected()
 def evaluate_prepared(prepared: EvaluationContext, options: EvaluationOptions) -> Evaluation:
-    """Evaluate every pair of a context.
+    """Evaluate every pair of a context and summarize the findings.
 
     Raises:
         UsageError: the engine does not exist.
-        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+        EngineError: the bundle does not compile, or the OPA server does not return a result for every pair.
     """
-    return conclude(prepared, evaluate_pairs(prepared, options), options)
+    findings = evaluate_pairs(prepared, options)
+    return conclude(prepared, findings, options)
 
 
 @uncollected()
 def evaluate_pairs(prepared: EvaluationContext, options: EvaluationOptions, clock: Clock | None = None) -> Findings:
-    """Return the findings of all pairs, sorted, before exemptions mark them.
+    """Return the sorted findings of all pairs, without exemptions.
 
     Args:
-        prepared: what is evaluated.
-        options: how.
-        clock: shows the moment of the options; it records at which others the findings are the same.
+        prepared: the bundle and the snapshot.
+        options: the settings.
+        clock: a clock set to the time of the options; it records at which other times the findings are the same.
 
     Raises:
-        UsageError: the engine does not exist, or evaluates in one process only.
-        EngineError: the bundle does not compile, the OPA server does not answer for every pair, or no process can be
-            started.
+        UsageError: the engine does not exist or cannot use several processes.
+        EngineError: the bundle does not compile, the OPA server does not return a result for every pair, or no process
+            can be started.
     """
-    work = prepared.work(options.moment, clock)
+    request = prepared.work(options.moment, clock)
     if options.jobs > 1 or (options.jobs == 0 and len(prepared.planned) >= 2 * PAIRS_OF_A_PROCESS):
-        from policyeng.evaluation.partitioning import findings_by_processes, processes_for  # most are not divided
+        from policyeng.evaluation.partitioning import findings_by_processes, processes_for  # seldom needed
 
         count = processes_for(options, len(prepared.planned))
         if count > 1:
             if clock is not None:
-                clock.give_up()  # what other processes record is not known here
-            return findings_by_processes(prepared, work, count)
-    return findings_of(prepared, judge(work, options.engine, options.opa))
+                clock.give_up()  # what other processes record is not available here
+            return findings_by_processes(prepared, request, count)
+    return findings_of(prepared, judge(request, options.engine, options.opa))
 
 
 def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: EvaluationOptions) -> Evaluation:
-    """Return the evaluation of all findings: marked by exemptions, counted, with an exit code.
+    """Apply the exemptions, count the findings, and choose the exit code.
 
     Raises:
         UsageError: the engine does not exist.
-        EngineError: the OPA server does not answer.
+        EngineError: the OPA server does not respond.
     """
     bundle, snapshot, estate = prepared.bundle, prepared.snapshot, prepared.estate
     homes = homes_of(estate.subjects) if options.exemptions else {}
-    marked, notes = exempting.apply(findings, options.exemptions, bundle.policies, homes, options.moment)
-    problems = [*options.problems, *problems_of(prepared), *notes]
-    gaps = {(gap.kind, gap.scope) for gap in estate.gaps}
-    if all((finding.resource_type, finding.resource) in gaps for finding in marked):
-        problems.append(_nothing_evaluated(bundle, estate))
+    marked, warnings = exempting.apply(findings, options.exemptions, bundle.policies, homes, options.moment)
+    problems = [*options.problems, *problems_of(prepared), *warnings, *_check_not_empty(marked, prepared)]
     engine = EngineRef(name=options.engine, version=engine_version(options.engine, options.opa))
     return Evaluation(
         bundle=BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
@@ -135,8 +136,11 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
     )
 
 
-def _nothing_evaluated(bundle: Bundle, estate: PreparedSnapshot) -> Problem:
-    there = sum(not subject.is_gap for subject in estate.subjects)
-    seen = f"{there} resources and {len(bundle.policies)} policies, and none of them applies"
-    message = f"nothing was evaluated: {seen}; see `policyeng policies list` for what the policies judge"
-    return Problem(level="error", message=message, kind="nothing_evaluated")
+def _check_not_empty(findings: Sequence[Finding], prepared: EvaluationContext) -> Iterator[Problem]:
+    """Yield an error if no policy was evaluated for any resource that is in the snapshot."""
+    subjects, gaps = prepared.estate.subjects, {(gap.kind, gap.scope) for gap in prepared.estate.gaps}
+    if all((finding.resource_type, finding.resource) in gaps for finding in findings):
+        resources, policies = sum(not subject.is_gap for subject in subjects), len(prepared.bundle.policies)
+        counts = f"none of {policies} policies applies to any of {resources} resources"
+        message = f"nothing was evaluated: {counts}; see `policyeng policies list` for the types that policies check"
+        yield Problem(level="error", message=message, kind="nothing_evaluated")

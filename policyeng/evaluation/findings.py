@@ -1,4 +1,4 @@
-"""What policies give for subjects as findings: in one order on every engine, secrets masked, with their places."""
+"""Turn the results of engines into sorted findings, with secrets masked and with source locations."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ Entry = Finding | Passed
 
 
 def findings_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> Findings:
-    """Return the findings of all pairs that are planned, sorted.
+    """Return the sorted findings of all planned pairs.
 
     Args:
-        prepared: the pairs.
-        judgements: of the pairs that are not decided yet, in their order.
+        prepared: the planned pairs.
+        judgements: the results of the pairs that are not decided yet, in the order of the pairs.
     """
     return Findings([entry for entry, _ in entries_of(prepared, judgements)])
 
 
 def findings_by_pair(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[Finding, Pair]]:
-    """Return the findings that do not pass of all pairs that are planned, sorted, each with its pair."""
+    """Return the sorted findings of the planned pairs that do not pass, each with its pair."""
     return [(entry, pair) for entry, pair in entries_of(prepared, judgements) if isinstance(entry, Finding)]
 
 
 def entries_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> list[tuple[Entry, Pair]]:
-    """Return what is found of the pairs that are planned, sorted, each with its pair; see `findings_of`."""
-    subjects, verdicts = prepared.estate.subjects, iter(judgements)
+    """Return a sorted entry for each planned pair, with the pair; see `findings_of`."""
+    subjects, results = prepared.estate.subjects, iter(judgements)
     policies = prepared.bundle.policies
     templates: dict[int, JsonObject] = {}
-    referred: dict[int, tuple[tuple[str, str], SubjectRef]] = {}
+    references: dict[int, tuple[tuple[str, str], SubjectRef]] = {}
     found: list[tuple[tuple[str, tuple[str, str]], Entry, Pair]] = []
     explained: list[int] = []
     for pair, unknowns in prepared.planned:
-        judgement = Judgement(unknowns=unknowns) if unknowns else next(verdicts)
+        judgement = Judgement(unknowns=unknowns) if unknowns else next(results)
         if not judgement.applies:
             continue
         number, position = pair.policy, pair.subject
         template = templates.get(number)
         if template is None:
             template = templates[number] = template_of(policies[number])
-        at = referred.get(position)
+        at = references.get(position)
         if at is None:
             subject = subjects[position]
-            at = referred[position] = (lowered(subject.reported_id), subject.reported_id), reference_of(subject)
+            at = references[position] = (lowered(subject.reported_id), subject.reported_id), reference_of(subject)
         if judgement.denials or judgement.unknowns or judgement.error is not None:
             explained.append(len(found))
             entry: Entry = _finding(template, at[1], judgement)
@@ -78,27 +78,27 @@ def _add_places(
     explained: Sequence[int],
     prepared: EvaluationContext,
 ) -> None:
-    """Add the places of what findings deny and cannot decide, which are at the positions `explained`."""
-    without = [
+    """Add source locations to the findings at the positions `explained`."""
+    unlocated = [
         (entry, pair.subject) for _, entry, pair in (found[at] for at in explained) if isinstance(entry, Finding)
     ]
-    for at, finding in zip(explained, with_places(without, prepared.estate, prepared.snapshot), strict=True):
+    for at, finding in zip(explained, with_places(unlocated, prepared.estate, prepared.snapshot), strict=True):
         key, _, pair = found[at]
         found[at] = key, finding, pair
 
 
 def order_of(finding: Finding) -> tuple[str, str, str]:
-    """By what findings are sorted."""
+    """Return the sort key of a finding."""
     return finding.policy, lowered(finding.resource), finding.resource
 
 
 def reference_of(subject: Resource) -> SubjectRef:
-    """Return what findings say of their resource."""
+    """Return the fields of a finding that depend on its resource."""
     return SubjectRef(subject.reported_id, subject.reported_type, subject.location)
 
 
 def template_of(policy: Policy) -> JsonObject:
-    """Return the fields of findings that their policy decides."""
+    """Return the fields of a finding that depend on its policy."""
     header = policy.header
     return {
         "policy": header.id,
@@ -131,7 +131,7 @@ def _finding(template: JsonObject, subject: SubjectRef, judgement: Judgement) ->
 
 
 def _sorted(denials: Iterable[Denial]) -> tuple[Denial, ...]:
-    """Denials in one order on every engine, secrets masked."""
+    """Return denials with secrets masked, in an order that does not depend on the engine."""
     shown = [
         Denial(
             denial.msg,
@@ -141,7 +141,7 @@ def _sorted(denials: Iterable[Denial]) -> tuple[Denial, ...]:
         )
         for denial in denials
     ]
-    if len(shown) > 1:  # the texts of what stands there may be long
+    if len(shown) > 1:  # converting large values to text is slow
         shown.sort(key=lambda denial: (denial.path, denial.msg, _text(denial.actual), _text(denial.expected)))
     return tuple(shown)
 
@@ -151,7 +151,7 @@ def _text(value: object) -> str:
 
 
 def _ordered(unknowns: Iterable[Unknown]) -> tuple[Unknown, ...]:
-    """Unknowns in one order on every engine, secrets masked."""
+    """Return unknowns with secrets masked, in an order that does not depend on the engine."""
     return tuple(sorted(map(_masked, unknowns), key=lambda unknown: (unknown.path, unknown.msg)))
 
 

@@ -1,6 +1,6 @@
-"""Indices of a snapshot, built once, so that no policy walks through all of it for one resource.
+"""Indices of a snapshot, with which policies avoid a scan of the complete snapshot for each resource.
 
-Policies see each of them as a member of `input.snapshot`. They hold ids and positions, never copies.
+Policies see each of them as a member of `input.snapshot`. They contain ids and positions, not copies.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ ROLE_DEFINITION_TYPE = "microsoft.authorization/roledefinitions"
 
 
 class Indices(NamedTuple):
-    """Ways into a snapshot; all keys and ids are in lower case, and all lists in the order of what they lead to.
+    """Indices of a snapshot; keys and ids are in lower case, and lists have the order of the indexed entries.
 
     Resources and approvals are in the order of their ids; metrics, principals and quotas (which have no index) in that
     of their text as JSON. The keys of the indices of resources are sorted.
 
     Attributes:
-        by_scope: id of a subscription, resource group or workspace to the types of the resources at or under it, and to
-            their ids.
+        by_scope: id of a subscription, resource group or workspace to the types of the resources at or below it, and
+            to their ids.
         by_host: id of any resource, without a slash at its end, to the ids of the computes whose
             `properties.resourceId` names it.
         by_subnet: id of a subnet, without a slash at its end, to the ids of the computes and managed clusters whose
-            nodes sit in it.
-        by_guid: last part of the id of a role definition to the ids of the role definitions that end in it.
+            nodes are in it.
+        by_guid: last part of the id of a role definition to the ids of the role definitions that end with it.
         by_series: VM series to the positions of its approvals in `approvals`.
         by_measured: id of a resource, without a slash at its end, to the positions of its metrics in `metrics`.
         by_principal: id of a principal to its positions in `principals`.
@@ -46,17 +46,17 @@ class Indices(NamedTuple):
     by_principal: Mapping[str, Sequence[int]]
 
 
-#: The indices of resources: each leads by one key or two to a list of ids.
+#: The indices of resources: each maps one or two keys to a list of ids.
 OF_RESOURCES = ("by_scope", "by_host", "by_subnet", "by_guid")
 
-#: Where an id stands in the indices of resources: the name of one, and the keys in it.
+#: The place of an id in the indices of resources: the name of an index, and the keys in it.
 Path = tuple[str, ...]
-#: By an id, how often it stands in an entry before a change and after it.
+#: How often an id is in an entry before and after a change, by id.
 Moves = dict[str, tuple[int, int]]
 
 
 def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[JsonObject]]) -> Indices:
-    """The indices of resources by lower-case id, and of the `approvals`, `metrics` and `principals` that are stated."""
+    """Build the indices of resources by lower-case id, and of the stated `approvals`, `metrics` and `principals`."""
     found: dict[Path, list[str]] = {}
     for key, resource in by_id.items():
         for path in paths_of(key, resource):
@@ -77,7 +77,7 @@ def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[Js
 
 
 def paths_of(key: str, resource: JsonObject) -> Iterator[Path]:
-    """Where the lower-case id of a resource stands in the indices of resources, as often as it stands there."""
+    """Yield each place of a resource's lower-case id in the indices of resources, repeated as often as it is there."""
     kind = lowered(resource["type"])
     for scope in scopes_of(key):
         yield "by_scope", scope, kind
@@ -93,10 +93,10 @@ def paths_of(key: str, resource: JsonObject) -> Iterator[Path]:
 
 
 def moves_between(changes: Iterable[tuple[str, JsonObject | None, JsonObject | None]]) -> Iterator[tuple[Path, Moves]]:
-    """The entries of the indices of resources that are others after a change.
+    """Yield the entries of the indices of resources that a change affects.
 
     Args:
-        changes: lower-case ids with the resources before and after, None where there is none.
+        changes: lower-case ids with the resources before and after the change, None if there is none.
     """
     found: dict[Path, Moves] = {}
     for key, *sides in changes:
@@ -109,7 +109,7 @@ def moves_between(changes: Iterable[tuple[str, JsonObject | None, JsonObject | N
 
 
 def _positions(entries: Iterable[JsonObject], key_of: Callable[[JsonObject], str | None]) -> dict[str, list[int]]:
-    """Where the entries of each key stand; those without a key are left out."""
+    """Return the positions of the entries by key; entries without a key are ignored."""
     found: dict[str, list[int]] = {}
     for position, entry in enumerate(entries):
         key = key_of(entry)

@@ -1,4 +1,4 @@
-"""What a snapshot says that no policy will hear, and that a reader should know: words which nothing understands."""
+"""Warnings about values in a snapshot that no policy understands, such as misspelled words."""
 
 from __future__ import annotations
 
@@ -30,10 +30,15 @@ _METRICS = (
 
 
 def remarks(view: SnapshotView, unreadable: Mapping[str, Mapping[str, str]], facts: Facts) -> Iterator[Problem]:
-    """Warnings about computes of no known kind, and about what is probably misspelt in the organisation's own facts.
+    """Yield warnings about unknown kinds of compute, and about probable misspellings in the organization's facts.
 
-    Policies of others may read approvals and metrics that ours do not, so those are only named where they are close to
-    one that ours do read. `unreadable` is that of the snapshot. The order is the view's, whatever the snapshot's was.
+    Custom policies can read approvals and metrics that the built-in policies do not, so an unknown name is reported
+    only if it is similar to a known one.
+
+    Args:
+        view: the snapshot; warnings are in its order.
+        unreadable: as in `Snapshot`.
+        facts: the facts of the bundle.
     """
     for compute in view.by_type.get(COMPUTE_TYPE, ()):
         yield from of_compute(compute, unreadable.get(lowered(compute["id"]), {}))
@@ -43,42 +48,42 @@ def remarks(view: SnapshotView, unreadable: Mapping[str, Mapping[str, str]], fac
             yield from _misspelt(place, "kind", kind, _APPROVED)
         elif "vm_sizes" in facts.document and not (facts.series(series) or facts.sizes_of(series)):
             meant = nearest(series, facts.document.get("vm_series", ())) or "; name one, such as `NCsv3`"
-            message = f"`{series}` is no VM series of the catalogue, so nothing is approved{meant}"
+            message = f"`{series}` is not a VM series of the catalog, so the approval has no effect{meant}"
             yield Problem(level="warning", message=message, place=place)
     for name in sorted({metric["name"] for metric in view.metrics} - {*_METRICS}):
         yield from _misspelt("metrics", "name", name, _METRICS)
 
 
 def of_compute(compute: JsonObject, unreadable: Collection[str]) -> Iterator[Problem]:
-    """A warning about a compute of no known kind; `unreadable` are the JSON Pointers that its format cannot carry."""
+    """Yield a warning about a compute of unknown kind, unless `unreadable` contains the pointer to its kind."""
     kind = inside(compute, "properties", "computeType")
     if folded(kind) in _COMPUTE_KINDS or not {"", "/properties", "/properties/computeType"}.isdisjoint(unreadable):
         return
-    said = "is absent" if kind is None else "is no kind of compute"
-    message = f"its `computeType` {said}, so policies for one kind of compute do not judge it"
+    reason = "is missing" if kind is None else "is not a known kind of compute"
+    message = f"its `computeType` {reason}, so policies for one kind of compute do not check it"
     yield Problem(level="warning", message=message, place=compute["id"])
 
 
 def known_classifications(policies: Iterable[Policy], parameters: Iterable[JsonObject], facts: Facts) -> Set[str]:
-    """The words of the tag `data-classification` that are known, in lower case; none where no policy reads it.
+    """Return the known values of the tag `data-classification` in lower case; none if no policy reads it.
 
     Args:
-        policies: those in force; the parameter `regulated_classifications` of any of them names what is regulated.
-        parameters: one object for each policy, defaults filled in.
-        facts: those of the bundle; they name what is not regulated.
+        policies: the policies; their parameter `regulated_classifications` lists the regulated values.
+        parameters: one object for each policy, with defaults.
+        facts: the facts of the bundle; they list the values that are not regulated.
     """
     regulated = {
         word
-        for policy, given in zip(policies, parameters, strict=True)
+        for policy, values in zip(policies, parameters, strict=True)
         if _REGULATED in policy.header.parameters
-        for entry in given[_REGULATED]
+        for entry in values[_REGULATED]
         if (word := folded(entry))
     }
     return regulated | facts.harmless_classifications if regulated and facts.harmless_classifications else set()
 
 
 def unknown_classifications(resources: Iterable[JsonObject], known: Set[str]) -> Counter[str]:
-    """How many resources of Machine Learning have each classification that is not known; none where none is known."""
+    """Count the Azure Machine Learning resources with each unknown classification; empty if none is known."""
     if not known:
         return Counter()
     return Counter(
@@ -91,12 +96,12 @@ def unknown_classifications(resources: Iterable[JsonObject], known: Set[str]) ->
 
 
 def of_classifications(words: Iterable[str], known: Set[str]) -> list[Problem]:
-    """A warning for each classification that is not known, which makes nothing regulated."""
+    """Return a warning for each unknown classification."""
     return [
         Problem(
             level="warning",
-            message=f"`{shortened(word)}` is not a known classification, so work with it is not regulated"
-            f"{nearest(word, known)}; if it is, name it in the parameter `{_REGULATED}`",
+            message=f"`{shortened(word)}` is not a known classification, so it is not treated as regulated"
+            f"{nearest(word, known)}; if it is regulated, add it to the parameter `{_REGULATED}`",
             place=f"tag `{CLASSIFICATION_TAG}`",
         )
         for word in sorted(words)

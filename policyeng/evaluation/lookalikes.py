@@ -1,6 +1,6 @@
-"""Resources and approvals as policies see them where letters look like others: tags, words and names of people.
+"""Normalize letters that look like other letters in tags, ARM words and names of people.
 
-Policies compare texts without case and cannot normalise Unicode, so it is done before they run.
+Policies compare strings without case and cannot normalize Unicode, so this module does it before they run.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 
-#: Where the tags of a resource may be.
+#: The places in a resource that can contain tags.
 _TAGS = (("tags",), ("properties", "tags"), ("properties", "kvTags"))
-#: Known names whose values are written by users and for them.
+#: Known member names whose values are free text or chosen by users.
 _PROSE = frozenset(
     {"adminPublicKey", "adminUserName", "command", "experimentName", "filter", "id", "name", "shortDescription"}
 )
-#: No word of ARM is longer.
+#: The length of the longest ARM word.
 _LONGEST_WORD = 64
 _PEOPLE = ("requestedBy", "approvedBy")
 
 
 class FoldedDocument(NamedTuple):
-    """A document as policies see it, and what a reader must know of the letters in it."""
+    """A document as policies see it, with problems about its letters."""
 
     document: JsonObject
     problems: tuple[Problem, ...] = ()
@@ -37,47 +37,47 @@ class FoldedDocument(NamedTuple):
 def resource_read(resource: JsonObject, text: bytes) -> FoldedDocument:
     """Return a resource with tags that policies can compare; `text` is its JSON.
 
-    A tag whose name looks like one of `CLASSIFICATION_TAGS` gets the name of one that is still free, its value is
-    written in ASCII where it looks so, and a value of invisible characters alone becomes blank; a warning names both
-    spellings. A word of ARM, such as `Disabled`, in other letters than those of ASCII is an error: the service refuses
-    it, and policies could take it for the word.
+    A tag whose name looks like one of `CLASSIFICATION_TAGS` gets an unused spelling of that name. Its value is
+    converted to ASCII if it looks like ASCII. A value that has only invisible characters becomes blank. A warning gives
+    both spellings. An ARM word, such as `Disabled`, with letters that are not ASCII is an error, because the service
+    rejects it and policies could treat it as the word.
     """
     if text.isascii():
         return FoldedDocument(resource)
     place, problems = str(resource.get("id")), list[Problem]()
     for pointer, value in _words(resource):
-        message = f"`{_escaped(value)}` at `{pointer}` looks like `{as_seen(value)}` and has other letters"
+        message = f"`{_escaped(value)}` at `{pointer}` looks like `{as_seen(value)}` but has letters that are not ASCII"
         problems.append(Problem(level="error", message=f"{message}; write it in ASCII", place=place))
-    read = resource
+    folded = resource
     for path in _TAGS:
         holder: object = resource
         for key in path:
             holder = holder.get(key) if isinstance(holder, dict) else None
         if isinstance(holder, dict) and (tags := tags_read(holder)) != holder:
-            read = _with(read, path, tags)
+            folded = _replace_at(folded, path, tags)
             pointer = "/".join(("", *path))
-            problems += (_of_tag(pointer, written, tags, place) for written in _changed(holder, tags))
-    return FoldedDocument(read, tuple(problems))
+            problems += (_warn_about_tag(pointer, written, tags, place) for written in _find_changes(holder, tags))
+    return FoldedDocument(folded, tuple(problems))
 
 
 def tags_read(tags: Mapping[str, object]) -> dict[str, object]:
     """Return tags as policies see them; see `resource_read`."""
-    read: dict[str, object] = {}
+    folded: dict[str, object] = {}
     for name, value in tags.items():
         key = name
         if not name.isascii() and lowered(as_seen(name)) in CLASSIFICATION_TAGS:
-            key = next(free for free in _spellings() if free not in tags and free not in read)
+            key = next(free for free in _spellings() if free not in tags and free not in folded)
         if isinstance(value, str) and (lowered(key) in CLASSIFICATION_TAGS or not plain(value).strip()):
             value = as_seen(value)
-        read[key] = value
-    return read
+        folded[key] = value
+    return folded
 
 
 def approval_read(approval: JsonObject) -> FoldedDocument:
-    """Return an approval in which the names of people compare as a reader sees them.
+    """Return an approval in which names of people that look the same are equal.
 
-    An approver who looks like the one who asked gets the same name. A name with look-alikes of another script is an
-    error.
+    If the approver's name looks like the requester's, both get the same spelling. A name with look-alike letters of
+    another script is an error.
     """
     names = {key: value for key in _PEOPLE if isinstance(value := approval.get(key), str)}
     if all(name.isascii() for name in names.values()):
@@ -87,19 +87,19 @@ def approval_read(approval: JsonObject) -> FoldedDocument:
         for key, name in names.items()
         if (word := disguised(name))
     )
-    read = {key: plain(name) for key, name in names.items()}
-    if len(read) == len(_PEOPLE) and same_person(*read.values()):
-        read["approvedBy"] = read["requestedBy"]
-    return FoldedDocument({**approval, **read}, problems)
+    people = {key: plain(name) for key, name in names.items()}
+    if len(people) == len(_PEOPLE) and same_person(*people.values()):
+        people["approvedBy"] = people["requestedBy"]
+    return FoldedDocument({**approval, **people}, problems)
 
 
 def disguise(key: str, word: str) -> str:
-    """The message about a name that mixes scripts."""
+    """Describe a name that mixes scripts."""
     return f"`{key}` has letters of another script that look like ASCII: `{_escaped(word)}`; write it in one script"
 
 
 def unreadable_read(unreadable: Mapping[str, str]) -> Mapping[str, str]:
-    """Return what cannot be read, by JSON Pointer, with `data-classification` for its other spellings, too."""
+    """Return the reasons for unreadable fields by JSON Pointer, with `data-classification` for its other spellings."""
     found: dict[str, str] = {}
     for pointer, reason in unreadable.items():
         holder, _, name = pointer.rpartition("/")
@@ -109,7 +109,7 @@ def unreadable_read(unreadable: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _spellings() -> Iterator[str]:
-    """Spellings of the tag that are not its own name, in small and capital letters without end."""
+    """Yield spellings of the tag with an underscore, in changing cases, without end."""
     for bits in count():
         yield "".join(
             letter.upper() if bits >> at & 1 else letter
@@ -118,12 +118,12 @@ def _spellings() -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """A text for a message, with letters beyond ASCII as escapes, which a reader cannot mistake."""
+    """Return a text for a message, in which letters that are not ASCII are escaped and so unmistakable."""
     return shortened(ascii(text)[1:-1])
 
 
 def _words(resource: JsonObject) -> Iterator[tuple[str, str]]:
-    """The pointer and the value of each word in letters that look like those of ASCII."""
+    """Yield the pointer and the value of each ARM word with letters that look like ASCII."""
     waiting: list[tuple[str, str, object]] = [
         (f"/{escaped(key)}", key, value) for key, value in resource.items() if key not in ("tags", "type")
     ]
@@ -138,27 +138,27 @@ def _words(resource: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def _is_word(name: str, value: str) -> bool:
-    """Whether a value looks like a word of ASCII below a name whose values are words of ARM."""
+    """Check whether a value looks like an ASCII word and belongs to a member whose values are ARM words."""
     if name in _PROSE or not is_known_name(name) or len(value) > _LONGEST_WORD or len(value.split()) != 1:
         return False
     return as_seen(value).isascii()
 
 
-def _with(document: JsonObject, path: tuple[str, ...], value: object) -> JsonObject:
+def _replace_at(document: JsonObject, path: tuple[str, ...], value: object) -> JsonObject:
     key, *rest = path
-    return {**document, key: _with(document[key], tuple(rest), value) if rest else value}
+    return {**document, key: _replace_at(document[key], tuple(rest), value) if rest else value}
 
 
-def _changed(tags: Mapping[str, object], read: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """The names of the tags that are read otherwise, as they are written and as they are read."""
+def _find_changes(tags: Mapping[str, object], read: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield the written name and the folded name of each tag that folding changes."""
     for name, key in zip(tags, read, strict=True):
         if name != key or tags[name] != read[key]:
             yield name, key
 
 
-def _of_tag(pointer: str, names: tuple[str, str], read: Mapping[str, object], place: str) -> Problem:
+def _warn_about_tag(pointer: str, names: tuple[str, str], read: Mapping[str, object], place: str) -> Problem:
     written, key = names
     value = read[key]
     seen = f"`{key}` with the value `{shortened(str(value))}`" if str(value).strip() else "a blank value"
-    message = f"the tag `{_escaped(written)}` in `{pointer}` has letters that look like others or are invisible"
-    return Problem(level="warning", message=f"{message}, and is read as {seen}; write it in ASCII", place=place)
+    message = f"the tag `{_escaped(written)}` in `{pointer}` has look-alike or invisible letters"
+    return Problem(level="warning", message=f"{message} and is read as {seen}; write it in ASCII", place=place)

@@ -1,4 +1,4 @@
-"""The subjects that policies judge, found by type and by the values that policies are narrowed to."""
+"""Find the subjects to which policies apply, by type and by the values that `judges` requires."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from policyeng.named import NamedTuple
 
 
 class Selector(NamedTuple):
-    """One entry of `judges`: a lower-case type, and by JSON Pointer the keys of the values that are allowed."""
+    """One entry of `judges`: a lower-case type, and the keys of the allowed values by JSON Pointer."""
 
     kind: str
     where: tuple[tuple[str, frozenset[object]], ...]
 
 
 def selectors_of(header: PolicyHeader) -> tuple[Selector, ...]:
-    """Return the entries of `judges` of a header, the same ones every time."""
+    """Return the entries of `judges` of a header; the same header returns the same objects."""
     return _selectors(IdentityKey(header))
 
 
@@ -38,7 +38,7 @@ def selectors_in(bundle: Bundle) -> Sequence[tuple[Selector, ...]]:
 
 
 def key_of(value: object) -> object:
-    """What values are alike by: texts without case, whole numbers and booleans as they are; None for anything else."""
+    """Return a key by which values are compared: strings without case, integers and booleans; None for other types."""
     if isinstance(value, str):
         return lowered(value)
     return (type(value), value) if type(value) in (bool, int) else None
@@ -47,24 +47,24 @@ def key_of(value: object) -> object:
 @lru_cache(maxsize=1024)
 def _selectors(key: IdentityKey[PolicyHeader]) -> tuple[Selector, ...]:
     return tuple(
-        Selector(lowered(judged.type), tuple((at, _allowed_keys(allowed)) for at, allowed in judged.where.items()))
-        for judged in key.held.judges
+        Selector(lowered(entry.type), tuple((at, _allowed_keys(allowed)) for at, allowed in entry.where.items()))
+        for entry in key.held.judges
     )
 
 
 def _allowed_keys(allowed: Iterable[str | bool | int]) -> frozenset[object]:
-    """The keys of the values that are allowed; 1 and 0 pass for true and false."""
-    booleans = {(int, int(entry)) for entry in allowed if isinstance(entry, bool)}
+    """Return the keys of the allowed values; 1 and 0 match true and false."""
+    booleans = {(int, int(value)) for value in allowed if isinstance(value, bool)}
     return frozenset(booleans.union(map(key_of, allowed)))
 
 
-#: The key of subjects whose value cannot be read, and may be any.
+#: The key of subjects whose value cannot be read and can be anything.
 _ANY = object()
 _ByKey: TypeAlias = Mapping[object, Set[int]]
 
 
 class TargetMatcher:
-    """The subjects of an estate, looked at once for each thing that any policy is narrowed to."""
+    """An index of the subjects of a snapshot, built as policies need it."""
 
     def __init__(self, subjects: Sequence[Resource]) -> None:
         self._subjects = subjects
@@ -75,30 +75,30 @@ class TargetMatcher:
         self._taken: dict[tuple[Selector, ...], Sequence[int]] = {}
 
     def of_type(self, kind: str) -> Sequence[int]:
-        """Positions of the subjects of a lower-case type, in their order."""
+        """Return the sorted positions of the subjects of a lower-case type."""
         return self._by_type.get(kind, ())
 
     def taken(self, judges: tuple[Selector, ...]) -> Sequence[int]:
-        """Positions of the subjects that one of several entries takes, in their order.
+        """Return the sorted positions of the subjects that match at least one entry.
 
-        An unreadable field rules a subject out only where every value that it may have would.
+        An unreadable field excludes a subject only if none of its possible values is allowed.
         """
         known = self._taken.get(judges)
         if known is None:
-            [first, *others] = map(self._having, judges)
+            [first, *others] = map(self._find_matches, judges)
             known = self._taken[judges] = sorted({*first}.union(*others)) if others else sorted(first)
         return known
 
-    def _having(self, judging: Selector) -> Iterable[int]:
-        """Positions of the subjects that have, or may have, one of the allowed values at every pointer."""
-        found: Iterable[int] = self.of_type(judging.kind)
-        for pointer, allowed in judging.where if found else ():
-            by_key = self._values(judging.kind, pointer)
+    def _find_matches(self, selector: Selector) -> Iterable[int]:
+        """Return the positions of the subjects that have, or can have, an allowed value at every pointer."""
+        found: Iterable[int] = self.of_type(selector.kind)
+        for pointer, allowed in selector.where if found else ():
+            by_key = self._positions_by_key(selector.kind, pointer)
             found = {index for key in (*allowed, _ANY) for index in by_key.get(key, ())}.intersection(found)
         return found
 
-    def _values(self, kind: str, pointer: str) -> _ByKey:
-        """The subjects of a type by what stands, or may stand, at a pointer."""
+    def _positions_by_key(self, kind: str, pointer: str) -> _ByKey:
+        """Return the positions of the subjects of a type by their possible keys at a pointer."""
         known = self._by_value.get((kind, pointer))
         if known is None:
             found: dict[object, set[int]] = {}
@@ -110,15 +110,15 @@ class TargetMatcher:
 
 
 class Taking:
-    """One subject, asked what `TargetMatcher` is asked of all; what stands in it is looked up once for all policies."""
+    """A matcher for one subject, which looks up each value once for all policies."""
 
     def __init__(self, subject: Resource) -> None:
         self._subject = subject
         self._keys: dict[str, Sequence[object]] = {}
 
-    def takes(self, judging: Selector) -> bool:
-        """Whether an entry takes the subject; it is one of its type."""
-        for pointer, allowed in judging.where:
+    def takes(self, selector: Selector) -> bool:
+        """Check whether an entry, which has the type of the subject, matches it."""
+        for pointer, allowed in selector.where:
             keys = self._keys.get(pointer)
             if keys is None:
                 keys = self._keys[pointer] = tuple(_keys(self._subject, pointer))
@@ -128,13 +128,13 @@ class Taking:
 
 
 def lost_in(judges: Iterable[Selector], subject: Resource) -> tuple[Unknown, ...]:
-    """One unknown for every field of which it hangs whether one of several entries takes a subject."""
+    """Return an unknown for each unreadable field that decides whether one of the entries matches a subject."""
     found: dict[str, str] = {}
-    for judging in judges:
-        if judging.kind != subject.judged_type:
+    for selector in judges:
+        if selector.kind != subject.judged_type:
             continue
         lost = dict[str, str]()
-        for pointer, allowed in judging.where:
+        for pointer, allowed in selector.where:
             keys = set(_keys(subject, pointer))
             if not keys <= allowed:
                 lost.update(unread(subject.document, subject.unreadable, subject.carried, (pointer,)))

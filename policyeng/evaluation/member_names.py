@@ -1,4 +1,4 @@
-"""Names of members in a snapshot, which ARM reads without case and policies look for as ARM spells them."""
+"""Normalize the names of members in a snapshot, because ARM ignores their case and policies do not."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from policyeng.models import JsonObject, Origin, Problem, Snapshot, lowered
 
 
 def with_known_names(snapshot: Snapshot, spellings: Spellings) -> tuple[Snapshot, list[Problem]]:
-    """Return a snapshot with the names of members as ARM spells them, and an error for each that is there twice.
+    """Return a snapshot with member names as ARM spells them, and an error for each duplicate member.
 
-    A resource with such a member stays as it is, and the member is unreadable: which of the two ARM takes is unknown.
+    A resource with a duplicate member is not changed, and the member is unreadable, because it is unknown which of the
+    two ARM uses.
 
     Args:
-        snapshot: of any format, or made by a program.
-        spellings: names that policies look for, as `Bundle.spellings` has them.
+        snapshot: a snapshot from any source.
+        spellings: the names that policies read, as in `Bundle.spellings`.
     """
     resources: list[JsonObject] = []
     origins: dict[str, Origin] = {}
@@ -33,8 +34,8 @@ def with_known_names(snapshot: Snapshot, spellings: Spellings) -> tuple[Snapshot
         key = lowered(identity)
         origin = snapshot.origins.get(key)
         if spelled.twice:
-            problems.append(_twice(identity, spelled.twice, origin, snapshot))
-            # Policies read it by the name that ARM has for it, which may be neither of the two.
+            problems.append(_describe_duplicate(identity, spelled.twice, origin, snapshot))
+            # Policies read it by the ARM name, which can be different from both.
             pointers = (*spelled.twice, respelled_pointer(spelled.twice[0]))
             reasons = dict.fromkeys(pointers, twice_said(spelled.twice))
             unreadable[key] = {**snapshot.unreadable.get(key, {}), **reasons}
@@ -51,8 +52,8 @@ def with_known_names(snapshot: Snapshot, spellings: Spellings) -> tuple[Snapshot
     return snapshot.model_copy(update=changes), problems
 
 
-def _twice(identity: str, pointers: Sequence[str], origin: Origin | None, snapshot: Snapshot) -> Problem:
-    """The error, with both places where the file is known."""
+def _describe_duplicate(identity: str, pointers: Sequence[str], origin: Origin | None, snapshot: Snapshot) -> Problem:
+    """Return the error for a duplicate member, with both locations if the file is known."""
     message = twice_said(pointers)
     if origin is not None and origin.file in snapshot.texts:
         lines = snapshot.texts[origin.file].places([origin.pointer_to(pointer) for pointer in pointers])

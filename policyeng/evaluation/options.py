@@ -1,4 +1,4 @@
-"""How to evaluate: all that an evaluation depends on besides policies, parameters and snapshot."""
+"""Options of an evaluation: all inputs except policies, parameters and snapshot."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ from policyeng.engines import OpaOptions
 from policyeng.frozen import frozen
 from policyeng.models import Exemption, Problem, Severity
 
-#: Pairs that are worth a process: evaluating them takes longer than starting it and taking what it found.
+#: The number of pairs that take longer to evaluate than a process takes to start and to return the findings.
 PAIRS_OF_A_PROCESS = 12_000
 
 
 @frozen
 class EvaluationOptions:
-    """The clock, and how failures count; see the arguments of `policyeng.evaluation.evaluate`.
-
-    Attributes:
-        jobs: how many processes evaluate; with 0 as many as pay, at most one for each processor.
-    """
+    """The options of an evaluation; see the arguments of `policyeng.evaluation.evaluate`."""
 
     as_of: datetime
     exemptions: Sequence[Exemption] = ()
@@ -32,5 +28,5 @@ class EvaluationOptions:
 
     @property
     def moment(self) -> datetime:
-        """The clock in UTC."""
+        """The evaluation time in UTC."""
         return self.as_of.astimezone(UTC) if self.as_of.tzinfo else self.as_of.replace(tzinfo=UTC)

@@ -1,7 +1,7 @@
-"""Divide the pairs of an evaluation among processes, which have the prepared snapshot from their beginning on.
+"""Divide the pairs of an evaluation among forked processes, which share the prepared snapshot.
 
-They are divided by resources: those that are next to each other by id, as those of a workspace are, are evaluated in
-one process. What comes back is small: a number for a pair that passes, and the fields of its own for another finding.
+Pairs are divided by resource: resources with neighboring ids, such as those of one workspace, are evaluated in one
+process. The results are small: a number for a pair that passes, and only the fields of its own for another finding.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from policyeng.models import (
 )
 from policyeng.processes import REMEDY, Lost, processes, processors
 
-#: Parts for each process, so that none has much left to do when the others have nothing.
+#: Parts for each process; with several parts the processes finish at about the same time.
 _PARTS = 4
 
 
 class _Explained(NamedTuple):
-    """The fields of a finding that are its own."""
+    """The fields of a finding that depend on neither its policy nor its resource alone."""
 
     outcome: Outcome
     denials: tuple[Denial, ...]
@@ -50,13 +50,13 @@ class _Explained(NamedTuple):
     location: Location
 
 
-class _Answer(NamedTuple):
-    """What was found of pairs.
+class _PartResult(NamedTuple):
+    """The findings of some pairs.
 
     Attributes:
-        passed: the numbers of those that pass.
+        passed: the numbers of the pairs that pass.
         explained: the other findings, by the numbers of their pairs.
-        overruns: how often policies exceeded their limits, by id.
+        overruns: how often policies exceeded their limits, by policy id.
     """
 
     passed: array[int]
@@ -65,14 +65,14 @@ class _Answer(NamedTuple):
 
 
 def processes_for(options: EvaluationOptions, pairs: int) -> int:
-    """Return how many processes evaluate so many pairs.
+    """Return the number of processes for a number of pairs.
 
     Raises:
-        UsageError: the engine evaluates in one process, and more are asked for.
+        UsageError: more than one process is requested, and the engine cannot use several.
     """
     if options.engine != "embedded":
         if options.jobs > 1:
-            raise UsageError(f"the engine `{options.engine}` evaluates in one process", remedy="leave out `--jobs`")
+            raise UsageError(f"the engine `{options.engine}` cannot use several processes", remedy="leave out `--jobs`")
         return 1
     return options.jobs or min(processors(), pairs // PAIRS_OF_A_PROCESS)
 
@@ -80,32 +80,31 @@ def processes_for(options: EvaluationOptions, pairs: int) -> int:
 def findings_by_processes(prepared: EvaluationContext, work: EvaluationRequest, count: int) -> Findings:
     """Return the findings of all pairs, as `findings_of` does, evaluated in several processes.
 
-    The pairs that a process was evaluating when it ended before its time are errors. A policy that exceeds its limit
-    too often in all of them together is evaluated again in this one, so that it is switched off where it would have
-    been.
+    If a process ends early, the pairs that it was evaluating are errors. A policy that exceeds its limit too often in
+    all processes together is evaluated again in this process, which switches it off after the usual number of times.
 
     Raises:
         EngineError: the bundle does not compile, or no process can be started.
     """
     share(work)
-    dividing = _Dividing(prepared, work, _parts_of(prepared, count * _PARTS))
+    partition = _Partition(prepared, work, _parts_of(prepared, count * _PARTS))
     evaluated: list[PlannedPair] = []
     found, overruns = dict[int, Entry](), Counter[str]()
-    with processes(dividing, count, ahead=2) as spread:
-        tasks = [spread.ask(_Dividing.evaluate, number) for number in range(len(dividing.parts))]
-        for part, task in zip(dividing.parts, tasks, strict=True):
-            answer = spread.outcome(task)
-            if isinstance(answer, Lost):
-                answer = dividing.answer_of(part, repeat(_unevaluated(answer)))
+    with processes(partition, count, ahead=2) as pool:
+        tasks = [pool.ask(_Partition.evaluate, number) for number in range(len(partition.parts))]
+        for part, task in zip(partition.parts, tasks, strict=True):
+            result = pool.outcome(task)
+            if isinstance(result, Lost):
+                result = partition.to_result(part, repeat(_unevaluated(result)))
             else:
                 evaluated += part
-            overruns += answer.overruns
-            found |= dividing.entries(answer)  # while the processes evaluate others
-    if slow := dividing.count_overruns(overruns):
+            overruns += result.overruns
+            found |= partition.entries(result)  # while the processes evaluate others
+    if slow := partition.count_overruns(overruns):
         again = [entry for entry in evaluated if entry.pair.policy in slow]
         for entry in again:
-            found.pop(dividing.number_of(entry.pair), None)
-        found |= dividing.entries(dividing.evaluate_pairs(again))
+            found.pop(partition.number_of(entry.pair), None)
+        found |= partition.entries(partition.evaluate_pairs(again))
     return Findings([found[number] for number in sorted(found)])
 
 
@@ -114,7 +113,7 @@ def _unevaluated(lost: Lost) -> Judgement:
 
 
 def _parts_of(prepared: EvaluationContext, count: int) -> list[list[PlannedPair]]:
-    """Return the pairs in about so many parts of about as many pairs, each of subjects that follow one another."""
+    """Divide the pairs into about `count` parts of similar size, each of consecutive subjects."""
     pairs = Counter(entry.pair.subject for entry in prepared.planned)
     size, before = len(prepared.planned) / count, 0
     of_subject: dict[int, int] = {}
@@ -127,8 +126,8 @@ def _parts_of(prepared: EvaluationContext, count: int) -> list[list[PlannedPair]
     return list(parts.values())
 
 
-class _Dividing:
-    """What processes evaluate with. Pairs are numbered in the order of their findings."""
+class _Partition:
+    """The state that processes share. Pairs are numbered in the order of their findings."""
 
     def __init__(
         self, prepared: EvaluationContext, work: EvaluationRequest, parts: Sequence[Sequence[PlannedPair]]
@@ -143,13 +142,13 @@ class _Dividing:
 
     @cached_property
     def _references(self) -> list[SubjectRef]:
-        """The fields of findings that their resources decide, in the order of findings."""
+        """The fields of findings that depend on the resource, in the order of findings."""
         subjects = self._prepared.estate.subjects
         return [reference_of(subjects[position]) for position in self._subjects]
 
     @cached_property
     def _templates(self) -> list[JsonObject]:
-        """The fields of findings that their policies decide, in the order of findings."""
+        """The fields of findings that depend on the policy, in the order of findings."""
         policies = self._prepared.bundle.policies
         return [template_of(policies[number]) for number in self._policies]
 
@@ -157,19 +156,19 @@ class _Dividing:
         """Return the position of the finding of a pair among those of all possible pairs."""
         return self._rank_of_policy[pair.policy] * len(self._subjects) + self._rank_of_subject[pair.subject]
 
-    def evaluate(self, number: int) -> _Answer:
+    def evaluate(self, number: int) -> _PartResult:
         """Evaluate the pairs of a part."""
         return self.evaluate_pairs(self.parts[number])
 
-    def evaluate_pairs(self, planned: Sequence[PlannedPair]) -> _Answer:
+    def evaluate_pairs(self, planned: Sequence[PlannedPair]) -> _PartResult:
         """Evaluate pairs."""
         overruns = self._prepared.bundle.overruns
         before = Counter(overruns)
         found = judge(replace(self._work, pairs=[entry.pair for entry in planned if not entry.unknowns]))
-        return self.answer_of(planned, found)._replace(overruns=Counter(overruns) - before)
+        return self.to_result(planned, found)._replace(overruns=Counter(overruns) - before)
 
-    def answer_of(self, planned: Sequence[PlannedPair], judgements: Iterable[Judgement]) -> _Answer:
-        """Return what judgements of pairs come to."""
+    def to_result(self, planned: Sequence[PlannedPair], judgements: Iterable[Judgement]) -> _PartResult:
+        """Return the findings that the results of pairs lead to."""
         passed, explained = array("Q"), {}
         for entry, pair in entries_of(replace(self._prepared, planned=planned), judgements):
             if isinstance(entry, Passed):
@@ -178,23 +177,24 @@ class _Dividing:
                 explained[self.number_of(pair)] = _Explained(
                     entry.outcome, entry.denials, entry.unknowns, entry.exemption, entry.location
                 )
-        return _Answer(passed, explained, Counter())
+        return _PartResult(passed, explained, Counter())
 
-    def entries(self, answer: _Answer) -> dict[int, Entry]:
-        """Return what was found, by the numbers of pairs."""
+    def entries(self, result: _PartResult) -> dict[int, Entry]:
+        """Return the findings by the numbers of their pairs."""
         count, templates, references = len(self._subjects), self._templates, self._references
         found: dict[int, Entry] = {
-            number: Passed(templates[number // count], references[number % count]) for number in answer.passed
+            number: Passed(templates[number // count], references[number % count]) for number in result.passed
         }
-        for number, own in answer.explained.items():
+        for number, own in result.explained.items():
             of_both = {**templates[number // count], **references[number % count]._asdict()}
             found[number] = Finding(**(of_both | own._asdict()))
         return found
 
     def count_overruns(self, overruns: Counter[str]) -> set[int]:
-        """Count how often policies exceeded their limits, but for those that did too often, which are returned.
+        """Add the overruns of policies, and return the policies that exceeded their limits too often.
 
-        A process knows of its own only, so that these were evaluated where they would have been switched off here.
+        The overruns of the returned policies are not added, because they are evaluated again. A process counts only its
+        own overruns, so it may have evaluated a policy that one process would have switched off.
         """
         bundle = self._prepared.bundle
         counted = Counter(bundle.overruns) + overruns

@@ -1,4 +1,4 @@
-"""Which policies apply to which subjects, and of which of these pairs it is not known whether they do."""
+"""Match policies to subjects, and find the pairs for which it is unknown whether the policy applies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policyeng.named import NamedTuple
 
 
 class PlannedPair(NamedTuple):
-    """A pair to judge; with `unknowns` it is decided already and no engine sees it."""
+    """A pair to evaluate; with `unknowns` it is already decided, and no engine evaluates it."""
 
     pair: Pair
     unknowns: tuple[Unknown, ...] = ()
@@ -22,15 +22,15 @@ class PlannedPair(NamedTuple):
 def plan(
     bundle: Bundle, estate: PreparedSnapshot, wanted: Mapping[int, Collection[int]] | None = None
 ) -> Iterator[PlannedPair]:
-    """Every pair of a policy and a subject that it judges, policies first.
+    """Yield every pair of a policy and a subject to which it applies, ordered by policy.
 
-    With `wanted` the pairs are these, by number of the policy and positions of what it judges.
+    With `wanted`, yield only those pairs: positions of subjects by the number of the policy.
     """
     subjects, judges = estate.subjects, selectors_in(bundle)
-    for number, taken in _taken(bundle, subjects) if wanted is None else sorted(wanted.items()):
+    for number, positions in _match_all(bundle, subjects) if wanted is None else sorted(wanted.items()):
         policy = bundle.policies[number]
         undecided = (Unknown(msg=policy.undecided),) if policy.undecided else ()
-        for index in sorted(taken):
+        for index in sorted(positions):
             subject = subjects[index]
             unknowns: tuple[Unknown, ...] = undecided
             if subject.is_gap:
@@ -40,7 +40,7 @@ def plan(
             yield PlannedPair(Pair(number, index, subject.workspace), unknowns)
 
 
-def _taken(bundle: Bundle, subjects: Sequence[Resource]) -> Iterator[tuple[int, Collection[int]]]:
-    """The number of each policy, and what it judges."""
-    narrowing = TargetMatcher(subjects)
-    return ((number, narrowing.taken(judges)) for number, judges in enumerate(selectors_in(bundle)))
+def _match_all(bundle: Bundle, subjects: Sequence[Resource]) -> Iterator[tuple[int, Collection[int]]]:
+    """Return the number of each policy with the positions of the subjects to which it applies."""
+    matcher = TargetMatcher(subjects)
+    return ((number, matcher.taken(judges)) for number, judges in enumerate(selectors_in(bundle)))

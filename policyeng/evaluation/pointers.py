@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901) into resources: what stands there, and what of it cannot be read."""
+"""Look up values by JSON Pointer (RFC 6901), and find the pointers that cannot be read."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from policyeng.parsing.json_pointer import keys_of as keys_in
 from policyeng.parsing.json_pointer import list_index
 
 _ABSENT = object()
-#: So many pointers at most are in a question whose answer is kept.
+#: The largest number of pointers in a call whose result is cached.
 _SHORT = 64
 
 
-keys_of = lru_cache(maxsize=1 << 12)(keys_in)  # few pointers are asked for, thousands of times
+keys_of = lru_cache(maxsize=1 << 12)(keys_in)  # few pointers, each used thousands of times
 
 
 def has_value(document: JsonObject, pointer: str) -> bool:
-    """Whether something stands at a JSON Pointer."""
+    """Check whether a document has a value at a JSON Pointer."""
     return value_at(document, pointer) is not _ABSENT
 
 
 def value_at(document: JsonObject, pointer: str) -> object:
-    """The value at a JSON Pointer; a value equal to nothing else when there is none."""
+    """Return the value at a JSON Pointer, or a sentinel that equals nothing else if there is none."""
     return next(values_at(document, pointer), _ABSENT)
 
 
 def values_at(document: JsonObject, pointer: str) -> Iterator[object]:
-    """The values at a JSON Pointer; `*` stands for every member of a list or object that has no such key."""
+    """Yield the values at a JSON Pointer; `*` matches every member of a list, or of an object without that key."""
     values: list[object] = [document]
     for key in keys_of(pointer):
         values = [member for value in values for member in _members(value, key)]
@@ -46,9 +46,9 @@ def _members(value: object, key: str) -> Iterable[object]:
 
 @lru_cache(maxsize=1 << 14)
 def overlap(pointer: str, other: str) -> bool:
-    """Whether one JSON Pointer is the other or above it; `*` stands for any one segment.
+    """Check whether one JSON Pointer equals the other or contains it; `*` matches any one segment.
 
-    Keys compare without case: those of tags have none in Azure.
+    Keys are compared without case, because Azure ignores the case of tag names.
     """
     pairs = zip(pointer.split("/"), other.split("/"), strict=False)
     return all(left == right or "*" in (left, right) or lowered(left) == lowered(right) for left, right in pairs)
@@ -57,32 +57,37 @@ def overlap(pointer: str, other: str) -> bool:
 def unread(
     document: JsonObject, unreadable: Mapping[str, str], carried: Carried | None, inspected: Iterable[str]
 ) -> Iterator[tuple[str, str]]:
-    """Each pointer into a resource that cannot be read among those inspected, with the reason.
+    """Yield each inspected pointer that cannot be read, with the reason.
 
-    `unreadable` and `carried` are those of a snapshot.
+    Args:
+        document: the resource.
+        unreadable: as in `Snapshot`, for this resource.
+        carried: as in `Snapshot`, for this resource.
+        inspected: the pointers to check.
     """
     if not unreadable and carried is None:
         return
     pointers = tuple(inspected)
-    for pointer in _met(tuple(unreadable), pointers):
+    for pointer in _find_overlaps(tuple(unreadable), pointers):
         yield pointer, unreadable[pointer]
     if carried is not None:
-        said = set(_met(pointers, carried.pointers))
+        known = set(_find_overlaps(pointers, carried.pointers))
         for pointer in pointers:
-            if pointer not in said and not has_value(document, pointer):
+            if pointer not in known and not has_value(document, pointer):
                 yield pointer, carried.reason
 
 
-def _met(pointers: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of some pointers that overlap with one of others.
+def _find_overlaps(pointers: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the pointers that overlap with one of the others.
 
-    What cannot be read is the same of very many resources, so short answers are kept.
+    Results of short calls are cached, because very many resources have the same unreadable pointers.
     """
-    return (_met_known if len(pointers) + len(others) <= _SHORT else _met_worked_out)(pointers, others)
+    find = _find_overlaps_cached if len(pointers) + len(others) <= _SHORT else _find_overlaps_uncached
+    return find(pointers, others)
 
 
-def _met_worked_out(pointers: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+def _find_overlaps_uncached(pointers: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(pointer for pointer in pointers if any(overlap(pointer, other) for other in others))
 
 
-_met_known = lru_cache(maxsize=1 << 12)(_met_worked_out)
+_find_overlaps_cached = lru_cache(maxsize=1 << 12)(_find_overlaps_uncached)

@@ -1,4 +1,4 @@
-"""A snapshot made ready for evaluation: sorted, indexed, its workloads derived, for Python and for Rego."""
+"""Prepare a snapshot for evaluation: sort it, index it, and derive its workloads."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from policyeng.workloads import derivation as derivation_of
 
 
 def documents_of(snapshot: Snapshot) -> tuple[list[tuple[Document, bytes]], list[Problem]]:
-    """Documents with their canonical JSON, in their order, and a problem for each that cannot be judged."""
+    """Return the documents with their canonical JSON, and a problem for each that cannot be evaluated."""
     ready: list[tuple[Document, bytes]] = []
     problems: list[Problem] = []
     names: set[str] = set()
@@ -59,7 +59,7 @@ def documents_of(snapshot: Snapshot) -> tuple[list[tuple[Document, bytes]], list
             text = orjson.dumps(document.content, option=orjson.OPT_SORT_KEYS)
             require_readable(document.content, text, document.name)
         except (TypeError, InputError) as error:
-            message = f"the document cannot be judged: {error}"
+            message = f"the document cannot be evaluated: {error}"
             problems.append(Problem(level="error", message=message, place=document.name))
         else:
             ready.append((document, text))
@@ -69,35 +69,35 @@ def documents_of(snapshot: Snapshot) -> tuple[list[tuple[Document, bytes]], list
 _Stated = TypeVar("_Stated", Approval, DeclaredWorkload)
 
 
-def each_once(entries: Sequence[_Stated], called: str) -> tuple[tuple[_Stated, ...], list[Problem]]:
-    """Entries, each id once; of several with one id the same one is kept in whatever order they come."""
+def each_once(entries: Sequence[_Stated], plural: str) -> tuple[tuple[_Stated, ...], list[Problem]]:
+    """Return the entries with each id once; which duplicate is used does not depend on the order."""
     by_id: dict[str, list[_Stated]] = {}
     for entry in entries:
         by_id.setdefault(lowered(entry.id), []).append(entry)
     if len(by_id) == len(entries):
         return tuple(entries), []
-    kept = {key: min(alike, key=to_bytes) for key, alike in by_id.items()}
-    problems = [twice(called, kept[key].id) for key, alike in by_id.items() for _ in alike[1:]]
-    return tuple(kept.values()), sorted(problems, key=lambda problem: problem.place)
+    chosen = {key: min(alike, key=to_bytes) for key, alike in by_id.items()}
+    problems = [twice(plural, chosen[key].id) for key, alike in by_id.items() for _ in alike[1:]]
+    return tuple(chosen.values()), sorted(problems, key=lambda problem: problem.place)
 
 
-def twice(called: str, identity: str) -> Problem:
-    """The problem of two that have one id."""
-    return Problem(level="error", message=f"two {called} have this id; remove one of them", place=identity)
+def twice(plural: str, identity: str) -> Problem:
+    """Return the error for two entries with the same id."""
+    return Problem(level="error", message=f"two {plural} have this id; remove one of them", place=identity)
 
 
 _NOWHERE = Location()
 
 
 class _ResourceRow(NamedTuple):
-    """A resource.
+    """A resource in several forms.
 
     Attributes:
         key: its lower-case id.
         text: its canonical JSON.
-        plain: itself as a JSON parser gives it, which Rego reads.
-        shown: the same, read-only, which policies in Python read.
-        remarks: what a reader must know of it.
+        plain: the resource as a JSON parser returns it, for Rego.
+        shown: the same as a read-only object, for Python policies.
+        remarks: problems about the resource.
     """
 
     key: str
@@ -108,20 +108,20 @@ class _ResourceRow(NamedTuple):
 
 
 class Resource(NamedTuple):
-    """What policies evaluate: an ARM resource, or a workload, an approval or a document in the place of one.
+    """A subject of evaluation: an ARM resource, or a workload, an approval or a document in place of one.
 
     Attributes:
-        document: what the policy sees as `input.resource`; like all that policies see, it is read-only.
+        document: the value of `input.resource`; like all inputs of policies, it is read-only.
         judged_type: lower-case ARM type, `workload`, `approval` or `document`.
-        reported_id: the id that the finding carries.
-        reported_type: the type that the finding carries.
-        home: the ARM id that exemption scopes are held against; empty when there is none.
-        workspace: index of its workspace among the subjects, -1 when it has none in the snapshot.
-        unreadable: JSON Pointer to the reason why it cannot be read.
-        possible: the only values that an unreadable field may have, where that is known.
-        carried: what its format can say at all; None where that is everything.
-        is_gap: it stands for all of its type at and below its home that could not be read.
-        remarks: what a reader must know of how it is written.
+        reported_id: the id in findings.
+        reported_type: the type in findings.
+        home: the ARM id to compare with the scopes of exemptions; empty if there is none.
+        workspace: position of its workspace among the subjects; -1 if it has none in the snapshot.
+        unreadable: reasons why fields cannot be read, by JSON Pointer.
+        possible: the only possible values of unreadable fields, where they are known.
+        carried: what its format can express; None if everything.
+        is_gap: whether it represents the resources of its type at and below its home that could not be read.
+        remarks: problems about how it is written.
     """
 
     document: JsonObject
@@ -140,14 +140,14 @@ class Resource(NamedTuple):
 
 @frozen
 class PreparedSnapshot:
-    """The subjects of a snapshot with everything that is the same for all of them.
+    """The subjects of a snapshot with the data that they share.
 
     Attributes:
-        subjects: resources by their lower-case ids, workloads, approvals, documents, and what could not be read.
-        document: the snapshot as policies see it, of plain objects and lists that are not to be changed.
-        derivation: where its workloads come from.
-        gaps: types of which it does not hold all.
-        covers: as in `Snapshot`, with the lists that count as read because no more was asked for.
+        subjects: resources sorted by lower-case id, workloads, approvals, documents and gaps.
+        document: the snapshot as policies see it, as plain objects and lists that must not be changed.
+        derivation: the derivation of its workloads.
+        gaps: the incomplete lists of resources.
+        covers: as in `Snapshot`, with the lists that count as complete because no more was requested.
     """
 
     subjects: Sequence[Resource]
@@ -161,12 +161,12 @@ class PreparedSnapshot:
 
     @cached_property
     def documents(self) -> list[JsonObject]:
-        """What policies see of each subject, in their order."""
+        """The documents of the subjects, in the same order."""
         return [subject.document for subject in self.subjects]
 
 
 def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
-    """Prepare a snapshot; the order of its resources makes no difference to anything in the estate."""
+    """Prepare a snapshot; the result does not depend on the order of its resources."""
     rows, problems = _sorted_resources(snapshot)
     resources = [row.shown for row in rows]
     by_id = ReadOnlyDict((row.key, row.shown) for row in rows)
@@ -191,21 +191,21 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
         "incomplete": meant_for_all(snapshot.incomplete),
     }
     declared = sorted((_plain(entry) for entry in workloads_stated), key=lambda entry: str(entry["id"]))
-    said = {"incomplete": list(snapshot.incomplete), "unreadable": snapshot.unreadable}
-    whole = {**stated, **said, "workloads": declared, "resources": [orjson.Fragment(row.text) for row in rows]}
+    unread = {"incomplete": list(snapshot.incomplete), "unreadable": snapshot.unreadable}
+    digested = {**stated, **unread, "workloads": declared, "resources": [orjson.Fragment(row.text) for row in rows]}
     workloads = [one.document for one in derived]
-    given = {**stated, "workloads": orjson.loads(orjson.dumps(workloads)), "resources": [row.plain for row in rows]}
+    document = {**stated, "workloads": orjson.loads(orjson.dumps(workloads)), "resources": [row.plain for row in rows]}
     gaps = gaps_in(snapshot.incomplete)
     if further := set(snapshot.covers or ()) - (set(EVERYTHING) if is_whole(snapshot.covers) else set()):
-        whole["covers"] = sorted(further)
+        digested["covers"] = sorted(further)
     if snapshot.carried:
-        whole["carried"] = {key: _plain(entry) for key, entry in snapshot.carried.items()}
-    documents, unfit = documents_of(snapshot)
-    if documents:  # a snapshot without them keeps its digest and its bytes
-        whole["documents"] = [[entry.name, orjson.Fragment(text)] for entry, text in documents]
-        given["documents"] = [orjson.loads(text) for _, text in documents]
+        digested["carried"] = {key: _plain(entry) for key, entry in snapshot.carried.items()}
+    documents, unreadable_documents = documents_of(snapshot)
+    if documents:  # the digest of a snapshot without documents does not depend on this
+        digested["documents"] = [[entry.name, orjson.Fragment(text)] for entry, text in documents]
+        document["documents"] = [orjson.loads(text) for _, text in documents]
     plain_indices = indices_of(by_id, stated)._asdict()
-    given |= plain_indices
+    document |= plain_indices
     indices = Indices(**read_only(plain_indices))
     view = _view(stated, resources, by_id, workloads, indices)
     subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
@@ -216,9 +216,15 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
     return PreparedSnapshot(
         subjects=tuple(subjects),
         view=view,
-        document=given,
-        digest=hashlib.sha256(orjson.dumps(whole, option=orjson.OPT_SORT_KEYS)).hexdigest(),
-        problems=(*problems, *approved_twice, *stated_twice, *unfit, *remarks(view, snapshot.unreadable, facts)),
+        document=document,
+        digest=hashlib.sha256(orjson.dumps(digested, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        problems=(
+            *problems,
+            *approved_twice,
+            *stated_twice,
+            *unreadable_documents,
+            *remarks(view, snapshot.unreadable, facts),
+        ),
         derivation=derivation,
         gaps=gaps,
         covers=None if snapshot.covers is None else (*snapshot.covers, *bounded_in(snapshot.incomplete)),
@@ -226,13 +232,13 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
 
 
 def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Problem]]:
-    """Well-formed resources, sorted, each id once."""
+    """Return the well-formed resources, sorted, with each id once, and problems about the others."""
     rows: list[_ResourceRow] = []
     problems: list[Problem] = []
     for resource in snapshot.resources:
         identity, kind = resource.get("id"), resource.get("type")
         if not (isinstance(identity, str) and identity and isinstance(kind, str) and kind):
-            problems.append(Problem(level="error", message="a resource has no string `id` and `type`; give it both"))
+            problems.append(Problem(level="error", message="a resource has no string `id` and `type`; add both"))
             continue
         try:
             text = orjson.dumps(resource, option=orjson.OPT_SORT_KEYS)
@@ -241,7 +247,7 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Prob
                 text = orjson.dumps(read.document, option=orjson.OPT_SORT_KEYS)
             rows.append(_ResourceRow(lowered(identity), text, *_forms(read.document, text), read.problems))
         except TypeError as error:
-            problems.append(_unjudged(identity, error))
+            problems.append(_not_evaluated(identity, error))
     if not is_within([row.plain for row in rows], MAX_DEPTH + 1):
         rows = [row for row in rows if _is_readable(row, problems)]
     rows.sort(key=lambda row: row[:2])
@@ -256,24 +262,24 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Prob
 
 
 def _is_readable(row: _ResourceRow, problems: list[Problem]) -> bool:
-    """Whether a resource by itself is JSON that could have been read; a problem when it is not."""
+    """Check whether a resource alone is JSON that a reader accepts; add a problem if it is not."""
     try:
         require_readable(row.plain, row.text, row.plain["id"])
     except InputError as error:
-        problems.append(_unjudged(row.plain["id"], error))
+        problems.append(_not_evaluated(row.plain["id"], error))
         return False
     return True
 
 
-def _unjudged(identity: str, error: Exception) -> Problem:
-    return Problem(level="error", message=f"the resource cannot be judged: {error}", place=identity)
+def _not_evaluated(identity: str, error: Exception) -> Problem:
+    return Problem(level="error", message=f"the resource cannot be evaluated: {error}", place=identity)
 
 
 def _forms(resource: JsonObject, text: bytes) -> tuple[JsonObject, JsonObject]:
-    """Return a resource as a JSON parser gives it, and read-only; `text` is its JSON."""
+    """Return a resource as a JSON parser returns it, and as a read-only object; `text` is its JSON."""
     try:
         return resource, read_only(resource, strictly=True)
-    except TypeError:  # a program made it
+    except TypeError:  # a program created it with other types
         parsed: JsonObject = orjson.loads(text)
         return parsed, read_only(parsed)
 
@@ -306,7 +312,7 @@ def _resource_subjects(snapshot: Snapshot, rows: list[_ResourceRow]) -> list[Res
 
 
 class Notes(NamedTuple):
-    """What a snapshot says of a resource beside it; the attributes are those of `Snapshot`."""
+    """The data about a resource that a snapshot contains in addition to it; the attributes are those of `Snapshot`."""
 
     unreadable: Mapping[str, str] = MappingProxyType({})
     carried: Carried | None = None
@@ -314,29 +320,29 @@ class Notes(NamedTuple):
 
     @classmethod
     def of(cls, snapshot: Snapshot, key: str) -> Notes:
-        """Those of the resource with a lower-case id."""
+        """Return the notes of the resource with a lower-case id."""
         return cls(snapshot.unreadable.get(key, {}), snapshot.carried.get(key), snapshot.origins.get(key))
 
 
 class Becomes(NamedTuple):
-    """What a resource becomes, with what is said of it beside; `resource` is None where it is there no more."""
+    """The later state of a resource, with its notes and problems; `resource` is None if it is removed."""
 
     resource: JsonObject | None
     notes: Notes = Notes()
     remarks: tuple[Problem, ...] = ()
 
     def read(self) -> Becomes:
-        """The same with the resource as policies see it."""
+        """Return the same with the resource as policies see it."""
         if self.resource is None:
             return self
-        read = resource_read(self.resource, orjson.dumps(self.resource))
-        return self._replace(resource=read.document, remarks=read.problems)
+        folded = resource_read(self.resource, orjson.dumps(self.resource))
+        return self._replace(resource=folded.document, remarks=folded.problems)
 
 
 def resource_subject(
     key: str, resource: JsonObject, position: Mapping[str, int], notes: Notes, remarks: tuple[Problem, ...]
 ) -> Resource:
-    """A resource, by its lower-case id, among others of which `position` tells where they stand."""
+    """Return a resource as a subject; `position` has the positions of resources by lower-case id."""
     kind = lowered(resource["type"])
     return Resource(
         document=resource,
@@ -353,7 +359,7 @@ def resource_subject(
 
 
 def workload_subject(workload: Workload, position: Mapping[str, int], origin: Origin | None) -> Resource:
-    """A workload, among resources of which `position` tells where they stand by lower-case id."""
+    """Return a workload as a subject; `position` has the positions of resources by lower-case id."""
     workspace = workload.document.get("workspaceId") or ""
     return Resource(
         document=workload.document,
@@ -385,7 +391,7 @@ def _gap_subject(gap: Gap) -> Resource:
 def _other_subjects(
     snapshot: Snapshot, derived: Iterable[Workload], view: SnapshotView, ids: list[str]
 ) -> list[Resource]:
-    """Workloads, then approvals: in the order in which they stand in the view."""
+    """Return workloads, then approvals, in the order of the view."""
     position = {key: index for index, key in enumerate(ids)}
     origins = snapshot.origins
     subjects = [workload_subject(one, position, origins.get(lowered(one.reported_id))) for one in derived]
@@ -403,7 +409,7 @@ def _with_tags_read(workload: DeclaredWorkload) -> DeclaredWorkload:
 def _location(origin: Origin | None) -> Location:
     if origin is None:
         return _NOWHERE
-    file = masked_message(origin.file) if "://" in origin.file else origin.file  # a URL may have a password
+    file = masked_message(origin.file) if "://" in origin.file else origin.file  # a URL can contain a password
     return Location(file=file, line=origin.line, column=origin.column, fields={})
 
 

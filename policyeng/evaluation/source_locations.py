@@ -1,4 +1,4 @@
-"""Where the fields stand that findings speak of: file, line and column, looked up once all findings are known."""
+"""Add the file, line and column of fields to findings, in one lookup for all findings."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
 from policyeng.models import FilePlaces, Finding, Location, Origin, Place, Snapshot, lowered
 from policyeng.redaction import masked_message
 
-#: Ends the id of a scope of which a finding speaks as a whole.
+#: Ends the path of a finding about a complete scope; the scope's id comes before it.
 WHOLE = ":"
 #: Between the id of another resource and the JSON Pointer into it.
 NEIGHBOUR = ":/"
 
 
 def with_places(findings: Sequence[tuple[Finding, int]], estate: PreparedSnapshot, snapshot: Snapshot) -> list[Finding]:
-    """Return findings with the places of what they deny and what they cannot decide.
+    """Return findings with the source locations of their denials and unknowns.
 
     Args:
-        findings: each with the position of its subject.
+        findings: findings, each with the position of its subject.
         estate: the subjects.
-        snapshot: where its resources were read, and the texts.
+        snapshot: the origins of resources, and the texts of files.
     """
     if not snapshot.texts:
         return [finding for finding, _ in findings]
     wanted: dict[str, dict[str, Place | None]] = {}
-    asked: dict[int, list[tuple[str, Origin, str]]] = {}
+    fields_of: dict[int, list[tuple[str, Origin, str]]] = {}
     for number, (finding, position) in enumerate(findings):
-        fields = asked[number] = list(_fields(finding, estate.subjects[position], estate.subjects, snapshot))
+        fields = fields_of[number] = list(_fields(finding, estate.subjects[position], estate.subjects, snapshot))
         for _, origin, pointer in fields:
             wanted.setdefault(origin.file, {})[pointer] = None
     for file, pointers in wanted.items():
@@ -38,13 +38,13 @@ def with_places(findings: Sequence[tuple[Finding, int]], estate: PreparedSnapsho
         for pointer, (line, column) in zip(pointers, places, strict=True):
             pointers[pointer] = Place(file=shown, line=line, column=column)
     placed = [finding for finding, _ in findings]
-    for number, fields in asked.items():
+    for number, fields in fields_of.items():
         found = ((path, wanted[origin.file][pointer]) for path, origin, pointer in fields)
-        placed[number] = _placed(placed[number], {path: place for path, place in found if place})
+        placed[number] = _add_fields(placed[number], {path: place for path, place in found if place})
     return placed
 
 
-def _placed(finding: Finding, fields: dict[str, Place]) -> Finding:
+def _add_fields(finding: Finding, fields: dict[str, Place]) -> Finding:
     if not fields:
         return finding
     at = finding.location
@@ -55,7 +55,7 @@ def _placed(finding: Finding, fields: dict[str, Place]) -> Finding:
 def _fields(
     finding: Finding, subject: Resource, subjects: Sequence[Resource], snapshot: Snapshot
 ) -> Iterator[tuple[str, Origin, str]]:
-    """Each path that a finding speaks of, the origin of its resource, and the pointer in the file."""
+    """Yield each path in a finding, the origin of its resource, and the pointer in the file."""
     for path in dict.fromkeys(reason.path for reason in (*finding.denials, *finding.unknowns)):
         holder, inner = held_by(path, subject, subjects)
         origin = snapshot.origins.get(lowered(holder))
@@ -64,7 +64,7 @@ def _fields(
 
 
 def held_by(path: str, subject: Resource, subjects: Sequence[Resource]) -> tuple[str, str]:
-    """The id of the resource of which a finding on a subject speaks with a path, and the pointer into it."""
+    """Return the id of the resource to which a path in a finding refers, and the pointer into that resource."""
     if path.startswith(WORKSPACE) and subject.workspace >= 0:
         return subjects[subject.workspace].reported_id, path.removeprefix(WORKSPACE)
     if NEIGHBOUR in path:

@@ -1,4 +1,4 @@
-"""What differs between two states of a snapshot, subject by subject."""
+"""Changes of single subjects between two states of a snapshot."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class SubjectChange(NamedTuple):
     """A subject that changes.
 
     Attributes:
-        position: its position among the subjects; -1 where that does not matter.
-        key: by which the subjects of its kind are sorted.
-        before, after: None where it is not there.
-        text: what it becomes, as JSON.
+        position: its position among the subjects; -1 if it is not needed.
+        key: the sort key among the subjects of its kind.
+        before, after: None if the subject does not exist in that state.
+        text: the later state as JSON.
     """
 
     position: int

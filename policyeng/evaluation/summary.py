@@ -1,4 +1,4 @@
-"""What the findings of an evaluation come to: exit code, counts, and what a reader must know besides."""
+"""Summarize an evaluation: exit code, counts and problems."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policyeng.models import Finding, Findings, Outcome, Problem, Severity, Summ
 
 
 def homes_of(subjects: Iterable[Resource]) -> dict[tuple[str, str], str]:
-    """By type and id as findings report them, the ARM ids that scopes of exemptions are held against."""
+    """Return the ARM ids to compare with the scopes of exemptions, by the type and id that findings report."""
     return {(subject.reported_type, subject.reported_id): subject.home for subject in subjects}
 
 
@@ -24,30 +24,30 @@ def exit_code(
     *,
     strict_unknown: bool = False,
 ) -> int:
-    """2 when something went wrong, else 1 when a failure at or above `fail_on` has no exemption, else 0.
+    """Return 2 if there is an error, 1 if a failure at or above `fail_on` has no exemption, and 0 otherwise.
 
-    With `strict_unknown` an unknown finding at or above `fail_on` counts as a failure does, and so does a part of the
-    inputs that was not read.
+    With `strict_unknown`, an unknown finding at or above `fail_on` counts as a failure. So does a part of the inputs
+    that was not read.
     """
-    listed, said = list(findings), list(problems)
-    if any(finding.outcome is Outcome.ERROR for finding in listed):
+    findings, problems = list(findings), list(problems)
+    if any(finding.outcome is Outcome.ERROR for finding in findings):
         return 2
-    if any(problem.level == "error" for problem in said):
+    if any(problem.level == "error" for problem in problems):
         return 2
-    if strict_unknown and any(problem.kind == "unread" for problem in said):
+    if strict_unknown and any(problem.kind == "unread" for problem in problems):
         return 1
-    return int(any(fails(finding, fail_on, strict_unknown=strict_unknown) for finding in listed))
+    return int(any(fails(finding, fail_on, strict_unknown=strict_unknown) for finding in findings))
 
 
 def fails(finding: Finding, fail_on: Severity, *, strict_unknown: bool = False) -> bool:
-    """Whether a finding on its own makes a run fail."""
+    """Check whether a finding alone makes a run fail."""
     failed = finding.outcome is Outcome.FAIL and finding.exemption is None
     undecided = strict_unknown and finding.outcome is Outcome.UNKNOWN
     return (failed or undecided) and finding.severity.rank >= fail_on.rank
 
 
 def summary_of(findings: Findings) -> Summary:
-    """Return counts by outcome and both ways of counting compliance."""
+    """Return the counts by outcome and the two compliance percentages."""
     others = findings.others
     outcomes = Counter(finding.outcome.value for finding in others)
     outcomes[Outcome.PASS] = len(findings) - len(others)
@@ -55,12 +55,12 @@ def summary_of(findings: Findings) -> Summary:
 
 
 def added(summaries: Iterable[Summary]) -> Summary:
-    """The summary over the findings of several evaluations."""
-    counted = list(summaries)
+    """Return one summary for the findings of several evaluations."""
+    summaries = list(summaries)
     outcomes = Counter[str]()
-    for each in counted:
+    for each in summaries:
         outcomes.update({"pass": each.pass_, "fail": each.fail, "unknown": each.unknown, "error": each.error})
-    return _summary(outcomes, exempt=sum(each.exempt for each in counted))
+    return _summary(outcomes, exempt=sum(each.exempt for each in summaries))
 
 
 def _summary(outcomes: Counter[str], exempt: int) -> Summary:
@@ -78,7 +78,7 @@ def _summary(outcomes: Counter[str], exempt: int) -> Summary:
 
 
 def problems_of(prepared: EvaluationContext) -> list[Problem]:
-    """What a reader must know of a snapshot, whatever is found in it."""
+    """Return the problems of a snapshot, which do not depend on the findings."""
     snapshot = prepared.snapshot
     words = of_classifications(prepared.unknown_classifications, prepared.known_classifications)
     return [*prepared.estate.problems, *words, *map(_incomplete, snapshot.incomplete)]
@@ -86,5 +86,5 @@ def problems_of(prepared: EvaluationContext) -> list[Problem]:
 
 def _incomplete(line: str) -> Problem:
     if is_as_asked(line):
-        return Problem(level="warning", message=f"the snapshot is bounded: {line}")
+        return Problem(level="warning", message=f"the snapshot is limited on request: {line}")
     return Problem(level="warning", message=f"the snapshot is incomplete: {line}", kind="unread")

@@ -1,4 +1,4 @@
-"""What evaluations have read of a snapshot, and which of them a change can affect."""
+"""Record what evaluations read from a snapshot, and find the evaluations that a change can affect."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.rego.tracing import Kind, RecordedReads, escape
 
-#: A policy of a bundle and a subject of an estate, by their positions.
+#: A policy of a bundle and a subject of a snapshot, by position.
 Numbers = tuple[int, int]
 
-#: Subjects that are no resources, by their types.
+#: The types of subjects that are not resources.
 _STATED = frozenset(("workload", "approval", "document"))
-#: The indices that are made from fields of computes and clusters.
+#: The indices that are built from fields of computes and clusters.
 _FROM_FIELDS = ("/snapshot/by_host", "/snapshot/by_subnet")
 _NOTHING = object()
 
 
 def name_of(subject: Resource) -> str:
-    """Return the name of a subject as a document of which reads are recorded."""
+    """Return the name of a subject in recorded reads."""
     kind = subject.judged_type if subject.judged_type in _STATED else ""
     return f"{kind}:{lowered(subject.reported_id)}"
 
 
 def trace_pairs(prepared: EvaluationContext, work: EvaluationRequest) -> Iterator[tuple[Pair, Traced]]:
-    """Evaluate pairs, and record what each of them reads, by the names that `name_of` gives.
+    """Evaluate pairs, and record what each of them reads, by the names that `name_of` returns.
 
     Args:
         prepared: a snapshot.
-        work: made from it.
+        work: a request for this snapshot.
 
     Raises:
         EngineError: the bundle does not compile.
@@ -56,13 +56,13 @@ def trace_pairs(prepared: EvaluationContext, work: EvaluationRequest) -> Iterato
 
 
 class Differences:
-    """What differs between two states of a snapshot, by the places at which policies read it.
+    """The differences between two states of a snapshot, by the places where policies read them.
 
     Attributes:
         rows: the subjects that differ.
-        members: pointers into the input of collections of which other members are there.
-        keys: pointers into the input at which something is there in one of the states only.
-        entries: of the indices of resources that are others in the later state, as `moves_between` gives them.
+        members: pointers into the input, of collections whose members differ.
+        keys: pointers into the input that exist in only one of the states.
+        entries: changes in the indices of resources, as `moves_between` returns them.
     """
 
     def __init__(self, rows: Iterable[SubjectChange], view: SnapshotView) -> None:
@@ -80,7 +80,7 @@ class Differences:
         self.entries: Sequence[tuple[Path, Moves]] = list(moves_between(_sides(self.rows)))
         self._compare_lists()
         self._compare_indices()
-        if any(_is_marked_otherwise(row) and _has_indexed_fields(row) for row in self.rows):
+        if any(_is_marked_differently(row) and _has_indexed_fields(row) for row in self.rows):
             self.members.update(_FROM_FIELDS)
 
     @property
@@ -89,11 +89,11 @@ class Differences:
         return self._by_name
 
     def meets(self, read: RecordedReads, workspace: str = "") -> bool:
-        """Return whether a read may find something else.
+        """Check whether a read can have a different result.
 
         Args:
-            read: of an evaluation on the earlier state.
-            workspace: lower-case id of the workspace of what was evaluated.
+            read: a read by an evaluation of the earlier state.
+            workspace: lower-case id of the workspace of the evaluated subject.
         """
         if read.document != "input":
             return read.document in self._by_name and self.meets_in(*read)
@@ -110,7 +110,7 @@ class Differences:
         return kind == "whole" and self.meets_whole(pointer)
 
     def meets_in(self, document: str, pointer: str, kind: Kind) -> bool:
-        """Return whether a read of a subject that differs may find something else."""
+        """Check whether a read of a subject that differs can have a different result."""
         differing = self._paths[document]
         if differing is None:
             return True
@@ -126,13 +126,13 @@ class Differences:
         return False
 
     def meets_whole(self, pointer: str) -> bool:
-        """Return whether something differs in all that is at a place of the input."""
+        """Check whether something differs at or below a place of the input."""
         place = f"{pointer}/"
         return any(f"{one}/".startswith(place) or place.startswith(f"{one}/") for one in self.holders)
 
     @cached_property
     def holders(self) -> Sequence[str]:
-        """The places of the input at which something differs, and the collections that show what differs."""
+        """The places of the input that differ, and the collections that contain them."""
         found = {*self.members, *self.keys}
         for row in self.rows:
             for side in (row.before, row.after):
@@ -145,7 +145,7 @@ class Differences:
 
     @cached_property
     def _paths(self) -> Mapping[str, Sequence[tuple[str, bool]] | None]:
-        """By document the places that differ, and whether something is there on one side only; None for all of it."""
+        """The places that differ by document, and whether they exist in only one state; None for all places."""
         return {name: _differing_in(row) for name, row in self._by_name.items()}
 
     def _compare_lists(self) -> None:
@@ -197,28 +197,28 @@ class Differences:
 
 
 class Reads:
-    """What pairs have read, to find those that a difference can affect.
+    """An index of what pairs read, to find the pairs that a difference can affect.
 
     Attributes:
-        undecided: the pairs that are unknown or an error, with all that they have read.
-        own: what pairs have read of their own subjects; many have read the same.
+        undecided: the pairs that are unknown or errors, with all their reads.
+        own: the reads of each pair from its own subject; equal sets are shared.
     """
 
     def __init__(self) -> None:
-        """Begin with no reads."""
+        """Create an empty index."""
         self.undecided: dict[Numbers, Traced] = {}
         self._blind: set[Numbers] = set()
         self.own: dict[Numbers, frozenset[tuple[str, Kind]]] = {}
         self._owns: dict[frozenset[tuple[str, Kind]], frozenset[tuple[str, Kind]]] = {}
-        #: By document and pointer, the pairs by how they have read there.
+        #: The pairs by document, pointer and kind of read.
         self._at: dict[str, dict[str, dict[Kind, set[Numbers]]]] = {}
-        #: The pairs that have read members of collections in the input, by the pointer of the collection.
+        #: The pairs that read members of a collection in the input, by the pointer of the collection.
         self._below: dict[str, set[Numbers]] = {}
-        #: The pointers into the input of what pairs have read as a whole, sorted.
+        #: The sorted pointers into the input that pairs read completely.
         self._wholes: list[str] = []
 
     def add(self, numbers: Numbers, traced: Traced, own: str) -> None:
-        """Add the reads of a pair, of which `own` names the subject."""
+        """Add the reads of a pair; `own` is the name of its subject."""
         if traced.judgement.error is not None or traced.judgement.unknowns:
             self.undecided[numbers] = traced
         if traced.reads is None:
@@ -238,19 +238,19 @@ class Reads:
             there.setdefault(kind, set()).add(numbers)
 
     def forget(self, numbers: Numbers) -> None:
-        """Have a pair not be undecided, and not known to read only parts of its own subject, any more."""
+        """Remove a pair from `undecided` and `own`."""
         self.undecided.pop(numbers, None)
         self.own.pop(numbers, None)
 
     def keeps(self, numbers: Numbers, differences: Differences, own: str) -> bool:
-        """Return whether a pair surely finds the same in its own subject, which `own` names."""
+        """Check whether all reads of a pair from its own subject, which `own` names, have the same result."""
         known = self.own.get(numbers)
         if known is None or own not in differences.documents:
             return known is not None
         return not any(differences.meets_in(own, pointer, kind) for pointer, kind in known)
 
     def affected_by(self, differences: Differences) -> set[Numbers]:
-        """Return the pairs that may find something else; those on subjects that differ only where they read another."""
+        """Return the pairs that can read something different, other than in their own subjects."""
         found = set(self._blind) if differences.rows else set()
         for name in differences.documents:
             for pointer, readers in self._at.get(name, {}).items():
@@ -270,7 +270,7 @@ class Reads:
         return found
 
     def _wholes_near(self, place: str) -> Iterator[str]:
-        """Yield the pointers of what is read as a whole at a place, above it and below it."""
+        """Yield the completely read pointers at, above and below a place."""
         above = place
         while True:
             at = bisect_left(self._wholes, above)
@@ -286,7 +286,7 @@ class Reads:
 
 
 def rows_of(earlier: Sequence[Resource], later: Sequence[Resource]) -> Iterator[SubjectChange]:
-    """Return the subjects that may differ between two states, found by comparing all of them."""
+    """Compare all subjects of two states, and yield those that can differ."""
     were, are = _by_key(earlier), _by_key(later)
     for key in {**were, **are}:
         for before, after in zip_longest(were.get(key, ()), are.get(key, ())):
@@ -294,7 +294,7 @@ def rows_of(earlier: Sequence[Resource], later: Sequence[Resource]) -> Iterator[
 
 
 def row_between(key: str, before: Resource | None, after: Resource | None) -> Iterator[SubjectChange]:
-    """Return one row, which has no position; none where nothing can differ."""
+    """Yield one row without a position, or nothing if nothing can differ."""
     if before is not after and not (before and after and _is_same(before, after)):
         yield SubjectChange(-1, key, before, after)
 
@@ -306,14 +306,14 @@ def touched_pairs(
     differences: Differences,
     traced: Mapping[Numbers, Traced] = MappingProxyType({}),
 ) -> dict[Numbers, bool]:
-    """Return whether something that pairs read differs, or may; without those that are not evaluated.
+    """Check for each pair whether something that it reads differs or can differ.
 
     Args:
         prepared: the earlier state.
-        moment: the evaluation clock, in UTC.
-        wanted: by number of the policy, positions of subjects; those of types that it does not evaluate are left out.
-        differences: of the later state.
-        traced: pairs of the earlier state that need not be traced again.
+        moment: the evaluation time, in UTC.
+        wanted: positions of subjects by the number of the policy; subjects of other types than its own are ignored.
+        differences: the differences to the later state.
+        traced: known reads of pairs of the earlier state.
     """
     subjects, judges = prepared.estate.subjects, selectors_in(prepared.bundle)
     kinds = {number: {one.kind for one in judges[number]} for number in wanted}
@@ -322,7 +322,7 @@ def touched_pairs(
         for number, positions in wanted.items()
     }
     planned = tuple(plan(prepared.bundle, prepared.estate, evaluated))
-    # What is undecided without an evaluation depends on its subject alone.
+    # A pair that is undecided without an evaluation depends on its subject alone.
     found = {
         (entry.pair.policy, entry.pair.subject): name_of(subjects[entry.pair.subject]) in differences.documents
         for entry in planned
@@ -341,7 +341,7 @@ def touched_pairs(
 
 
 def comes_or_goes(row: SubjectChange) -> bool:
-    """Return whether a subject is there on one side only, or is as a whole not known on one side only."""
+    """Check whether a subject exists in only one state, or is completely unknown in only one state."""
     before, after = row.before, row.after
     return before is None or after is None or ("" in before.unreadable) != ("" in after.unreadable)
 
@@ -352,15 +352,15 @@ def _name_of(row: SubjectChange) -> str:
 
 
 def _sides(rows: Iterable[SubjectChange]) -> Iterator[tuple[str, JsonObject | None, JsonObject | None]]:
-    """The resources among the rows, by key, before and after."""
+    """Yield the key and both states of each row that is a resource."""
     for row in rows:
         side = row.before or row.after
         if side is not None and side.judged_type not in _STATED:
             yield row.key, row.before and row.before.document, row.after and row.after.document
 
 
-def _is_marked_otherwise(row: SubjectChange) -> bool:
-    """Whether something else of a subject is not known: whoever reads it may meet that."""
+def _is_marked_differently(row: SubjectChange) -> bool:
+    """Check whether the unknown parts of a subject differ."""
     before, after = ((dict(side.unreadable), side.carried) if side else ({}, None) for side in (row.before, row.after))
     return before != after
 
@@ -372,7 +372,7 @@ def _has_indexed_fields(row: SubjectChange) -> bool:
 
 
 def _differing_in(row: SubjectChange) -> Sequence[tuple[str, bool]] | None:
-    """The places that differ, in lower case because unread places are spelled in any; None for all of a subject."""
+    """Return the places that differ in lower case, because unread places can have any case; None for all places."""
     before, after = row.before, row.after
     if before is None or after is None or before.carried != after.carried:
         return None
@@ -384,7 +384,7 @@ def _differing_in(row: SubjectChange) -> Sequence[tuple[str, bool]] | None:
 
 
 def _differing(before: JsonObject, after: JsonObject, above: str) -> Iterator[tuple[str, bool]]:
-    """The places where two objects differ, and whether something is there on one side only; lists differ as a whole."""
+    """Yield the places where two objects differ, and whether they exist in only one; a list is one place."""
     for key in {**before, **after}:
         one, other = before.get(key, _NOTHING), after.get(key, _NOTHING)
         if one is other:
@@ -397,7 +397,7 @@ def _differing(before: JsonObject, after: JsonObject, above: str) -> Iterator[tu
 
 
 def _is_equal(one: object, other: object) -> bool:
-    """Whether two JSON values are the same; to Python 1 and true are equal, and so are 1 and 1.0."""
+    """Check whether two JSON values are the same; in Python 1, 1.0 and true are equal."""
     if type(one) is not type(other):
         return False
     if isinstance(one, list) and isinstance(other, list):
@@ -409,7 +409,7 @@ def _is_equal(one: object, other: object) -> bool:
 
 def _is_same(before: Resource, after: Resource) -> bool:
     is_read_alike = (before.unreadable, before.carried) == (after.unreadable, after.carried)
-    # As JSON: in Python 1 equals true.
+    # Compared as JSON, because 1 equals true in Python.
     return is_read_alike and _json(before) == _json(after)
 
 

@@ -1,4 +1,4 @@
-"""Put what is not known of a snapshot into the input of policies, as markers."""
+"""Add markers for the unknown parts of a snapshot to the input of policies."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from policyeng.rego import markers
 from policyeng.rego.markers import Cause, MarkedList, MarkedObject
 from policyeng.rego.values import Value
 
-#: No more unknowns than these name other resources: a thousand fields may be unread for one reason.
+#: The largest number of unknowns about other resources: a thousand fields can be unread for one reason.
 _MOST = 5
-#: Where it is not known, text with braces stands for a part of an id, which policies compare themselves.
+#: An unknown part of an id is text in braces, which policies compare themselves.
 _SYMBOLIC = frozenset(("/id", "/type"))
 _HOST = "/properties/resourceId"
 
@@ -32,7 +32,7 @@ _UNREADABLE, _CARRIED = attrgetter("unreadable"), attrgetter("carried")
 
 
 class _OpenObject(MarkedObject):
-    """An object that may lack entries under some keys; `lacks` gives the causes for a key."""
+    """An object from which entries can be missing; `lacks` returns the causes for a key."""
 
     __slots__ = ("_lacks",)
 
@@ -47,7 +47,7 @@ class _OpenObject(MarkedObject):
 
 
 class EstateMarking:
-    """What is not known of the subjects of an estate, and of the types of which it does not have all resources."""
+    """The unknown parts of the subjects of a snapshot, and its incomplete lists of resources."""
 
     def __init__(
         self,
@@ -59,15 +59,15 @@ class EstateMarking:
         *,
         is_placed: bool = False,
     ) -> None:
-        """Take the subjects, the positions of those of which not all can be read, and what was read of lists.
+        """Store the unknown parts.
 
         Args:
-            subjects: of the estate.
-            partly: positions of those of which not all can be read.
-            coverage: which lists of resources were read.
+            subjects: the subjects of the snapshot.
+            partly: the positions of subjects that are partly unreadable.
+            coverage: the lists of resources that were read.
             stated: the metrics and quotas that could not be read.
-            named: the types outside `facts.coverage.LISTED` that policies ask for.
-            is_placed: the documents of the subjects have their markers.
+            named: the types outside `facts.coverage.LISTED` that policies read.
+            is_placed: whether the documents of the subjects already contain their markers.
         """
         self.named = named
         self._is_placed = is_placed
@@ -79,13 +79,13 @@ class EstateMarking:
     def mark(
         self, snapshot: Mapping[str, Value], documents: Sequence[Value]
     ) -> tuple[dict[str, Value], Sequence[Value]]:
-        """Return copies with markers of a snapshot and of the flat list of its subjects; the rest is shared.
+        """Return copies of a snapshot and of its list of subjects with markers; unchanged parts are shared.
 
         Args:
-            snapshot: as policies see it, by the names of its members.
-            documents: its subjects, the same objects.
+            snapshot: the members of the snapshot as policies see it, by name.
+            documents: its subjects, as the same objects.
         """
-        whole, found = (dict(snapshot), documents) if self._is_placed else self._placed(snapshot, documents)
+        whole, found = (dict(snapshot), documents) if self._is_placed else self._mark_subjects(snapshot, documents)
         if self._coverage.has_holes:
             self._open_lists(whole)
         for name, causes in (("by_host", self._hosts()), ("by_subnet", self._subnets()), ("by_guid", self._roles())):
@@ -96,10 +96,10 @@ class EstateMarking:
             self._open_stated(whole, gap)
         return whole, found
 
-    def _placed(
+    def _mark_subjects(
         self, snapshot: Mapping[str, Value], documents: Sequence[Value]
     ) -> tuple[dict[str, Value], Sequence[Value]]:
-        """Return copies with the markers of subjects."""
+        """Return copies with markers in subjects."""
         found = list(documents)
         for at in self._partly:
             found[at] = marked(self._subjects[at], documents[at])
@@ -120,12 +120,12 @@ class EstateMarking:
         return whole, found
 
     def unknowns(self, causes: Iterable[Cause], subject: int, workspace: int) -> tuple[Unknown, ...]:
-        """Return what an evaluation of a subject met, with places as findings give them.
+        """Return the unknowns of an evaluation, with paths as in findings.
 
         Args:
-            causes: of what was undecided.
-            subject: its position.
-            workspace: that of its workspace; -1 for none.
+            causes: why the evaluation is undecided.
+            subject: the position of the subject.
+            workspace: the position of its workspace; -1 for none.
         """
         own = f"{self._subjects[subject].reported_id}:"
         above = f"{self._subjects[workspace].reported_id}:" if workspace >= 0 else own
@@ -141,7 +141,7 @@ class EstateMarking:
         return tuple(Unknown(msg=reason, path=pointer) for pointer, reason in kept)
 
     def _open_lists(self, marked: dict[str, Value]) -> None:
-        """Open the lists of resources that were not read."""
+        """Mark the lists of resources that were not read as incomplete."""
         lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
         by_type = {kind: _listed(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
         by_scope = {scope: self._scope(scope, held) for scope, held in marked.get("by_scope", {}).items()}
@@ -154,23 +154,23 @@ class EstateMarking:
         }
 
     def _scope(self, scope: str, held: Mapping[str, Value]) -> _OpenObject:
-        """Return the types of the resources at a scope with their ids, open where lists were not read."""
+        """Return the ids of the resources in a scope by type, marked as incomplete where lists were not read."""
         lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
         entries = {kind: _listed(ids, lacks(kind, scope)) for kind, ids in held.items()}
         return _OpenObject(entries, anywhere, lambda kind: lacks(kind, scope))
 
     def _lacks_id(self, key: str) -> tuple[Cause, ...]:
-        """Return why a resource may exist that is not there."""
+        """Return why a resource that is not in the snapshot can exist."""
         parts = key.rpartition("/providers/")[2].split("/")
         causes = self._coverage.lacks("/".join((parts[0], *parts[1::2])), key)
         return tuple((path, f"`{key}` is not in the inputs: {reason}") for path, reason in causes)
 
     def _lacks_scope(self, scope: str) -> tuple[Cause, ...]:
-        """Return why there may be resources at a scope where there are none."""
+        """Return why a scope without resources can have resources."""
         return next(filter(None, (self._coverage.lacks(kind, scope) for kind in self._coverage.kinds)), ())
 
     def _open_stated(self, marked: dict[str, Value], gap: Gap) -> None:
-        """Open the metrics or the quotas."""
+        """Mark the metrics or the quotas as incomplete."""
         causes = ((gap.unknown.path, gap.unknown.msg),)
         marked[gap.kind] = MarkedList(list.__iter__(marked[gap.kind]), causes)
         if gap.kind == "metrics":
@@ -196,7 +196,7 @@ class EstateMarking:
         yield from self._coverage.lacks(ROLE_DEFINITION_TYPE, "")
 
     def _unread(self, kinds: tuple[str, ...], pointers: Iterable[str]) -> Iterator[Cause]:
-        """Yield what cannot be read of the fields that an index is made from."""
+        """Yield the causes for unreadable fields from which an index is built."""
         for at in self._partly:
             one = self._subjects[at]
             if one.judged_type in kinds:
@@ -207,12 +207,12 @@ class EstateMarking:
 def marking_of(
     estate: PreparedSnapshot, named: frozenset[str] = frozenset(), placed: Sequence[int] | None = None
 ) -> EstateMarking | None:
-    """Return what is not known of an estate; None where all of it is.
+    """Return the unknown parts of a snapshot; None if everything is known.
 
     Args:
-        estate: the subjects, and what was read.
-        named: the types outside `facts.coverage.LISTED` that policies ask for, in lower case, and namespaces.
-        placed: the positions of subjects of which not all can be read, where their documents have the markers already.
+        estate: the snapshot.
+        named: the lower-case types and namespaces outside `facts.coverage.LISTED` that policies read.
+        placed: the positions of partly unreadable subjects, if their documents already contain the markers.
     """
     subjects, partly = estate.subjects, placed or ()
     if placed is None and (any(map(_UNREADABLE, subjects)) or any(map(_CARRIED, subjects))):
@@ -228,19 +228,19 @@ def marking_of(
 
 
 class Markings(NamedTuple):
-    """What is not known of an estate: to all policies, and by number to those to which it is more."""
+    """The unknown parts of a snapshot for all policies, and for policies with more unknowns by their number."""
 
     marking: EstateMarking | None
     apart: Mapping[int, EstateMarking]
 
     @property
     def is_known(self) -> bool:
-        """Whether all of it is known to all policies."""
+        """Whether everything is known to all policies."""
         return self.marking is None and not self.apart
 
 
 def markings_of(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[int] | None = None) -> Markings:
-    """Return what is not known of an estate to the policies of a bundle; `placed` is as for `marking_of`."""
+    """Return the unknown parts of a snapshot for the policies of a bundle; `placed` is as for `marking_of`."""
     common = marking_of(estate, frozenset(), placed)
     if estate.covers is None or not is_whole(estate.covers):
         return Markings(common, {})
@@ -250,7 +250,7 @@ def markings_of(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[int] 
 
 
 def _listed(members: Value, causes: tuple[Cause, ...]) -> Value:
-    """Return a list, open where there are causes."""
+    """Return a list, marked as incomplete if there are causes."""
     return MarkedList(members, causes) if causes else members
 
 
@@ -263,15 +263,15 @@ def _like(holder: Value, members: Value) -> Value:
     return type(holder)(members)
 
 
-# Documents.
+# Markers inside documents.
 
 
 class _Place(NamedTuple):
-    """A place in a resource, and what its format can state there.
+    """A place in a resource, and what its format can express there.
 
     Attributes:
-        prefix: begins the pointers of causes.
-        carried: the segments below the place of what the format can state.
+        prefix: the start of the pointers in causes.
+        carried: pointers, as segments below the place, that the format can express.
     """
 
     prefix: str
@@ -291,20 +291,20 @@ def marked(subject: Resource, document: Value) -> Value:
     found = document
     for pointer, reason in subject.unreadable.items():
         if pointer not in _SYMBOLIC:
-            found = _hidden(found, list(keys_of(pointer)), (f"{prefix}{pointer}", reason))
-    return _opened_by(found, _place(prefix, subject.carried)) if subject.carried is not None else found
+            found = _mark_unreadable(found, list(keys_of(pointer)), (f"{prefix}{pointer}", reason))
+    return _mark_inexpressible(found, _place(prefix, subject.carried)) if subject.carried is not None else found
 
 
 def _place(prefix: str, carried: Carried) -> _Place:
     return _Place(prefix, carried.reason, tuple(tuple(keys_of(pointer)) for pointer in carried.pointers))
 
 
-def _opened_by(value: Value, place: _Place) -> Value:
-    """Return a value of which only those members are known that it has, or that its format can state."""
+def _mark_inexpressible(value: Value, place: _Place) -> Value:
+    """Return a value with markers for missing members that its format cannot express."""
     if type(value) in markers.MARKERS or () in place.carried:
         return value
     if isinstance(value, dict):
-        entries = {key: _opened_by(member, place.below(key)) for key, member in dict.items(value)}
+        entries = {key: _mark_inexpressible(member, place.below(key)) for key, member in dict.items(value)}
         heads = {lowered(segments[0]) for segments in place.carried}
         if "*" in heads:
             return MarkedObject(entries) if isinstance(value, MarkedObject) else _like(value, entries)
@@ -314,13 +314,13 @@ def _opened_by(value: Value, place: _Place) -> Value:
 
         return _OpenObject(entries, ((place.prefix, place.reason),), lacks)
     if isinstance(value, list):
-        items = [_opened_by(item, place.below(str(index))) for index, item in enumerate(list.__iter__(value))]
+        items = [_mark_inexpressible(item, place.below(str(index))) for index, item in enumerate(list.__iter__(value))]
         return MarkedList(items) if isinstance(value, MarkedList) else _like(value, items)
     return value
 
 
-def _hidden(value: Value, path: list[str], cause: Cause) -> Value:
-    """Return a value with a marker at a path, or at the last place on the way that there is."""
+def _mark_unreadable(value: Value, path: list[str], cause: Cause) -> Value:
+    """Return a value with a marker at a path, or at the deepest existing place on the path."""
     if type(value) in markers.MARKERS:
         return value
     if not path or not isinstance(value, dict | list):
@@ -330,7 +330,7 @@ def _hidden(value: Value, path: list[str], cause: Cause) -> Value:
         entries = dict(dict.items(value))
         names = [name for name in entries if key == "*" or lowered(name) == lowered(key)]
         for name in names:
-            entries[name] = _hidden(entries[name], further, cause)
+            entries[name] = _mark_unreadable(entries[name], further, cause)
         if key not in entries and key != "*":
             entries[key] = markers.UnknownValue(*cause)
             names.append(key)
@@ -339,13 +339,13 @@ def _hidden(value: Value, path: list[str], cause: Cause) -> Value:
     index = list_index(key)
     places = range(len(items)) if key == "*" else [] if index is None or index >= len(items) else [index]
     for at in places:
-        items[at] = _hidden(items[at], further, cause)
+        items[at] = _mark_unreadable(items[at], further, cause)
     return _rebuilt(value, items, [items[at] for at in places]) if places else MarkedList(items, (cause,))
 
 
-def _rebuilt(value: Value, members: Value, hidden: Iterable[Value]) -> Value:
-    """Return members in a collection of the type that it has with markers."""
-    is_marked = isinstance(value, markers.Special) or any(type(one) in markers.MARKERS for one in hidden)
+def _rebuilt(value: Value, members: Value, marked_members: Iterable[Value]) -> Value:
+    """Return members in a collection of the type for members with markers."""
+    is_marked = isinstance(value, markers.Special) or any(type(one) in markers.MARKERS for one in marked_members)
     if not is_marked:
         return _like(value, members)
     if isinstance(value, dict):
