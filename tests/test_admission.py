@@ -149,7 +149,7 @@ def test_a_patch_is_over_the_resource_of_before(bundle: Bundle) -> None:
     assert admitted(bundle, [workspace("w", x=2)], lowering).allowed
     nowhere = admitted(bundle, [workspace("a")], lowering)
     assert (nowhere.allowed, nowhere.exit_code) == (False, 2)
-    assert "does not hold what is patched" in nowhere.problems[0].message
+    assert "does not contain the patched resource" in nowhere.problems[0].message
 
 
 def test_several_changes_are_judged_together(bundle: Bundle) -> None:
@@ -213,7 +213,7 @@ def test_an_error_denies_whatever_the_gate(tmp_path: Path) -> None:
 
 def test_what_cannot_be_judged_denies(bundle: Bundle) -> None:
     """A resource that JSON cannot carry is refused with its place."""
-    with pytest.raises(InputError, match="JSON cannot carry it"):
+    with pytest.raises(InputError, match="the change is not JSON"):
         admitted(bundle, [], workspace("w", x={1}))
 
 
@@ -224,7 +224,7 @@ def test_a_bundle_that_judges_no_resources_allows_nothing(tmp_path: Path) -> Non
     decision = admitted(foreign, [workspace("a")], workspace("w"))
 
     assert (decision.allowed, decision.exit_code) == (False, 2)
-    assert "no policy in force judges resources" in decision.problems[0].message
+    assert "no active policy checks resources" in decision.problems[0].message
 
 
 def test_the_last_resource_may_go(bundle: Bundle) -> None:
@@ -254,9 +254,9 @@ def test_what_could_not_be_judged_before_either_denies_its_change(bundle: Bundle
         ({"operation": "replaced", "id": WORKSPACE}, "did you mean"),
         ({"operation": "delete", "id": WORKSPACE, "patch": {}}, "a delete has no `patch`"),
         ({"operation": "patch", "id": WORKSPACE, "patch": []}, "is a JSON object"),
-        ({"operation": "replace", "id": f"{WORKSPACE}2", "resource": workspace("w")}, "the change is of"),
+        ({"operation": "replace", "id": f"{WORKSPACE}2", "resource": workspace("w")}, "the id of the change is"),
         ({"operation": "delete"}, "/id"),
-        (5, "this is no change"),
+        (5, "this is not a change"),
     ],
 )
 def test_what_is_no_change_is_refused_with_its_place(bundle: Bundle, change: Any, said: str) -> None:

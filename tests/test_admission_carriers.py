@@ -138,7 +138,7 @@ def test_complete_mode_is_not_allowed_where_it_is_not_known_what_it_deletes(acce
     script = template({"type": "Microsoft.Resources/deploymentScripts", "name": "s", "properties": {}})
     for body in (unknown, script):
         decision = decided(access, resource(DEPLOYMENT, {"mode": "Complete", "template": body}))
-        assert any("mode Complete" in problem.message for problem in decision.problems)
+        assert any("mode `Complete`" in problem.message for problem in decision.problems)
         assert decision.exit_code == 2
     carrier = resource(DEPLOYMENT, {"template": template(declared("w", "Disabled"))})
     change = {"operation": "replace", "id": carrier["id"], "resource": carrier}

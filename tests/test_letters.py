@@ -243,8 +243,8 @@ def test_a_word_in_other_letters_is_found_at_any_depth() -> None:
     ):
         (problem,) = resource_read(resource, b"\xc4\xb0").problems
         pointer = f"{above}/rules/1/provisioningState/1"
-        said = rf"`F\u0430iled` at `{pointer}` looks like `Failed` but has letters that are not ASCII; write it in ASCII"
-        assert (problem.level, problem.place, problem.message) == ("error", ID, said)
+        message = rf"`F\u0430iled` at `{pointer}` looks like `Failed` but has letters that are not ASCII"
+        assert (problem.level, problem.place, problem.message) == ("error", ID, f"{message}; write it in ASCII")
 
 
 @pytest.mark.parametrize("path", [("tags",), ("properties", "tags"), ("properties", "kvTags")])

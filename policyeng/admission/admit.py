@@ -1,4 +1,4 @@
-"""Evaluation before and after a change -> decision, from bases that are kept. Pure: no I/O, no clock."""
+"""Decide on changes, with cached sessions for the last states. Nothing here does I/O or reads the system clock."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
 from policyeng.models import Blame, Decision, Enforcement, Exemption, JsonObject, Severity, Snapshot
 
-#: Of so many states the bases are kept.
-_KEPT = 4
+#: The largest number of cached sessions.
+_MAX_SESSIONS = 4
 
 
 def admit(
@@ -37,34 +37,34 @@ def admit(
     blame: Blame = Blame.TOUCHED,
     standing: bool = False,
 ) -> Decision:
-    """Decide whether a change may be made: what `check` would say after it, held against what it says before.
+    """Decide whether a change is allowed, by comparing the evaluations before and after it.
 
-    It is denied for failures and errors that the change introduces or that sit on what it changes, at or above
-    `fail_on` (errors always), and where what it says cannot be judged. Failures that were there before elsewhere are
-    not blamed on it, and are in the decision only with `standing`.
+    A change is denied for failures at or above `fail_on`, and for errors, if the change introduces them or if they are
+    on a changed resource. It is also denied if it cannot be evaluated. Earlier failures elsewhere do not deny it, and
+    are in the decision only with `standing`.
 
     Args:
-        bundle: the policies in force.
+        bundle: the policies to evaluate.
         snapshot: the state before the change.
-        change: a resource to create or replace, an id to delete, a `Change`, or several of them that are made at once.
-        as_of: the evaluation clock; without a zone it is taken as UTC.
-        before: changes that have been made of the state already: the change is blamed for nothing that they bring. The
-            decision names the state as it was given.
-        exemptions: acceptances that mark failures while they are in force; what is marked denies nothing.
-        parameters: by policy id, values that replace the defaults.
-        engine: what judges Rego, a name of `policyeng.engines.ENGINES`.
-        opa: which OPA judges, for the engine `opa`; a private server unless given.
-        fail_on: failures below this severity warn.
-        strict_unknown: what cannot be decided counts as a failure does.
-        modes: how failures are enforced; without any of them they deny.
-        blame: whether old failures on what is changed deny, too.
-        standing: list all failures and errors of before that the change is not blamed for, not only those on what it
-            changes; the verdict is the same.
+        change: a resource to create or replace, an id to delete, a `Change`, or several of these, made together.
+        as_of: the evaluation time; UTC if it has no time zone.
+        before: changes that are already made; their failures do not deny this change. The decision names the state
+            without them.
+        exemptions: accepted failures; a failure does not deny until its exemption expires.
+        parameters: values that replace the defaults, by policy id.
+        engine: the engine that evaluates Rego, one of `policyeng.engines.ENGINES`.
+        opa: the OPA server of the engine `opa`; by default a private server is started.
+        fail_on: the lowest severity that denies; failures below it warn.
+        strict_unknown: count unknown findings as failures.
+        modes: how failures are enforced; by default they deny.
+        blame: whether earlier failures on changed resources also deny.
+        standing: list all earlier failures and errors that do not deny, not only those on changed resources. This does
+            not affect whether the change is allowed.
 
     Raises:
-        InputError: the change is none.
-        UsageError: a parameter, the engine or a mode does not exist or does not fit.
-        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+        InputError: the change is not well formed.
+        UsageError: a parameter, the engine or a mode does not exist or is not valid.
+        EngineError: the bundle does not compile, or the OPA server does not return a result for every pair.
     """
     options = AdmissionOptions(
         as_of,
@@ -78,45 +78,45 @@ def admit(
         standing=standing,
     )
     if engine != "embedded":
-        changes, earlier = (changes_of(given, bundle.spellings) for given in (change, before))
+        changes, earlier = (changes_of(one, bundle.spellings) for one in (change, before))
         return decided_wholly(bundle, snapshot, changes, options, parameters, earlier)
-    return _BASES.basis(bundle, snapshot, parameters or {}).decide(change, options, before)
+    return _SESSIONS.session(bundle, snapshot, parameters or {}).decide(change, options, before)
 
 
 class _PendingSession:
-    """A basis that the first thread that asks for it makes, while others that ask for it wait."""
+    """A session that the first thread creates, while other threads wait."""
 
     def __init__(self, bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> None:
-        self._given = (bundle, snapshot, parameters)
-        self._basis: AdmissionSession | None = None
+        self._inputs = (bundle, snapshot, parameters)
+        self._session: AdmissionSession | None = None
         self._lock = Lock()
 
-    def basis(self) -> AdmissionSession:
+    def session(self) -> AdmissionSession:
         with self._lock:
-            if self._basis is None:
-                self._basis = AdmissionSession(*self._given)
-            return self._basis
+            if self._session is None:
+                self._session = AdmissionSession(*self._inputs)
+            return self._session
 
 
-class _Bases:
-    """The bases of the last few states that changes were judged against."""
+class _Sessions:
+    """A cache of the last sessions."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[tuple[int, int, bytes], _PendingSession] = OrderedDict()
+        self._entries: OrderedDict[tuple[int, int, bytes], _PendingSession] = OrderedDict()
         self._lock = Lock()
 
-    def basis(self, bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> AdmissionSession:
-        """The one of this very bundle and snapshot; while it is held nothing else can be at their addresses."""
+    def session(self, bundle: Bundle, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> AdmissionSession:
+        """Return the session of a bundle and a snapshot; the session keeps both alive, so their `id()` stays unique."""
         key = (id(bundle), id(snapshot), orjson.dumps(parameters, option=orjson.OPT_SORT_KEYS))
         with self._lock:
-            entry = self._held.get(key)
+            entry = self._entries.get(key)
             if entry is None:
-                entry = self._held[key] = _PendingSession(bundle, snapshot, parameters)
-                if len(self._held) > _KEPT:
-                    self._held.popitem(last=False)
+                entry = self._entries[key] = _PendingSession(bundle, snapshot, parameters)
+                if len(self._entries) > _MAX_SESSIONS:
+                    self._entries.popitem(last=False)
             else:
-                self._held.move_to_end(key)
-        return entry.basis()
+                self._entries.move_to_end(key)
+        return entry.session()
 
 
-_BASES = _Bases()
+_SESSIONS = _Sessions()

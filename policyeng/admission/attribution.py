@@ -1,4 +1,4 @@
-"""What a change has to do with the findings after it: what it introduces, what sits on it, what was there before."""
+"""Attribute findings to a change: find those that it introduces, those on changed resources, and earlier ones."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from policyeng.evaluation.tracing import Differences, Numbers, touched_pairs
 from policyeng.facts.ids import folded_id
 from policyeng.models import Denial, Finding, Outcome
 
-#: A position in a list, which moves when something before it goes.
+#: A position in a list, which changes when an earlier member is removed.
 _POSITION = re.compile(r"/\d+(?=/|$)")
 _Key = tuple[str, str, str]
-#: Whether what the policy of a finding looks at differs before and after the change.
+#: Checks whether something that the policy of a finding reads differs before and after the change.
 Touches = Callable[[Finding], bool]
 
 
 class Sorted(NamedTuple):
-    """Findings after a change that are not good, and those of before that are good now; sorted as they came.
+    """Findings after a change that do not pass, and earlier ones that it clears, in their original order.
 
     Attributes:
-        introduced: those that were not there before, or not as bad.
-        there: others, which were there before, on what is changed.
-        elsewhere: other failures and errors, which were there before, elsewhere.
-        exempted: failures that an exemption accepts, introduced or on what is changed.
-        cleared: failures and errors of before that are none any more, as they were.
+        introduced: findings that are new, or worse than before.
+        there: earlier findings on changed resources.
+        elsewhere: earlier failures and errors on other resources.
+        exempted: failures with an exemption that are introduced or on changed resources.
+        cleared: failures and errors that no longer exist, as they were before the change.
     """
 
     introduced: list[Finding]
@@ -46,21 +46,21 @@ class Sorted(NamedTuple):
 def sorted_out(before: Iterable[Finding], after: Iterable[Finding], changed: Set[str], touches: Touches) -> Sorted:
     """Compare the findings before and after a change.
 
-    On what is changed a failure is an old one if all of its denials were there with what they found; elsewhere also if
-    they found something else, because a failure that is still there is not the doing of who mends a part of it. What
-    cannot be decided is an old one only where the change touches nothing that the policy looks at: else it may hide a
-    failure that the change introduces.
+    A failure is an earlier one if all of its denials existed before. On changed resources, their actual and expected
+    values must be the same, too; elsewhere they can differ, because a change that fixes only a part of a failure does
+    not introduce the rest. An unknown finding is an earlier one only if the change touches nothing that the policy
+    reads; otherwise it can hide a failure that the change introduces.
 
     Args:
-        before: of the state before the change.
-        after: of the state after it.
-        changed: ids of what is changed, as `folded_id` gives them.
-        touches: is asked of findings before the change.
+        before: findings before the change.
+        after: findings after the change.
+        changed: ids of the changed resources, as `folded_id` returns them.
+        touches: called with findings before the change.
     """
     earlier: dict[_Key, list[Finding]] = {}
     for finding in before:
         earlier.setdefault(_key(finding), []).append(finding)
-    said = Sorted([], [], [], [], [])
+    result = Sorted([], [], [], [], [])
     bad = set[_Key]()
     for finding in after:
         if finding.outcome is Outcome.PASS:
@@ -69,22 +69,22 @@ def sorted_out(before: Iterable[Finding], after: Iterable[Finding], changed: Set
         is_old = _is_old(finding, earlier.get(key, ()), touches, is_there=is_there)
         if finding.exemption is not None:
             if is_there or not is_old:
-                said.exempted.append(finding)
+                result.exempted.append(finding)
             continue
         if finding.outcome is not Outcome.UNKNOWN:
             bad.add(key)
         if not is_old or is_there:
-            (said.there if is_old else said.introduced).append(finding)
+            (result.there if is_old else result.introduced).append(finding)
         elif finding.outcome is not Outcome.UNKNOWN:
-            said.elsewhere.append(finding)
-    said.cleared.extend(
+            result.elsewhere.append(finding)
+    result.cleared.extend(
         finding
         for key, findings in earlier.items()
         if key not in bad
         for finding in findings
         if finding.outcome in (Outcome.FAIL, Outcome.ERROR) and finding.exemption is None
     )
-    return said
+    return result
 
 
 def touches_of(
@@ -95,15 +95,15 @@ def touches_of(
     pairs_of: Callable[[Finding], Iterable[Numbers]],
     traced: Mapping[Numbers, Traced] = MappingProxyType({}),
 ) -> Touches:
-    """Return a function that decides whether what the policy of a finding reads is changed.
+    """Return a function that checks whether something that the policy of a finding reads changes.
 
     Args:
-        findings: of the earlier state, all that it may be asked about.
+        findings: all findings of the earlier state with which the function can be called.
         prepared: the earlier state.
-        moment: the evaluation clock, in UTC.
-        differences: of the later state.
-        pairs_of: finds the pairs of the earlier state that a finding may be of.
-        traced: pairs of the earlier state that need not be traced again.
+        moment: the evaluation time, in UTC.
+        differences: the differences to the later state.
+        pairs_of: returns the pairs of the earlier state to which a finding can belong.
+        traced: known reads of pairs of the earlier state.
     """
     untouched: set[_Key] | None = None
 
@@ -123,7 +123,7 @@ def touches_of(
 
 
 def reported(subject: Resource) -> tuple[str, str]:
-    """Return the type of a subject as findings have it, and its id without case."""
+    """Return the type of a subject as findings report it, and its id in lower case."""
     return subject.reported_type, folded_id(subject.reported_id)
 
 
@@ -132,7 +132,7 @@ def _key(finding: Finding) -> _Key:
 
 
 def _is_old(finding: Finding, earlier: Iterable[Finding], touches: Touches, *, is_there: bool) -> bool:
-    """Return whether a finding, or a worse one, was there before."""
+    """Check whether a finding, or a worse one, existed before."""
     alike = [old for old in earlier if old.outcome is finding.outcome and (finding.exemption or not old.exemption)]
     if not alike or finding.outcome is not Outcome.FAIL:
         met = {unknown for old in alike for unknown in old.unknowns}

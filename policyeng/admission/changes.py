@@ -1,4 +1,4 @@
-"""Changes: what a caller says is about to happen, and the snapshot after it."""
+"""Parse requested changes, and apply them to a snapshot."""
 
 from __future__ import annotations
 
@@ -27,35 +27,35 @@ from policyeng.sources.arm_template import Contents
 from policyeng.sources.parsed import ParsedDocument, Placed
 from policyeng.sources.template_carriers import APPLICATION, DEPLOYMENT, STACK, carrier_of, member
 
-#: What takes the resources that it deployed away with it, if it was created so or is deleted so.
+#: Types whose deletion can also delete the resources that they deployed.
 _MANAGING = (STACK, APPLICATION)
 
-#: How the types begin that complete mode does not delete.
+#: Prefixes of the types that complete mode does not delete.
 _STAYS = ("microsoft.authorization/", "microsoft.consumption/", f"{DEPLOYMENT}/")
 
-#: The resources of a snapshot, and what changes have made of them, by id as `folded_id` gives it.
+#: The resources of a snapshot, and their later states after changes, by id as `folded_id` returns it.
 State = tuple[Mapping[str, JsonObject], Mapping[str, Becomes]]
 
 
 def carried(
     change: Change, now: Becomes, was: JsonObject | None, state: State, spellings: Spellings, contents: Contents
 ) -> list[Change | Problem]:
-    """The changes of the resources in the template of what a change puts, and why they are not all known.
+    """Return the changes that the template of a changed resource makes, and problems if some are unknown.
 
     Args:
-        change: of any resource; one that carries no template makes no other changes.
+        change: a change of any resource; one without a template makes no other changes.
         now: the resource after the change.
         was: the resource before it.
-        state: what is there before the template is deployed.
+        state: the state before the template is deployed.
         spellings: as for `changes_of`.
-        contents: reads the templates of all of the changes.
+        contents: the reader of templates for all changes.
     """
     resource = now.resource or was
     if resource is None or carrier_of(resource["type"], resource) is None:
         return []
     arm_type = lowered(resource["type"])
     if now.resource is None:
-        message = "deleting it may delete the resources that it manages, which are not evaluated as deleted"
+        message = "deleting it can delete the resources that it manages, which are evaluated as if they remain"
         return [_problem("warning", message, change)] if arm_type in _MANAGING else []
     if change.operation is Operation.PATCH and member(change.patch, "properties") is None:
         return []
@@ -64,16 +64,16 @@ def carried(
         _problem("error", f"{refusal.message}; {refusal.remedy}".removesuffix("; "), change)
         for refusal in reading.refusals
     ]
-    found += _deleted(change, now, was, reading, state)
+    found += _find_deletions(change, now, was, reading, state)
     for placed in reading.resources:
         try:
-            found.append(as_arm_reads_it(_put(placed, now.notes.origin), placed.resource["id"], spellings))
+            found.append(as_arm_reads_it(_to_change(placed, now.notes.origin), placed.resource["id"], spellings))
         except InputError as error:
             found.append(_problem("error", str(error), change))
     return found
 
 
-def _put(placed: Placed, origin: Origin | None) -> Change:
+def _to_change(placed: Placed, origin: Origin | None) -> Change:
     if origin is not None:
         fields = {at: origin.pointer_to(there) for at, there in placed.fields.items()}
         origin = origin.model_copy(update={"pointer": origin.pointer_to(placed.pointer), "fields": fields})
@@ -87,48 +87,50 @@ def _put(placed: Placed, origin: Origin | None) -> Change:
     )
 
 
-def _deleted(
+def _find_deletions(
     change: Change, now: Becomes, was: JsonObject | None, reading: ParsedDocument, state: State
 ) -> Iterator[Change | Problem]:
-    """The deletions of a deployment in complete mode, and of a stack that deletes what it no longer has."""
+    """Yield the deletions by a deployment in complete mode, or by a stack that deletes unmanaged resources."""
     resource = now.resource or {}
     arm_type, properties = lowered(resource["type"]), member(resource, "properties")
     held, becomes = state
     there = {**held, **{key: after.resource for key, after in becomes.items()}}
     if arm_type == DEPLOYMENT and "/properties/mode" in map(lowered, now.notes.unreadable):
-        yield _problem("error", "the mode of the deployment is not known, so neither is what it deletes", change)
+        yield _problem("error", "the mode of the deployment is unknown, and so is what it deletes", change)
     elif arm_type == DEPLOYMENT and lowered(str(member(properties, "mode"))) == "complete":
         group = change.id[: lowered(change.id).rfind("/providers/")]
         if reading.refusals or any("/id" in placed.unreadable for placed in reading.resources):
-            message = "mode Complete deletes what the template does not name, and not all that it names is known"
+            message = "mode `Complete` deletes resources that the template does not name, and some names are unknown"
             yield _problem("error", message, change)
         else:
-            yield from _deletes(_below(folded_id(group), there), reading, there)
+            yield from _delete_unnamed(_below(folded_id(group), there), reading, there)
     elif arm_type == STACK and "delete" in _unmanaged(properties):
         managed = member(member(was, "properties"), "resources")
         if not isinstance(managed, list):
-            message = "the stack deletes what its template no longer has; the snapshot does not have that list"
+            message = "the stack deletes resources that its template no longer has; the snapshot does not list them"
             yield _problem("warning", message, change)
         else:
             ids = (member(one, "id") for one in managed)
-            yield from _deletes((folded_id(one) for one in ids if isinstance(one, str)), reading, there)
+            yield from _delete_unnamed((folded_id(one) for one in ids if isinstance(one, str)), reading, there)
 
 
 def _unmanaged(properties: object) -> list[str]:
-    """What a stack does with resources, groups and management groups that it no longer has."""
+    """Return what a stack does with resources, groups and management groups that it no longer manages."""
     actions = member(properties, "actionOnUnmanage")
     return [lowered(str(action)) for action in actions.values()] if isinstance(actions, Mapping) else []
 
 
 def _below(group: str, there: Mapping[str, JsonObject | None]) -> Iterator[str]:
-    """The resources that complete mode deletes: those of a resource group itself, not those in them."""
+    """Yield the ids that complete mode deletes: resources directly in a resource group, not their children."""
     for key, held in there.items():
         rest = key.removeprefix(f"{group}/providers/")
         if held is not None and key != rest and rest.count("/") == 2 and not rest.startswith(_STAYS):
             yield key
 
 
-def _deletes(keys: Iterable[str], reading: ParsedDocument, there: Mapping[str, JsonObject | None]) -> Iterator[Change]:
+def _delete_unnamed(
+    keys: Iterable[str], reading: ParsedDocument, there: Mapping[str, JsonObject | None]
+) -> Iterator[Change]:
     named = {folded_id(placed.resource["id"]) for placed in reading.resources}
     for key in keys:
         held = there.get(key)
@@ -140,14 +142,14 @@ def _problem(level: Literal["error", "warning"], message: str, change: Change) -
     return Problem(level=level, message=message, place=change.id)
 
 
-#: What a caller may give: changes, resources to create or replace, or ids to delete; one of them or several.
+#: Accepted forms: changes, resources to create or replace, or ids to delete; one of them or several.
 Changes = Change | Mapping[str, object] | str | Sequence["Change | Mapping[str, object] | str"]
 
-#: Where a snapshot has what `Notes` has of one resource.
+#: The members of a snapshot that correspond to the fields of `Notes`.
 _NOTES = ("unreadable", "carried", "origins")
 
 _PLACE = "change"
-_DELETED = "it is deleted as a resource of its own, and what then counts is not known"
+_DELETED = "it is deleted as a separate resource, and the setting that then applies is unknown"
 _REMEDY = 'give a resource with `id` and `type`, an id to delete, or `{"operation": ..., "id": ..., ...}`'
 
 
@@ -155,8 +157,8 @@ class After(NamedTuple):
     """A snapshot after changes.
 
     Attributes:
-        changed: lower-case ids of what the changes name, deleted or not.
-        problems: an error for every change that cannot be made, and a warning where one finds nothing to change.
+        changed: lower-case ids that the changes name, deleted or not.
+        problems: an error for every change that cannot be made, and a warning for one without effect.
     """
 
     snapshot: Snapshot
@@ -165,13 +167,13 @@ class After(NamedTuple):
 
 
 class ChangedResources(NamedTuple):
-    """What changes make of the resources of a snapshot; ids are as `folded_id` gives them.
+    """The effect of changes on the resources of a snapshot; ids are as `folded_id` returns them.
 
     Attributes:
-        becomes: what each resource that changes, comes or goes becomes.
-        changed: what the changes name.
-        fresh: what is not only patched, so that nothing said of it before holds any more.
-        problems: as of `After`.
+        becomes: the later state of each resource that changes, comes or goes.
+        changed: the ids that the changes name.
+        fresh: the ids that are replaced or deleted, so that their earlier notes no longer apply.
+        problems: as in `After`.
     """
 
     becomes: Mapping[str, Becomes]
@@ -180,21 +182,21 @@ class ChangedResources(NamedTuple):
     problems: tuple[Problem, ...]
 
 
-#: What no change makes of any snapshot.
+#: The effect of no changes.
 NOTHING_MADE = ChangedResources({}, frozenset(), frozenset(), ())
 
 
 def changes_of(given: Changes, spellings: Spellings = NO_SPELLINGS) -> tuple[Change, ...]:
-    """Changes as given by a program or a document; none of nothing.
+    """Parse changes from a program or a document.
 
-    Their resources and patches are as ARM reads them, with the names of members without case.
+    Member names in their resources and patches are normalized, because ARM ignores their case.
 
     Args:
         given: a change, or several.
-        spellings: names that policies look for, as `Bundle.spellings` has them.
+        spellings: the names that policies read, as in `Bundle.spellings`.
 
     Raises:
-        InputError: one of them is none; names its position and the remedy.
+        InputError: a change is not well formed; the error has its position and a remedy.
     """
     listed = [*given] if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     places = [_PLACE] if len(listed) == 1 else [f"{_PLACE} {number}" for number in range(1, len(listed) + 1)]
@@ -210,7 +212,7 @@ def _change(given: Change | Mapping[str, object] | str, place: str) -> Change:
         _require_resource(given, place)
         given = {"operation": Operation.REPLACE, "id": given["id"], "resource": dict(given)}
     if not isinstance(given, Change | Mapping):
-        raise InputError("this is no change", place=(place,), remedy=_REMEDY)
+        raise InputError("this is not a change", place=(place,), remedy=_REMEDY)
     change = given if isinstance(given, Change) else _validated(given, place)
     if change.operation in (Operation.CREATE, Operation.REPLACE):
         _require_resource(change.resource, place)
@@ -246,7 +248,7 @@ def _validated(given: Mapping[str, object], place: str) -> Change:
         and values.keys().isdisjoint(Notes._fields)
     ):
         plain = {"resource": None, "patch": None, "unreadable": {}, "carried": None, "origin": None, **values}
-        return Change(**plain | {"operation": Operation(lowered(operation))})  # what validation would give
+        return Change(**plain | {"operation": Operation(lowered(operation))})  # the same as validation returns
     try:
         return Change.model_validate(values)
     except ValidationError as error:
@@ -266,20 +268,20 @@ def _require_resource(resource: object, place: str) -> None:
 
 def _require_same(identity: str, resource: JsonObject, place: str) -> None:
     if folded_id(identity) != folded_id(resource["id"]):
-        message = f"the change is of `{identity}`, and its resource is `{resource['id']}`"
-        raise InputError(message, place=(place, "/id"), remedy="name one resource, or leave `id` out")
+        message = f"the id of the change is `{identity}`, but the id of its resource is `{resource['id']}`"
+        raise InputError(message, place=(place, "/id"), remedy="use the same id in both, or omit `id`")
 
 
 def _require_json(value: object, place: str) -> None:
     try:
         text = orjson.dumps(value)
     except TypeError as error:
-        raise InputError(f"JSON cannot carry it ({error})", place=(place,), remedy="give JSON values") from None
+        raise InputError(f"the change is not JSON ({error})", place=(place,), remedy="use JSON values") from None
     require_readable(value, text, place)
 
 
 def changed(snapshot: Snapshot, changes: Iterable[Change], spellings: Spellings = NO_SPELLINGS) -> After:
-    """A snapshot after changes; one that cannot be made is a problem, and the rest is done."""
+    """Return a snapshot after changes; a change that cannot be made is a problem, and the others are made."""
     rows = [(_key(resource), resource) for resource in snapshot.resources]
     done = made_of(changes, held_of(snapshot), snapshot, spellings=spellings)
     resources = [held for key, held in rows if key not in done.becomes]
@@ -296,14 +298,14 @@ def changed(snapshot: Snapshot, changes: Iterable[Change], spellings: Spellings 
 
 
 class UnchangedResources(dict[str, JsonObject]):
-    """Resources by their ids as `folded_id` gives them, of which none changes."""
+    """Resources that do not change, by id as `folded_id` returns it."""
 
     @cached_property
     def _ordered(self) -> Sequence[str]:
         return sorted(self)
 
     def below(self, key: str) -> Iterator[str]:
-        """The ids that begin with an id and a slash."""
+        """Yield the ids that begin with an id and a slash."""
         prefix = f"{key}/"
         for other in islice(self._ordered, bisect_left(self._ordered, prefix), None):
             if not other.startswith(prefix):
@@ -312,7 +314,7 @@ class UnchangedResources(dict[str, JsonObject]):
 
 
 def held_of(snapshot: Snapshot) -> UnchangedResources:
-    """The resources of a snapshot by their ids as `folded_id` gives them; of two with one id the first."""
+    """Return the resources of a snapshot by id as `folded_id` returns it; the first of two with the same id."""
     return UnchangedResources(
         (key, held) for key, held in reversed([(_key(held), held) for held in snapshot.resources]) if key
     )
@@ -325,15 +327,15 @@ def made_of(
     onto: ChangedResources = NOTHING_MADE,
     spellings: Spellings = NO_SPELLINGS,
 ) -> ChangedResources:
-    """Make changes, one after the other; a delete takes what lies under the resource with it, as ARM does.
+    """Apply changes one after the other; like ARM, a delete also deletes the children of a resource.
 
-    A resource that carries a template, such as a deployment, is followed by the changes of the template's resources.
+    After a resource with a template, such as a deployment, the changes of the template's resources are applied.
 
     Args:
-        changes: what is to be made.
-        held: as `held_of` gives it.
-        snapshot: what says more of what is held.
-        onto: what earlier changes made of it; `becomes` and `fresh` are of those and these together.
+        changes: the changes.
+        held: the result of `held_of`.
+        snapshot: the snapshot, for notes about its resources.
+        onto: the effect of earlier changes, which is included in `becomes` and `fresh` of the result.
         spellings: as for `changes_of`.
     """
     becomes, fresh = dict(onto.becomes), set(onto.fresh)
@@ -349,14 +351,14 @@ def made_of(
             problems.append(resource)
             continue
         if resource is None:
-            gone = _gone(key, change.id, held, becomes)
+            gone = _deleted_ids(key, change.id, held, becomes)
             if not gone:
-                problems.append(_said("warning", "the snapshot does not hold what is deleted", change))
+                problems.append(_problem("warning", "the snapshot does not contain the deleted resource", change))
             becomes |= dict.fromkeys(gone, Becomes(None))
             fresh |= gone
         else:
             is_patched = change.operation is Operation.PATCH
-            becomes[key] = Becomes(resource, _noted(now.notes if is_patched else Notes(), change))
+            becomes[key] = Becomes(resource, _notes_after(now.notes if is_patched else Notes(), change))
             fresh |= set() if is_patched else {key}
         entries = carried(change, becomes.get(key, Becomes(None)), now.resource, (held, becomes), spellings, contents)
         waiting.extendleft(reversed([entry for entry in entries if isinstance(entry, Change)]))
@@ -368,10 +370,10 @@ def made_of(
 def _with_managed_networks(
     touched: Collection[str], becomes: Mapping[str, Becomes], held: Mapping[str, JsonObject], snapshot: Snapshot
 ) -> Iterator[tuple[str, Becomes]]:
-    """What workspaces become because of the managed networks that are resources of their own, by id.
+    """Yield the later states of workspaces whose managed networks are separate resources, by id.
 
-    A managed network that changes replaces what its workspace states. One that stays counts for a workspace that is
-    written anew and does not state its isolation mode.
+    A managed network that changes overrides the settings of its workspace. One that does not change applies if the
+    workspace is written again without an isolation mode.
     """
     parts: dict[str, list[str]] = {}
     for key in sorted(becomes):
@@ -397,8 +399,8 @@ def _with_managed_network(workspace: Becomes, parts: Mapping[str, Becomes]) -> B
     return Becomes(found.resource, workspace.notes._replace(unreadable={**found.unreadable, **deleted}))
 
 
-def _gone(key: str, arm_id: str, held: UnchangedResources, becomes: Mapping[str, Becomes]) -> set[str]:
-    """What a delete takes away of what is there: the resource, and what lies under it."""
+def _deleted_ids(key: str, arm_id: str, held: UnchangedResources, becomes: Mapping[str, Becomes]) -> set[str]:
+    """Return the existing ids that a delete removes: the resource and its children."""
     changed = (other for other in becomes if other.startswith(f"{key}/"))
     near = {other for other in (*held.below(key), *changed) if is_at_or_under(other, arm_id)}
     near |= {key} if key in held or key in becomes else set()
@@ -406,36 +408,34 @@ def _gone(key: str, arm_id: str, held: UnchangedResources, becomes: Mapping[str,
 
 
 def becomes_of(resource: JsonObject | None, snapshot: Snapshot) -> Becomes:
-    """A resource as a snapshot has it, with what is said of it beside."""
+    """Return the state of a resource in a snapshot, with its notes."""
     return Becomes(resource, Notes() if resource is None else Notes.of(snapshot, lowered(resource["id"])))
 
 
 def _key(resource: JsonObject) -> str:
-    """The id to compare with; empty for what has none, and is told of when it is judged."""
+    """Return the id for comparisons; empty if there is none, which is reported by the evaluation."""
     identity = resource.get("id")
     return folded_id(identity) if isinstance(identity, str) else ""
 
 
-def _noted(notes: Notes, change: Change) -> Notes:
-    """With what the new resource does not say, and where it was read."""
+def _notes_after(notes: Notes, change: Change) -> Notes:
+    """Return the notes of a resource after a change."""
     origin = notes.origin if change.operation is Operation.PATCH else change.origin or notes.origin
     return Notes(change.unreadable or notes.unreadable, change.carried or notes.carried, origin)
 
 
 def _resource(change: Change, before: JsonObject | None) -> JsonObject | Problem | None:
-    """The resource after a change; None when there is none then."""
+    """Return the resource after a change, None if it is deleted, or the reason why the change cannot be made."""
     if fault := why_not(change):
-        return _said("error", fault, change)
+        return _problem("error", fault, change)
     if change.operation is not Operation.PATCH:
         return change.resource
     if before is None:
-        return _said("error", "the snapshot does not hold what is patched; give the whole resource", change)
+        return _problem(
+            "error", "the snapshot does not contain the patched resource; give the complete resource", change
+        )
     after: JsonObject = merged(before, aligned(change.patch, before))
     for key in ("id", "type"):
         if lowered(str(after.get(key))) != lowered(str(before[key])):
-            return _said("error", f"a patch cannot change the `{key}` of a resource; leave it out", change)
+            return _problem("error", f"a patch cannot change the `{key}` of a resource; leave it out", change)
     return after
-
-
-def _said(level: Literal["error", "warning"], message: str, change: Change) -> Problem:
-    return Problem(level=level, message=message, place=change.id)

@@ -1,15 +1,18 @@
-"""Decide by evaluating everything before and after a change; every faster way must give the same."""
+"""Decide on changes: evaluate before, evaluate after, attribute, conclude.
+
+This evaluates everything. `session` decides faster, and must return the same decisions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
-from policyeng.admission.attribution import reported, sorted_out, touches_of
+from policyeng.admission.attribution import Sorted, reported, sorted_out, touches_of
 from policyeng.admission.changes import changed
 from policyeng.admission.decision import DecisionHeader, DecisionThreshold, brought, decided
 from policyeng.admission.enforcement import Modes
 from policyeng.bundle import Bundle
-from policyeng.evaluation import EvaluationOptions, evaluate_prepared, prepare
+from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_prepared, prepare
 from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.evaluation.tracing import Differences, Numbers, rows_of
@@ -20,6 +23,7 @@ from policyeng.models import (
     Change,
     Decision,
     Enforcement,
+    Evaluation,
     Finding,
     JsonObject,
     Problem,
@@ -27,30 +31,30 @@ from policyeng.models import (
     SnapshotRef,
 )
 
-#: A change is of resources, and policies in the forms of others judge documents.
+#: Changes are of resources. A bundle can have only policies that evaluate documents.
 _NO_POLICY = Problem(
     level="error",
-    message="no policy in force judges resources, so no change can be allowed; see `policyeng policies list`",
+    message="no active policy checks resources, so no change can be allowed; see `policyeng policies list`",
 )
 
 
 @frozen
 class AdmissionOptions(EvaluationOptions):
-    """How a change is evaluated and what denies it; the attributes are the arguments of `admit`."""
+    """The options of a decision; the attributes are the arguments of `admit`."""
 
     modes: Sequence[Enforcement] = ()
     blame: Blame = Blame.TOUCHED
     standing: bool = False
 
     def gate(self, bundle: Bundle, homes: Mapping[str, str]) -> DecisionThreshold:
-        """What denies.
+        """Return what denies a change.
 
         Args:
             bundle: the policies.
-            homes: as `homes_of` gives them.
+            homes: the result of `homes_of`.
 
         Raises:
-            UsageError: a mode names no policy of the bundle, or a scope that is no ARM id.
+            UsageError: a mode names a policy that is not in the bundle, or a scope that is not an ARM id.
         """
         problems = () if any(policy.input_form == "policy" for policy in bundle.policies) else (_NO_POLICY,)
         return DecisionThreshold(
@@ -67,34 +71,52 @@ def decided_wholly(
     before: Sequence[Change] = (),
 ) -> Decision:
     """Decide on changes by evaluating every pair before and after them; see `admit`."""
-    gate, state = options.gate(bundle, homes_of(snapshot)), changed(snapshot, before, bundle.spellings)
+    gate = options.gate(bundle, homes_of(snapshot))
+    state = changed(snapshot, before, bundle.spellings)
     after = changed(state.snapshot, changes, bundle.spellings)
-    sides = [prepare(bundle, side.snapshot, parameters) for side in (state, after)]
-    standing, judged = (evaluate_prepared(side, options) for side in sides)
-    earlier, later = (side.estate.subjects for side in sides)
+    old_context, new_context = (prepare(bundle, side.snapshot, parameters) for side in (state, after))
+    old, new = (evaluate_prepared(context, options) for context in (old_context, new_context))
+    attributed = _attribute(old, new, old_context, new_context, after.changed)
+    problems = brought(frozenset(old.problems), [*state.problems, *after.problems, *new.problems], after.changed)
+    digest = _digest_of(snapshot, bundle) if before else old.snapshot.digest
+    named = SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=digest)
+    header = DecisionHeader(old.bundle, named, old.as_of, old.engine)
+    return decided(changes, header, attributed, problems, gate)
+
+
+def _attribute(
+    old: Evaluation, new: Evaluation, old_context: EvaluationContext, new_context: EvaluationContext, named: Set[str]
+) -> Sorted:
+    """Sort the findings of two evaluations by whether the change between them is responsible.
+
+    Args:
+        old: the evaluation before the change.
+        new: the evaluation after the change.
+        old_context: the inputs of the evaluation before the change.
+        new_context: the inputs of the evaluation after the change.
+        named: the ids that the change names, as `folded_id` returns them.
+    """
+    subjects = old_context.estate.subjects
     positions: dict[tuple[str, str], list[int]] = {}
-    for at, subject in enumerate(earlier):
+    for at, subject in enumerate(subjects):
         positions.setdefault(reported(subject), []).append(at)
-    differences = Differences(rows_of(earlier, later), sides[0].estate.view)
-    numbers = {policy.id: number for number, policy in enumerate(bundle.policies)}
+    differences = Differences(rows_of(subjects, new_context.estate.subjects), old_context.estate.view)
+    numbers = {policy.id: number for number, policy in enumerate(old_context.bundle.policies)}
 
     def pairs_of(finding: Finding) -> Iterator[Numbers]:
         key = finding.resource_type, folded_id(finding.resource)
         return ((numbers[finding.policy], at) for at in positions.get(key, ()))
 
-    touches = touches_of(standing.findings, sides[0], standing.as_of, differences, pairs_of)
-    said = sorted_out(standing.findings, judged.findings, after.changed, touches)
-    made = [*state.problems, *after.problems, *judged.problems]
-    problems: list[Problem] = brought(frozenset(standing.problems), made, after.changed)
-    digest = standing.snapshot.digest
-    if before:
-        digest = estate_of(with_known_names(snapshot, bundle.spellings)[0], bundle.facts).digest
-    named = SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=digest)
-    grounds = DecisionHeader(standing.bundle, named, standing.as_of, standing.engine)
-    return decided(changes, grounds, said, problems, gate)
+    touches = touches_of(old.findings, old_context, old.as_of, differences, pairs_of)
+    return sorted_out(old.findings, new.findings, named, touches)
+
+
+def _digest_of(snapshot: Snapshot, bundle: Bundle) -> str:
+    """Return the digest of a snapshot as an evaluation reports it."""
+    return estate_of(with_known_names(snapshot, bundle.spellings)[0], bundle.facts).digest
 
 
 def homes_of(snapshot: Snapshot) -> Mapping[str, str]:
-    """By what findings report, the ARM id that scopes of modes are held against, where that is another one."""
+    """Return the ARM ids to compare with the scopes of modes, by reported id, for subjects where the two differ."""
     homes = {workload.id: workload.workspace_id or "" for workload in snapshot.workloads}
     return homes | {approval.id: approval.scope for approval in snapshot.approvals}

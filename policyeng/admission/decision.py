@@ -1,4 +1,4 @@
-"""The decision: which of the findings that a change is to blame for deny it."""
+"""Decide which findings that are attributed to a change deny it."""
 
 from __future__ import annotations
 
@@ -29,26 +29,25 @@ from policyeng.models import (
 
 
 def with_problems(decision: Decision, problems: Iterable[Problem]) -> Decision:
-    """A decision with what could not be read of the state or the changes; an error among it denies with exit code 2.
+    """Return a decision with problems from reading the inputs; an error denies with exit code 2.
 
     Args:
-        decision: on what could be read.
-        problems: of the reading; they come before its own.
+        decision: the decision on the readable inputs.
+        problems: the problems; they come before those of the decision.
     """
-    said = tuple(problems)
-    if not any(problem.level == "error" for problem in said):
-        return decision.model_copy(update={"problems": (*said, *decision.problems)})
-    return decision.model_copy(update={"allowed": False, "exit_code": 2, "problems": (*said, *decision.problems)})
+    added = tuple(problems)
+    denied = {"allowed": False, "exit_code": 2} if any(problem.level == "error" for problem in added) else {}
+    return decision.model_copy(update={**denied, "problems": (*added, *decision.problems)})
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionThreshold:
-    """What denies.
+    """The rules for which findings deny a change.
 
     Attributes:
-        homes: by what findings report, the ARM id that the scopes of modes are held against, where that is another.
+        homes: ARM ids to compare with the scopes of modes, by reported id, where the two differ.
         fail_on, strict_unknown, blame, standing: as for `admit`.
-        problems: why nothing can be allowed, whatever the change is.
+        problems: reasons why no change can be allowed.
     """
 
     modes: Modes
@@ -61,8 +60,8 @@ class DecisionThreshold:
 
 
 @dataclass
-class _Heard:
-    """The findings that a change is to blame for, by what comes of them."""
+class _Effects:
+    """The findings that are attributed to a change, by their effect."""
 
     denied: list[Finding] = field(default_factory=list)
     warned: list[Finding] = field(default_factory=list)
@@ -71,7 +70,7 @@ class _Heard:
 
 
 class DecisionHeader(NamedTuple):
-    """What a decision rests on: the attributes are those of `Decision`."""
+    """The inputs that a decision names; the attributes are those of `Decision`."""
 
     bundle: BundleRef
     snapshot: SnapshotRef
@@ -81,70 +80,71 @@ class DecisionHeader(NamedTuple):
 
 def decided(
     changes: Sequence[Change],
-    grounds: DecisionHeader,
-    said: Sorted,
+    header: DecisionHeader,
+    attributed: Sorted,
     problems: Sequence[Problem],
     gate: DecisionThreshold,
 ) -> Decision:
     """Decide on changes.
 
     Args:
-        changes: what was asked for.
-        grounds: of the snapshot before them.
-        said: the findings before and after them, compared, each list sorted as `order_of` has it.
-        problems: those that the changes bring.
-        gate: what denies.
+        changes: the requested changes.
+        header: the inputs.
+        attributed: the findings, as `sorted_out` returns them.
+        problems: the problems that the changes cause.
+        gate: the rules for which findings deny.
     """
-    heard = _heard([*said.introduced, *(said.there if gate.blame is Blame.TOUCHED else ())], gate)
-    standing = list(said.elsewhere) if gate.standing else []
-    for finding in said.there if gate.blame is not Blame.TOUCHED else ():
-        (heard.undecided if finding.outcome is Outcome.UNKNOWN else standing).append(finding)
+    earlier = attributed.there if gate.blame is Blame.TOUCHED else ()
+    effects = _sort_by_effect([*attributed.introduced, *earlier], gate)
+    standing = list(attributed.elsewhere) if gate.standing else []
+    for finding in attributed.there if gate.blame is not Blame.TOUCHED else ():
+        (effects.undecided if finding.outcome is Outcome.UNKNOWN else standing).append(finding)
     problems = (*gate.problems, *problems)
     undecidable = any(problem.level == "error" for problem in problems)
-    errors = any(finding.outcome is Outcome.ERROR for finding in heard.denied)
-    code = 2 if undecidable or errors else int(bool(heard.denied))
+    errors = any(finding.outcome is Outcome.ERROR for finding in effects.denied)
+    code = 2 if undecidable or errors else int(bool(effects.denied))
     return Decision(
         decision_version=1,
         allowed=code == 0,
         exit_code=code,
-        **grounds._asdict(),
+        **header._asdict(),
         changes=tuple(Changed(operation=change.operation, id=change.id) for change in changes),
-        denied=_ordered(heard.denied),
-        warned=_ordered(heard.warned),
-        shadowed=_ordered(heard.shadowed),
-        undecided=_ordered(heard.undecided),
-        exempted=_ordered(said.exempted),
-        standing=_ordered(standing),
-        cleared=_ordered(said.cleared),
+        denied=_sort(effects.denied),
+        warned=_sort(effects.warned),
+        shadowed=_sort(effects.shadowed),
+        undecided=_sort(effects.undecided),
+        exempted=_sort(attributed.exempted),
+        standing=_sort(standing),
+        cleared=_sort(attributed.cleared),
         problems=problems,
         settings=AppliedSettings(),
     )
 
 
-def _heard(findings: Iterable[Finding], gate: DecisionThreshold) -> _Heard:
-    heard = _Heard()
+def _sort_by_effect(findings: Iterable[Finding], gate: DecisionThreshold) -> _Effects:
+    effects = _Effects()
     for finding in findings:
         if finding.outcome is Outcome.UNKNOWN and not gate.strict_unknown:
-            heard.undecided.append(finding)
+            effects.undecided.append(finding)
             continue
         mode = gate.modes.of(finding.policy, gate.homes.get(finding.resource, finding.resource))
         below = finding.outcome is not Outcome.ERROR and finding.severity.rank < gate.fail_on.rank
         if mode is Mode.SHADOW:
-            heard.shadowed.append(finding)
+            effects.shadowed.append(finding)
         elif mode is Mode.WARN or below:
-            heard.warned.append(finding)
+            effects.warned.append(finding)
         else:
-            heard.denied.append(finding)
-    return heard
+            effects.denied.append(finding)
+    return effects
 
 
 def brought(known: Container[Problem], after: Iterable[Problem], changed: Container[str]) -> list[Problem]:
-    """The problems that were not there before, and the errors about what changes, which is not judged then.
+    """Return the new problems, and all errors about changed resources, because these are not evaluated.
 
     Args:
-        known: those before.
-        after: those after.
-        changed: the ids of what the changes name, as `folded_id` gives them.
+        known: the problems before.
+        after: the problems after.
+        changed: the ids that the changes name, as `folded_id` returns them.
     """
     # This error counts resources: its text changes although the change does not cause it.
     others = (problem for problem in after if problem.kind != "nothing_evaluated")
@@ -155,5 +155,5 @@ def _is_error_of(problem: Problem, changed: Container[str]) -> bool:
     return problem.level == "error" and folded_id(problem.place or "") in changed
 
 
-def _ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def _sort(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=order_of))

@@ -1,4 +1,4 @@
-"""Modes: how a failure is enforced, by the most specific setting for its policy and place."""
+"""Find the enforcement mode of a failure, from the most specific setting for its policy and scope."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STRICTEST = tuple(Mode)
 
 
 class _Setting(NamedTuple):
-    """A setting with the ids of its policies; all policies where there are none."""
+    """A setting with the ids of its policies; no ids mean all policies."""
 
     policies: frozenset[str]
     scope: str
@@ -23,20 +23,20 @@ class _Setting(NamedTuple):
 
 
 class Modes:
-    """The mode of each policy at each place."""
+    """The mode of each policy in each scope."""
 
     def __init__(self, bundle: Bundle, enforcements: Sequence[Enforcement]) -> None:
-        """Take settings in any order.
+        """Read settings in any order.
 
         Raises:
-            UsageError: a setting names no policy of the bundle, or a scope that is no ARM id.
+            UsageError: a setting names a policy that is not in the bundle, or a scope that is not an ARM id.
         """
         self._settings = [_setting(bundle, entry) for entry in enforcements]
 
     def of(self, policy: str, home: str) -> Mode:
-        """The mode for a policy's failures at an ARM id; `deny` where nothing is set.
+        """Return the mode for a policy's failures at an ARM id; `deny` by default.
 
-        The longest scope counts, among those of one length the setting of the fewest policies, and then the strictest.
+        The setting with the longest scope applies, then the one with the fewest policies, then the strictest.
         """
         near = [
             setting
@@ -55,7 +55,7 @@ def _rank(setting: _Setting) -> tuple[int, float, int]:
 def _setting(bundle: Bundle, entry: Enforcement) -> _Setting:
     if entry.scope and segments(entry.scope) is None:
         raise UsageError(
-            f"`{entry.scope}` is no ARM id", place=("modes",), remedy="name a scope such as `/subscriptions/...`"
+            f"`{entry.scope}` is not an ARM id", place=("modes",), remedy="name a scope such as `/subscriptions/...`"
         )
     everything = entry.policy == "*"
     policies = () if everything else (policy.id for policy in selected(bundle, [entry.policy]).policies)
