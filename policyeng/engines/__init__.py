@@ -1,4 +1,4 @@
-"""Judge pairs of policy and subject. Each engine is one module with one function; only they import its library."""
+"""Evaluate pairs of a policy and a subject. Each engine is one module with one function."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from policyeng.errors import UsageError
 
 __all__ = ["ENGINES", "EvaluationRequest", "Judgement", "OpaOptions", "Pair", "engine_version", "judge", "share"]
 
-#: The engines that can judge Rego.
+#: The engines that can evaluate Rego.
 ENGINES = ("embedded", "opa")
 
 
 def judge(work: EvaluationRequest, engine: str = "embedded", opa: OpaOptions | None = None) -> list[Judgement]:
-    """Judge every pair: Rego policies by the named engine, Python policies by Python.
+    """Evaluate every pair: Rego policies with the named engine, Python policies with Python.
 
     Args:
-        work: what is judged. Its clock says until when that comes to the same, unless it is used otherwise.
-        engine: a name of `ENGINES`.
-        opa: which OPA judges, for that engine; a private one unless given.
+        work: the request. If it has a clock, the clock records for how long the results are valid.
+        engine: one of `ENGINES`.
+        opa: the OPA server of the engine `opa`; by default a private server is started.
 
     Returns:
-        One judgement per pair, in the order of `work.pairs`.
+        One result for each pair, in the order of `work.pairs`.
 
     Raises:
-        UsageError: no engine has that name, or the options of the OPA server do not fit.
+        UsageError: the engine does not exist, or the options of the OPA server are not valid.
         EngineError: the engine cannot compile the bundle, or cannot be reached.
     """
     if work.apart:
@@ -37,40 +37,40 @@ def judge(work: EvaluationRequest, engine: str = "embedded", opa: OpaOptions | N
         return [found[pair] for pair in work.pairs]
     clock = work.clock
     if clock is None:
-        return _judge_all(work, engine, opa)
+        return _evaluate_all(work, engine, opa)
     clocked = work.bundle.clocked
     reading = [number for number, pair in enumerate(work.pairs) if clocked[pair.policy]]
     if not all(_is_recorded(work, work.pairs[number], engine) for number in reading):
         clock.give_up()
     if clock.unchanged is None:
-        return _judge_all(replace(work, clock=None), engine, opa)
-    judgements = _judge_all(work, engine, opa)
-    if any(judgements[number].error is not None for number in reading):  # it may be about what stands for the clock
+        return _evaluate_all(replace(work, clock=None), engine, opa)
+    judgements = _evaluate_all(work, engine, opa)
+    if any(judgements[number].error is not None for number in reading):  # the recording clock can be the cause
         clock.give_up()
     if clock.unchanged is None:
         again = replace(work, clock=None, snapshot=work.snapshot.fresh(), pairs=[work.pairs[at] for at in reading])
-        for number, judgement in zip(reading, _judge_all(again, engine, opa), strict=True):
+        for number, judgement in zip(reading, _evaluate_all(again, engine, opa), strict=True):
             judgements[number] = judgement
     return judgements
 
 
 def _is_recorded(work: EvaluationRequest, pair: Pair, engine: str) -> bool:
-    """Return whether what a policy compares the clock with can be recorded."""
+    """Check whether the comparisons of a policy with the clock can be recorded."""
     if work.bundle.policies[pair.policy].rules:
         return engine == "embedded"
     return work.bundle.clock_recorded[pair.policy]
 
 
-def _judge_all(work: EvaluationRequest, engine: str, opa: OpaOptions | None) -> list[Judgement]:
-    """Judge pairs that all know the same of the snapshot."""
+def _evaluate_all(work: EvaluationRequest, engine: str, opa: OpaOptions | None) -> list[Judgement]:
+    """Evaluate pairs for which the same parts of the snapshot are unknown."""
     policies = work.bundle.policies
     rego = [pair for pair in work.pairs if policies[pair.policy].rules]
-    verdicts = iter(_rego(work, rego, engine, opa) if rego else ())
-    return [next(verdicts) if policies[pair.policy].rules else python.judge_pair(work, pair) for pair in work.pairs]
+    results = iter(_evaluate_rego(work, rego, engine, opa) if rego else ())
+    return [next(results) if policies[pair.policy].rules else python.judge_pair(work, pair) for pair in work.pairs]
 
 
 def share(work: EvaluationRequest) -> None:
-    """Make what all pairs need, so that processes which are forked then need not.
+    """Prepare the data that all pairs need, so that forked processes share it.
 
     Raises:
         EngineError: the bundle does not compile.
@@ -86,8 +86,8 @@ def share(work: EvaluationRequest) -> None:
 
 
 def engine_version(engine: str = "embedded", opa: OpaOptions | None = None) -> str:
-    """The version of the library or the server behind an engine."""
-    _known(engine)
+    """Return the version of the library or the server of an engine."""
+    _require_engine(engine)
     if engine == "opa":
         from policyeng.engines import opa as server
 
@@ -97,8 +97,8 @@ def engine_version(engine: str = "embedded", opa: OpaOptions | None = None) -> s
     return embedded.version()
 
 
-def _rego(work: EvaluationRequest, pairs: list[Pair], engine: str, opa: OpaOptions | None) -> list[Judgement]:
-    _known(engine)
+def _evaluate_rego(work: EvaluationRequest, pairs: list[Pair], engine: str, opa: OpaOptions | None) -> list[Judgement]:
+    _require_engine(engine)
     from policyeng.engines import embedded
 
     if engine != "opa":
@@ -107,13 +107,13 @@ def _rego(work: EvaluationRequest, pairs: list[Pair], engine: str, opa: OpaOptio
 
     if work.marking is None:
         return server.judge_pairs(work, pairs, opa)
-    # OPA knows no markers: it is asked about the pairs that meet none.
+    # OPA does not support markers: it evaluates only the pairs that read none.
     found = embedded.judge_pairs(work, pairs)
-    asked = [pair for pair, judgement in zip(pairs, found, strict=True) if not judgement.is_partial]
-    answers = iter(server.judge_pairs(work, asked, opa) if asked else ())
+    plain = [pair for pair, judgement in zip(pairs, found, strict=True) if not judgement.is_partial]
+    answers = iter(server.judge_pairs(work, plain, opa) if plain else ())
     return [judgement if judgement.is_partial else next(answers) for judgement in found]
 
 
-def _known(engine: str) -> None:
+def _require_engine(engine: str) -> None:
     if engine not in ENGINES:
-        raise UsageError(f"no engine is called `{engine}`", remedy=f"the engines are {', '.join(ENGINES)}")
+        raise UsageError(f"there is no engine `{engine}`", remedy=f"use one of {', '.join(ENGINES)}")

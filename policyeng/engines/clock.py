@@ -1,7 +1,7 @@
-"""The clock as Python policies see it where what they compare it with is recorded.
+"""A clock for Python policies that records their comparisons.
 
-What stands for the clock is no `datetime`: functions in C refuse it and never read it without a trace. It can be
-compared, and moments and durations can be added to it and subtracted from it; any other use ends the evaluation.
+The recording clock is not a `datetime`, so functions in C reject it instead of reading it unrecorded. It can be
+compared, and times and durations can be added to it and subtracted from it. Any other use ends the evaluation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from policyeng.rego.markers import TOUCHED, Undecided
 from policyeng.rego.values import Value
 
 _MICROSECOND, _DAY = timedelta(microseconds=1), timedelta(days=1)
-#: More microseconds than there are between two moments.
+#: More microseconds than between any two times.
 _FARTHEST = 1 << 59
 _FIRST, _LAST = (microseconds_of(one.replace(tzinfo=UTC)) for one in (datetime.min, datetime.max))
 
@@ -38,13 +38,13 @@ class _Recorded:
         raise Undecided(OTHER_USE)
 
     def _is_below(self, moment: int) -> bool:
-        """Return whether the value is below another one, in microseconds."""
+        """Check whether the value is below another one, in microseconds."""
         if self._sign > 0:
             return not self._clock.has_come(moment - self._offset)
         return self._clock.has_come(self._offset - moment + 1)
 
     def _measure(self, other: object) -> tuple[int, int] | None:
-        """Return the least values that are not below another one, and that are above it; None for any other type."""
+        """Return the least value not below another one, and the least above it; None for other types."""
         raise NotImplementedError
 
     def _compared(self, other: object) -> tuple[int, int]:
@@ -69,7 +69,7 @@ for _name in (*TOUCHED.split(), "reduce_ex"):  # a copy would not be recorded
 
 
 class RecordedMoment(_Recorded):
-    """The clock, or a moment so much later or earlier."""
+    """The clock, or a time at a fixed distance from it."""
 
     __slots__ = ()
 
@@ -77,7 +77,7 @@ class RecordedMoment(_Recorded):
 
     @property
     def tzinfo(self) -> tzinfo:
-        """The zone, whatever the clock shows."""
+        """The time zone, which does not depend on the clock."""
         return UTC
 
     def _measure(self, other: object) -> tuple[int, int] | None:
@@ -88,7 +88,7 @@ class RecordedMoment(_Recorded):
         if type(other) is not timedelta:
             self._refuse()
         offset = self._offset + other // _MICROSECOND
-        # Beyond the years that there are, it is an error.
+        # A time outside the range of `datetime` is an error.
         if not self._clock.has_come(_FIRST - offset) or self._clock.has_come(_LAST - offset):
             self._refuse()
         return RecordedMoment(self._clock, 1, offset)
@@ -107,7 +107,7 @@ class RecordedMoment(_Recorded):
 
 
 class _RecordedDuration(_Recorded):
-    """The time between the clock and a moment."""
+    """The duration between the clock and a time."""
 
     __slots__ = ()
 
@@ -133,12 +133,12 @@ class _RecordedDuration(_Recorded):
         return self._divide(_DAY, operator.floordiv)
 
     def total_seconds(self) -> _RecordedNumber:
-        """Return all of it in seconds."""
+        """Return the duration in seconds."""
         return self._divide(timedelta(seconds=1), operator.truediv)
 
 
 class _RecordedNumber(_Recorded):
-    """How many times a duration has another one."""
+    """The quotient of two durations."""
 
     __slots__ = ("_divide", "_unit")
 
@@ -169,7 +169,7 @@ def _least(divide: Callable[..., Value], unit: timedelta, other: float, is_below
 
 
 def _moment(value: object) -> int | None:
-    """Return an aware moment in microseconds; None for anything else."""
+    """Return a time with a zone in microseconds; None for other values."""
     if type(value) is not datetime or value.tzinfo is None or value.utcoffset() is None:
         return None
     return microseconds_of(value)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def foreign_judgement(policy: Policy, elements: Iterable[object], exceptions: object) -> Judgement:
-    """A judgement from the elements of the judging rule and those of the `exception` rule beside it, as JSON values."""
+    """Return the result of a Conftest policy from the elements of its rule and of its `exception` rule, as JSON."""
     try:
         denials = tuple(_conftest_denial(element) for element in elements)
     except TypeError as error:
@@ -25,7 +25,7 @@ def foreign_judgement(policy: Policy, elements: Iterable[object], exceptions: ob
 
 
 def _conftest_denial(element: object) -> Denial:
-    """A member that we have goes where it belongs, if it fits; the others are kept as what there is (`actual`)."""
+    """Convert an element; known members become fields if they have the right type, and the rest becomes `actual`."""
     if isinstance(element, str):
         return Denial(msg=element)
     if not isinstance(element, dict) or not isinstance(element.get("msg"), str):
@@ -38,7 +38,7 @@ def _conftest_denial(element: object) -> Denial:
 
 
 def _excepted(policy: Policy, exceptions: object) -> ExemptionMark | None:
-    """The mark of `exception[_][_] == "run_as_root"`, which Conftest asks for `deny_run_as_root`."""
+    """Return the mark if `exception[_][_] == "run_as_root"`, as Conftest defines it for `deny_run_as_root`."""
     from policyeng.bundle.conftest import exception_name  # few policies are of this kind
 
     rules = dict(policy.rules)

@@ -46,18 +46,18 @@ if TYPE_CHECKING:
     from policyeng.rego.syntax import Module
 
 
-#: The name of the parsed snapshot in `EvaluationRequest.made`, and of that with markers.
+#: The names of the parsed snapshot, and of the same with markers, in `EvaluationRequest.made`.
 DOCUMENTS = "documents"
 _MARKED = "marked documents"
 
-#: Of one pair; the watchdog ends what takes too much CPU time.
+#: The limits of one pair; the watchdog enforces the limit of CPU time.
 LIMITS = EvaluationLimits(seconds=WALL_LIMIT, steps=4_000_000, size=2_000_000)
 
 _CLEAN = Judgement()
 _SKIPPED = Judgement(applies=False)
 _MEMBERS = {"msg", "path", "actual", "expected"}
 _SUBJECTS = ("resources", "workloads", "approvals", "documents")
-#: The digest of a bundle and what evaluates it instead of its compiled program.
+#: The digest of a bundle, and the program that replaces its compiled program.
 _USED: ContextVar[tuple[str, rego.Program | None]] = ContextVar("_USED", default=("", None))
 
 
@@ -70,7 +70,7 @@ class Documents(NamedTuple):
     """A snapshot with its indices, and the flat list of its subjects.
 
     Attributes:
-        snapshot: what policies see as `input.snapshot`.
+        snapshot: the value of `input.snapshot`.
     """
 
     snapshot: JsonObject
@@ -91,7 +91,7 @@ class Documents(NamedTuple):
 
 
 def documents_of(work: EvaluationRequest) -> Documents:
-    """Return the snapshot as policies see it, indexed once."""
+    """Return the snapshot as policies see it; its indices are built once."""
     if DOCUMENTS not in work.made:
         work.made[DOCUMENTS] = Documents.of(work.document)
     documents: Documents = work.made[DOCUMENTS]
@@ -104,12 +104,12 @@ def documents_of(work: EvaluationRequest) -> Documents:
 
 
 def without_markers(made: Mapping[str, Value]) -> dict[str, Value]:
-    """Return what engines make of a snapshot without what they make of what is not known of it."""
+    """Return the data that engines derived from a snapshot, without the data that has markers."""
     return {name: value for name, value in made.items() if name not in (_MARKED, MARKED_VIEW)}
 
 
 class _Rules(NamedTuple):
-    """The functions of a policy in one thread; None where the policy has no such rule."""
+    """The functions of a policy in one thread; None if the policy does not have the rule."""
 
     policy: Policy
     applies: Callable[[], Value] | None
@@ -119,25 +119,25 @@ class _Rules(NamedTuple):
 
 
 class Recording:
-    """What pairs read, by pair.
+    """The recorded reads of pairs.
 
     Attributes:
-        names: names of parts of the input that are documents of their own, by the identity of the object.
+        names: the names of parts of the input that are separate documents, by the `id()` of the object.
     """
 
     def __init__(self, names: Mapping[int, str]) -> None:
-        """Begin with no reads."""
+        """Create an empty recording."""
         self.names = names
         self.reads: dict[Pair, Sequence[RecordedReads]] = {}
 
 
 def judge_pairs(work: EvaluationRequest, pairs: Sequence[Pair], recording: Recording | None = None) -> list[Judgement]:
-    """Evaluate pairs, which name Rego policies, and return their outcomes in the same order.
+    """Evaluate pairs of Rego policies, and return the results in the same order.
 
     Args:
-        work: what is evaluated.
-        pairs: of the work.
-        recording: takes what each of them reads of its input.
+        work: the request.
+        pairs: pairs of the request.
+        recording: stores what each pair reads from its input.
 
     Raises:
         EngineError: the bundle does not compile.
@@ -160,10 +160,10 @@ def judge_pairs(work: EvaluationRequest, pairs: Sequence[Pair], recording: Recor
 
 
 class _Evaluator:
-    """Evaluates the Rego policies of a bundle in this thread, in the plain form where nothing unknown is met."""
+    """An evaluator of Rego policies in this thread; it uses the plain form unless a policy reads something unknown."""
 
     def __init__(self, work: EvaluationRequest, recording: Recording | None, *, is_new: bool = False) -> None:
-        """Take the work; with `is_new` nothing is used again of what evaluated before in this thread."""
+        """Prepare the request; with `is_new`, do not reuse state of earlier evaluations in this thread."""
         self._work = work
         self._recording = recording
         self._documents = documents_of(work)
@@ -185,22 +185,22 @@ class _Evaluator:
         policy = self._work.bundle.policies[pair.policy]
         clock = self._work.clock
         if clock is not None and clock.unchanged is not None and self._work.bundle.clocked[pair.policy]:
-            found = self._recorded(policy, pair, clock)
+            found = self._evaluate_recording_clock(policy, pair, clock)
             if found is not None:
                 return found
         try:
-            return self._within(self._thread, _rules_of(policy, self._thread), pair, _judge)
+            return self._within(self._thread, _rules_of(policy, self._thread), pair, _evaluate)
         except rego.Undecided:
             handled = self._program.handled_thread()
-        return self._within(handled, _rules_of(policy, handled), pair, self._decide)
+        return self._within(handled, _rules_of(policy, handled), pair, self._evaluate_handled)
 
-    def _recorded(self, policy: Policy, pair: Pair, clock: Clock) -> Judgement | None:
-        """Evaluate with a clock that records what it is compared with; None where it is used otherwise."""
+    def _evaluate_recording_clock(self, policy: Policy, pair: Pair, clock: Clock) -> Judgement | None:
+        """Evaluate with a clock that records comparisons; None if the policy uses the clock in another way."""
         thread = self._program.clock_thread()
         as_of = thread.show(clock)
         thread.joins.use(self._documents.snapshot)
         try:
-            found = self._within(thread, _rules_of(policy, thread), pair, _judge, as_of)
+            found = self._within(thread, _rules_of(policy, thread), pair, _evaluate, as_of)
         except rego.Undecided:
             found = None
         if found is None or found.is_partial:
@@ -211,7 +211,7 @@ class _Evaluator:
     def _within(
         self, thread: Thread, rules: _Rules, pair: Pair, function: Callable[..., Judgement], as_of: Value = None
     ) -> Judgement:
-        """Evaluate within the limits, and count a pair that takes too many steps."""
+        """Evaluate within the limits, and count an overrun if a pair takes too many steps."""
         thread.begin(self._input(rules.policy, pair, self._as_of if as_of is None else as_of), LIMITS)
         if self._recording is None:
             found = within_deadline(thread.globals, function, rules, pair, thread)
@@ -241,8 +241,8 @@ class _Evaluator:
             "as_of": as_of,
         }
 
-    def _decide(self, rules: _Rules, pair: Pair, thread: HandledThread) -> Judgement:
-        """Find what holds whatever is not known; a definite denial counts whatever else could not be decided."""
+    def _evaluate_handled(self, rules: _Rules, pair: Pair, thread: HandledThread) -> Judgement:
+        """Find the results that do not depend on unknown values; a definite denial always counts."""
         causes: list[Cause] = []
         elements: dict[Role, list[Value]] = {}
         try:
@@ -275,7 +275,7 @@ class _Evaluator:
 
 
 def _parameters(work: EvaluationRequest) -> list[JsonObject]:
-    """Return the parameters as plain objects and lists, made once."""
+    """Return the parameters as plain objects and lists, which are created once."""
     if "parameters" not in work.made:
         work.made["parameters"] = orjson.loads(orjson.dumps(work.parameters))
     found: list[JsonObject] = work.made["parameters"]
@@ -295,11 +295,11 @@ def _rules_of(policy: Policy, thread: Thread) -> _Rules:
     return found
 
 
-def _judge(rules: _Rules, _: Pair, thread: Thread) -> Judgement:
+def _evaluate(rules: _Rules, _: Pair, thread: Thread) -> Judgement:
     """Evaluate the rules of a policy.
 
     Raises:
-        Undecided: they meet a marker.
+        Undecided: they read a marker.
     """
     policy = rules.policy
     try:
@@ -336,7 +336,7 @@ def _not_applying(policy: Policy, applies: Value) -> Judgement:
 
 
 def _shown(value: Value) -> Value:
-    """Return what a rule gives with markers as they are reported."""
+    """Return the result of a rule with markers in the form for reports."""
     return Members(map(markers.show, value)) if type(value) is Members else markers.show(value)
 
 
@@ -355,7 +355,7 @@ def _elements(policy: Policy, role: Role, value: Value) -> list[Value]:
 
 
 def json_value(value: Value) -> Value:
-    """Return a value as JSON has it: sets as lists, what orjson cannot write as doubles.
+    """Return a value as JSON: sets become lists, and numbers that orjson cannot write become doubles.
 
     Raises:
         ValueError: a number is too large for a double.
@@ -378,12 +378,12 @@ def json_value(value: Value) -> Value:
     except OverflowError:
         number = inf
     if isinf(number):
-        raise ValueError("evaluation: the result of the policy has a number that JSON readers do not take")
+        raise ValueError("evaluation: the result of the policy has a number that JSON readers do not accept")
     return number
 
 
 def _review(subject: Value, parameters: JsonObject) -> JsonObject:
-    """Return the input of a Gatekeeper policy: a document, as if it were about to be created.
+    """Return the input of a Gatekeeper policy: a document under review for its creation.
 
     Source: https://open-policy-agent.github.io/gatekeeper/website/docs/input.
     """
@@ -417,7 +417,7 @@ def compile_rego(bundle: Bundle) -> rego.Program:
 
 @contextmanager
 def using(program: rego.Program, bundle: Bundle) -> Iterator[None]:
-    """Evaluate a bundle with a program of its modules that prints or notes what it evaluates."""
+    """Evaluate a bundle with another program of its modules, for example one that prints or records coverage."""
     token = _USED.set((bundle.digest, program))
     try:
         yield
@@ -438,7 +438,7 @@ def modules_of(bundle: Bundle) -> list[Module]:
 
 
 class _ProgramKey:
-    """A bundle as the key of its compiled program, which has the paths of its files."""
+    """A cache key for the compiled program of a bundle, which contains the paths of its files."""
 
     def __init__(self, bundle: Bundle) -> None:
         self.bundle = bundle
@@ -458,12 +458,12 @@ def _program(key: _ProgramKey) -> rego.Program:
     data = orjson.loads(bundle.data_bytes)
     names = {place: path for path, place in bundle.places.items()}
     entry = _entry(bundle)
-    # Under a debugger or coverage, programs are compiled otherwise.
+    # Programs are compiled differently under a debugger or coverage.
     is_traced = sys.gettrace() is not None
     stored = None if is_traced else cache.load(entry)
     try:
         if stored is not None:
-            # An entry that cannot be read is as good as none.
+            # An unreadable entry is treated as missing.
             with suppress(ValueError):
                 program = rego.Program(Compiled.load(stored[0]), data, names=names, handled=lambda: _handled(bundle))
                 for path, text in bundle.modules:
@@ -498,7 +498,7 @@ def _linked(bundle: Bundle, data: Value, names: Mapping[str, str] | None = None)
 
 
 def _entry(bundle: Bundle, form: str = "program") -> str:
-    """Return the key of a form of the compiled program: the compiler, the text and the data that it compiles."""
+    """Return the cache key of a form of the compiled program, from the compiler, the modules and the data."""
     modules = (
         part for path, source in bundle.modules for part in (bundle.places[path], source, str(path in bundle.rego_v0))
     )
@@ -507,7 +507,7 @@ def _entry(bundle: Bundle, form: str = "program") -> str:
 
 
 def judgement_of(verdict: Value, policy: Policy) -> Judgement:
-    """Return what OPA gives for a pair as a judgement; the policy decides how its denials are read."""
+    """Return OPA's result for a pair; the form of the denials depends on the policy."""
     if policy.input_form != "policy":
         return foreign_judgement(policy, verdict["deny"], verdict.get("exception", []))
     try:
@@ -544,4 +544,4 @@ def _well_formed(rule: str, element: Value, members: set[str]) -> None:
         raise TypeError(f"the `path` of an element of `{rule}` is not a string")
     surplus = sorted(set(element) - members)
     if surplus:
-        raise ValueError(f"an element of `{rule}` carries the unknown member `{surplus[0]}`")
+        raise ValueError(f"an element of `{rule}` has the unknown member `{surplus[0]}`")

@@ -1,4 +1,4 @@
-"""Judge Rego with a real OPA server: one query per snapshot, and every pair answered or nothing."""
+"""Evaluate Rego with an OPA server: one query for each snapshot, which returns a result for every pair or fails."""
 
 from __future__ import annotations
 
@@ -23,36 +23,35 @@ from policyeng.rego import EvaluationError
 
 _Key = tuple[int, str, str, OpaOptions]
 
-#: Places stay for the next snapshot, the last used ones; they end with the process.
-_KEPT = 4
-#: Seconds that the end of the process waits for a thread that nobody waits for any more.
+#: The largest number of servers to keep for the next snapshot; they end with the process.
+_MAX_SERVERS = 4
+#: Seconds for which the process waits at its end for a thread that is still running.
 _PATIENCE = 5.0
 _places: OrderedDict[_Key, OpaServerBundle] = OrderedDict()
 _guard = threading.Lock()
 _versions: dict[OpaOptions, str] = {}
 
-#: Characters of a message; OPA puts whole values into some.
+#: The longest message in characters; OPA includes complete values in some messages.
 _LONGEST = 500
 
 
 def judge_pairs(work: EvaluationRequest, pairs: Sequence[Pair], options: OpaOptions | None = None) -> list[Judgement]:
-    """Judgements in the order of the pairs, which name Rego policies.
+    """Evaluate pairs of Rego policies, and return the results in the same order.
 
     Raises:
-        UsageError: the options do not fit.
-        EngineError: the server cannot be reached, does not answer for every pair, or has another bundle.
+        UsageError: the options are not valid.
+        EngineError: the server cannot be reached, does not return a result for every pair, or has another bundle.
     """
     options = options or OpaOptions()
     for path, source in work.bundle.modules:
         require_pure(path, source, path in work.bundle.rego_v0)
     with _place(work.bundle, options) as place:
         batch = place.batch_of([policy for policy in work.bundle.policies if policy.rules])
-        question = _Question(place, batch, work, options)
-        return question.judged(list(pairs))
+        return _Query(place, batch, work, options).run(list(pairs))
 
 
 def version(options: OpaOptions | None = None) -> str:
-    """The version of the OPA that judged last with these options, or that would judge."""
+    """Return the version of the OPA that evaluated last with these options, or that would evaluate."""
     options = options or OpaOptions()
     if options not in _versions:
         _versions[options] = _server_version(options) if options.url else version_of(binary_of(options))
@@ -60,10 +59,10 @@ def version(options: OpaOptions | None = None) -> str:
 
 
 def close(patience: float = -1) -> None:
-    """End the private servers, and leave the others; the next snapshot starts anew. Runs when the process ends.
+    """Stop the private servers, and disconnect from the others. This also runs when the process ends.
 
     Args:
-        patience: seconds to wait for a thread that still asks a server; without bound when negative.
+        patience: seconds to wait for a thread that is using a server; no limit if negative.
     """
     with _guard:
         places = [place for key, place in _places.items() if key[0] == os.getpid()]
@@ -80,44 +79,44 @@ def close(patience: float = -1) -> None:
 atexit.register(close, patience=_PATIENCE)
 
 
-class _Question:
-    """Everything about one snapshot that stays the same when it is asked in parts."""
+class _Query:
+    """A query about one snapshot, which can be divided into parts."""
 
     def __init__(self, place: OpaServerBundle, batch: Batch, work: EvaluationRequest, options: OpaOptions) -> None:
         self._place, self._batch, self._work, self._options = place, batch, work, options
         self._input: JsonObject = {**batch.input_of(work), **place.asked}
 
-    def judged(self, pairs: Sequence[Pair]) -> list[Judgement]:
-        """One query; when a policy fails in it, the snapshot is left on the server and asked about in parts."""
+    def run(self, pairs: Sequence[Pair]) -> list[Judgement]:
+        """Send one query; if a policy fails in it, store the snapshot on the server and send queries in parts."""
         try:
-            return self._asked(pairs)
+            return self._send(pairs)
         except EvaluationError as fault:
             if len(pairs) == 1:
                 return [_error(self._work, fault)]
         with self._place.holding(self._input) as stored:
             self._input = {"stored": stored, **self._place.asked}
-            return self._halves(pairs)
+            return self._run_halves(pairs)
 
-    def _halves(self, pairs: Sequence[Pair]) -> list[Judgement]:
+    def _run_halves(self, pairs: Sequence[Pair]) -> list[Judgement]:
         middle = len(pairs) // 2
-        return [judgement for half in (pairs[:middle], pairs[middle:]) for judgement in self._part(half)]
+        return [judgement for half in (pairs[:middle], pairs[middle:]) for judgement in self._run_part(half)]
 
-    def _part(self, pairs: Sequence[Pair]) -> list[Judgement]:
+    def _run_part(self, pairs: Sequence[Pair]) -> list[Judgement]:
         try:
-            return self._asked(pairs)
+            return self._send(pairs)
         except EvaluationError as fault:
-            return [_error(self._work, fault)] if len(pairs) == 1 else self._halves(pairs)
+            return [_error(self._work, fault)] if len(pairs) == 1 else self._run_halves(pairs)
 
-    def _asked(self, pairs: Sequence[Pair]) -> list[Judgement]:
+    def _send(self, pairs: Sequence[Pair]) -> list[Judgement]:
         place, batch = self._place, self._batch
         answer = place.connection.ask(batch.path, {**self._input, "pairs": batch.pairs_of(self._work, pairs)})
         _versions[self._options] = _version_in(answer)
-        said = answer.get("result")
-        if not isinstance(said, dict):
-            message = "could not decide: the OPA server lacks the bundle, or has lost it on the way"
-            raise EngineError(message, place=(place.connection.url,), remedy="see that it was not restarted")
-        place.require_standing(said.get("standing"))
-        return batch.read(self._work, pairs, said.get("verdicts"))
+        result = answer.get("result")
+        if not isinstance(result, dict):
+            message = "could not decide: the OPA server does not have the bundle, or has lost it"
+            raise EngineError(message, place=(place.connection.url,), remedy="check that it was not restarted")
+        place.require_standing(result.get("standing"))
+        return batch.read(self._work, pairs, result.get("verdicts"))
 
 
 def _error(work: EvaluationRequest, fault: EvaluationError) -> Judgement:
@@ -130,7 +129,7 @@ def _error(work: EvaluationRequest, fault: EvaluationError) -> Judgement:
 
 @contextmanager
 def _place(bundle: Bundle, options: OpaOptions) -> Iterator[OpaServerBundle]:
-    """The place of a bundle, for one thread; one that failed is given up, so that the next snapshot starts anew."""
+    """Yield the server for a bundle, for one thread; if it fails, the next snapshot uses a new one."""
     key = (os.getpid(), bundle.digest, bundle.revision, options)
     with _guard:
         place = _places.pop(key, None)
@@ -156,8 +155,8 @@ def _place(bundle: Bundle, options: OpaOptions) -> Iterator[OpaServerBundle]:
 
 
 def _drop_idle() -> None:
-    """Give up the places that were used longest ago, but none that is in use, or that a parent process started."""
-    for key in list(_places)[:-_KEPT]:
+    """Stop the servers that were used longest ago, except those in use and those that a parent process started."""
+    for key in list(_places)[:-_MAX_SERVERS]:
         if not _places[key].users:
             place = _places.pop(key)
             if key[0] == os.getpid():
@@ -174,5 +173,5 @@ def _server_version(options: OpaOptions) -> str:
 
 def _version_in(answer: JsonObject) -> str:
     provenance = answer.get("provenance")
-    said = provenance.get("version") if isinstance(provenance, dict) else None
-    return said if isinstance(said, str) else "unknown"
+    result = provenance.get("version") if isinstance(provenance, dict) else None
+    return result if isinstance(result, str) else "unknown"

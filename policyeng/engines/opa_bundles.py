@@ -1,4 +1,4 @@
-"""Where a bundle stands for OPA to judge with: in a server of ours, pushed to one, or loaded by it."""
+"""Load a bundle into an OPA server: a private server, a shared one to which it is pushed, or one that serves it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from policyeng.errors import EngineError
 from policyeng.models import JsonObject
 from policyeng.rego.syntax import Call, Head, Module, Rule, Var, dotted_name, walk
 
-#: The module that answers for the builtins that v1 dropped, and its path.
+#: A module that defines the builtins that v1 removed, and its path.
 _DROPPED = (
     "policyeng_v0.rego",
     """\
@@ -58,7 +58,7 @@ cast_null(value) := value if is_null(value)
 cast_object(value) := value if is_object(value)
 """,
 )
-#: Builtins of v0, and what is called instead.
+#: Builtins of v0, and their replacements.
 _RENAMED = {
     "re_match": "regex.match",
     "net.cidr_overlap": "net.cidr_contains",
@@ -98,14 +98,14 @@ def module_in_v1(path: str, source: str) -> str:
 def _edits(tree: Module) -> Iterator[TextEdit]:
     for rule in tree.rules:
         if not rule.default:
-            yield from _of_rule(rule, tree)
+            yield from _edits_of_rule(rule, tree)
     own = {rule.head.ref.head.name for rule in tree.rules if isinstance(rule.head.ref.head, Var)} | {*aliases_of(tree)}
     for node in walk(tree.rules):
         if isinstance(node, Call) and (name := dotted_name(node.operator)) in _RENAMED and name not in own:
             yield node.operator.start, node.operator.end, _RENAMED[name]
 
 
-def _of_rule(rule: Rule, tree: Module) -> Iterator[TextEdit]:
+def _edits_of_rule(rule: Rule, tree: Module) -> Iterator[TextEdit]:
     head = rule.head
     if head.key is not None and "contains" not in head.keywords:
         yield _set_head(head, tree.source.text)
@@ -114,14 +114,14 @@ def _of_rule(rule: Rule, tree: Module) -> Iterator[TextEdit]:
     branch: Rule | None = rule
     while branch is not None:
         brace = brace_before(tree, branch.body[0].start)
-        # A body behind another one shares the `if` of the first.
+        # A second body shares the `if` of the first.
         if brace is not None and "if" not in branch.head.keywords and rule.start <= head.start:
             yield brace, brace, "if "
         branch = branch.otherwise
 
 
 def _set_head(head: Head, text: str) -> TextEdit:
-    """`p[x]` and `p.x`, which are one in v0."""
+    """Return the edit for the head of a set, `p[x]` or `p.x`, which are the same in v0."""
     start = head.ref.head.end
     key = text[start : head.end].strip()
     named = json.dumps(key[1:].strip()) if key.startswith(".") else key[1:-1].lstrip(" \t")
@@ -129,13 +129,13 @@ def _set_head(head: Head, text: str) -> TextEdit:
 
 
 class OpaServerBundle(ABC):
-    """A server with the bundle on it. One thread at a time speaks with it, under `lock`.
+    """A server that has loaded the bundle. One thread at a time uses it, under `lock`.
 
     Attributes:
-        prefix: the dotted path below `data` where the modules of the bundle stand; empty for `data` itself.
-        standing: a Rego expression, without a value where the bundle does not stand.
-        asked: what every question carries besides the work.
-        users: how many threads speak with it, or wait to.
+        prefix: the dotted path of the bundle's modules below `data`; empty for `data` itself.
+        standing: a Rego expression for the identity of the loaded bundle, undefined if it is not loaded.
+        asked: additional input of every query.
+        users: the number of threads that use it or wait for it.
     """
 
     prefix = ""
@@ -150,43 +150,43 @@ class OpaServerBundle(ABC):
         self._batches: dict[tuple[tuple[str, str], ...], Batch] = {}
 
     def batch_of(self, policies: Sequence[Policy]) -> Batch:
-        """The batch module of these policies, put on the server when it is first needed."""
+        """Return the batch module of these policies, and upload it when it is first needed."""
         key = tuple((policy.id, policy.input_form) for policy in policies)
         if key not in self._batches:
             batch = Batch(policies, self.prefix, self.standing)
             try:
                 self.connection.put_module(f"{batch.package.replace('.', '/')}.rego", batch.source)
             except OpaRefusedError as error:
-                raise _unpushed(error) from None
+                raise _push_error(error) from None
             self._batches[key] = batch
         return self._batches[key]
 
     @contextmanager
     def holding(self, document: JsonObject) -> Iterator[str]:
-        """Keep a document on the server for a while, and give its name below `data.policyeng.snapshots`."""
+        """Store a document inside a `with` block, under the yielded name below `data.policyeng.snapshots`."""
         name = secrets.token_hex(16)
         self.connection.put_document(f"policyeng/snapshots/{name}", document)
         try:
             yield name
         finally:
-            with suppress(EngineError):  # what cannot be taken away from a server that fails harms no verdict
+            with suppress(EngineError):  # a document that remains on a failing server affects no verdict
                 self.connection.delete_document(f"policyeng/snapshots/{name}")
 
     @abstractmethod
     def require_standing(self, standing: object) -> None:
-        """Refuse an answer that was not given with our bundle in place.
+        """Reject a response that was not evaluated with our bundle.
 
         Raises:
-            EngineError: it was not.
+            EngineError: it was evaluated without our bundle.
         """
 
     def close(self) -> None:
-        """Leave the server, or end it when it is ours."""
+        """Close the connection, and stop the server if it is private."""
         self.connection.close()
 
 
 class PrivatePlace(OpaServerBundle):
-    """A server of our own, with the bundle as an OPA bundle; what stands is a secret of it."""
+    """A private server that has loaded the bundle with a secret, by which it is identified."""
 
     standing = "data.system.policyeng"
 
@@ -198,24 +198,24 @@ class PrivatePlace(OpaServerBundle):
 
     @property
     def alive(self) -> bool:  # type: ignore[override]  # constant for servers that are not ours
-        """Whether the process runs."""
+        """Whether the process is running."""
         return self.server.alive
 
     def require_standing(self, standing: object) -> None:
-        """Only our server knows the secret."""
+        """Check the secret, which only our server has."""
         if standing != self._secret:
-            raise EngineError("could not decide: something else answers in place of the private OPA server")
+            raise EngineError("could not decide: another server responds on the port of the private OPA server")
 
     def close(self) -> None:
-        """End the process."""
+        """Stop the process."""
         self.server.close()
 
 
 class PushedPlace(OpaServerBundle):
-    """A server that others use too: everything of ours is below `policyeng`, under names made of its content.
+    """A shared server: all our documents and modules are below `policyeng`, under names from hashes of their content.
 
-    Modules and data are put again by every run, which costs the server little when they stand there already. The mark
-    of the run is put first and read with every answer: a server that has lost it may have lost the rest too.
+    Every run uploads modules and data again, which is cheap for the server if they exist. The mark of the run is
+    uploaded first and read with every response: a server that has lost the mark can have lost the rest.
     """
 
     standing = "data.policyeng.runs[input.run]"
@@ -229,22 +229,22 @@ class PushedPlace(OpaServerBundle):
         self.prefix = f"policyeng.bundle_{bundle.digest[:32]}"
         connection.put_document(self._mark, {"digest": bundle.digest})
         connection.put_document(self.prefix.replace(".", "/"), bundle.data)
-        _put_in_some_order(connection, _relocated_modules(bundle, self.prefix))
+        _put_modules(connection, _relocated_modules(bundle, self.prefix))
 
     def require_standing(self, standing: object) -> None:
-        """The mark was read, so the store is the one that we wrote to."""
+        """Check that the mark was read, which shows that the server still has our documents."""
         if standing != {"digest": self._digest}:
             raise EngineError("could not decide: the OPA server has lost the mark of this run", remedy="run it again")
 
     def close(self) -> None:
-        """Take the mark away; the bundle stays for the next run, which finds it by its digest."""
-        with suppress(EngineError):  # the verdicts are in; a mark that stays harms nobody
+        """Remove the mark; the bundle stays for the next run, which finds it by its digest."""
+        with suppress(EngineError):  # the verdicts are complete; a mark that remains has no effect
             self.connection.delete_document(self._mark)
         super().close()
 
 
 class ServedPlace(OpaServerBundle):
-    """A server that loads our bundle itself: revision and digest of its manifest are read with every answer."""
+    """A server that loads the bundle itself; every response includes the revision and digest of its manifest."""
 
     def __init__(self, connection: OpaConnection, bundle: Bundle, name: str) -> None:
         super().__init__(connection)
@@ -252,34 +252,34 @@ class ServedPlace(OpaServerBundle):
         self.standing = f"data.system.bundles[{orjson.dumps(name).decode()}].manifest"
 
     def require_standing(self, standing: object) -> None:
-        """The manifest is that of our bundle."""
+        """Check that the manifest is that of our bundle."""
         require_same(self._bundle, self._name, standing, self.connection.url)
 
 
 def place_of(bundle: Bundle, options: OpaOptions) -> OpaServerBundle:
-    """Bring the bundle where it is judged with, or find it there.
+    """Load the bundle into a server, or find it there.
 
     Raises:
-        BundleError: its data stand where the server or we keep something.
-        EngineError: the server cannot be reached, does not take the bundle, or has another.
+        BundleError: its data use a reserved path.
+        EngineError: the server cannot be reached, rejects the bundle, or has another.
     """
     require_free(bundle.data, bundle.name)
     if not options.url:
         return PrivatePlace(bundle, options)
     connection = OpaConnection(options)
     try:
-        if options.push or (served := _served(connection, bundle, options)) is None:
+        if options.push or (served := _find_served(connection, bundle, options)) is None:
             return PushedPlace(connection, bundle)
         name, manifest = served
         require_same(bundle, name, manifest, connection.url)
         return ServedPlace(connection, bundle, name)
     except BaseException as error:
         connection.close()
-        raise _unpushed(error) if isinstance(error, OpaRefusedError) else error from None
+        raise _push_error(error) if isinstance(error, OpaRefusedError) else error from None
 
 
 def bundle_files(bundle: Bundle, secret: str) -> dict[PurePosixPath, bytes]:
-    """An OPA bundle of the modules and the data; two modules of one path, of two directories, both keep a place."""
+    """Return the files of an OPA bundle; modules with the same path from two directories get different paths."""
     files: dict[PurePosixPath, bytes] = {}
     roots = {"system", *bundle.data}
     for number, (path, source) in enumerate(modules_in_v1(bundle)):
@@ -293,21 +293,21 @@ def bundle_files(bundle: Bundle, secret: str) -> dict[PurePosixPath, bytes]:
 
 
 def require_same(bundle: Bundle, name: str, manifest: object, url: str) -> None:
-    """Refuse a served bundle that is not ours.
+    """Reject a served bundle that is not ours.
 
     Raises:
-        EngineError: revision or digest differ, or it has none.
+        EngineError: the revision or digest differs or is missing.
     """
     revision, digest = _identity(manifest)
     if (revision, digest) == (bundle.revision, bundle.digest):
         return
     place = (url, f"bundle {name}")
     if not digest:
-        message = f"could not decide: revision `{revision}` of the served bundle has no digest of policyeng"
-        raise EngineError(message, place=place, remedy="serve what `policyeng bundle build` writes")
+        message = f"could not decide: revision `{revision}` of the served bundle has no policyeng digest"
+        raise EngineError(message, place=place, remedy="serve a bundle that `policyeng bundle build` wrote")
     theirs, ours = f"`{revision}` ({digest[:12]})", f"`{bundle.revision}` ({bundle.digest[:12]})"
-    message = f"could not decide: the server has revision {theirs} of the bundle, and we have {ours}"
-    raise EngineError(message, place=place, remedy="load the same policies here and there, or push with `--opa-push`")
+    message = f"could not decide: the server has revision {theirs} of the bundle, but this run uses {ours}"
+    raise EngineError(message, place=place, remedy="use the same policies as the server, or push with `--opa-push`")
 
 
 def _identity(manifest: object) -> tuple[str, str]:
@@ -319,15 +319,15 @@ def _identity(manifest: object) -> tuple[str, str]:
     return str(manifest.get("revision", "")), digest if isinstance(digest, str) else ""
 
 
-def _served(connection: OpaConnection, bundle: Bundle, options: OpaOptions) -> tuple[str, JsonObject] | None:
-    """Name and manifest of the bundle that the server has loaded itself: the named one, else one of policyeng's."""
+def _find_served(connection: OpaConnection, bundle: Bundle, options: OpaOptions) -> tuple[str, JsonObject] | None:
+    """Return the name and manifest of the loaded bundle: the named one, or otherwise one from policyeng."""
     found = connection.ask("system/bundles", {}).get("result", {})
     entries = found.items() if isinstance(found, dict) else ()
     manifests = {name: entry.get("manifest", {}) for name, entry in entries if isinstance(entry, dict)}
     if options.bundle:
         if options.bundle not in manifests:
             known = ", ".join(f"`{name}`" for name in manifests) or "none"
-            message = f"could not decide: the server has loaded no bundle `{options.bundle}`"
+            message = f"could not decide: the server has not loaded a bundle `{options.bundle}`"
             raise EngineError(message, place=(connection.url,), remedy=f"it has loaded {known}")
         return options.bundle, manifests[options.bundle]
     ours = [name for name, manifest in manifests.items() if _identity(manifest)[1]]
@@ -335,7 +335,7 @@ def _served(connection: OpaConnection, bundle: Bundle, options: OpaOptions) -> t
     if ours:
         return ours[0], manifests[ours[0]]
     if options.push is False:
-        message = "could not decide: the server has loaded no bundle of policyeng"
+        message = "could not decide: the server has not loaded a policyeng bundle"
         raise EngineError(message, place=(connection.url,), remedy="serve it, or push it with `--opa-push`")
     return None
 
@@ -348,8 +348,8 @@ def _relocated_modules(bundle: Bundle, prefix: str) -> list[tuple[str, str]]:
     return modules
 
 
-def _put_in_some_order(connection: OpaConnection, modules: list[tuple[str, str]]) -> None:
-    """Put modules that may call each other's functions: those that OPA refuses are put again after the others."""
+def _put_modules(connection: OpaConnection, modules: list[tuple[str, str]]) -> None:
+    """Upload modules that can call each other: modules that OPA rejects are uploaded again after the others."""
     waiting = modules
     while waiting:
         refused: list[tuple[str, str]] = []
@@ -364,8 +364,8 @@ def _put_in_some_order(connection: OpaConnection, modules: list[tuple[str, str]]
         waiting = refused
 
 
-def _unpushed(error: OpaRefusedError) -> EngineError:
-    remedy = "serve the bundle from the server itself, or leave `--opa-url` out"
+def _push_error(error: OpaRefusedError) -> EngineError:
+    remedy = "serve the bundle from the server itself, or omit `--opa-url`"
     if "owned by bundle" in error.text:
-        remedy = "give the bundles that the server loads `roots` that leave `policyeng` free"
+        remedy = "set `roots` of the bundles that the server loads so that they do not include `policyeng`"
     return EngineError(error.message, place=error.place, remedy=remedy)

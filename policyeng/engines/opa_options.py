@@ -1,4 +1,4 @@
-"""What a user says about the OPA that judges; importing it costs nothing."""
+"""The options for OPA, in a module that is fast to import."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from policyeng.frozen import field, frozen
 
 @frozen
 class OpaOptions:
-    """Which OPA judges, and how it is reached.
+    """The OPA server that evaluates, and how to reach it.
 
     Attributes:
         url: an OPA server, such as `https://opa.example.com:8181`; empty for a private server of this process.
         token: the bearer token for `url`; it is never printed.
-        ca_file: PEM file of the authorities that the server's certificate is held against, instead of the public ones.
-        client_cert: PEM file of our certificate and its key, for a server that asks for one.
-        timeout: seconds until a connection stands, at most 10, and between bytes of an answer.
-        binary: the `opa` program for a private server; else `opa` of the PATH, or of `.tools/bin` of a checkout.
-        bundle: the name under which the server at `url` has loaded our bundle itself; empty to look for it.
-        push: whether to bring the bundle to the server at `url`; None to do so when it has loaded none of ours itself.
+        ca_file: PEM file of the authorities to trust for the server's certificate, instead of the public ones.
+        client_cert: PEM file of our certificate and its key, for a server that requires one.
+        timeout: seconds to connect, at most 10, and between bytes of a response.
+        binary: the `opa` program for a private server; by default `opa` from the `PATH`, or `.tools/bin` of a checkout.
+        bundle: the name under which the server at `url` has loaded the bundle itself; empty to search for it.
+        push: whether to push the bundle to the server at `url`; None to push if the server has not loaded a policyeng
+            bundle itself.
     """
 
     url: str = ""

@@ -1,4 +1,4 @@
-"""One query for all pairs of a snapshot: the module that judges them, its input, and how its answer is read."""
+"""Build one OPA query for all pairs of a snapshot, and parse its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ answer := {{"standing": standing, "verdicts": verdicts}}
 
 standing := {standing}
 
-# A snapshot that is asked about more than once stands on the server.
+# A snapshot that is expected about more than once stands on the server.
 given := input if not input.stored
 
 given := data.policyeng.snapshots[input.stored] if input.stored
@@ -82,12 +82,12 @@ _NOTHING = '{"deny":[[]],"exception":[[]],"unknown":[[]]}'
 
 
 class Batch:
-    """A module that judges every Rego policy in force, under a name that only the same module has.
+    """A module that evaluates all active Rego policies; its name contains a hash of its content.
 
     Args:
-        policies: the Rego policies in force.
-        prefix: the dotted path below `data` where the modules of the bundle stand; empty for `data` itself.
-        standing: a Rego expression of what has to stand for the verdicts to count; without a value there is no answer.
+        policies: the active Rego policies.
+        prefix: the dotted path of the bundle's modules below `data`; empty for `data` itself.
+        standing: a Rego expression for the identity of the loaded bundle; if it is undefined, there is no result.
     """
 
     def __init__(self, policies: Sequence[Policy], prefix: str, standing: str) -> None:
@@ -99,11 +99,11 @@ class Batch:
 
     @property
     def path(self) -> str:
-        """The path of the answer below `data`."""
+        """The path of the result below `data`."""
         return f"{self.package.replace('.', '/')}/answer"
 
     def input_of(self, work: EvaluationRequest) -> JsonObject:
-        """What stays the same for every question about one snapshot."""
+        """Return the part of the input that is the same for every query about a snapshot."""
         snapshot = work.document
         ids: dict[str, int] = {}
         types: dict[str, list[int]] = {}
@@ -125,9 +125,9 @@ class Batch:
         }
 
     def pairs_of(self, work: EvaluationRequest, pairs: Sequence[Pair]) -> dict[str, list[list[object]]]:
-        """The pairs by the number of their policy; one without a workspace has the null after the last subject.
+        """Return the pairs by the number of their policy; without a workspace, the position after the last subject.
 
-        That of a policy that looks at reviews has what a review says beside its object, too.
+        For a policy that evaluates reviews, the pair also has the other members of the review.
         """
         grouped: dict[str, list[list[object]]] = {}
         for pair in pairs:
@@ -138,19 +138,19 @@ class Batch:
         return grouped
 
     def read(self, work: EvaluationRequest, pairs: Sequence[Pair], verdicts: object) -> list[Judgement]:
-        """Judgements in the order of the pairs.
+        """Return the results in the order of the pairs.
 
         Raises:
-            EngineError: the answer is not one verdict for each pair.
+            EngineError: the response does not have one verdict for each pair.
         """
-        asked = {number: len(members) for number, members in self.pairs_of(work, pairs).items()}
+        expected = {number: len(members) for number, members in self.pairs_of(work, pairs).items()}
         if not isinstance(verdicts, dict) or not all(isinstance(said, list) for said in verdicts.values()):
-            raise EngineError("could not decide: the answer of the OPA server is no list of verdicts per policy")
+            raise EngineError("could not decide: the response of the OPA server is not a list of verdicts per policy")
         given = {number: len(said) for number, said in verdicts.items() if said}
-        if given != asked:
-            message = f"the OPA server gave {sum(given.values())} verdicts for {sum(asked.values())} pairs"
-            if sum(given.values()) == sum(asked.values()):
-                message += ", and not those that were asked for"
+        if given != expected:
+            message = f"the OPA server returned {sum(given.values())} verdicts for {sum(expected.values())} pairs"
+            if sum(given.values()) == sum(expected.values()):
+                message += ", but for other pairs"
             raise EngineError(f"could not decide: {message}", remedy="see the log of the server")
         rest = {number: iter(said) for number, said in verdicts.items()}
         policies = [work.bundle.policies[pair.policy] for pair in pairs]
@@ -158,7 +158,7 @@ class Batch:
 
 
 def _review(document: object) -> JsonObject:
-    """What Gatekeeper says of a document under review beside the document itself, as if it were about to be created."""
+    """Return the members of a Gatekeeper review other than its object, as for the creation of a document."""
     stated = _text(document, "apiVersion")
     group, _, version = stated.partition("/") if "/" in stated else ("", "", stated)
     metadata = document.get("metadata") if isinstance(document, dict) else None
@@ -192,25 +192,25 @@ def _below(path: str, prefix: str) -> str:
 
 
 def _judgement(verdict: object, policy: Policy) -> Judgement:
-    """One verdict: a list with what the policy said as JSON text, or without it when the policy does not apply."""
+    """Parse a verdict: a list with the policy's result as JSON text, or an empty list if the policy does not apply."""
     if verdict == [_NOTHING]:
         return Judgement()
     if verdict == []:
         return Judgement(applies=False)
     rules: Mapping[str, str] = {str(role): path for role, path in policy.rules}
     if not (isinstance(verdict, list) and len(verdict) == 1 and isinstance(verdict[0], str)):
-        raise EngineError("could not decide: a verdict of the OPA server is not one text")
+        raise EngineError("could not decide: a verdict of the OPA server is not one string")
     try:
         said = orjson.loads(verdict[0])
     except ValueError:
-        return Judgement(error="evaluation: what the policy says has a number that JSON readers do not take")
+        return Judgement(error="evaluation: the result of the policy has a number that JSON readers do not accept")
     if isinstance(said, dict) and list(said) == ["applies"]:
         wrong = said["applies"] != [False]
         return (
             Judgement(error=f"evaluation: {rules['applies']} is not a boolean") if wrong else Judgement(applies=False)
         )
     if not isinstance(said, dict) or sorted(said) != _MEMBERS or not all(isinstance(of, list) for of in said.values()):
-        raise EngineError("could not decide: a verdict of the OPA server is not what was asked for")
+        raise EngineError("could not decide: a verdict of the OPA server has an unexpected form")
     exceptions = said.pop("exception")
     if exceptions not in ([], [[]]):
         said["exception"] = exceptions[0]

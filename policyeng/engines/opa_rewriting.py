@@ -1,4 +1,4 @@
-"""Rego for an OPA server: refuse what calls the host, and move a module to another path of `data`."""
+"""Rewrite Rego for an OPA server: reject modules that call the host, and move modules to other paths of `data`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from policyeng.rego import RegoError
 from policyeng.rego.builtins import REFUSED
 from policyeng.rego.syntax import Call, Module, Ref, Var, dotted_name, walk
 
-#: Calls that are for tests and for whoever writes a policy.
+#: Builtins for tests and debugging.
 _FOR_TESTS = frozenset({"print", "trace"})
-#: Where a text is replaced: its start, its end and what comes there.
+#: A replacement in a text: start, end and new text.
 TextEdit = tuple[int, int, str]
 
 
@@ -30,12 +30,12 @@ def syntax_of(path: str, source: str, *, rego_v0: bool = False) -> Module:
         raise EngineError(fault.message, place=(f"{path}:{fault.line}",)) from None
 
 
-@lru_cache(maxsize=1024)  # every snapshot asks it of the same modules
+@lru_cache(maxsize=1024)  # called for the same modules with every snapshot
 def require_pure(path: str, source: str, rego_v0: bool = False) -> None:
-    """Refuse a module that calls the host, as the embedded engine does.
+    """Reject a module that calls the host, as the embedded engine does.
 
     Raises:
-        EngineError: it names such a builtin, or is not Rego.
+        EngineError: the module names such a builtin, or is not Rego.
     """
     tree = syntax_of(path, source, rego_v0=rego_v0)
     aliases = aliases_of(tree)
@@ -47,7 +47,7 @@ def require_pure(path: str, source: str, rego_v0: bool = False) -> None:
             continue
         if name.partition(".")[0] not in aliases:
             line, _ = tree.source.position(node.start)
-            message = f"`{name}` is not available to policies, which see their input and nothing else"
+            message = f"`{name}` is not available to policies, which can read only their input"
             raise EngineError(message, place=(f"{path}:{line}",))
 
 
@@ -61,7 +61,7 @@ def package_root(path: str, source: str) -> str:
 
 
 def relocated(path: str, source: str, prefix: str) -> str:
-    """Return a module with its package, and all that it names of `data`, below `prefix` (dotted); lines stay in place.
+    """Return a module with its package and its references to `data` below a dotted `prefix`; lines do not move.
 
     Raises:
         EngineError: it is not Rego.
@@ -74,7 +74,7 @@ def relocated(path: str, source: str, prefix: str) -> str:
 
 
 def edited(source: str, edits: Iterable[TextEdit]) -> str:
-    """Return a text with replacements, which do not overlap; the same one twice is made once."""
+    """Return a text with replacements that do not overlap; duplicates are applied once."""
     parts, position = list[str](), 0
     for start, end, text in sorted(set(edits)):
         parts += source[position:start], text

@@ -1,4 +1,4 @@
-"""A private OPA server: one process on a loopback port, for one bundle, that cannot outlive this one."""
+"""A private OPA server for one bundle: a process on a loopback port that ends with this process."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from policyeng.engines.opa_transport import OpaConnection
 from policyeng.errors import EngineError
 from policyeng.frozen import replace
 
-#: The shell waits for its input to end, which happens when this process ends in whatever way, and then ends OPA,
-#: removes the folder that this process could not remove (`$0`), and ends whatever else its process group holds.
+#: The shell waits for the end of its input, which this process causes however it ends. It then ends OPA, removes the
+#: folder that this process could not remove (`$0`), and ends the rest of its process group.
 _GUARD = """\
 "$@" >&2 &
 server=$!
@@ -37,7 +37,7 @@ wait "$server"
 /bin/rm -rf -- "$0"
 kill -KILL 0
 """
-#: Only who has the token, which is handed over in a file of this user, may ask the server anything.
+#: Only requests with the token are allowed. The token is passed in a file that only this user can read.
 _AUTHORIZATION = """\
 package system.authz
 
@@ -45,28 +45,28 @@ default allow := false
 
 allow if input.identity == "{token}"
 """
-#: What stands before the path of a module where we put it.
+#: The prefix of module paths in our bundles.
 FOLDER = re.compile(r"(?<!\S)\S*/m[0-9]+/")
 #: Characters of the log in a message.
 _LONGEST = 1000
 _ATTEMPTS = 5
 _READY_SECONDS = 30.0
-#: For what was killed to be gone; longer only if the kernel holds it, and then nothing is gained by waiting.
+#: Time for a killed process to disappear. If the kernel blocks it for longer, waiting does not help.
 _END_SECONDS = 5.0
 
 
 class PrivateServer:
-    """A running server; `close` ends it.
+    """A running server; `close` stops it.
 
     Args:
         binary: the `opa` program.
         files: an OPA bundle, whose `data.system.policyeng` is the secret.
-        secret: known to no other server, one of which might be given our port before we are.
+        secret: identifies this server, because another server could get the port first.
         timeout: seconds, as in `OpaOptions`.
 
     Attributes:
-        connection: to this server.
-        pid: of the OPA process; 0 when it did not start.
+        connection: the connection to this server.
+        pid: the id of the OPA process; 0 if it did not start.
     """
 
     def __init__(self, binary: Path, files: Mapping[PurePosixPath, bytes], secret: str, timeout: float) -> None:
@@ -80,11 +80,11 @@ class PrivateServer:
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs."""
+        """Whether the process is running."""
         return self._reader.is_alive()
 
     def close(self) -> None:
-        """End the process at once; it has nothing to lose."""
+        """Stop the process immediately; it has no state to save."""
         self.connection.close()
         self._end()
 
@@ -102,11 +102,11 @@ class PrivateServer:
             self.close()
             if not any("address already in use" in line for line in self._log):
                 break
-        said = " ".join(filter(None, map(_wording, self._log))) or "it ended without a word"
+        output = " ".join(filter(None, map(_wording, self._log))) or "it ended without a message"
         raise EngineError(
-            f"could not decide: the private OPA server does not start: {said[:_LONGEST]}",
+            f"could not decide: the private OPA server does not start: {output[:_LONGEST]}",
             place=(str(binary),),
-            remedy="see whether `opa check --bundle` takes the policies",
+            remedy="check the policies with `opa check --bundle`",
         )
 
     def _spawn(self, binary: Path, root: Path, port: int) -> None:
@@ -127,7 +127,7 @@ class PrivateServer:
                 errors="replace",
             )
         except OSError as error:
-            raise EngineError(f"cannot start the private OPA server: {error}", remedy="give `--opa-url`") from None
+            raise EngineError(f"cannot start the private OPA server: {error}", remedy="use `--opa-url`") from None
         assert self._guard.stdout is not None  # noqa: S101  # a pipe was asked for
         self.pid = int(self._guard.stdout.readline() or 0)  # none when the shell was killed already
         self._killing = threading.Lock()
@@ -142,7 +142,7 @@ class PrivateServer:
             self._log.append(line.strip())
 
     def _watch(self, guard: subprocess.Popen[str]) -> None:
-        """End OPA when its shell ends, after which nobody would end it with us; no other process has the pipe."""
+        """End OPA when its shell ends, because then nothing else would end it; no other process has the pipe."""
         for _ in guard.stdout or ():
             pass
         self._kill(guard)
@@ -154,7 +154,7 @@ class PrivateServer:
                 os.killpg(guard.pid, signal.SIGKILL)
 
     def _answers(self) -> bool:
-        """Wait until our server answers with its bundle loaded; False when it has ended."""
+        """Wait until our server responds with its bundle loaded; return False if it has ended."""
         last = time.monotonic() + _READY_SECONDS
         while time.monotonic() < last:
             with suppress(EngineError):  # it is not there yet, or another has the port
@@ -166,7 +166,7 @@ class PrivateServer:
         return False
 
     def _end(self) -> None:
-        """Kill shell and OPA, whichever of them still runs; nothing here waits for ever."""
+        """Kill the shell and OPA if they are running; all waits have a timeout."""
         guard = self._guard
         self._kill(guard)
         self._watcher.join(_END_SECONDS)
@@ -180,42 +180,44 @@ class PrivateServer:
 
 
 def binary_of(options: OpaOptions) -> Path:
-    """The `opa` program: named, or of the PATH, or of a checkout.
+    """Return the `opa` program: the named one, or from the `PATH`, or from a checkout.
 
     Raises:
-        EngineError: there is none.
+        EngineError: it is not found.
     """
     if options.binary is not None:
         named = shutil.which(options.binary.resolve())
         if named is None:
-            raise EngineError("no such program", place=(str(options.binary),), remedy="name an `opa` that can be run")
+            raise EngineError(
+                "no such program", place=(str(options.binary),), remedy="name an executable `opa` program"
+            )
         return Path(named)
     found = shutil.which("opa") or _of_checkout()
     if found is None:
-        remedy = "install OPA (https://www.openpolicyagent.org), name it with `--opa-binary`, or give `--opa-url`"
-        raise EngineError("could not decide: there is no `opa` program to start a private server with", remedy=remedy)
+        remedy = "install OPA (https://www.openpolicyagent.org), name it with `--opa-binary`, or use `--opa-url`"
+        raise EngineError("could not decide: no `opa` program found to start a private server", remedy=remedy)
     return Path(found)
 
 
 def _of_checkout() -> str | None:
-    """The program that `make test` builds; an installed package stands in no checkout."""
+    """Return the program that `make test` builds, or None if this is not a checkout."""
     root = Path(__file__).resolve().parents[2]
     return shutil.which(root / ".tools" / "bin" / "opa") if (root / "pyproject.toml").is_file() else None
 
 
 def version_of(binary: Path) -> str:
-    """What the program says its version is."""
+    """Return the version that the program reports."""
     try:
-        said = subprocess.run(  # noqa: S603  # the program that the user names
+        output = subprocess.run(  # noqa: S603  # the program that the user names
             [str(binary), "version"], capture_output=True, text=True, timeout=30, check=True
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
-        raise EngineError(f"it does not say its version: {error}", place=(str(binary),)) from None
-    return said.partition("Version:")[2].split("\n")[0].strip()
+        raise EngineError(f"the program does not report its version: {error}", place=(str(binary),)) from None
+    return output.partition("Version:")[2].split("\n")[0].strip()
 
 
 def _wording(line: str) -> str:
-    """What a line of the log says, without our folders, and nothing for what is no error."""
+    """Return the message of a log line without our folders; empty if it is not an error."""
     try:
         entry = orjson.loads(line)
         line = f"{entry['msg']} {entry.get('err', '')}" if entry["level"] == "error" else ""

@@ -1,7 +1,7 @@
-"""Speak with an OPA server through its Python client, and say in our words what goes wrong.
+"""Communicate with an OPA server through its Python client, and translate its errors.
 
-The client retries, follows redirects, and reads proxies, certificates and passwords from the environment; a verdict
-must not depend on any of these, so they are turned off, and proxies alone are read here.
+The client retries, follows redirects, and reads proxies, certificates and passwords from the environment. A verdict
+must not depend on these, so they are turned off, except for proxies.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ from policyeng.rego import EvaluationError
 if TYPE_CHECKING:
     from requests import Response
 
-#: Seconds to wait for a connection at most, whatever the timeout.
+#: The longest wait for a connection in seconds, even if the timeout is longer.
 _CONNECT_SECONDS = 10.0
 _UNAUTHORIZED = (401, 403)
-_SLOW = "see whether it is overloaded, or give it more time with `--opa-timeout`"
-#: What OpenSSL says, in its versions, of a server that answers in plain text.
+_CHECK_URL = "check that the URL is that of an OPA server"
+_SLOW = "check whether it is overloaded, or increase `--opa-timeout`"
+#: Messages of OpenSSL versions about a server that responds in plain text.
 _ERRNO = re.compile(r"^.*\[Errno -?[0-9]+\] ", re.MULTILINE)
 _NO_TLS = re.compile(r"wrong.version.number|http.request|packet.length.too.long|record.layer.failure|unknown.protocol")
 
 
 class OpaRefusedError(EngineError):
-    """OPA refused what it was given; `code` and `text` are its own."""
+    """An error for a request that OPA rejected; `code` and `text` are from OPA."""
 
     def __init__(self, code: str, text: str, place: str) -> None:
         self.code, self.text = code, text
-        super().__init__(f"could not decide: the OPA server refuses it: {text}", place=(place,))
+        super().__init__(f"could not decide: the OPA server rejects the request: {text}", place=(place,))
 
 
 class OpaConnection:
     """A connection to one server, for one thread at a time.
 
     Raises:
-        UsageError: the URL is none, or an option does not fit it.
-        EngineError: from every method, when the server cannot be reached or its answer cannot be used.
+        UsageError: the URL is not valid, or an option does not apply to it.
+        EngineError: from every method, if the server cannot be reached or its response cannot be used.
     """
 
     def __init__(self, options: OpaOptions) -> None:
@@ -70,42 +71,42 @@ class OpaConnection:
         session.hooks["response"].append(self._admit)
 
     def close(self) -> None:
-        """Give the sockets back."""
+        """Close the sockets."""
         self._client.close_connection()
 
     def ask(self, path: str, document: JsonObject) -> JsonObject:
-        """The answer for a path below `data`, builtin errors strict; with `provenance`, and `result` when defined.
+        """Return the response for a path below `data`, with strict builtin errors, `provenance`, and any `result`.
 
         Raises:
             EvaluationError: a policy failed.
         """
-        with self._spoken():
+        with self._translate_errors():
             parameters = {"strict-builtin-errors": "true", "provenance": "true"}
             answer = self._client.query_rule(document, path, query_params=parameters)
         return self._object(answer)
 
     def put_module(self, identity: str, source: str) -> None:
         """Add or replace a module; the same text again costs the server nothing."""
-        with self._spoken():
+        with self._translate_errors():
             self._client.update_policy_from_string(source, quote(identity), rego_compat=False)
 
     def put_document(self, path: str, document: JsonObject) -> None:
         """Add or replace a document below `data`."""
-        with self._spoken():
+        with self._translate_errors():
             self._client.update_or_create_data(document, quote(path))
 
     def delete_document(self, path: str) -> None:
         """Remove a document below `data`."""
-        with self._spoken():
+        with self._translate_errors():
             self._client.delete_data(quote(path))
 
     def _object(self, answer: object) -> JsonObject:
         if not isinstance(answer, dict):
-            raise self._error("its answer is not a JSON object", "see that the URL is that of an OPA server")
+            raise self._error("its response is not a JSON object", _CHECK_URL)
         return answer
 
     def _admit(self, response: Response, **_: object) -> None:
-        """Turn every answer that is no success into an error, before the client drops its body."""
+        """Turn every unsuccessful response into an error, before the client discards its body."""
         if response.status_code < 300:
             return
         try:
@@ -117,23 +118,23 @@ class OpaConnection:
         status = response.status_code
         if response.is_redirect:
             host = urlsplit(response.headers.get("location", "")).netloc or "elsewhere"
-            return self._error(f"it answers with a redirect to `{host}`", "give the URL that it redirects to")
+            return self._error(f"it responds with a redirect to `{host}`", "use the URL to which it redirects")
         if status in _UNAUTHORIZED:
-            return self._error(f"it refuses us ({status})", "give a token that may read `data` and write policies")
+            return self._error(f"it denies access ({status})", "use a token that can read `data` and write policies")
         body = _body(response)
-        code, text, file, line = _said(body)
+        code, text, file, line = _parse_error(body)
         if status == 500 and code.startswith("eval_"):
             return EvaluationError(code, text, file, line)
         if body and status < 500 and status != 404:
             return OpaRefusedError(code, f"{file}:{line}: {text}" if file else text, self.url)
-        return self._error(f"it answers {status}{f': {text}' if text else ''}", "see the log of the server")
+        return self._error(f"it responds with {status}{f': {text}' if text else ''}", "see the log of the server")
 
     def _error(self, message: str, remedy: str) -> EngineError:
         return EngineError(f"could not decide with the OPA server: {message}", place=(self.url,), remedy=remedy)
 
     @contextmanager
-    def _spoken(self) -> Iterator[None]:
-        """Name what can go wrong on the way; the client lets the errors of its HTTP library through."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Translate the errors of the HTTP library, which the client does not handle."""
         from requests import exceptions
 
         try:
@@ -143,47 +144,48 @@ class OpaConnection:
         except exceptions.SSLError as error:
             raise self._untrusted(_root(error)) from None
         except exceptions.Timeout:
-            raise self._error("it does not answer in time", _SLOW) from None
+            raise self._error("it does not respond in time", _SLOW) from None
         except (exceptions.JSONDecodeError, ValueError):
-            raise self._error("its answer is not JSON", "see that the URL is that of an OPA server") from None
+            raise self._error("its response is not JSON", _CHECK_URL) from None
         except (exceptions.ConnectionError, exceptions.ChunkedEncodingError, OSError) as error:
             if _is_silence(error):
-                raise self._error(f"it was silent for {self._timeout:g} s in its answer", _SLOW) from None
-            raise self._error(f"the connection fails: {_root(error)}", "see that it runs and can be reached") from None
-        except Exception:  # the client has errors of many kinds for answers that are not OPA's
-            message = "its answer is not that of an OPA server"
-            raise self._error(message, "see that the URL is that of an OPA server") from None
+                raise self._error(f"it sent nothing for {self._timeout:g} s during its response", _SLOW) from None
+            raise self._error(
+                f"the connection fails: {_root(error)}", "check that it is running and reachable"
+            ) from None
+        except Exception:  # the client has many kinds of errors for responses that are not from OPA
+            raise self._error("its response is not from an OPA server", _CHECK_URL) from None
 
     def _untrusted(self, reason: str) -> EngineError:
         if _NO_TLS.search(reason):
-            remedy = f"write `http://{urlsplit(self.url).netloc}`, or see that the port is that of TLS"
-            return self._error("it does not speak TLS", remedy)
+            remedy = f"use `http://{urlsplit(self.url).netloc}`, or check that the port uses TLS"
+            return self._error("it does not use TLS", remedy)
         remedy = "name the authority of its certificate with `--opa-ca-file`"
         return self._error(f"its certificate is not trusted: {reason}", remedy)
 
 
 def _endpoint(options: OpaOptions) -> tuple[str, str, int, str]:
-    """Scheme, host, port and root path of a URL."""
+    """Return the scheme, host, port and root path of a URL."""
     remedy = "write, for example, `https://opa.example.com:8181`"
     try:
         parts = urlsplit(options.url)
         port = parts.port
     except ValueError:
-        raise UsageError("the URL of the OPA server has no readable host and port", remedy=remedy) from None
+        raise UsageError("the URL of the OPA server has no valid host and port", remedy=remedy) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError("the URL of the OPA server is not an http or https URL", remedy=remedy)
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        message = "the URL of the OPA server has more than a host, a port and a path"
-        raise UsageError(message, remedy="give the token with `POLICYENG_OPA_TOKEN` or `--opa-token-file`")
+        message = "the URL of the OPA server has parts other than a host, a port and a path"
+        raise UsageError(message, remedy="pass the token in `POLICYENG_OPA_TOKEN` or `--opa-token-file`")
     for file in (options.ca_file, options.client_cert):
         if file is not None and parts.scheme != "https":
-            raise UsageError(f"`{file}` is of use with an https URL only", remedy="write `https://`")
+            raise UsageError(f"`{file}` applies only to an https URL", remedy="use `https://`")
         if file is not None and not file.is_file():
             raise UsageError("no such file", place=(str(file),), remedy="name a PEM file")
     if not options.timeout > 0:
-        raise UsageError(f"`{options.timeout}` is no timeout", remedy="give a number of seconds above 0")
+        raise UsageError(f"`{options.timeout}` is not a timeout", remedy="use a number of seconds greater than 0")
     if not (options.token.isascii() and options.token.isprintable() and " " not in options.token):
-        raise UsageError("the token for the OPA server has signs that no token has", remedy="give it as one line")
+        raise UsageError("the token for the OPA server has invalid characters", remedy="write it on one line")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return parts.scheme, host, port or {"http": 80, "https": 443}[parts.scheme], parts.path.rstrip("/")
 
@@ -200,8 +202,8 @@ def _body(response: Response) -> JsonObject:
     return body if isinstance(body, dict) else {}
 
 
-def _said(body: JsonObject) -> tuple[str, str, str, int]:
-    """Code, text, file and line of OPA's error document: of its first detail, if there is one."""
+def _parse_error(body: JsonObject) -> tuple[str, str, str, int]:
+    """Return code, text, file and line of OPA's error document, from its first detail if there is one."""
     details = body.get("errors")
     first = details[0] if isinstance(details, list) and details else None
     if not isinstance(first, dict):
@@ -222,14 +224,14 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def _is_silence(error: BaseException) -> bool:
-    """Whether the time was up in the middle of an answer, which the HTTP library calls a failed connection."""
+    """Check whether a response timed out in the middle, which the HTTP library reports as a failed connection."""
     from urllib3.exceptions import ReadTimeoutError  # loaded with the client
 
     return isinstance(_innermost(error), (ReadTimeoutError, TimeoutError))
 
 
 def _root(error: BaseException) -> str:
-    """The innermost reason, without the URLs and object names that surround it."""
+    """Return the innermost reason, without the URLs and object names around it."""
     seen = _innermost(error)
     text = _ERRNO.sub("", getattr(seen, "strerror", None) or str(seen))
     return text.lower().rstrip(".")

@@ -1,4 +1,4 @@
-"""Judge Python policies: call the function, keep what it yields, turn whatever it raises into an error."""
+"""Evaluate Python policies: call the function, collect what it yields, and turn exceptions into errors."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from policyeng.rego import Undecided
 from policyeng.rego.markers import NEEDED, Cause, show
 from policyeng.rego.markers import UnknownValue as Marker
 
-#: How many denials and unknowns a policy may yield for one resource, so that an endless generator ends.
+#: The largest number of denials and unknowns for one resource, which ends infinite generators.
 MOST_YIELDED = 10_000
 #: What policies see of a snapshot.
 _SEEN = tuple(member.name for member in fields(SnapshotView) if member.init)
 
 
 def judge_pair(work: EvaluationRequest, pair: Pair, recording: RecordedView | None = None) -> Judgement:
-    """One judgement by the Python form of a policy, be it in force or the twin of a Rego policy.
+    """Evaluate a pair with the Python form of a policy, which can also be the twin of a Rego policy.
 
     Python policies are trusted code of the bundle: they run in this process, within a deadline but without a
     memory limit. What they read of their input is recorded through `recording`.
@@ -80,10 +80,10 @@ def judge_pair(work: EvaluationRequest, pair: Pair, recording: RecordedView | No
 
 
 def _as_of(work: EvaluationRequest, pair: Pair) -> datetime:
-    """Return the clock, which records what it is compared with where that is asked for."""
+    """Return the clock, which records comparisons if the request has a recording clock."""
     if work.clock is None or not work.bundle.clocked[pair.policy]:
         return work.as_of
-    from policyeng.engines.clock import RecordedMoment  # imported when that is asked for
+    from policyeng.engines.clock import RecordedMoment  # seldom needed
 
     return cast("datetime", RecordedMoment(work.clock))
 
@@ -94,61 +94,61 @@ def input_of(work: EvaluationRequest) -> tuple[SnapshotView, Sequence[JsonObject
 
 
 def _marked(work: EvaluationRequest, marking: Marking) -> tuple[SnapshotView, Sequence[JsonObject]]:
-    """Return the snapshot with markers and its subjects, made once; what policies work out of it lasts as long."""
+    """Return the snapshot with markers, and its subjects; both are cached, with what policies derive from them."""
     made = work.made.setdefault(MARKED_VIEW, {})
-    kept = made.get(marking.named)
-    if kept is None or kept[0] is not work.snapshot:
+    cached = made.get(marking.named)
+    if cached is None or cached[0] is not work.snapshot:
         found, subjects = marking.mark({name: getattr(work.snapshot, name) for name in _SEEN}, work.subjects)
-        kept = made[marking.named] = work.snapshot, SnapshotView(**found), subjects
-    return kept[1], kept[2]
+        cached = made[marking.named] = work.snapshot, SnapshotView(**found), subjects
+    return cached[1], cached[2]
 
 
 def _outcome(form: Functions, given: PolicyInput) -> tuple[Judgement, tuple[Cause, ...]]:
-    """Call the functions of a policy; return what they give, and what they met that is not known."""
+    """Call the functions of a policy; return the result, and the causes if they read something unknown."""
     denials: list[Denial] = []
     unknowns: list[Unknown] = []
     try:
         error = _call(form, given, denials, unknowns)
     except Undecided as undecided:
-        # What was denied before is denied whatever else is not known.
+        # Earlier denials are valid whatever the unknown values are.
         return Judgement(denials=tuple(denials), unknowns=tuple(unknowns)), undecided.causes
-    except (Exception, SystemExit, GeneratorExit) as raised:  # all that a policy can raise is an error finding
+    except (Exception, SystemExit, GeneratorExit) as raised:  # every exception of a policy is an error finding
         if isinstance(raised, TypeError) and Marker.__name__ in _wording(raised):
-            # Functions in C refuse markers before these can raise.
+            # Functions in C reject markers before these can raise.
             return Judgement(denials=tuple(denials), unknowns=tuple(unknowns)), (NEEDED,)
         return Judgement(error=_wording(raised)), ()
     return error or Judgement(denials=tuple(denials), unknowns=tuple(unknowns)), ()
 
 
 def _wording(error: BaseException) -> str:
-    """What an error says, as far as it can say it and a report can show it."""
+    """Return the type and message of an exception, in characters that a report can show."""
     try:
         text = str(error)
     except Exception:
-        text = "it cannot be put into words"
+        text = "the message is not available"
     return f"{type(error).__name__}: {text}".encode("utf-8", "backslashreplace").decode()
 
 
 def _call(form: Functions, given: PolicyInput, denials: list[Denial], unknowns: list[Unknown]) -> Judgement | None:
-    """Call the functions of a policy and collect what they yield; return what ends that early."""
+    """Call the functions of a policy and collect what they yield; return a result only if that ends early."""
     judge, decide = form
     if decide is not None:
         applies = decide(given)
         if not isinstance(applies, bool):
-            return Judgement(error=f"`applies` gave {type(applies).__name__}, not a bool")
+            return Judgement(error=f"`applies` returned {type(applies).__name__}, not a bool")
         if not applies:
             return Judgement(applies=False)
-    for said in judge(given):
+    for reason in judge(given):
         if len(denials) + len(unknowns) == MOST_YIELDED:
             return Judgement(error=f"the policy yielded more than {MOST_YIELDED} denials and unknowns")
-        if isinstance(said, Denial):
-            # What cannot be reported is an error; what can be is plain, without the views of the input.
-            shown = (said.msg, said.path, show(said.actual), show(said.expected))
+        if isinstance(reason, Denial):
+            # A value that is not JSON is an error; others are converted to plain values without views of the input.
+            shown = (reason.msg, reason.path, show(reason.actual), show(reason.expected))
             _, _, actual, expected = orjson.loads(orjson.dumps(shown, default=plain))
-            denials.append(Denial(msg=said.msg, path=said.path, actual=actual, expected=expected))
-        elif isinstance(said, Unknown):
-            orjson.dumps((said.msg, said.path))
-            unknowns.append(said)
+            denials.append(Denial(msg=reason.msg, path=reason.path, actual=actual, expected=expected))
+        elif isinstance(reason, Unknown):
+            orjson.dumps((reason.msg, reason.path))
+            unknowns.append(reason)
         else:
-            return Judgement(error=f"the policy yielded {type(said).__name__}, not Denial or Unknown")
+            return Judgement(error=f"the policy yielded {type(reason).__name__}, not Denial or Unknown")
     return None

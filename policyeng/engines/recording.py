@@ -1,7 +1,7 @@
-"""Record what a Python policy reads of its input, in the terms of `policyeng.rego.tracing`.
+"""Record what a Python policy reads from its input, in the form of `policyeng.rego.tracing`.
 
-What stands for a collection is no subclass of `dict` or `list`: functions in C then read it through its methods, or
-refuse it, and never see an empty collection.
+A recorded collection is not a subclass of `dict` or `list`. Functions in C therefore read it through its methods, or
+reject it, and never see an empty collection.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _MISSING = object()
 
 
 class _Recorded:
-    """A collection of which reads are recorded."""
+    """A collection that records reads."""
 
     __slots__ = ("_document", "_names", "_pointer", "_recorder", "_value")
 
     def __init__(self, recorder: Recorder, names: Mapping[int, str], value: Value, document: str, pointer: str) -> None:
-        """Take a collection, its place, and the names of documents by the identity of their objects."""
+        """Store a collection, its place, and the names of documents by the `id()` of their objects."""
         self._recorder, self._names, self._value = recorder, names, value
         self._document, self._pointer = document, pointer
 
@@ -73,11 +73,11 @@ class _Recorded:
         return _plain(other) + self.whole()
 
     def copy(self) -> Value:
-        """Return all of it."""
+        """Return a complete copy."""
         return self.whole().copy()
 
     def whole(self) -> Value:
-        """Return the collection as it is; all of it is read."""
+        """Return the original collection, and record that all of it is read."""
         self._read("whole")
         return self._value
 
@@ -87,11 +87,11 @@ def _plain(value: Value) -> Value:
 
 
 class _RecordedObject(_Recorded, MutableMapping[Any, Any]):
-    """An object of which reads are recorded; it refuses to be changed as the one that it stands for does."""
+    """An object that records reads; it is read-only if the original is."""
 
     __slots__ = ()
 
-    __class__ = property(lambda self: type(self._value))  # it passes for it
+    __class__ = property(lambda self: type(self._value))  # for `isinstance`
     __eq__ = _Recorded.__eq__
 
     def __getitem__(self, key: object) -> Value:
@@ -114,7 +114,7 @@ class _RecordedObject(_Recorded, MutableMapping[Any, Any]):
         return iter(self._value)
 
     def known_keys(self) -> Iterator[Value]:
-        """Yield the keys that are known, whether or not there may be others."""
+        """Yield the known keys, even if there can be others."""
         self._read("keys")
         return iter(getattr(self._value, "known_keys", self._value.keys)())
 
@@ -126,7 +126,7 @@ class _RecordedObject(_Recorded, MutableMapping[Any, Any]):
 
 
 class _RecordedList(_Recorded, MutableSequence[Any]):
-    """A list of which reads are recorded; it refuses to be changed as the one that it stands for does."""
+    """A list that records reads; it is read-only if the original is."""
 
     __slots__ = ()
 
@@ -154,13 +154,13 @@ class _RecordedList(_Recorded, MutableSequence[Any]):
 
 
 def wrap(recorder: Recorder, names: Mapping[int, str], value: Value, document: str, pointer: str) -> Value:
-    """Return a value as what records its reads.
+    """Return a value in a form that records reads.
 
     Args:
-        recorder: takes the reads.
-        names: names of documents by the identity of the object that is one.
-        value: a JSON value, perhaps with markers.
-        document: the name of the one that it is a part of.
+        recorder: stores the reads.
+        names: names of documents by the `id()` of their objects.
+        value: a JSON value, which can have markers.
+        document: the name of the document that contains the value.
         pointer: JSON Pointer within the document.
     """
     if type(value) in SCALARS or type(value) in MARKERS or not isinstance(value, dict | list | tuple):
@@ -172,10 +172,10 @@ def wrap(recorder: Recorder, names: Mapping[int, str], value: Value, document: s
 
 
 def plain(value: Value) -> Value:
-    """Return what a recorded collection stands for; all of it is read.
+    """Return the original of a recorded collection, and record that all of it is read.
 
     Raises:
-        TypeError: the value is no recorded collection.
+        TypeError: the value is not a recorded collection.
     """
     if not issubclass(type(value), _Recorded):
         raise TypeError(f"{type(value).__name__} is not JSON")
@@ -184,7 +184,7 @@ def plain(value: Value) -> Value:
 
 @frozen
 class RecordedView(SnapshotView):
-    """A snapshot as policies see it, of which reads are recorded; what they work out of it keeps its reads."""
+    """A snapshot as policies see it that records reads; cached values are stored with their reads."""
 
     recorder: Recorder = field(default_factory=Recorder)
     names: Mapping[int, str] = field(default_factory=dict)
@@ -198,12 +198,12 @@ class RecordedView(SnapshotView):
         return cls(**wrapped, recorder=recorder, names=names)
 
     def wrap(self, value: Value, pointer: str) -> Value:
-        """Return another part of the input, which is read by that."""
+        """Return another part of the input, and record that it is read."""
         self.recorder.read("input", pointer, "value")
         return wrap(self.recorder, self.names, value, "input", pointer)
 
     def once(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
-        """As of `SnapshotView`; what was read to work it out counts for each that asks for it."""
+        """Return a cached value as `SnapshotView.once` does; its reads count for every caller."""
         known = self._reads.get(key)
         if known is None:
             self.recorder.enter(key)
@@ -219,7 +219,7 @@ class RecordedView(SnapshotView):
 
 
 class RecordedInput(PolicyInput):
-    """What a Python policy evaluates, of a recorded view; that it reads the clock is recorded, too."""
+    """The input of a Python policy with a recorded view; reads of the clock are recorded, too."""
 
     @property
     def as_of(self) -> datetime:

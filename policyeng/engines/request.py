@@ -1,4 +1,4 @@
-"""What an engine is given and what it gives back."""
+"""The input and the output of engines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from policyeng.rego.values import Value
 
 #: The name of the view with markers in `EvaluationRequest.made`.
 MARKED_VIEW = "marked view"
-#: How often a policy may exceed its limit until it is switched off.
+#: The number of times that a policy can exceed its limit before it is switched off.
 MOST_OVERRUNS = 3
 
 
@@ -33,9 +33,9 @@ class Judgement(NamedTuple):
 
     Attributes:
         error: why there is no other outcome.
-        excepted: marks denials that an `exception` rule of a Conftest policy takes back.
-        is_partial: the evaluation met something that is not known.
-        is_limit: the error is a limit that was exceeded; another evaluation may end in time.
+        excepted: the mark for denials that an `exception` rule of a Conftest policy accepts.
+        is_partial: whether the evaluation read something unknown.
+        is_limit: whether the error is an exceeded limit; another evaluation can succeed.
     """
 
     applies: bool = True
@@ -48,38 +48,38 @@ class Judgement(NamedTuple):
 
 
 class Marking(Protocol):
-    """What is not known of a snapshot.
+    """The unknown parts of a snapshot.
 
     Attributes:
-        named: the types outside `facts.coverage.LISTED` that policies look up.
+        named: the types outside `facts.coverage.LISTED` that policies read.
     """
 
     @property
     def named(self) -> frozenset[str]:
-        """Return them."""
+        """Return the types."""
 
     def mark(
         self, snapshot: Mapping[str, Value], documents: Sequence[Value]
     ) -> tuple[dict[str, Value], Sequence[Value]]:
-        """Return copies with markers of a snapshot as policies see it, and of its subjects, the same objects."""
+        """Return copies with markers of a snapshot as policies see it, and of its subjects."""
 
     def unknowns(self, causes: Iterable[Cause], subject: int, workspace: int) -> tuple[Unknown, ...]:
-        """Return what an evaluation met, for the positions of its subject and of the workspace of that."""
+        """Return the unknowns of an evaluation, by the positions of its subject and of the subject's workspace."""
 
 
 @frozen
 class EvaluationRequest:
-    """Everything an engine needs.
+    """The input of an engine.
 
     Attributes:
-        subjects: resources, workloads, approvals, documents as they were written: what `Pair.subject` counts through.
+        subjects: resources, workloads, approvals and documents as written; `Pair.subject` is a position in this list.
         document: the snapshot with the keys `resources`, `workloads`, `approvals` and the others; its objects and lists
-            are plain and not to be changed.
-        parameters: one object per policy of the bundle, defaults filled in.
-        made: by name, what engines make of `document`; whoever judges it again gives the same one again.
-        marking: what is not known of the snapshot; None where all of it is.
-        apart: by the number of a policy, what is not known of the snapshot to it, where that is more.
-        clock: records what policies compare `as_of` with; None where nobody asks for it.
+            are plain and must not be changed.
+        parameters: one object for each policy of the bundle, with defaults.
+        made: data that engines derive from `document`, by name; pass the same object to evaluate it again.
+        marking: the unknown parts of the snapshot; None if everything is known.
+        apart: the unknown parts for policies with more unknowns, by the number of the policy.
+        clock: records the comparisons of policies with `as_of`; None if they are not needed.
     """
 
     bundle: Bundle
@@ -95,7 +95,7 @@ class EvaluationRequest:
     clock: Clock | None = None
 
     def parts(self) -> Iterator[EvaluationRequest]:
-        """Yield the work in parts, in each of which the same is known to all policies."""
+        """Yield parts of the request, in each of which all policies have the same unknowns."""
         alike: dict[Marking | None, list[Pair]] = {}
         for pair in self.pairs:
             alike.setdefault(self.apart.get(pair.policy, self.marking), []).append(pair)
@@ -103,7 +103,7 @@ class EvaluationRequest:
 
 
 def is_switched_off(bundle: Bundle, policy: Policy) -> bool:
-    """Return whether a policy exceeded its limit so often that it is not evaluated until the bundle is loaded again."""
+    """Check whether a policy exceeded its limit too often, and is skipped until the bundle is loaded again."""
     return bundle.overruns.get(policy.id, 0) >= MOST_OVERRUNS
 
 
@@ -115,6 +115,6 @@ def count_overrun(bundle: Bundle, policy: Policy) -> None:
 #: The outcome of every pair of a policy that is switched off.
 SWITCHED_OFF = Judgement(
     error=f"limit: not evaluated: the policy exceeded its limit {MOST_OVERRUNS} times and is switched off "
-    "until the bundle is loaded again; make it look at less",
+    "until the bundle is loaded again; change it to read less",
     is_limit=True,
 )

@@ -13,11 +13,11 @@ from policyeng.rego.values import Value
 
 
 class Traced(NamedTuple):
-    """An outcome and what it depends on.
+    """A result with the recorded reads.
 
     Attributes:
-        reads: each read once; a subject is a document of its own, the rest of the input is `input`. None where the
-            evaluation may have read anything.
+        reads: distinct reads; each subject is a document, and the rest of the input is `input`. None if the evaluation
+            can have read anything.
     """
 
     judgement: Judgement
@@ -25,7 +25,7 @@ class Traced(NamedTuple):
 
     @property
     def reads_clock(self) -> bool:
-        """Whether the outcome may depend on the clock."""
+        """Whether the result can depend on the clock."""
         return self.reads is None or any(
             read.document == "input" and read.pointer in (CLOCK, "") and (read.pointer or read.kind == "whole")
             for read in self.reads
@@ -34,17 +34,16 @@ class Traced(NamedTuple):
 
 #: The name of `Names` in `EvaluationRequest.made`.
 NAMES = "names"
-#: By the identity of a list of subjects, the names of its members by their identity.
+#: The names of subjects by their `id()`, by the `id()` of the list of subjects.
 Names = Mapping[int, Mapping[int, str]]
 
 
 def trace(work: EvaluationRequest, names: Callable[[], Sequence[str]]) -> Iterator[tuple[Pair, Traced]]:
-    """Evaluate every pair, and yield it with its outcome and its reads.
+    """Evaluate every pair, and yield it with its result and its reads.
 
     Args:
-        work: what is evaluated.
-        names: gives those of the subjects as documents, in their order, where `EvaluationRequest.made` does not
-            have them.
+        work: the request.
+        names: returns the document names of the subjects in order; used if `EvaluationRequest.made` has no names.
 
     Raises:
         EngineError: the bundle does not compile.
@@ -64,7 +63,7 @@ def trace(work: EvaluationRequest, names: Callable[[], Sequence[str]]) -> Iterat
 def _names_of(
     work: EvaluationRequest, subjects: Sequence[Value], names: Callable[[], Sequence[str]]
 ) -> Mapping[int, str]:
-    """Return the names of subjects by their identity."""
+    """Return the names of subjects by their `id()`."""
     known: Names = work.made.get(NAMES, {})
     found = known.get(id(subjects))
     if found is None:
@@ -93,6 +92,6 @@ def _trace_python(
         recorder.begin({})
         recorded = python.judge_pair(work, pair, view)
         recorder.end()
-        # Whatever a view does not pass for shows in another outcome.
+        # If the view does not behave like the original, the results differ.
         is_alike = recorded == judgement and not judgement.is_limit
         yield pair, Traced(judgement, recorder.reads if is_alike else None)

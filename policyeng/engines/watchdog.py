@@ -1,9 +1,9 @@
-"""Limits of evaluations in this process: one thread raises in every other whose evaluation exceeds them.
+"""Enforce limits of evaluations in this process: one thread raises an exception in threads that exceed them.
 
-What is called through `within_deadline` may use a second of the CPU, or ten of the clock where it waits or has to
-share the machine. Where the process grows by more than `MEMORY_LIMIT` and by half meanwhile, every evaluation that
-takes longer than a tick ends, because nothing shows which of them allocates. Nothing ends a single call of a function
-in C, such as `sum(range(10**12))`: Python raises between its own instructions only.
+A function called through `within_deadline` can use one second of CPU time, and ten seconds of wall-clock time. If the
+process grows by more than `MEMORY_LIMIT` and by half during evaluations, every evaluation that takes longer than a tick
+ends, because it is unknown which of them allocates. A single call of a function in C, such as `sum(range(10**12))`,
+cannot be ended, because Python raises only between its own instructions.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from weakref import WeakValueDictionary
 R = TypeVar("R")
 
 _HAS_CPU_CLOCK = hasattr(time, "pthread_getcpuclockid")
-#: Seconds of CPU time that an evaluation may take; of wall-clock time where the platform has no clock per thread.
+#: The limit of CPU time in seconds; of wall-clock time if the platform has no clock for each thread.
 LIMIT = 1.0
-#: Seconds of wall-clock time that an evaluation may take, on a machine that is busy with others, too.
+#: The limit of wall-clock time in seconds, for busy machines.
 WALL_LIMIT = 10.0 if _HAS_CPU_CLOCK else LIMIT
-#: Bytes by which the process may grow during an evaluation, where the platform shows them; half its size where that is
-#: more.
+#: The limit of memory growth during an evaluation in bytes, or half the size of the process if that is more; only if
+#: the platform reports it.
 MEMORY_LIMIT = 100_000_000
 _MEMORY = Path("/proc/self/statm")
 _PAGE = os.sysconf("SC_PAGE_SIZE") if _MEMORY.exists() else 0
-#: Seconds between two looks at what is evaluated.
+#: Seconds between two checks of the evaluations.
 _TICK = 0.05
 _NOWHERE = "", 0
 
@@ -39,46 +39,46 @@ class DeadlineExceededError(Exception):
     """An evaluation that took longer, or more memory, than its limit.
 
     Attributes:
-        file: of the policy, as its code has it; empty where it is not known.
-        line: from 1; 0 where it is not known.
+        file: the file of the policy, as in its code; empty if it is unknown.
+        line: from 1; 0 if it is unknown.
     """
 
     def __init__(self, file: str, line: int, limit: str) -> None:
-        """Take the place at which it was ended, and what it exceeded."""
+        """Store the place at which the evaluation ended, and the exceeded limit."""
         place = f"{file}:{line}: " if file else ""
-        super().__init__(f"{place}the evaluation takes more than {limit}; make the policy look at less")
+        super().__init__(f"{place}the evaluation takes more than {limit}; change the policy to read less")
         self.file, self.line = file, line
 
 
 class _Interrupt(BaseException):
-    """What is raised in an evaluation; no `except Exception` of a policy catches it."""
+    """An exception that ends an evaluation; `except Exception` in a policy does not catch it."""
 
 
 class _Watched(threading.local):
     """The slot of each thread."""
 
     def __init__(self) -> None:
-        """Make the one of this thread."""
+        """Create the slot of this thread."""
         self.slot = _Slot()
 
 
 class _Slot:
-    """What a thread evaluates.
+    """The state of the evaluation in a thread.
 
     Attributes:
-        began: seconds of `time.monotonic`; 0 while nothing is evaluated.
-        raised: whether something was raised in the evaluation.
+        began: start in seconds of `time.monotonic`; 0 if there is no evaluation.
+        raised: whether the watchdog raised an exception in the evaluation.
         raising: whether the watchdog is about to raise.
-        seen: of which `began` the watchdog has noted the CPU time.
-        used: seconds of CPU time of the thread at that moment.
-        memory: bytes of the process at the tick before.
-        exceeded: the limit for which something was raised.
+        seen: the `began` for which the watchdog stored the CPU time.
+        used: CPU time of the thread at that time in seconds.
+        memory: size of the process at the previous tick in bytes.
+        exceeded: the exceeded limit.
     """
 
     __slots__ = ("__weakref__", "began", "clock", "exceeded", "ident", "memory", "raised", "raising", "seen", "used")
 
     def __init__(self) -> None:
-        """Take this thread, and let the watchdog know of it."""
+        """Register this thread with the watchdog."""
         self.ident = threading.get_ident()
         self.clock = time.pthread_getcpuclockid(self.ident) if _HAS_CPU_CLOCK else 0
         self.began = self.seen = self.used = 0.0
@@ -93,11 +93,11 @@ _watched = _Watched()
 
 
 class _Watchdog:
-    """The thread that looks after the evaluations of all others; it sleeps while there are none.
+    """The thread that monitors the evaluations of all others; it sleeps if there are none.
 
     Attributes:
-        asleep: whether it has to be woken up, or is not there yet.
-        memory: bytes of the process at the last tick.
+        asleep: whether it is sleeping or not started.
+        memory: size of the process at the last tick in bytes.
     """
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class _Watchdog:
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Have it look after an evaluation that has begun."""
+        """Start to monitor a new evaluation."""
         with self._lock:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, name="policyeng-watchdog", daemon=True)
@@ -121,12 +121,12 @@ class _Watchdog:
         while True:
             time.sleep(_TICK)
             before, self.memory = self.memory, _used_memory()
-            evaluating = [_look_after(slot, before, self.memory) for slot in _all_slots()]
+            evaluating = [_check_limits(slot, before, self.memory) for slot in _all_slots()]
             if any(evaluating):
                 continue
             self._alarm.clear()
             self.asleep = True
-            # An evaluation that began before it could know has to be looked after all the same.
+            # An evaluation that began before `asleep` was set must be monitored, too.
             if not any(slot.began for slot in _all_slots()):
                 self._alarm.wait()
             self.asleep = False
@@ -134,8 +134,8 @@ class _Watchdog:
 
 @cache
 def _raising() -> Callable[[int, int | None], int]:
-    """Return what raises in a thread, by its id, the class of an address; None takes back what is not raised yet."""
-    import ctypes  # what exceeds a limit is rare; the watchdog loads it before it raises anything
+    """Return a function that raises a class, by address, in a thread, by id; None cancels a pending exception."""
+    import ctypes  # exceeded limits are rare; the watchdog loads it before it raises
 
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
     raise_in.argtypes = (ctypes.c_ulong, ctypes.c_void_p)
@@ -150,13 +150,13 @@ def _used_memory() -> int:
     return int(_MEMORY.read_bytes().split()[1]) * _PAGE if _PAGE else 0
 
 
-def _look_after(slot: _Slot, before: int, memory: int) -> bool:
-    """Raise in a thread whose evaluation exceeds a limit, again at each tick; return whether it evaluates anything.
+def _check_limits(slot: _Slot, before: int, memory: int) -> bool:
+    """Raise in a thread whose evaluation exceeds a limit, again at each tick; return whether it has an evaluation.
 
     Args:
-        slot: of the thread.
-        before: bytes of the process at the last tick.
-        memory: bytes of the process.
+        slot: the slot of the thread.
+        before: size of the process at the last tick in bytes.
+        memory: size of the process in bytes.
     """
     began = slot.began
     if not began:
@@ -182,7 +182,7 @@ _watchdog = _Watchdog()
 
 
 def _forget() -> None:
-    """Reset the state in a forked process: it has neither the threads nor the owners of the locks."""
+    """Reset the state in a forked process, which has neither the threads nor the owners of the locks."""
     global _watchdog, _watched, _slots
     _watchdog, _slots = _Watchdog(), WeakValueDictionary()
     _watched = _Watched()
@@ -193,16 +193,16 @@ if hasattr(os, "register_at_fork"):
 
 
 def within_deadline(space: dict[str, Any], function: Callable[..., R], *arguments: object) -> R:
-    """Call a function, and end it when it takes too long.
+    """Call a function, and end it if it takes too long.
 
     Args:
-        space: the globals of the policy's code, by which the place is found at which it is ended.
-        function: what is called; it should catch what the policy may raise, so that what that refers to is freed
-            within the deadline, too: freeing a generator runs its `finally`.
-        *arguments: what it is called with.
+        space: the globals of the policy's code, used to find the place at which it ended.
+        function: the function. It should catch exceptions of the policy, so that objects they refer to are freed within
+            the deadline, too: freeing a generator runs its `finally`.
+        *arguments: the arguments of the function.
 
     Raises:
-        DeadlineExceededError: it takes too long, whatever it made of what was raised in it.
+        DeadlineExceededError: the function takes too long, even if it catches the exception.
     """
     slot = _watched.slot
     place = _NOWHERE
@@ -220,7 +220,7 @@ def within_deadline(space: dict[str, Any], function: Callable[..., R], *argument
             if (slot.raising or slot.raised) and _settle(slot):
                 raise DeadlineExceededError(*place, slot.exceeded) from None
     except _Interrupt:
-        # It came between two of the lines above; at most one more may come.
+        # It was raised between two of the lines above; at most one more can follow.
         try:
             _settle(slot)
         except _Interrupt:
@@ -229,7 +229,7 @@ def within_deadline(space: dict[str, Any], function: Callable[..., R], *argument
 
 
 def _settle(slot: _Slot) -> bool:
-    """Take back what may still be raised in this thread, whose evaluation has ended; return whether any was."""
+    """Cancel a pending exception in this thread after its evaluation; return whether one was raised."""
     try:
         while slot.raising:
             time.sleep(0)
