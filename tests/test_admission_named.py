@@ -121,7 +121,7 @@ def test_a_type_is_that_of_the_id(bundle: Bundle, state: Snapshot, closed: JsonO
     """Else nothing would judge the resource."""
     decision = decided(bundle, state, {**opened(closed, **OPEN), "type": other})
     assert (decision.allowed, decision.exit_code) == (False, 2)
-    assert "and `type` says" in decision.problems[0].message
+    assert "but `type` is" in decision.problems[0].message
 
 
 def test_an_id_with_a_slash_at_its_end_is_that_id(bundle: Bundle, state: Snapshot, closed: JsonObject) -> None:

@@ -170,7 +170,7 @@ def test_a_policy_that_does_not_compile_is_named(tmp_path: Path) -> None:
         ("deny contains 7", "is not a set or list of objects or strings"),
         ('deny := {"msg": "m"}', "is not a set or list of objects or strings"),
         ('deny contains {"path": "/a"}', "an element of `deny` is not an object with a string `msg`"),
-        ('deny contains {"msg": "m", "more": 1}', "an element of `deny` carries the unknown member `more`"),
+        ('deny contains {"msg": "m", "more": 1}', "an element of `deny` has the unknown member `more`"),
         ('applies := "yes"\ndeny contains {"msg": "m"}', "applies is not a boolean"),
         ('deny contains {"msg": 1 / (count("a") - 1)}', ": eval_builtin_error: div: divide by zero: "),
         ('q := 1\nq := count("ab")\ndeny contains {"msg": "m"} if q', ": eval_conflict_error: "),

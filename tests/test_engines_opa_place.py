@@ -145,7 +145,7 @@ def test_a_server_that_was_restarted_has_lost_the_bundle(tmp_path: Path, opa: Pa
         judged(bundle, shot, options)
         first.kill()
     with running(opa, port=port):
-        with pytest.raises(EngineError, match="could not decide: the OPA server lacks the bundle"):
+        with pytest.raises(EngineError, match="could not decide: the OPA server does not have the bundle"):
             judged(bundle, shot, options)
         judged(bundle, shot, options)
         engine.close()
@@ -157,7 +157,7 @@ def test_a_server_that_lost_the_mark_gives_no_verdict(tmp_path: Path, empty: Ser
     judged(bundle, shot, OpaOptions(url=empty.url))
     requested(f"{empty.url}/v1/data/policyeng/runs", "PUT", "{}")
 
-    with pytest.raises(EngineError, match="could not decide: the OPA server lacks the bundle"):
+    with pytest.raises(EngineError, match="could not decide: the OPA server does not have the bundle"):
         judged(bundle, shot, OpaOptions(url=empty.url))
 
 
@@ -177,8 +177,8 @@ def test_a_served_bundle_is_used_and_nothing_is_pushed(bundle: Bundle, opa: Path
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"revision": "r9"}, r"the server has revision `r9` \([0-9a-f]{12}\) of the bundle, and we have `` \("),
-        ({"digest": "0" * 64}, r"the server has revision `` \(000000000000\) of the bundle, and we have `` \("),
+        ({"revision": "r9"}, r"the server has revision `r9` \([0-9a-f]{12}\) of the bundle, but this run uses `` \("),
+        ({"digest": "0" * 64}, r"the server has revision `` \(000000000000\) of the bundle, but this run uses `` \("),
     ],
 )
 def test_another_revision_or_digest_is_refused(tmp_path: Path, opa: Path, more: dict[str, str], message: str) -> None:
@@ -209,8 +209,8 @@ def test_a_bundle_that_changes_between_two_snapshots_is_refused(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"push": False}, "has loaded no bundle of policyeng; serve it, or push it with `--opa-push`"),
-        ({"bundle": "nope"}, "has loaded no bundle `nope`; it has loaded none"),
+        ({"push": False}, "has not loaded a policyeng bundle; serve it, or push it with `--opa-push`"),
+        ({"bundle": "nope"}, "has not loaded a bundle `nope`; it has loaded none"),
     ],
 )
 def test_a_bundle_that_should_be_there_is_missed(
@@ -229,7 +229,7 @@ def test_a_named_bundle_without_our_digest_is_no_proof(tmp_path: Path, opa: Path
     folder = Path(served(tmp_path / "b", bundle, metadata={}))
     with (
         running(opa, "--bundle", str(folder)) as server,
-        pytest.raises(EngineError, match="has no digest of policyeng; serve what `policyeng bundle build` writes"),
+        pytest.raises(EngineError, match="has no policyeng digest; serve a bundle that `policyeng bundle build` wrote"),
     ):
         judged(bundle, snapshot(workspace()), OpaOptions(url=server.url, bundle=str(folder)))
 

@@ -141,7 +141,7 @@ def test_killed_half_way_through_a_batch(tmp_path: Path, opa: Path) -> None:
 
 def test_a_batch_that_takes_too_long(tmp_path: Path, opa: Path) -> None:
     """The time is up for the snapshot, and the server, which may still be busy with it, ends."""
-    with pytest.raises(EngineError, match="it does not answer in time"):
+    with pytest.raises(EngineError, match="it does not respond in time"):
         judged(small(tmp_path, ENDLESS), OpaOptions(binary=opa, timeout=2))
 
     assert not servers()
@@ -268,7 +268,7 @@ def test_killed_at_its_start_the_folder_goes_too(tmp_path: Path, root: Path) -> 
 def test_no_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The remedy names all ways out."""
     monkeypatch.setattr("shutil.which", lambda _: None)
-    with pytest.raises(EngineError, match=r"there is no `opa` program.*install OPA.*`--opa-binary`.*`--opa-url`"):
+    with pytest.raises(EngineError, match=r"no `opa` program found.*install OPA.*`--opa-binary`.*`--opa-url`"):
         judged(small(tmp_path), OpaOptions())
 
 
@@ -276,7 +276,7 @@ def test_no_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ("script", "message"),
     [
         (None, "no such program; name an `opa` that can be run"),
-        ("exit 3", "the private OPA server does not start: it ended without a word"),
+        ("exit 3", "the private OPA server does not start: it ended without a message"),
         ("echo 'Error: boom' >&2; exit 1", "the private OPA server does not start: Error: boom"),
     ],
 )

@@ -77,20 +77,20 @@ def stalled(handler: BaseHTTPRequestHandler, body: bytes) -> None:
 
 
 FAULTS: dict[str, tuple[Reply, str]] = {
-    "slow": (hanging, "it does not answer in time; see whether it is overloaded"),
-    "500": (reply(500, {"code": "internal_error", "message": "boom"}), "it answers 500: boom; see the log"),
-    "500 as text": (reply(500, b"<html>boom</html>"), "it answers 500; see the log of the server"),
-    "503": (reply(503, b""), "it answers 503; see the log of the server"),
-    "401": (reply(401, {"code": "unauthorized", "message": "x"}), "it refuses us (401); give a token"),
-    "403": (reply(403, b"no"), "it refuses us (403); give a token"),
-    "404": (reply(404, {"error": "x"}), "it answers 404"),
-    "no JSON": (reply(200, b"<html>welcome</html>"), "its answer is not JSON; see that the URL is that of an OPA"),
-    "nothing": (reply(200, b""), "its answer is not JSON"),
-    "a list": (reply(200, []), "its answer is not a JSON object"),
-    "NaN": (reply(200, b'{"result": {"x": NaN}'), "its answer is not JSON"),
-    "no result": (reply(200, {}), "its answer is not that of an OPA server; see that the URL is that of an OPA"),
-    "no OPA": (reply(200, {"result": {}}), "its answer is not that of an OPA server; see that the URL is that of an"),
-    "stalled": (stalled, "it was silent for 0.3 s in its answer; see whether it is overloaded, or give it more time"),
+    "slow": (hanging, "it does not respond in time; check whether it is overloaded"),
+    "500": (reply(500, {"code": "internal_error", "message": "boom"}), "it responds with 500: boom; see the log"),
+    "500 as text": (reply(500, b"<html>boom</html>"), "it responds with 500; see the log of the server"),
+    "503": (reply(503, b""), "it responds with 503; see the log of the server"),
+    "401": (reply(401, {"code": "unauthorized", "message": "x"}), "it denies access (401); use a token"),
+    "403": (reply(403, b"no"), "it denies access (403); use a token"),
+    "404": (reply(404, {"error": "x"}), "it responds with 404"),
+    "no JSON": (reply(200, b"<html>welcome</html>"), "its response is not JSON; check that the URL is that of an OPA"),
+    "nothing": (reply(200, b""), "its response is not JSON"),
+    "a list": (reply(200, []), "its response is not a JSON object"),
+    "NaN": (reply(200, b'{"result": {"x": NaN}'), "its response is not JSON"),
+    "no result": (reply(200, {}), "its response is not from an OPA server; check that the URL is that of an OPA"),
+    "no OPA": (reply(200, {"result": {}}), "its response is not from an OPA server; check that the URL is that of an"),
+    "stalled": (stalled, "it sent nothing for 0.3 s during its response; check whether it is overloaded, or increase"),
     "truncated": (cut, "the connection fails: "),
     "dropped": (dropped, "the connection fails: "),
     "redirect": (reply(302, b"", Location="http://elsewhere.example/v1"), "a redirect to `elsewhere.example`; give"),
@@ -112,7 +112,7 @@ def test_a_server_that_speaks_no_tls(tmp_path: Path, opa: Path) -> None:
     """It has no certificate that could be trusted or not."""
     with running(opa) as server, answering(reply(200, {})) as other:
         for url in (server.url, other):
-            with pytest.raises(EngineError, match="it does not speak TLS; write `http://127") as caught:
+            with pytest.raises(EngineError, match="it does not use TLS; use `http://127") as caught:
                 judged(tmp_path, OpaOptions(url=url.replace("http", "https")))
             assert url in caught.value.remedy
 
@@ -121,7 +121,7 @@ def test_a_server_that_is_down(tmp_path: Path) -> None:
     """Nothing listens there."""
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(
-        EngineError, match=r"could not decide .*: the connection fails: connection refused; see that it"
+        EngineError, match=r"could not decide .*: the connection fails: connection refused; check that it"
     ):
         judged(tmp_path, OpaOptions(url=url))
 
@@ -133,15 +133,15 @@ LIES: dict[str, tuple[Verdicts, str]] = {
     "none": (lambda _: {}, "0 verdicts for 3 pairs"),
     "of another policy": (
         lambda pairs: {"7": [[] for of in pairs.values() for _ in of]},
-        "3 verdicts for 3 pairs, and not those that were asked for",
+        "3 verdicts for 3 pairs, but for other pairs",
     ),
     "a surplus policy": (lambda pairs: {**{key: [[]] * len(of) for key, of in pairs.items()}, "9": [[]]}, "4 verdicts"),
     "no lists": (lambda _: {"0": 3}, "no list of verdicts per policy"),
     "no object": (lambda _: [], "no list of verdicts per policy"),
     "two texts": (lambda pairs: {key: [["{}", "{}"]] * len(of) for key, of in pairs.items()}, "not one text"),
     "no text": (lambda pairs: {key: [[1]] * len(of) for key, of in pairs.items()}, "not one text"),
-    "other text": (lambda pairs: {key: [["[]"]] * len(of) for key, of in pairs.items()}, "not what was asked for"),
-    "no roles": (lambda pairs: {key: [["{}"]] * len(of) for key, of in pairs.items()}, "not what was asked for"),
+    "other text": (lambda pairs: {key: [["[]"]] * len(of) for key, of in pairs.items()}, "has an unexpected form"),
+    "no roles": (lambda pairs: {key: [["{}"]] * len(of) for key, of in pairs.items()}, "has an unexpected form"),
 }
 
 
@@ -174,7 +174,7 @@ def test_the_token_is_sent_and_never_shown(tmp_path: Path, opa: Path) -> None:
     with running(opa, *asks) as server:
         assert judged(tmp_path, OpaOptions(url=server.url, token=TOKEN)).summary.fail == 3
         for token in ("", f"{TOKEN}-wrong"):
-            with pytest.raises(EngineError, match=r"it refuses us \(40[13]\); give a token") as caught:
+            with pytest.raises(EngineError, match=r"it denies access \(40[13]\); use a token") as caught:
                 judged(tmp_path, OpaOptions(url=server.url, token=token))
             assert TOKEN not in f"{caught.value}{caught.value.__cause__}"
 
@@ -196,10 +196,10 @@ def test_a_token_that_no_header_takes(tmp_path: Path, token: str) -> None:
         ("opa.example.com:8181", "not an http or https URL; write"),
         ("ftp://opa.example.com", "not an http or https URL; write"),
         ("http://", "not an http or https URL"),
-        ("http://h:notaport", "no readable host and port"),
-        ("http://h:99999", "no readable host and port"),
-        ("http://user:pass@h:1", "more than a host, a port and a path; give the token with"),
-        ("http://h:1/?token=x", "more than a host, a port and a path"),
+        ("http://h:notaport", "no valid host and port"),
+        ("http://h:99999", "no valid host and port"),
+        ("http://user:pass@h:1", "parts other than a host, a port and a path; pass the token in"),
+        ("http://h:1/?token=x", "parts other than a host, a port and a path"),
     ],
 )
 def test_a_url_that_is_none(tmp_path: Path, url: str, message: str) -> None:
@@ -214,7 +214,7 @@ def test_a_url_that_is_none(tmp_path: Path, url: str, message: str) -> None:
 @pytest.mark.parametrize("timeout", [0, -1, float("nan")])
 def test_a_timeout_that_is_none(tmp_path: Path, timeout: float) -> None:
     """Zero would mean for ever to some."""
-    with pytest.raises(UsageError, match="is no timeout"):
+    with pytest.raises(UsageError, match="is not a timeout"):
         judged(tmp_path, OpaOptions(url="http://127.0.0.1:1", timeout=timeout))
 
 
@@ -307,7 +307,7 @@ def test_files_of_tls_have_to_be_there_and_of_use(tmp_path: Path, name: str) -> 
     """A file that is missing, or that a plain connection would not look at, is a mistake."""
     with pytest.raises(UsageError, match=r"no\.pem: no such file; name a PEM file"):
         judged(tmp_path, OpaOptions(url="https://127.0.0.1:1", **{name: tmp_path / "no.pem"}))  # type: ignore[arg-type]  # one of the options
-    with pytest.raises(UsageError, match="is of use with an https URL only"):
+    with pytest.raises(UsageError, match="applies only to an https URL"):
         judged(tmp_path, OpaOptions(url="http://127.0.0.1:1", **{name: tmp_path / "no.pem"}))  # type: ignore[arg-type]  # one of the options
 
 
@@ -386,7 +386,7 @@ def test_the_command_judges_with_a_server(root: Path, tmp_path: Path, opa: Path)
         (("--engine", "opa", "--opa-token-file", "/nonexistent"), "the token cannot be read; name a text file"),
         (("--engine", "opa", "--opa-token-file", os.devnull), "the file of the token is empty"),
         (("--engine", "opa", "--opa-url", "nonsense"), "not an http or https URL"),
-        (("--engine", "opa", "--opa-timeout", "0"), "`0.0` is no timeout"),
+        (("--engine", "opa", "--opa-timeout", "0"), "`0.0` is not a timeout"),
     ],
 )
 def test_wrong_options_are_usage_errors(root: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -22,7 +22,7 @@ _FARTHEST = 1 << 59
 _FIRST, _LAST = (microseconds_of(one.replace(tzinfo=UTC)) for one in (datetime.min, datetime.max))
 
 
-class _Recorded:
+class _RecordedValue:
     """A value that depends on the clock: `sign * clock + offset`, in microseconds."""
 
     __slots__ = ("_clock", "_offset", "_sign")
@@ -64,11 +64,11 @@ class _Recorded:
 
 
 for _name in (*TOUCHED.split(), "reduce_ex"):  # a copy would not be recorded
-    if f"__{_name}__" not in vars(_Recorded):
-        setattr(_Recorded, f"__{_name}__", _Recorded._refuse)
+    if f"__{_name}__" not in vars(_RecordedValue):
+        setattr(_RecordedValue, f"__{_name}__", _RecordedValue._refuse)
 
 
-class RecordedMoment(_Recorded):
+class RecordedMoment(_RecordedValue):
     """The clock, or a time at a fixed distance from it."""
 
     __slots__ = ()
@@ -106,7 +106,7 @@ class RecordedMoment(_Recorded):
         return self._refuse() if moment is None else _RecordedDuration(self._clock, -1, moment - self._offset)
 
 
-class _RecordedDuration(_Recorded):
+class _RecordedDuration(_RecordedValue):
     """The duration between the clock and a time."""
 
     __slots__ = ()
@@ -137,7 +137,7 @@ class _RecordedDuration(_Recorded):
         return self._divide(timedelta(seconds=1), operator.truediv)
 
 
-class _RecordedNumber(_Recorded):
+class _RecordedNumber(_RecordedValue):
     """The quotient of two durations."""
 
     __slots__ = ("_divide", "_unit")

@@ -73,7 +73,7 @@ def charge(size: int) -> None:
 
 
 def charged(made: _T) -> _T:
-    """Count a value that is as large as what it is made of, and return it.
+    """Count a value that is as large as its parts together, and return it.
 
     Raises:
         BudgetExceededError: it is more than is left, or the time is over.

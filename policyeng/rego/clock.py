@@ -1,7 +1,7 @@
 """Record until when, and since when, an evaluation that reads the clock comes to the same.
 
-A clock is microseconds since 1970. Each comparison of it says at which moment its outcome changes; where no other use
-is made of the clock, the evaluation is the same between the nearest of these moments.
+A clock is a number of microseconds since 1970. Each comparison with it shows at which time the outcome changes. If the
+clock is not used in another way, the evaluation has the same result between the nearest of these times.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def microseconds_of(moment: datetime) -> int:
 
 
 class Unchanged(NamedTuple):
-    """Between which clocks evaluations come to the same, in microseconds; None where there is no such end.
+    """The range of times, in microseconds, in which evaluations have the same result; None for no limit.
 
     Attributes:
         since: the first of them.

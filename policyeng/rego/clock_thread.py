@@ -113,12 +113,12 @@ def _is_less(left: Value, right: Value) -> bool:
 
 
 class _Remembered(runtime.Remembered):
-    """What a function gives for texts; for the clock it is called."""
+    """A cache of a function's results for strings; for the clock the function is always called."""
 
     __slots__ = ()
 
     def __getitem__(self, text: Value) -> Value:
-        """Return what is remembered; what it gives for the clock is not."""
+        """Return the cached result; results for the clock are not cached."""
         return self.function(text) if type(text) in _SHOWN else super().__getitem__(text)
 
 
@@ -153,7 +153,7 @@ class ClockThread(MarkedThread):
                 self.globals[short] = partial(function, self.globals[short])
 
     def show(self, clock: Clock) -> ClockText:
-        """Return what stands for the clock in an input; what was found with another one is forgotten."""
+        """Return the value for the clock in an input, and clear the results for another clock."""
         if clock is not self._clock:
             self.joins.use(None)
             self._clock = clock

@@ -42,7 +42,7 @@ class Compiled(NamedTuple):
 
     @staticmethod
     def load(stored: bytes | memoryview) -> Compiled:
-        """Return what `dump` gave; the bytes must come from a place that nobody else can write to.
+        """Read the result of `dump`; the bytes must come from a place to which no one else can write.
 
         Raises:
             ValueError: they are cut off.

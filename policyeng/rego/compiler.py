@@ -329,11 +329,11 @@ class Compiler:
 
     @property
     def is_quick(self) -> bool:
-        """Whether a body need not run each time, because nobody watches it and nothing that it reads is replaced."""
+        """Check whether a body can be cached, because it is not traced and nothing that it reads is replaced."""
         return self.inlines and not self.covers and not self.print_calls and not self.checker.replaced
 
     def is_remembered(self, node: DataNode) -> bool:
-        """Whether it is kept what a function gives for texts: it has one argument, which it takes for a text."""
+        """Check whether a function's results are cached: it has one argument, which it uses as a string."""
         if not self.is_quick or node.path not in self.pure or len(node.definitions[0].arguments or ()) != 1:
             return False
         names = {part.name for rule in node.definitions for part in rule.arguments or () if isinstance(part, Var)}
@@ -348,7 +348,7 @@ class Compiler:
         )
 
     def constant_of(self, node: DataNode) -> Term | None:
-        """Return the value of a rule that has the same one whatever there is."""
+        """Return the value of a rule that does not depend on input or data."""
         if not self.is_quick or len(node.definitions) != 1 or node.dynamic or node.children:
             return None
         definition = node.definitions[0]
@@ -359,7 +359,7 @@ class Compiler:
         return value if is_one and is_always and value is not None and _is_constant(value) else None
 
     def cache_of(self, node: DataNode) -> str:
-        """Return the name of what keeps the value of a rule: for the program or for one evaluation."""
+        """Return the name of the cache for the value of a rule: of the program or of one evaluation."""
         return "PROGRAM" if self._is_pure(node) else "CACHE"
 
     def _is_pure(self, node: DataNode) -> bool:
@@ -1090,7 +1090,7 @@ class _Writer:
         self.require(flag)
 
     def modified(self, expression: Expr) -> None:
-        """Write an expression with modifiers as a loop over what a function finds while they hold."""
+        """Write an expression with modifiers as a loop over the results of a function that runs with them."""
         targets = []
         values: list[Term] = []
         for modifier in expression.withs:
@@ -1822,7 +1822,7 @@ class _Writer:
 
 
 def _takes_text(call: Call, at: int) -> bool:
-    """Whether a call is of a builtin that asks for a text at a place."""
+    """Check whether a call is of a builtin that requires a string as an argument."""
     name = operator_name(call)
     types = signatures()[name]["arguments"] if name is not None else []
     return name == "is_string" or (at < len(types) and types[at]["type"] == "string")

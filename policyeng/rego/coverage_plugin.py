@@ -13,7 +13,7 @@ from policyeng.rego.syntax import lines_of
 
 
 class RegoTracer(FileTracer):
-    """Tells coverage.py that a file of Rego is its own source."""
+    """A coverage.py tracer that maps a Rego file to itself."""
 
     def __init__(self, file: str) -> None:
         """Take the name that compiled code has for the file."""
@@ -25,7 +25,7 @@ class RegoTracer(FileTracer):
 
 
 class RegoReporter(FileReporter):
-    """Tells coverage.py which lines of a file of Rego count."""
+    """A coverage.py reporter for the executable lines of a Rego file."""
 
     def lines(self) -> set[int]:
         """Return the lines, as OPA counts them.

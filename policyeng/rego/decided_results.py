@@ -1,4 +1,4 @@
-"""Evaluate rules over an input with markers: which results hold whatever the values are that are not known."""
+"""Evaluate rules over an input with markers, to find the results that do not depend on unknown values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BUDGET = "eval_budget_error"
 
 
 class DecidedResult(NamedTuple):
-    """What a rule gives.
+    """The result of a rule.
 
     Attributes:
         value: of a set, the members that are certain, which may carry markers (`Thread.uncached` lists them); else the
@@ -497,7 +497,7 @@ class HandledThread(MarkedThread):
         self.globals["weigh"] = lambda found: None if isinstance(found, Special) else weigh(found)
 
     def decide(self, function: Callable[[], Value]) -> DecidedResult:
-        """Return what holds of a rule whatever is not known, and what is not known.
+        """Return the result of a rule that does not depend on unknown values, and the causes of the unknown rest.
 
         Raises:
             EvaluationError: a builtin, a conflict or a limit ended it.

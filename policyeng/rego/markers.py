@@ -39,7 +39,7 @@ MET = _Met()
 
 
 class Undecided(BaseException):
-    """What depends on something unknown. It is no `Exception`, which a policy in Python may catch.
+    """Raised when a result depends on something unknown. It is not an `Exception`, which a Python policy could catch.
 
     Attributes:
         causes: what is not known.
@@ -168,7 +168,7 @@ def cause_of(marker: UnknownValue) -> Cause:
 
 
 class Special:
-    """A collection that stands for another one: its methods decide, its storage does not."""
+    """A collection that represents another one; its methods define its content, its storage does not."""
 
     __slots__ = ()
 
@@ -195,7 +195,7 @@ class Special:
 
 
 class SpecialObject(Special):
-    """A special collection that is an object: what `get` and `items` give decides."""
+    """A special collection that is an object; `get` and `items` define its content."""
 
     __slots__ = ()
 
@@ -608,7 +608,7 @@ def _same_items(left: Value, right: Value) -> bool:
 
 
 def _all_equal(pairs: Iterable[tuple[Value, Value]]) -> bool:
-    """Return whether all pairs are equal: one that is not decides, whatever is unknown beside it."""
+    """Check whether all pairs are equal; one unequal pair decides, even if others are unknown."""
     why: tuple[Cause, ...] = ()
     for one, other in pairs:
         try:

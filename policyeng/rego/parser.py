@@ -507,7 +507,7 @@ class _RegoParser:
         return ref, term.arguments if isinstance(term, Call) else None
 
     def faults_of(self, rule: Rule) -> Iterator[Diagnostic]:
-        """What version 1 asks of a rule beyond version 0."""
+        """Yield the faults of a rule under the additional requirements of version 1."""
         kind = "rule" if rule.head.args is None else "function"
         name = rule.head.ref.head.name if isinstance(rule.head.ref.head, Var) else ""
         one: Rule | None = rule
@@ -1060,14 +1060,14 @@ class _RegoParser:
 
 
 def _name_of(operator: Ref) -> str:
-    """The dotted name of a function, or nothing where it is not one."""
+    """Return the dotted name of a function; empty if the operator does not name one."""
     parts = [operator.head.name if isinstance(operator.head, Var) else ""]
     parts += [str(part.value) if isinstance(part, Scalar) else "" for part in operator.path]
     return ".".join(parts) if all(parts) else ""
 
 
 def _outside_closures(term: Term) -> Iterator[Term]:
-    """A term and the terms in it, but for those in comprehensions."""
+    """Yield a term and the terms in it, except those in comprehensions."""
     yield term
     inner: list[Term] = []
     if isinstance(term, Array | Set):

@@ -187,7 +187,7 @@ class Thread:
         return function
 
     def uncached(self, path: str) -> Callable[[], Value]:
-        """Return what computes a rule that is asked for once an evaluation; a set comes as `runtime.Members`.
+        """Return a function that computes a rule, for one call in each evaluation; a set is a `runtime.Members`.
 
         Raises:
             KeyError: there is no such rule.
@@ -370,7 +370,7 @@ class Program:
         return found
 
     def handled_thread(self) -> HandledThread:
-        """Return what finds in this thread which results hold whatever is not known."""
+        """Return the evaluator of this thread that finds the results that do not depend on unknown values."""
         from policyeng.rego.decided_results import HandledThread  # as above
 
         found: HandledThread | None = getattr(self._local, "handled", None)
@@ -382,7 +382,7 @@ class Program:
         return found
 
     def decide(self, path: str, input: Value) -> DecidedResult:  # noqa: A002  # as below
-        """Return what holds of a rule over an input with markers, and what is not known.
+        """Return the decided result of a rule over an input with markers, and the causes of the unknown rest.
 
         Args:
             path: such as `data.authz.allow`.

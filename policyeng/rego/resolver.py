@@ -396,7 +396,7 @@ class _Resolver:
         return target
 
     def with_value(self, value: Term, scope: _NameScope, support: Body) -> Term:
-        """A value is evaluated outside of the modifier; the name of a function is none."""
+        """Resolve the value of a modifier, which is evaluated outside of it; the name of a function is not a value."""
         match value:
             case Var(name=name) | Ref(head=Var(name=name)) if not scope.has(name):
                 parts = value.path if isinstance(value, Ref) else []
@@ -454,7 +454,7 @@ class _Resolver:
         return Var(variable.start, variable.end, entry.name)
 
     def membership(self, value: SomeIn, scope: _NameScope, extra: Body) -> Term:
-        """`some k, x in xs` is `x = xs[k]`, with the variables of both patterns declared."""
+        """Rewrite `some k, x in xs` as `x = xs[k]`, with the variables of both patterns declared."""
         arguments = value.member.arguments
         container = arguments[-1]
         member = arguments[-2]
@@ -576,7 +576,7 @@ class _Resolver:
         return _append(resolved, support), heads
 
     def template(self, template: Template, scope: _NameScope, support: Body) -> Term:
-        """A template string is a call of a builtin with a set of what each part may be."""
+        """Rewrite a template string as a call of a builtin with a set of the possible values of each part."""
         parts: list[Term] = []
         for part in template.parts:
             if not isinstance(part, Expr):
@@ -726,7 +726,7 @@ def _names_in_expression(expression: Expr) -> Iterator[str]:
 
 
 def _declared(body: Body) -> frozenset[str]:
-    """What the expressions of a body declare, without those of comprehensions."""
+    """Return the names that the expressions of a body declare, except in comprehensions."""
     found: set[str] = set()
     for expression in body:
         value = expression.value

@@ -257,7 +257,7 @@ def data_item(base: Value, key: Value) -> Value:
 
 
 def patch(base: Value, path: tuple[str, ...], value: Value) -> Value:
-    """Return a document with another value at a path; what is no object on the way becomes one."""
+    """Return a document with another value at a path; values on the path that are not objects become objects."""
     if not path:
         return value
     found = dict(base) if type(base) is dict else {}
@@ -345,7 +345,7 @@ class Steps:
 
 
 class Remembered(dict[str, Any]):
-    """What a function gives for texts: scalars and short lists of them, which are no larger than they look."""
+    """A cache of a function's small results for strings: scalars and short lists of scalars."""
 
     __slots__ = ("function",)
 
@@ -355,7 +355,7 @@ class Remembered(dict[str, Any]):
         self.function = function
 
     def __missing__(self, text: str) -> Value:
-        """Call the function, and keep what it gives where that is small."""
+        """Call the function, and cache its result if it is small."""
         found = self.function(text)
         if len(text) <= _LONGEST_REMEMBERED and _is_small(found):
             if len(self) >= _MOST_REMEMBERED:
@@ -381,7 +381,7 @@ def _is_small(value: Value) -> bool:
 
 
 class Joins:
-    """Finds members of lists by what a function gives for them, for lists that are used several times.
+    """An index of list members by a function's results for them, for lists that are used several times.
 
     A list of the input is the same in one evaluation after the other; one that an evaluation makes is mostly used once.
     """
@@ -404,7 +404,7 @@ class Joins:
     def matching(
         self, base: list[Value], wanted: tuple[Value, ...], function: Callable[..., Value], *given: Value
     ) -> Iterable[Value]:
-        """Return the members of a list for which a function may give what is wanted, in their order.
+        """Return the members of a list, in order, for which a function can return the wanted value.
 
         Args:
             base: the list.
@@ -432,7 +432,7 @@ class Joins:
     def _index(
         self, base: list[Value], function: Callable[..., Value], given: tuple[Value, ...]
     ) -> tuple[dict[Value, list[int]], list[int]]:
-        """Return the positions of members by what a function gives, and of those for which it gives an error."""
+        """Return the positions of members by a function's result, and of those for which it fails."""
         found: dict[Value, list[int]] = {}
         unsure: list[int] = []
         for position, member in enumerate(base):

@@ -297,7 +297,7 @@ def _nodes_in(value: object) -> Iterator[Node]:
 
 
 def _fields_of(kind: type[Node]) -> tuple[str, ...]:
-    """The names of the fields that may have nodes, from the last."""
+    """Return the names of the fields that can contain nodes, in reverse order."""
     if kind not in _FIELDS:
         _FIELDS[kind] = tuple(entry.name for entry in reversed(fields(kind)) if entry.name not in ("start", "end"))
     return _FIELDS[kind]
@@ -339,7 +339,7 @@ def children_of(term: Term) -> Sequence[Term]:
 
 
 def results_of(term: ArrayComprehension | SetComprehension | ObjectComprehension) -> list[Term]:
-    """Return the terms of a comprehension that its body gives values to."""
+    """Return the terms of a comprehension that get their values from its body."""
     return [term.key, term.value] if isinstance(term, ObjectComprehension) else [term.term]
 
 
