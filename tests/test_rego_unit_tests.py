@@ -174,7 +174,7 @@ def test_results_name_file_and_line(tmp_path: Path) -> None:
     as_json = json.loads(policyeng("test", "--policy", ".", "--format", "json", folder=tmp_path).stdout)
 
     assert ran.returncode == 1
-    assert "FAIL data.acme.words_test.test_not_said: it is undefined\n  acme/words_test.rego:7\n" in ran.stdout
+    assert "FAIL data.acme.words_test.test_not_said: the result is undefined\n  acme/words_test.rego:7\n" in ran.stdout
     assert 'FAIL data.acme.words_test.test_sizes: the cases fail: "long"\n' in ran.stdout
     assert 'acme/words_test.rego:27: size of long long <undefined> {"a": {1, "b"}}\n' in ran.stderr
     assert ran.stdout.endswith("5 passed, 10 failed, 1 skipped\n")

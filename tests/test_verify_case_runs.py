@@ -117,7 +117,7 @@ CASES = """
         (
             "not given.resource.get('tags', {}).get('owner')",
             "absent /tags/owner",
-            "add this line to `absent` in its cases: `/tags/owner: fail`",
+            "add this line to `absent` in the cases: `/tags/owner: fail`",
         ),
         ("type(given.resource).__name__ != 'ReadOnlyDict'", "absent", "while reads are recorded"),
     ],

@@ -29,7 +29,7 @@ def test_our_engines_agree() -> None:
     grounds = LawContext(load_bundle())
 
     assert violations(grounds, 12) == []
-    assert grounds.remarks["engines: pairs that two engines or more judged alike"] > 150
+    assert grounds.remarks["engines: pairs that two or more engines agree on"] > 150
     assert any("judged by embedded" in line and "opa" in line for line in remarked(grounds.remarks))
 
 
@@ -38,7 +38,7 @@ def test_a_twin_with_another_boundary_is_found() -> None:
     found = violations(LawContext(load_bundle(BROKEN)), 20)
 
     assert {violation.policy for violation in found} == {"BROKEN-ENGINES"}
-    assert {violation.message for violation in found} == {"the engines do not say the same"}
+    assert {violation.message for violation in found} == {"the engines disagree"}
     assert all(violation.lines[0].startswith("embedded") and '"pass"' in violation.lines[0] for violation in found)
     assert all('"actual":2,' in violation.lines[-1] for violation in found)
 
@@ -53,8 +53,8 @@ def test_a_missing_engine_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None
     grounds = LawContext(load_bundle(BROKEN))
 
     assert violations(grounds, 20)
-    assert grounds.remarks["engines: `opa` is missing, and judged nothing: there is no `opa`; install it"] == 0
-    assert "engines: `opa` is missing, and judged nothing: there is no `opa`; install it" in grounds.remarks
+    assert grounds.remarks["engines: `opa` is missing and took no part: there is no `opa`; install it"] == 0
+    assert "engines: `opa` is missing and took no part: there is no `opa`; install it" in grounds.remarks
 
 
 def test_what_only_one_engine_judges_is_said_aloud(tmp_path: Path) -> None:
@@ -65,4 +65,4 @@ def test_what_only_one_engine_judges_is_said_aloud(tmp_path: Path) -> None:
     grounds = LawContext(load_bundle(tmp_path))
 
     assert violations(grounds, 3) == []
-    assert "engines: compared with nothing, for only one engine judges them: BROKEN-PATHS" in grounds.remarks
+    assert "engines: not compared, because only one engine evaluates them: BROKEN-PATHS" in grounds.remarks

@@ -138,8 +138,8 @@ def test_a_wrong_patch_and_one_that_breaks_a_neighbour_are_found() -> None:
     }
 
     assert found == {
-        ("BROKEN-REM-001", "its patch does not clear the finding"),
-        ("BROKEN-REM-002", "its patch makes another finding worse"),
+        ("BROKEN-REM-001", "the patch does not fix the finding"),
+        ("BROKEN-REM-002", "the patch makes another finding worse"),
     }
 
 

@@ -25,14 +25,14 @@ def render(runs: Iterable[CaseRun], tests: Iterable[UnitTest] = ()) -> str:
             if run.reason:
                 case.attrib |= {"file": run.file, "line": str(run.line)}
                 ET.SubElement(case, "failure", message=run.reason)
-    for package, found in groupby(tests, key=lambda test: test.package):
-        of_package = list(found)
+    for package, package_tests in groupby(tests, key=lambda test: test.package):
+        members = list(package_tests)
         counts = {
-            name: str(sum(test.outcome == outcome for test in of_package))
+            name: str(sum(test.outcome == outcome for test in members))
             for name, outcome in (("failures", "failed"), ("errors", "error"), ("skipped", "skipped"))
         }
-        suite = ET.SubElement(root, "testsuite", {"name": package, "tests": str(len(of_package)), **counts})
-        for test in of_package:
+        suite = ET.SubElement(root, "testsuite", {"name": package, "tests": str(len(members)), **counts})
+        for test in members:
             case = ET.SubElement(
                 suite, "testcase", classname=package, name=test.name, file=test.file, line=str(test.line)
             )

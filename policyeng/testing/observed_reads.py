@@ -1,4 +1,4 @@
-"""What policies are observed to read while their cases are evaluated."""
+"""The reads of policies that are recorded while their cases are evaluated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from policyeng.evaluation.tracing import name_of, trace_pairs
 from policyeng.models import Finding, JsonObject, Snapshot, lowered
 from policyeng.rego.tracing import RecordedReads
 
-#: What every resource has, so that it cannot be missing.
+#: Fields that every resource has, so they cannot be absent.
 _ALWAYS = frozenset(("/id", "/type", "/name"))
 _INDEX = re.compile(r"/[0-9]+(?=/|$)")
 _OWN, _ABOVE = "own", "workspace"
@@ -30,15 +30,15 @@ _STATED = re.compile(r"/snapshot/(approvals|quotas|metrics|principals)(?=/|$)")
 
 
 class ObservedReads(NamedTuple):
-    """What a policy reads; `*` in a pointer is any member of a list.
+    """The fields that a policy reads; `*` in a pointer is any member of a list.
 
     Attributes:
         own: JSON Pointers into the evaluated resource.
         workspace: JSON Pointers into its workspace.
-        others: JSON Pointers into other resources by their types, in lower case, workloads and approvals among them;
-            and what is stated of the organisation, such as `quotas`, with none.
-        resources: by case, the lower-case ids of the resources that it reads.
-        is_whole: every evaluation could be recorded.
+        others: JSON Pointers into other resources by their lower-case types, workloads and approvals among them;
+            and statements about the organization, such as `quotas`, without pointers.
+        resources: the lower-case ids of the resources that each case reads, by case name.
+        is_whole: whether every evaluation could be recorded.
     """
 
     own: Sequence[str]
@@ -49,16 +49,16 @@ class ObservedReads(NamedTuple):
 
     @property
     def pointers(self) -> tuple[str, ...]:
-        """Those into the resource, and those into its workspace with `workspace:` before them."""
+        """The pointers into the resource, and those into its workspace with the prefix `workspace:`."""
         return (*self.own, *(f"{WORKSPACE}{pointer}" for pointer in self.workspace))
 
 
-#: Of a policy that has no cases.
+#: The reads of a policy without cases.
 UNOBSERVED = ObservedReads((), (), {}, {})
 
 
 def observe(bundle: Bundle, policy: Policy) -> ObservedReads:
-    """Evaluate the cases of a policy and return what they read; what it is narrowed by (`where`) counts.
+    """Evaluate the cases of a policy and return what they read; the fields of its `where` count as read.
 
     Raises:
         BundleError: its `cases.yaml` is not well formed.
@@ -68,7 +68,7 @@ def observe(bundle: Bundle, policy: Policy) -> ObservedReads:
 
 
 class _PolicyKey:
-    """A policy of a bundle by the digest of that."""
+    """A policy as a cache key: its id and the digest of its bundle."""
 
     def __init__(self, bundle: Bundle, policy: Policy) -> None:
         self.bundle, self.policy = bundle, policy
@@ -95,7 +95,7 @@ def _observe(key: _PolicyKey) -> ObservedReads:
 
 
 def _observe_cases(bundle: Bundle, policy: Policy, baselines: Baselines) -> ObservedReads:
-    observing, resources, alone = _Observing(policy), dict[str, list[str]](), bundle.only([policy])
+    read_collector, resources, alone = _ReadCollector(policy), dict[str, list[str]](), bundle.only([policy])
     file = read_cases(policy)
     for _, name, case in file.named() if file else ():
         snapshot = estate(baselines, case, f"{policy.cases}: {name}")
@@ -103,21 +103,21 @@ def _observe_cases(bundle: Bundle, policy: Policy, baselines: Baselines) -> Obse
             prepared = prepare(alone, snapshot, {policy.id: case.parameters})
         except PolicyengError:  # the case reports what is wrong
             continue
-        resources[name] = sorted(observing.read(prepared, case.as_of or DEFAULT_AS_OF))
-    return observing.observed._replace(resources=resources)
+        resources[name] = sorted(read_collector.read(prepared, case.as_of or DEFAULT_AS_OF))
+    return read_collector.observed._replace(resources=resources)
 
 
 def observe_finding(
     bundle: Bundle, snapshot: Snapshot, finding: Finding, as_of: datetime, parameters: Mapping[str, JsonObject]
 ) -> ObservedReads:
-    """Evaluate what a finding is about again and return what that reads.
+    """Evaluate the resource of a finding again and return what the policy reads.
 
     Args:
-        bundle: with the policy of the finding.
-        snapshot: that it is of.
-        finding: of an evaluation.
+        bundle: the bundle with the policy of the finding.
+        snapshot: the evaluated snapshot.
+        finding: a finding about the snapshot.
         as_of: the evaluation clock.
-        parameters: by policy id, values that replace the defaults.
+        parameters: values that replace the defaults, by policy id.
 
     Raises:
         UsageError: a parameter does not exist or does not fit its schema.
@@ -126,28 +126,30 @@ def observe_finding(
     [policy] = (one for one in bundle.policies if one.id == finding.policy)
     given = {policy.id: parameters[policy.id]} if policy.id in parameters else {}
     prepared = prepare(bundle.only([policy]), snapshot, given)
-    observing = _Observing(policy)
-    observing.read(prepared.only(lambda _, subject: lowered(subject.reported_id) == lowered(finding.resource)), as_of)
-    return observing.observed
+    read_collector = _ReadCollector(policy)
+    read_collector.read(
+        prepared.only(lambda _, subject: lowered(subject.reported_id) == lowered(finding.resource)), as_of
+    )
+    return read_collector.observed
 
 
-class _Observing:
-    """Collects what a policy reads, by where it is: the resource, its workspace, or the type of another."""
+class _ReadCollector:
+    """A collector of what a policy reads, by place: the resource, its workspace, or the type of another resource."""
 
     def __init__(self, policy: Policy) -> None:
-        narrowed = {pointer for judging in selectors_of(policy.header) for pointer, _ in judging.where}
-        #: By place and pointer, whether the keys of an object are read there.
-        self._found: dict[str, dict[str, bool]] = {_OWN: dict.fromkeys(narrowed, False), _ABOVE: {}}
+        narrowed = {pointer for selector in selectors_of(policy.header) for pointer, _ in selector.where}
+        #: Whether the keys of an object are read, by place and pointer.
+        self._pointers: dict[str, dict[str, bool]] = {_OWN: dict.fromkeys(narrowed, False), _ABOVE: {}}
         self._is_whole = True
 
     @property
     def observed(self) -> ObservedReads:
-        """What has been read."""
-        others = {kind: _least(found) for kind, found in sorted(self._found.items()) if kind not in (_OWN, _ABOVE)}
-        return ObservedReads(_least(self._found[_OWN]), _least(self._found[_ABOVE]), others, {}, self._is_whole)
+        """The reads so far."""
+        others = {kind: _reduce(paths) for kind, paths in sorted(self._pointers.items()) if kind not in (_OWN, _ABOVE)}
+        return ObservedReads(_reduce(self._pointers[_OWN]), _reduce(self._pointers[_ABOVE]), others, {}, self._is_whole)
 
     def read(self, prepared: EvaluationContext, as_of: datetime) -> set[str]:
-        """Evaluate and add what is read; return the lower-case ids of the resources that are read."""
+        """Evaluate, add the reads, and return the lower-case ids of the resources that are read."""
         subjects, read_ids = prepared.estate.subjects, set[str]()
         named = {name_of(subject): subject for subject in subjects}
         moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
@@ -158,28 +160,28 @@ class _Observing:
             for read in reads or ():
                 if read.document == "input":
                     if stated := _STATED.match(read.pointer):
-                        self._found.setdefault(stated[1], {})
+                        self._pointers.setdefault(stated[1], {})
                     continue
                 document = named[read.document]
                 read_ids.add(lowered(document.reported_id))
                 near = _OWN if read.document == own else _ABOVE if read.document == above else ""
-                pointers = self._found.setdefault(near or document.judged_type, {})
-                for pointer, is_open in _shown(read, document.document):
+                pointers = self._pointers.setdefault(near or document.judged_type, {})
+                for pointer, is_open in _generalize_read(read, document.document):
                     pointers[pointer] = pointers.get(pointer, False) or is_open
         return read_ids
 
 
-def _shown(read: RecordedReads, document: JsonObject) -> Iterator[tuple[str, bool]]:
-    """A read with `*` for the positions in lists, and whether it is of all keys of an object."""
+def _generalize_read(read: RecordedReads, document: JsonObject) -> Iterator[tuple[str, bool]]:
+    """Yield a read with `*` for positions in lists, and whether it reads all keys of an object."""
     is_open = read.kind != "value" and not any(isinstance(value, list) for value in values_at(document, read.pointer))
     if read.pointer not in _ALWAYS and read.pointer:
         yield _INDEX.sub("/*", read.pointer), is_open
 
 
-def _least(pointers: Mapping[str, bool]) -> list[str]:
-    """Pointers without those that only lead to others, and without those below an object of which all keys are read."""
+def _reduce(pointers: Mapping[str, bool]) -> list[str]:
+    """Drop pointers that only lead to others, and those below an object of which all keys are read."""
     opened = tuple(f"{pointer}/" for pointer, is_open in pointers.items() if is_open)
-    kept = sorted(pointer for pointer in pointers if not (opened and pointer.startswith(opened)))
-    # A list may be absent as well as what its members lack.
-    leads = {one for one in kept if any(other.startswith(f"{one}/") for other in kept)}
-    return [one for one in kept if one not in leads or any(other.startswith(f"{one}/*") for other in kept)]
+    minimal = sorted(pointer for pointer in pointers if not (opened and pointer.startswith(opened)))
+    # Both a list and a field of its members can be absent.
+    leads = {one for one in minimal if any(other.startswith(f"{one}/") for other in minimal)}
+    return [one for one in minimal if one not in leads or any(other.startswith(f"{one}/*") for other in minimal)]

@@ -31,18 +31,18 @@ from policyeng.rego.syntax import (
 from policyeng.rego.values import UNDEFINED, Value, make_set, to_key, to_text
 
 Outcome = Literal["passed", "failed", "error", "skipped"]
-#: The first argument of a `print` that reports a case of a test with several: no text of a policy is so.
+#: The first argument of a `print` that reports one case of a test with several; no text of a policy equals it.
 _CASE = "\0case"
 _PRINT = re.compile(r"^[^#\n]*\bprint\(", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class UnitTest:
-    """What became of one Rego unit test.
+    """The result of one Rego unit test.
 
     Attributes:
         package: such as `data.lib.words_test`.
-        name: of the rule; the second one of a name in a package ends in `#01`, as for OPA.
+        name: the name of the rule; the second one of a name in a package ends in `#01`, as in OPA.
         reason: empty for a test that passed.
     """
 
@@ -56,14 +56,14 @@ class UnitTest:
 
 @dataclass(slots=True)
 class Session:
-    """The Rego modules of a bundle with their unit tests, compiled to print and to note what is evaluated.
+    """The Rego modules of a bundle with their unit tests, compiled to print and to record coverage.
 
     Attributes:
         program: of all modules.
-        modules: those that coverage is of.
-        tests: modules of unit tests.
-        reached: file and line of each expression and head that was evaluated.
-        cases: those that the unit test which is running has begun.
+        modules: the modules that coverage is measured for.
+        tests: the modules of unit tests.
+        reached: the file and line of each expression and head that was evaluated.
+        cases: the cases that the running unit test has begun.
     """
 
     program: Program
@@ -74,13 +74,13 @@ class Session:
 
 
 def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = True, cover: bool = False) -> Session:
-    """Compile the modules of a bundle with its unit tests; its own directories are searched, not those lent to it.
+    """Compile the modules of a bundle with its unit tests; only its own directories are searched, not the lent ones.
 
     Args:
-        bundle: with the policies to test.
-        show: what `print` in Rego calls with each line.
-        whole: take all unit tests and modules, not only those in the folders of the policies in force.
-        cover: note what is evaluated.
+        bundle: the bundle with the policies to test.
+        show: called with each line that `print` in Rego writes.
+        whole: take all unit tests and modules, not only those in the folders of the active policies.
+        cover: record what is evaluated.
 
     Raises:
         EngineError: they do not compile.
@@ -100,9 +100,9 @@ def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = T
     try:
         files = sorted({path for folder in folders for path in folder.rglob("*_test.rego")})
         tests = [parse_module(str(path), path.read_text(encoding="utf-8")) for path in files]
-        _number_twins(tests)
+        _number_duplicates(tests)
         for module in tests:
-            for rule in _tests_of(module):
+            for rule in _find_tests(module):
                 _report_cases(rule)
         modules = modules_of(bundle)
         program = link([*modules, *tests], bundle.data, print_=print_, cover=reached.add if cover else None)
@@ -113,23 +113,23 @@ def open_session(bundle: Bundle, show: Callable[[str], None], *, whole: bool = T
 
 
 def needs_session(bundle: Bundle) -> bool:
-    """Return whether a bundle has unit tests or prints: its cached program has neither."""
+    """Check whether a bundle has unit tests or prints; its cached program has neither."""
     roots = [origin.root for origin in bundle.origins if not origin.lent and origin.root.is_dir()]
     prints = any(_PRINT.search(text) for _, text in bundle.modules)
     return prints or any(path for root in roots for path in root.rglob("*_test.rego"))
 
 
-def _tests_of(module: Module) -> Iterator[Rule]:
+def _find_tests(module: Module) -> Iterator[Rule]:
     for rule in module.rules:
         if isinstance(rule.head.ref.head, Var) and rule.head.ref.head.name.startswith(("test_", "todo_test_")):
             yield rule
 
 
-def _number_twins(modules: Iterable[Module]) -> None:
-    """Give each but the first test of a name in a package another name: OPA runs each rule of a test by itself."""
+def _number_duplicates(modules: Iterable[Module]) -> None:
+    """Give the later of several tests with one name in a package a number, because OPA runs each rule separately."""
     seen: Counter[tuple[str, str]] = Counter()
     for module in modules:
-        for rule in _tests_of(module):
+        for rule in _find_tests(module):
             head = rule.head.ref.head
             if isinstance(head, Var) and not rule.head.ref.path:
                 key = dotted_name(module.package), head.name
@@ -139,7 +139,7 @@ def _number_twins(modules: Iterable[Module]) -> None:
 
 
 def _report_cases(rule: Rule) -> None:
-    """Have a test such as `test_x[note]` report each case that it begins, whether it then passes or not."""
+    """Make a test such as `test_x[note]` report each case that it begins, whether the case passes or not."""
     path = rule.head.ref.path
     names = {part.name for part in path if isinstance(part, Var)}
     if len(path) != 1 or not names:
@@ -158,7 +158,7 @@ def run_unit_tests(session: Session) -> Iterator[UnitTest]:
     """Run each unit test, in the order of files and lines."""
     for module in session.tests:
         package = dotted_name(module.package)
-        for rule in _tests_of(module):
+        for rule in _find_tests(module):
             head = rule.head.ref.head
             name = head.name if isinstance(head, Var) else ""
             outcome, reason = _run(session, f"{package}.{name}", rule)
@@ -170,7 +170,7 @@ def _run(session: Session, path: str, rule: Rule) -> tuple[Outcome, str]:
     if path.rpartition(".")[2].startswith("todo_"):
         return "skipped", "to do"
     if rule.head.args is not None:
-        return "error", "a test takes no arguments"
+        return "error", "a test must not have arguments"
     session.cases.clear()
     thread = session.program.thread()
     thread.begin(UNDEFINED, LIMITS)
@@ -181,15 +181,18 @@ def _run(session: Session, path: str, rule: Rule) -> tuple[Outcome, str]:
     if rule.head.ref.path and isinstance(value, dict):
         failed = [to_text(case) for case in session.cases if value.get(to_key(case), UNDEFINED) is not True]
         if failed or not value:
-            return "failed", f"the cases fail: {', '.join(failed)}" if failed else "it has no case"
+            return "failed", f"the cases fail: {', '.join(failed)}" if failed else "the test has no cases"
         return "passed", ""
     if value is True:
         return "passed", ""
-    return "failed", "it is undefined" if value is UNDEFINED else f"it is {to_text(value)[:200]}, not true"
+    return (
+        "failed",
+        "the result is undefined" if value is UNDEFINED else f"the result is {to_text(value)[:200]}, not true",
+    )
 
 
 def lines_missed(session: Session) -> Mapping[str, list[int]]:
-    """Return by file the lines that nothing has reached."""
+    """Return the lines that no test reached, by file."""
     missed = {}
     for module in session.modules:
         file = module.source.file

@@ -1,4 +1,4 @@
-"""What the reports of every question of `policyeng verify` share."""
+"""The parts that all reports of `policyeng verify` and `policyeng test` share."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from policyeng.report.escaping import visible
 
 
 def text_of_lines(lines: Iterable[str]) -> str:
-    """Lines for a reader, in which a terminal obeys nothing and every line is one; tabs are those of quoted sources."""
+    """Join lines into a text in which control characters are escaped; tabs stay, because quoted sources have them."""
     return "\n".join(visible(line, keep="\t") for line in lines)
 
 
 def bundle_object(bundle: Bundle) -> JsonObject:
-    """Which bundle it was, for JSON."""
+    """Return the name, revision and digest of a bundle for JSON."""
     return {"name": bundle.name, "revision": bundle.revision, "digest": bundle.digest}
 
 
 def junit_text(root: ET.Element) -> str:
-    """JUnit XML without a last newline; what a reader cannot see is written out, for XML cannot carry most of it."""
+    """Return JUnit XML without a final newline; characters that XML cannot contain are escaped."""
     for element in root.iter():
         for name, value in element.items():
             element.set(name, visible(value))

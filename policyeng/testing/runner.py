@@ -40,12 +40,12 @@ _ABSENT_ID = "absent-test"
 
 @dataclass(frozen=True, slots=True)
 class CaseRun:
-    """What became of one case; `reason` is empty when it held.
+    """The result of one case; `reason` is empty when the case passes.
 
     Attributes:
-        file: of the cases.
-        line: of the case there, of the first line for a test of absence.
-        edit: what the case changes, as YAML on one line.
+        file: the file of the cases.
+        line: the line of the case in the file, 1 for an absent test.
+        edit: the patch of the case as YAML on one line.
     """
 
     policy: str
@@ -59,11 +59,11 @@ class CaseRun:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCase:
-    """A case or an absent test, ready to be judged.
+    """A case or an absent test, ready to be evaluated.
 
     Attributes:
-        snapshot: the estate of the case, edited.
-        identity: the id under which the finding is reported that the case is about.
+        snapshot: the snapshot of the case, with its edits.
+        identity: the id of the resource in the finding that the case is about.
     """
 
     name: str
@@ -74,12 +74,12 @@ class PreparedCase:
 
     @property
     def as_of(self) -> datetime:
-        """The clock."""
+        """The evaluation clock."""
         return self.case.as_of or DEFAULT_AS_OF
 
 
 def run_cases(bundle: Bundle) -> Iterator[CaseRun]:
-    """Run every case and every absent test of every policy in force, in the order of the policies.
+    """Run every case and every absent test of every active policy, in the order of the policies.
 
     Raises:
         BundleError: a `cases.yaml` is not well formed.
@@ -92,57 +92,57 @@ def run_cases(bundle: Bundle) -> Iterator[CaseRun]:
             continue
         alone = bundle.only([policy])
         for prepared in (*prepared_cases(policy, file, baselines), *prepared_absences(alone, policy, file, baselines)):
-            reason = _judged(alone, policy, prepared)
+            reason = _explain_failure(alone, policy, prepared)
             place = str(policy.cases), _line_of(policy, prepared) if reason else 0
             edit = flow(prepared.case.patch) if prepared.case.patch else ""
             yield CaseRun(policy.id, prepared.name, prepared.expected, reason, *place, edit)
-        if not policy.header.inspects:  # a header that declares what it inspects is taken at its word
-            yield from _unpinned(alone, policy, file, baselines)
+        if not policy.header.inspects:  # a header that declares `inspects` is trusted
+            yield from _find_unpinned(alone, policy, file, baselines)
 
 
 def absences_of(policy: Policy, file: CaseFile) -> Mapping[str, Verdict]:
-    """Return by pointer the outcome without a field: what the cases pin, and what the header declares."""
+    """Return the outcome without each field, by pointer: from the cases and from the header."""
     return {**{pointer: policy.header.absent(pointer) for pointer in policy.header.inspects}, **file.absent}
 
 
-def _unpinned(alone: Bundle, policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[CaseRun]:
-    """The fields that the cases read and do not pin, and those that they pin and do not read, as failures."""
+def _find_unpinned(alone: Bundle, policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[CaseRun]:
+    """Yield a failure for each field that cases read and `absent` lacks, or the reverse."""
     observed = observe(alone, policy)
     read = observed.pointers
     if not observed.is_whole:
-        reason = "a case has another outcome, or exceeds its limit, while reads are recorded; compare values with `==`"
+        reason = "a case changes its outcome, or exceeds its limit, while reads are recorded; compare values with `==`"
         yield CaseRun(policy.id, "absent", "unknown", reason, str(policy.cases), 1)
     for pointer in (pointer for pointer in read if pointer not in file.absent):
         try:
             prepared = prepared_absence(alone, policy, pointer, "unknown", file, baselines)
         except BundleError:  # a declared workload or an approval always has it
             continue
-        reason = f"the policy reads it; {_remedy_of(alone, policy, prepared, pointer)}"
+        reason = f"the policy reads this field; {_suggest_remedy(alone, policy, prepared, pointer)}"
         yield CaseRun(policy.id, prepared.name, "unknown", reason, str(policy.cases), 1)
     for pointer, expected in file.absent.items():
         if pointer not in read and observed.is_whole:
-            reason = "no case reads it; remove it from `absent`, or add a case that reads it"
+            reason = "no case reads this field; remove it from `absent`, or add a case that reads it"
             yield CaseRun(policy.id, f"absent {pointer}", expected, reason, str(policy.cases), 1)
 
 
-def _remedy_of(alone: Bundle, policy: Policy, prepared: PreparedCase, pointer: str) -> str:
+def _suggest_remedy(alone: Bundle, policy: Policy, prepared: PreparedCase, pointer: str) -> str:
     """Return what to change so that a field that cases read is pinned."""
     try:
-        finding = _found(alone, policy, prepared)
+        finding = _evaluate_case(alone, policy, prepared)
     except PolicyengError as error:
         return f"without it the case cannot be evaluated: {error}"
-    found = _outcome(finding)
-    if found == "error":
-        return f"make the policy decide without it, which is an error{_why(finding)}"
-    return f"add this line to `absent` in its cases: `{flow({pointer: found})[1:-1]}`"
+    actual = _outcome(finding)
+    if actual == "error":
+        return f"fix the policy, which ends in an error without it{_why(finding)}"
+    return f"add this line to `absent` in the cases: `{flow({pointer: actual})[1:-1]}`"
 
 
 def _outcome(finding: Finding | None) -> str:
     return finding.outcome.value if finding else "not_judged"
 
 
-def _found(alone: Bundle, policy: Policy, prepared: PreparedCase) -> Finding | None:
-    """The finding that a case is about."""
+def _evaluate_case(alone: Bundle, policy: Policy, prepared: PreparedCase) -> Finding | None:
+    """Return the finding that a case is about."""
     parameters = {policy.id: prepared.case.parameters}
     evaluation = evaluate(alone, prepared.snapshot, as_of=prepared.as_of, parameters=parameters)
     if any(problem.level == "error" and problem.place for problem in evaluation.problems):
@@ -151,12 +151,12 @@ def _found(alone: Bundle, policy: Policy, prepared: PreparedCase) -> Finding | N
 
 
 def misspelt_pointers(bundle: Bundle) -> Iterator[str]:
-    """Yield a remark for each pointer that a policy reads and no evaluated baseline has, but for a letter or two."""
+    """Yield a remark for each pointer that a policy reads and that baselines have only in a similar spelling."""
     resources = baselines_of(bundle).resources.values()
     for policy in bundle.policies:
         judged = {lowered(kind.type) for kind in policy.header.judges}
         documents = [resource for resource in resources if lowered(str(resource.get("type"))) in judged]
-        # Other spellings of what is read anyway are no mistakes.
+        # Another spelling of a field that is read anyway is not a mistake.
         read = dict.fromkeys((*policy.header.inspects, *observe(bundle, policy).own))
         known = {pointer for document in documents for pointer in _pointers(document)} - read.keys()
         for pointer in read:
@@ -164,8 +164,8 @@ def misspelt_pointers(bundle: Bundle) -> Iterator[str]:
                 continue
             others = [one for one in known if not pointer.startswith(f"{one}/")]
             if close := get_close_matches(pointer, others, n=1, cutoff=0.85):
-                said = f"no judged baseline has `{pointer}`, which it reads; did you mean `{close[0]}`"
-                yield f"{policy.file}: {policy.id}: {said}"
+                message = f"the policy reads `{pointer}`, which no evaluated baseline has; did you mean `{close[0]}`"
+                yield f"{policy.file}: {policy.id}: {message}"
 
 
 def _pointers(value: object, above: str = "") -> Iterator[str]:
@@ -176,7 +176,7 @@ def _pointers(value: object, above: str = "") -> Iterator[str]:
 
 
 def _line_of(policy: Policy, prepared: PreparedCase) -> int:
-    """Return the line of a case in its file, 1 for a test that is not written there."""
+    """Return the line of a case in its file, or 1 for a test that is not written there."""
     lines = policy.cases.read_text(encoding="utf-8").splitlines() if policy.cases else []
     group = ""
     for number, line in enumerate(lines, 1):
@@ -189,10 +189,10 @@ def _line_of(policy: Policy, prepared: PreparedCase) -> int:
 
 
 def prepared_cases(policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[PreparedCase]:
-    """The cases of a policy.
+    """Yield the cases of a policy.
 
     Raises:
-        BundleError: a case names what there is not, or is not well formed.
+        BundleError: a case refers to something unknown, or is not well formed.
     """
     for expected, name, case in file.named():
         place = f"{policy.cases}: {name}"
@@ -201,32 +201,32 @@ def prepared_cases(policy: Policy, file: CaseFile, baselines: Baselines) -> Iter
 
 
 def prepared_absences(alone: Bundle, policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[PreparedCase]:
-    """The tests of absent fields; `alone` is the bundle with no other policy in force."""
+    """Yield the tests of absent fields; `alone` is the bundle with this policy as the only active one."""
     for pointer, expected in absences_of(policy, file).items():
         yield prepared_absence(alone, policy, pointer, expected, file, baselines)
 
 
-def _judged(alone: Bundle, policy: Policy, prepared: PreparedCase) -> str:
-    """Why the expectation does not hold, or nothing."""
+def _explain_failure(alone: Bundle, policy: Policy, prepared: PreparedCase) -> str:
+    """Return why the expectation is not met, or an empty string."""
     case, expected = prepared.case, prepared.expected
     try:
-        finding = _found(alone, policy, prepared)
+        finding = _evaluate_case(alone, policy, prepared)
     except PolicyengError as error:
         return str(error)
-    found = _outcome(finding)
-    if found != expected:
-        return f"expected {expected}, found {found}{_why(finding)}"
+    actual = _outcome(finding)
+    if actual != expected:
+        return f"expected {expected}, actual {actual}{_why(finding)}"
     paths = [denial.path for denial in finding.denials] if finding else []
     if expected == "fail" and case.path is not None and case.path not in paths:
-        return f"expected a denial of `{case.path}`, found {', '.join(f'`{path}`' for path in paths)}"
+        return f"expected a denial of `{case.path}`, actual {', '.join(f'`{path}`' for path in paths)}"
     return ""
 
 
 def _why(finding: Finding | None) -> str:
     if finding is None:
         return ""
-    said = [*finding.denials, *finding.unknowns]
-    reasons = [f"{entry.msg} ({entry.path})" if entry.path else entry.msg for entry in said]
+    entries = [*finding.denials, *finding.unknowns]
+    reasons = [f"{entry.msg} ({entry.path})" if entry.path else entry.msg for entry in entries]
     return f": {'; '.join(reasons)}" if reasons else ""
 
 
@@ -244,27 +244,27 @@ def prepared_absence(
     snapshot = estate(baselines, shared, place)
     identity = shared.judged or _identity(shared, baselines, place)
     if _judges(policy, "approval"):
-        snapshot = _with_approval(snapshot, identity, pointer, place)
+        snapshot = _edit_approval(snapshot, identity, pointer, place)
     elif _judges(policy, "workload") and not pointer.startswith("workspace:"):
-        snapshot = _with_declared(snapshot, _workload(snapshot, identity, alone.facts), pointer, place)
+        snapshot = _add_workload(snapshot, _find_workload(snapshot, identity, alone.facts), pointer, place)
         identity = _ABSENT_ID
     else:
-        identity = _holder(alone, snapshot, identity, pointer)
-        snapshot = _deleted(snapshot, identity, pointer)
+        identity = _find_resource(alone, snapshot, identity, pointer)
+        snapshot = _delete_pointer(snapshot, identity, pointer)
     return PreparedCase(name, expected, shared, snapshot, identity)
 
 
-def _holder(alone: Bundle, snapshot: Snapshot, identity: str, pointer: str) -> str:
-    """The judged resource that has a pointer: the case file's own, else the first in the order of the baselines."""
+def _find_resource(alone: Bundle, snapshot: Snapshot, identity: str, pointer: str) -> str:
+    """Return the evaluated resource that has a pointer: that of the case file, else the first in baseline order."""
     judged = [identity]
     judged += [finding.resource for finding in evaluate(alone, snapshot, as_of=DEFAULT_AS_OF).findings]
     documents = {str(resource.get("id")).lower(): resource for resource in snapshot.resources}
-    holders = (held for held in judged if has_value(documents.get(held.lower(), {}), pointer))
+    holders = (one for one in judged if has_value(documents.get(one.lower(), {}), pointer))
     return next(holders, identity)
 
 
-def _with_declared(snapshot: Snapshot, workload: JsonObject, pointer: str, place: str) -> Snapshot:
-    """The snapshot with one more declared workload: what can be declared of the judged one, less the pointer."""
+def _add_workload(snapshot: Snapshot, workload: JsonObject, pointer: str, place: str) -> Snapshot:
+    """Add a declared workload: the declarable part of the evaluated one, without the pointer."""
     try:
         declared = DeclaredWorkload.model_validate(without(workload, pointer) | {"id": _ABSENT_ID})
     except ValidationError as error:
@@ -272,10 +272,12 @@ def _with_declared(snapshot: Snapshot, workload: JsonObject, pointer: str, place
     return snapshot.model_copy(update={"workloads": (*snapshot.workloads, declared)})
 
 
-def _with_approval(snapshot: Snapshot, identity: str, pointer: str, place: str) -> Snapshot:
-    """The snapshot with the approval of an id less a pointer."""
+def _edit_approval(snapshot: Snapshot, identity: str, pointer: str, place: str) -> Snapshot:
+    """Return the snapshot with a pointer deleted from the approval of an id."""
     if all(lowered(approval.id) != lowered(identity) for approval in snapshot.approvals):
-        raise BundleError(f"no approval has the id `{identity}`", place=(place,), remedy="name one in `judged`")
+        raise BundleError(
+            f"no approval has the id `{identity}`", place=(place,), remedy="set `judged` to an approval's id"
+        )
     try:
         approvals = tuple(
             Approval.model_validate(without(approval.model_dump(by_alias=True), pointer))
@@ -292,14 +294,14 @@ def _judges(policy: Policy, kind: str) -> bool:
     return any(judged.type.lower() == kind for judged in policy.header.judges)
 
 
-def _workload(snapshot: Snapshot, identity: str, facts: Facts) -> JsonObject:
-    """The declarable part of the workload that is reported under an id."""
+def _find_workload(snapshot: Snapshot, identity: str, facts: Facts) -> JsonObject:
+    """Return the declarable part of the workload that is reported under an id."""
     reported = [workload for workload in derive(snapshot, facts) if workload.reported_id.lower() == identity.lower()]
     stated = reported[0].document if reported else {}
     return {name: stated[name] for name in _WORKLOAD_FIELDS if stated.get(name) is not None}
 
 
-def _deleted(snapshot: Snapshot, identity: str, pointer: str) -> Snapshot:
+def _delete_pointer(snapshot: Snapshot, identity: str, pointer: str) -> Snapshot:
     target = identity
     if pointer.startswith("workspace:"):
         target, pointer = workspace_of(identity) or identity, pointer.removeprefix("workspace:")
@@ -311,27 +313,27 @@ def _deleted(snapshot: Snapshot, identity: str, pointer: str) -> Snapshot:
 
 
 def without(document: JsonObject, pointer: str) -> JsonObject:
-    """A copy without what a JSON Pointer names; `*` stands for every member of a list or object."""
+    """Return a copy without the field of a JSON Pointer; `*` stands for every member of a list or object."""
     parts = keys_of(pointer)
-    copy: JsonObject = _less(document, parts)
+    copy: JsonObject = _without(document, parts)
     return copy
 
 
-def _less(value: object, parts: Sequence[str]) -> Any:
+def _without(value: object, parts: Sequence[str]) -> Any:
     head, *rest = parts
     if isinstance(value, dict):
         members = [(key, member, head in ("*", key)) for key, member in value.items()]
-        return {key: _less(member, rest) if named else member for key, member, named in members if rest or not named}
+        return {key: _without(member, rest) if named else member for key, member, named in members if rest or not named}
     if isinstance(value, list):
         entries = [(entry, head in ("*", str(index))) for index, entry in enumerate(value)]
-        return [_less(entry, rest) if named else entry for entry, named in entries if rest or not named]
+        return [_without(entry, rest) if named else entry for entry, named in entries if rest or not named]
     return value
 
 
 def _identity(case: Case, baselines: Baselines, place: str) -> str:
-    """The id of the judged baseline, after its patch."""
+    """Return the id of the evaluated baseline, after its patch."""
     if case.baseline is None:
-        raise BundleError("the case names no `baseline`", place=(place,), remedy="name the file stem of one")
+        raise BundleError("the case has no `baseline`", place=(place,), remedy="set it to the file stem of a baseline")
     if case.baseline not in baselines.resources:
         raise no_baseline(case.baseline, baselines, place)
     return str(merged(baselines.resources[case.baseline], case.patch).get("id", ""))

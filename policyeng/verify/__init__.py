@@ -1,1 +1,1 @@
-"""Prove things about a bundle: its cases, and what absence does."""
+"""Verify a bundle: generators of examples, laws, mutation testing, and satisfiability."""

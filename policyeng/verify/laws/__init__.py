@@ -1,4 +1,4 @@
-"""The laws of consistency, each a sentence that every example of a bundle is tried on."""
+"""The laws of consistency: properties that every example of a bundle is tested for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from policyeng.verify.laws.law import Law
 
 __all__ = ["LAWS", "Law", "laws_named"]
 
-#: Every law in the order of its number; numbers that are missing were laws of the engine, which its tests try.
+#: Every law in the order of its number; missing numbers were laws of the engine, which its own tests cover.
 LAWS: tuple[Law, ...] = (
     determinism.LAW,
     order_independence.LAW,
@@ -37,10 +37,10 @@ LAWS: tuple[Law, ...] = (
 
 
 def laws_named(names: Sequence[str]) -> tuple[Law, ...]:
-    """The laws of these numbers or names, in the order of `LAWS`; all of them without names.
+    """Return the laws with some numbers or names, in the order of `LAWS`; all laws if there are no names.
 
     Raises:
-        UsageError: no law has that number or name; it has the nearest and all of them.
+        UsageError: no law has one of the numbers or names.
     """
     known = {key: law for law in LAWS for key in (str(law.number), law.name)}
     chosen = set()

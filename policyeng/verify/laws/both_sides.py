@@ -13,54 +13,60 @@ from policyeng.verify.laws.law import Law, Violation, WholeRun
 _SIDES = (Outcome.PASS, Outcome.FAIL)
 
 
-def _one_sided(whole: WholeRun) -> Iterator[Violation]:
-    """A violation for each policy that neither the examples nor its cases meet on both sides."""
+def _find_one_sided(whole: WholeRun) -> Iterator[Violation]:
+    """Yield a violation for each policy that examples and cases together do not make both pass and fail."""
     bundle = whole.grounds.bundle
-    starved = [policy for policy in bundle.policies if not _met(whole.outcomes.get(policy.id, Counter()))]
-    by_cases = _by_cases(bundle, starved)
-    for policy in starved:
+    unmet = [policy for policy in bundle.policies if not _has_both_sides(whole.outcomes.get(policy.id, Counter()))]
+    by_cases = _count_outcomes_of_cases(bundle, unmet)
+    for policy in unmet:
         met = whole.outcomes.get(policy.id, Counter()) + by_cases[policy.id]
         if policy.undecided:
-            whole.grounds.remark(LAW.name, f"{policy.id} is not held to it: {policy.undecided}")
-        elif policy.input_form != "policy" and not _met(met):
-            said = _message(met) if met else "no example has what it judges"
-            whole.grounds.remark(LAW.name, f"{policy.id} judges documents, and is not held to it: {said}")
-        elif not _met(met):
+            whole.grounds.remark(LAW.name, f"{policy.id} is excluded: {policy.undecided}")
+        elif policy.input_form != "policy" and not _has_both_sides(met):
+            message = _message(met) if met else "no example has such documents"
+            whole.grounds.remark(LAW.name, f"{policy.id} evaluates documents and is excluded: {message}")
+        elif not _has_both_sides(met):
             yield Violation(_message(met), policy.id, lines=tuple(_lines(whole, policy, met)))
 
 
-def _met(outcomes: Counter[Outcome]) -> bool:
+def _has_both_sides(outcomes: Counter[Outcome]) -> bool:
     return all(outcomes[side] for side in _SIDES)
 
 
-def _by_cases(bundle: Bundle, starved: Sequence[Policy]) -> dict[str, Counter[Outcome]]:
-    """By policy id, how often a case that holds ends in which outcome."""
-    found = {policy.id: Counter[Outcome]() for policy in starved}
-    if starved:
-        for ran in run_cases(bundle.only(starved)):
-            if not ran.reason and ran.expected in list(Outcome):
-                found[ran.policy][Outcome(ran.expected)] += 1
+def _count_outcomes_of_cases(bundle: Bundle, unmet: Sequence[Policy]) -> dict[str, Counter[Outcome]]:
+    """Count the outcomes of the cases that pass, by policy id."""
+    found = {policy.id: Counter[Outcome]() for policy in unmet}
+    if unmet:
+        for case_run in run_cases(bundle.only(unmet)):
+            if not case_run.reason and case_run.expected in list(Outcome):
+                found[case_run.policy][Outcome(case_run.expected)] += 1
     return found
 
 
 def _message(met: Counter[Outcome]) -> str:
     if not met:
-        return "nothing is judged by it"
-    return "it never fails" if met[Outcome.PASS] else "it never passes" if met[Outcome.FAIL] else "it never decides"
+        return "the policy is never evaluated"
+    return (
+        "the policy never fails"
+        if met[Outcome.PASS]
+        else "the policy never passes"
+        if met[Outcome.FAIL]
+        else "the policy never decides"
+    )
 
 
 def _lines(whole: WholeRun, policy: Policy, met: Counter[Outcome]) -> Iterator[str]:
-    seen = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(met.items())) or "no finding"
-    cases = "its cases" if policy.cases else "no cases, for it has none"
-    yield f"{seen} in {whole.examples:,} examples and {cases}"
+    counts = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(met.items())) or "no finding"
+    cases = "its cases" if policy.cases else "no cases"
+    yield f"{counts} in {whole.examples:,} examples and {cases}"
     missing = " and ".join(f"a {side} case" for side in _SIDES if not met[side])
-    yield f"mend the policy, or give it {missing} in a cases.yaml beside it"
+    yield f"fix the policy, or add {missing} to the `cases.yaml` next to it"
 
 
 LAW = Law(
     9,
     "both-sides",
-    "each policy is met passing and failing, by the examples of the run or by its cases",
+    "each policy both passes and fails, on the examples of the run or on its cases",
     "vacuity: I. Beer et al., Efficient Detection of Vacuity in ACTL Formulas (1997)",
-    whole=_one_sided,
+    whole=_find_one_sided,
 )

@@ -10,10 +10,10 @@ def _violated(trial: Trial) -> Violation | None:
     first, again = trial.evaluation, trial.judged()
     if first.findings != again.findings:
         found = first_difference(first, again, lambda finding: finding)
-        message = "judged again with the same arguments it says something else"
-        return replace(found, message=message) if found else Violation("the findings come in another order")
+        message = "a second evaluation with the same arguments gives another finding"
+        return replace(found, message=message) if found else Violation("the findings are in another order")
     if first != again:
-        return Violation("the same findings are counted or summed up otherwise")
+        return Violation("the same findings are counted or summarized differently")
     return None
 
 

@@ -1,7 +1,7 @@
-"""Where in a snapshot the fields of what is judged stand, and snapshots with something else there.
+"""Find the fields of evaluated resources in a snapshot, and change their values.
 
-A workload is derived: what it says of itself stands in declarations, and its tags with the resource that it is derived
-from. Fields that only derivation gives, such as a target that a compute decides, stand nowhere.
+A workload is derived: its own fields are in declarations, and its tags are those of the resource that it is derived
+from. Fields that only derivation gives, such as a target that a compute decides, are nowhere in the snapshot.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from policyeng.verify.generators.json_mutations import Json, Place, place_of
 from policyeng.verify.generators.vocabulary import Vocabulary, vocabulary_of
 from policyeng.verify.laws.law import LawContext, Trial, by_pair
 
-#: Where the tags of what a workload is derived from may stand.
+#: Where the resource that a workload is derived from can have tags.
 _TAGS = ("/tags", "/properties/tags", "/properties/kvTags")
 _LISTS = ("resources", "approvals", "workloads")
-#: Changes what stands at a JSON Pointer of a document.
+#: A change of the value at a JSON Pointer of a document.
 Change: TypeAlias = Callable[[JsonObject, str], None]
 
 
 class SnapshotField(NamedTuple):
-    """A field of an entry of a snapshot: which of its lists, at which position, at which JSON Pointer."""
+    """A field of a snapshot: the list, the position of the entry in it, and a JSON Pointer into the entry."""
 
     of: Literal["resources", "approvals", "workloads"]
     position: int
@@ -43,14 +43,14 @@ class SnapshotField(NamedTuple):
 
 
 def judged_by(trial: Trial, policy: Policy) -> list[Resource]:
-    """What a policy judges of an example, also where it then does not apply."""
+    """Return the resources of an example that a policy selects, even those to which it then does not apply."""
     estate = estate_of(trial.snapshot, trial.bundle.facts)
     alone = trial.bundle.only([policy])
     return [estate.subjects[entry.pair.subject] for entry in plan(alone, estate)]
 
 
 class Attempt(NamedTuple):
-    """A contract of a header that is tried on something judged, at one place of it."""
+    """A test of a contract of a header on one resource, at one place."""
 
     subject: Resource
     policy: Policy
@@ -58,37 +58,38 @@ class Attempt(NamedTuple):
 
 
 def attempts(trial: Trial, random: Random, stated: Mapping[str, Sequence[str]], of_workloads: bool) -> list[Attempt]:
-    """One attempt for each resource, or each workload, so that all of them can be made at once.
+    """Return one attempt for each resource, or for each workload, so that a single evaluation covers all of them.
 
-    `stated` has the places of contracts by policy id. Left out is what would change the findings of something else:
+    `stated` has the places of contracts by policy id. Attempts that would change the findings of other resources are
+    out: workspaces, approvals, fields of the workspace, and policies that consult other resources.
     workspaces, approvals, what stands in the workspace, and policies that consult other resources.
     """
     before = by_pair(trial.evaluation)
     alone = [policy for policy in trial.bundle.policies if policy.id in stated and is_alone(trial.bundle, policy)]
-    found = []
+    result = []
     for subject in estate_of(trial.snapshot, trial.bundle.facts).subjects:
         is_workload = subject.judged_type == "workload"
         if is_workload != of_workloads or subject.judged_type in ("approval", "document", WORKSPACE_TYPE):
             continue
-        judging = [policy for policy in alone if judges(policy, subject) and pair_of(policy, subject) in before]
-        places = [Attempt(subject, policy, place) for policy in judging for place in stated[policy.id]]
-        found += [random.choice(places)] if places else []
-    return found
+        selecting = [policy for policy in alone if judges(policy, subject) and pair_of(policy, subject) in before]
+        places = [Attempt(subject, policy, place) for policy in selecting for place in stated[policy.id]]
+        result += [random.choice(places)] if places else []
+    return result
 
 
 def judges(policy: Policy, subject: Resource) -> bool:
-    """Whether a policy judges things of this kind; a workload bears the id and type of what it is derived from."""
+    """Check whether a policy selects resources of this type; a workload has the id and type of its source."""
     return any(lowered(judged.type) == subject.judged_type for judged in policy.header.judges)
 
 
 def is_alone(bundle: Bundle, policy: Policy) -> bool:
-    """Whether a policy reads nothing but what it judges and the workspace, and judges what nobody else reads."""
+    """Check whether a policy reads only the resource and its workspace, and selects types that no other one reads."""
     kinds = {lowered(judged.type) for judged in policy.header.judges}
     return not observe(bundle, policy).others and kinds.isdisjoint(("approval", WORKSPACE_TYPE))
 
 
 def fields_of(snapshot: Snapshot, subject: Resource, pointer: str) -> Iterator[SnapshotField]:
-    """The fields that a JSON Pointer into something judged stands for; none where it stands nowhere."""
+    """Yield the fields of the snapshot that a JSON Pointer into a resource or workload refers to, if any."""
     key = folded_id(subject.reported_id)
     if subject.judged_type == "approval":
         yield from (
@@ -120,12 +121,12 @@ def _of_resources(snapshot: Snapshot, key: str, pointer: str) -> Iterator[Snapsh
 def changed(
     snapshot: Snapshot, fields: Iterable[SnapshotField], change: Change
 ) -> tuple[Snapshot, list[SnapshotField]]:
-    """The snapshot with fields changed by `change`, which gets a document and the JSON Pointer; and which have changed.
+    """Return the snapshot with fields changed by `change`, and the fields that have changed.
 
-    What a model of the snapshot does not take, such as a target that there is not, stays as it was.
+    A value that the model of the snapshot rejects, such as an unknown target, is not changed.
     """
     lists: dict[str, list[Any]] = {name: list(getattr(snapshot, name)) for name in _LISTS}
-    done = []
+    changed_fields = []
     for field in fields:
         entry = lists[field.of][field.position]
         document = _document_of(entry)
@@ -137,8 +138,8 @@ def changed(
             lists[field.of][field.position] = other if isinstance(entry, dict) else type(entry).model_validate(other)
         except ValidationError:
             continue
-        done.append(field)
-    return snapshot.model_copy(update={name: tuple(entries) for name, entries in lists.items()}), done
+        changed_fields.append(field)
+    return snapshot.model_copy(update={name: tuple(entries) for name, entries in lists.items()}), changed_fields
 
 
 def _document_of(entry: JsonObject | Model) -> JsonObject:
@@ -146,14 +147,14 @@ def _document_of(entry: JsonObject | Model) -> JsonObject:
 
 
 def spelled_at(snapshot: Snapshot, field: SnapshotField) -> str:
-    """What stands at a field, in a line."""
+    """Return the values of a field in one line."""
     document = _document_of(getattr(snapshot, field.of)[field.position])
     values = [*values_at(document, field.pointer)]
     return f"{document['id']}:{field.pointer} is {', '.join(map(repr, values)) or 'absent'}"
 
 
 def _is_same(one: Json, other: Json) -> bool:
-    """Whether two documents say the same; in JSON, true is no number."""
+    """Check whether two documents are equal; in JSON, true is not a number."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_is_same(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -162,17 +163,19 @@ def _is_same(one: Json, other: Json) -> bool:
 
 
 def reachable(random: Random, document: JsonObject, pointer: str) -> Place | None:
-    """A JSON Pointer as a place that can be set without changing anything above it; None where there is no such one."""
+    """Return a JSON Pointer as a place that can be set without changes above it; None if there is none."""
     place = place_of(random, document, pointer)
-    holder: object = document
+    container: object = document
     for step in place[:-1]:
-        holder = member(holder, str(step))
-    is_held = isinstance(holder, dict) or (isinstance(holder, list) and member(holder, str(place[-1])) is not None)
-    return place if is_held else None
+        container = member(container, str(step))
+    is_settable = isinstance(container, dict) or (
+        isinstance(container, list) and member(container, str(place[-1])) is not None
+    )
+    return place if is_settable else None
 
 
 def stands_at(document: object, place: Sequence[str | int]) -> tuple[bool, Json]:
-    """Whether something stands at a place, and what; None also where nothing does."""
+    """Return whether a place has a value, and the value, which is None if it has none."""
     value: Any = document
     for step in place:
         if isinstance(value, dict) and str(step) in value:
@@ -185,21 +188,21 @@ def stands_at(document: object, place: Sequence[str | int]) -> tuple[bool, Json]
 
 
 def is_below(pointer: str, above: str) -> bool:
-    """Whether a JSON Pointer is another one or leads on from there."""
+    """Check whether a JSON Pointer equals another one or leads below it."""
     parts, outer = keys_of(pointer), keys_of(above)
     return parts[: len(outer)] == outer and pointer.startswith(WORKSPACE) == above.startswith(WORKSPACE)
 
 
 def vocabulary(grounds: LawContext) -> Vocabulary:
-    """What the policies speak of, without what stands in cases and baselines."""
-    spoken: Vocabulary = grounds.once("vocabulary of the policies", lambda: vocabulary_of(grounds.bundle, ()))
-    return spoken
+    """Return the vocabulary of the policies without the values in cases and baselines."""
+    known: Vocabulary = grounds.once("vocabulary of the policies", lambda: vocabulary_of(grounds.bundle, ()))
+    return known
 
 
 def looked_at(grounds: LawContext) -> Sequence[str]:
-    """The JSON Pointers that any policy reads, in the resource itself or in another."""
-    found: Sequence[str] = grounds.once("what policies look at", lambda: _looked_at(grounds.bundle))
-    return found
+    """Return the JSON Pointers that any policy reads, in the resource itself or in another one."""
+    result: Sequence[str] = grounds.once("what policies look at", lambda: _looked_at(grounds.bundle))
+    return result
 
 
 def _looked_at(bundle: Bundle) -> Sequence[str]:
@@ -209,16 +212,16 @@ def _looked_at(bundle: Bundle) -> Sequence[str]:
 
 
 def tried(grounds: LawContext) -> Counter[tuple[str, str, str]]:
-    """How often each contract of a header was put to the test: by law, policy and place, a count per finding."""
+    """Return how often each contract of a header was tested: a count per finding, by law, policy and place."""
     counts: Counter[tuple[str, str, str]] = grounds.once("contracts tried", Counter)
     return counts
 
 
 def pair_of(policy: Policy, subject: Resource) -> tuple[str, str, str]:
-    """How `by_pair` calls the finding of a policy about a subject."""
+    """Return the key of `by_pair` for the finding of a policy about a resource."""
     return policy.id, lowered(subject.reported_type), lowered(subject.reported_id)
 
 
 def reasons(finding: Finding | None) -> set[tuple[str, str]]:
-    """The message and path of each denial."""
+    """Return the message and path of each denial."""
     return {(denial.msg, denial.path) for denial in finding.denials} if finding else set()

@@ -1,4 +1,4 @@
-"""Law 15: what a header says it does not look at changes nothing, and no more does the letter case of ids and types."""
+"""Law 15: fields that a header calls insensitive, and the letter case of ids and types, change nothing."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, first_diff
 
 _Spelling: TypeAlias = Callable[[str], str]
 
-_SENSITIVE = "a field that the policy calls insensitive changes its finding; leave it out of `insensitive_to`"
-_BY_CASE = "the letter case of ids, types or references changes the finding; compare them without case"
+_SENSITIVE = "a field in `insensitive_to` changes the finding; remove it from `insensitive_to`"
+_BY_CASE = "the letter case of ids, types or references changes the finding; ignore case when you compare them"
 _LOWER, _UPPER = string.ascii_lowercase, string.ascii_uppercase
-#: Letters of ASCII alone: others may become two, and then it is another name.
+#: ASCII letters only: other letters can become two letters in another case, which is another name.
 _SPELLINGS = (
     str.maketrans(_LOWER, _UPPER),
     str.maketrans(_UPPER, _LOWER),
@@ -55,12 +55,12 @@ def _violated(trial: Trial) -> Violation | None:
     bound = [policy for policy in stated if not is_alone(trial.bundle, policy)]
     kind = random.random()
     if not stated or kind < 0.25:
-        return _with_other_case(trial, random)
+        return _test_letter_case(trial, random)
     if bound and kind < 0.55:
         policy = random.choice(bound)
-        return _of_one(trial, random, policy, random.choice(policy.header.insensitive_to))
+        return _test_policy(trial, random, policy, random.choice(policy.header.insensitive_to))
     places = {policy.id: policy.header.insensitive_to for policy in stated}
-    return _of_each(trial, random, attempts(trial, random, places, of_workloads=kind > 0.8))
+    return _test_all(trial, random, attempts(trial, random, places, of_workloads=kind > 0.8))
 
 
 LAW = Law(
@@ -72,34 +72,38 @@ LAW = Law(
 )
 
 
-def _of_one(trial: Trial, random: Random, policy: Policy, place: str) -> Violation | None:
-    """The first finding of a policy that is another one once something else stands at a place of what it judges."""
+def _test_policy(trial: Trial, random: Random, policy: Policy, place: str) -> Violation | None:
+    """Return the first finding of a policy that differs after the values at a place are changed."""
     pointer = _at_or_below(random, trial, place)
     judged = [subject for subject in judged_by(trial, policy) if happens(random, 0.8)]
     fields = [field for subject in judged for field in fields_of(trial.snapshot, subject, pointer)]
-    snapshot, done = changed(trial.snapshot, fields, _other_at(random, trial, [field.pointer for field in fields]))
-    if not done:
+    snapshot, changed_fields = changed(
+        trial.snapshot, fields, _change_values(random, trial, [field.pointer for field in fields])
+    )
+    if not changed_fields:
         return None
     ours, theirs = (_of(evaluation, policy) for evaluation in (trial.evaluation, trial.judged(snapshot)))
     tried(trial.grounds)["insensitive", policy.id, place] += len(ours.findings)
-    found = first_difference(ours, theirs, _whole)
-    return found and _blamed(found, snapshot, done)
+    found = first_difference(ours, theirs, _content)
+    return found and _violation(found, snapshot, changed_fields)
 
 
-def _of_each(trial: Trial, random: Random, made: Iterable[Attempt]) -> Violation | None:
-    """The first finding that is another one once something else stands at some place of everything that is judged."""
+def _test_all(trial: Trial, random: Random, attempted: Iterable[Attempt]) -> Violation | None:
+    """Return the first finding that differs after a value is changed at some place of each resource."""
     before, snapshot, written = (
         by_pair(trial.evaluation),
         trial.snapshot,
         list[tuple[Resource, str, list[SnapshotField]]](),
     )
-    for attempt in made:
+    for attempt in attempted:
         pointer = _at_or_below(random, trial, attempt.place)
         fields = list(fields_of(snapshot, attempt.subject, pointer))
-        snapshot, done = changed(snapshot, fields, _other_at(random, trial, [field.pointer for field in fields]))
-        written += [(attempt.subject, pointer, done)] if done else []
+        snapshot, changed_fields = changed(
+            snapshot, fields, _change_values(random, trial, [field.pointer for field in fields])
+        )
+        written += [(attempt.subject, pointer, changed_fields)] if changed_fields else []
     after = by_pair(trial.judged(snapshot)) if written else {}
-    for subject, pointer, done in written:
+    for subject, pointer, changed_fields in written:
         for policy in (one for one in trial.bundle.policies if is_alone(trial.bundle, one)):
             places = [place for place in policy.header.insensitive_to if is_below(pointer, place)]
             pair = pair_of(policy, subject)
@@ -107,40 +111,40 @@ def _of_each(trial: Trial, random: Random, made: Iterable[Attempt]) -> Violation
                 continue
             tried(trial.grounds)["insensitive", policy.id, places[0]] += 1
             one, other = before.get(pair), after.get(pair)
-            if (one and _whole(one)) != (other and _whole(other)):
+            if (one and _content(one)) != (other and _content(other)):
                 lines = (f"before: {spelled(one)}", f"after:  {spelled(other)}")
-                return _blamed(Violation("", policy.id, subject.reported_id, lines), snapshot, done)
+                return _violation(Violation("", policy.id, subject.reported_id, lines), snapshot, changed_fields)
     return None
 
 
-def _blamed(found: Violation, snapshot: Snapshot, done: Sequence[SnapshotField]) -> Violation:
-    written = [spelled_at(snapshot, field) for field in done[:3]]
+def _violation(found: Violation, snapshot: Snapshot, changed_fields: Sequence[SnapshotField]) -> Violation:
+    written = [spelled_at(snapshot, field) for field in changed_fields[:3]]
     return Violation(_SENSITIVE, found.policy, found.resource, (*written, *found.lines))
 
 
 def _at_or_below(random: Random, trial: Trial, place: str) -> str:
-    """A place, or what policies look at below it: there one could fear that something matters."""
+    """Return a place, or a pointer below it that some policy reads, because a dependency is most likely there."""
     return random.choice([place, *(pointer for pointer in looked_at(trial.grounds) if is_below(pointer, place))])
 
 
 def _words(trial: Trial) -> list[Json]:
-    """What the policies speak of, whichever of them it is."""
-    spoken: list[Json] = trial.grounds.once(
+    """Return the words of all policies."""
+    known: list[Json] = trial.grounds.once(
         "words of all policies", lambda: [word for one in vocabulary(trial.grounds).words.values() for word in one.own]
     )
-    return spoken
+    return known
 
 
-def _standing(snapshot: Snapshot, pointer: str) -> list[Json]:
-    """What stands at a pointer in any resource of a snapshot."""
+def _values_at(snapshot: Snapshot, pointer: str) -> list[Json]:
+    """Return the values at a pointer in all resources of a snapshot."""
     found = (stands_at(resource, keys_of(pointer)) for resource in snapshot.resources)
     return [value for stands, value in found if stands]
 
 
-def _other_at(random: Random, trial: Trial, pointers: Iterable[str]) -> Change:
-    """Write something else: what stands there elsewhere, a word of the policies, a tag, another type, nothing."""
+def _change_values(random: Random, trial: Trial, pointers: Iterable[str]) -> Change:
+    """Return a change that writes a value from elsewhere, a word of the policies, a tag, another type, or none."""
     words = _words(trial)
-    standing = {pointer: _standing(trial.snapshot, pointer) for pointer in {*pointers}}
+    by_pointer = {pointer: _values_at(trial.snapshot, pointer) for pointer in {*pointers}}
 
     def write(document: JsonObject, pointer: str) -> None:
         place = reachable(random, document, pointer)
@@ -158,23 +162,23 @@ def _other_at(random: Random, trial: Trial, pointers: Iterable[str]) -> Change:
             tag: Json = random.choice(TAG_VALUES)
             put(document, place, {random.choice(TAGS): tag} if place[-1] == "tags" else tag)
         else:
-            put(document, place, copied(random.choice((standing[pointer] if kind > 6 else words) or [None])))
+            put(document, place, copied(random.choice((by_pointer[pointer] if kind > 6 else words) or [None])))
 
     return write
 
 
 def _of(evaluation: Evaluation, policy: Policy) -> Evaluation:
-    """The findings of one policy."""
+    """Return the evaluation with only the findings of one policy."""
     own = tuple(finding for finding in evaluation.findings if finding.policy == policy.id)
     return evaluation.model_copy(update={"findings": own})
 
 
-def _whole(finding: Finding) -> object:
+def _content(finding: Finding) -> object:
     return finding.outcome, finding.denials, finding.unknowns
 
 
-def _with_other_case(trial: Trial, random: Random) -> Violation | None:
-    """The first finding that is another one once ids, types and references are written in other letters."""
+def _test_letter_case(trial: Trial, random: Random) -> Violation | None:
+    """Return the first finding that differs after ids, types and references are written in other letter case."""
     spelling = random.choice((*_SPELLINGS, None))
 
     def spell(text: str) -> str:
@@ -193,10 +197,10 @@ def _without_case(finding: Finding) -> object:
 
 
 def _respelled(snapshot: Snapshot, spell: _Spelling) -> Snapshot:
-    """A snapshot with other letters in types, in ids, and in what names something by its id."""
+    """Return a snapshot with other letter case in types, in ids, and in references by id."""
     resources = []
     for resource in snapshot.resources:
-        other: JsonObject = {key: _in_other_letters(value, key, spell) for key, value in resource.items()}
+        other: JsonObject = {key: _spell_ids(value, key, spell) for key, value in resource.items()}
         if isinstance(resource.get("type"), str):
             other["type"] = spell(resource["type"])
         resources.append(other)
@@ -212,7 +216,7 @@ def _respelled(snapshot: Snapshot, spell: _Spelling) -> Snapshot:
     return snapshot.model_copy(update=lists)
 
 
-#: The members of statements that name something of Azure.
+#: The members of statements that refer to Azure resources.
 _REFERENCES = {
     "approvals": ("scope",),
     "workloads": ("workspace_id", "source_id"),
@@ -222,10 +226,10 @@ _REFERENCES = {
 }
 
 
-def _in_other_letters(value: Json, key: str, spell: _Spelling) -> Json:
-    """A document with other letters in ARM ids, and in whatever text stands under a key that ends in `id`."""
+def _spell_ids(value: Json, key: str, spell: _Spelling) -> Json:
+    """Return a document with other letter case in ARM ids, and in text under a key that ends in `id`."""
     if isinstance(value, str):
         return spell(value) if lowered(key).endswith("id") or lowered(value).startswith(_ROOTS) else value
     if isinstance(value, dict):
-        return {name: _in_other_letters(inner, name, spell) for name, inner in value.items()}
-    return [_in_other_letters(inner, key, spell) for inner in value] if isinstance(value, list) else value
+        return {name: _spell_ids(inner, name, spell) for name, inner in value.items()}
+    return [_spell_ids(inner, key, spell) for inner in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""A law: one sentence that holds of every bundle, snapshot, parameters and clock, and how an example is tried on it."""
+"""Laws: properties of every bundle, snapshot, parameters and clock, and the context in which an example is tested."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_
 from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.verify.generators.examples import Example
 
-_Made = TypeVar("_Made")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Violation:
-    """What shows that a law does not hold.
+    """A violation of a law.
 
     Attributes:
-        policy: the id of the policy that breaks it; empty where it is no single one.
-        resource: what is judged otherwise than the law says; empty where it is no single one.
-        message: what the law says and what was found instead; constant text, so that one fault is reported once.
-        lines: what was found, a line each.
+        policy: the id of the policy that violates the law; empty if it is not a single one.
+        resource: the resource with the wrong finding; empty if it is not a single one.
+        message: what is wrong; constant text, so that one fault is reported once.
+        lines: the details.
     """
 
     message: str
@@ -36,37 +36,37 @@ class Violation:
 
 @dataclass
 class LawContext:
-    """A bundle on trial, with what laws make of it once and use for every example.
+    """The bundle that is tested, with values that laws compute once and use for every example.
 
     Attributes:
-        made: by name, what a law keeps: other orders of the policies, engines, sessions.
-        remarks: what is said aloud of the run, whatever comes out of it: by text, how many there were, or zero where
-            it is no number. Those of several processes are added.
+        made: the values that laws store, by name: other orders of the policies, engines, sessions.
+        remarks: the remarks of the report, with a count, or zero for a remark without a number. The counts of several
+        processes are added.
     """
 
     bundle: Bundle
     made: dict[str, Any] = field(default_factory=dict)
     remarks: Counter[str] = field(default_factory=Counter)
 
-    def once(self, name: str, make: Callable[[], _Made]) -> _Made:
-        """What `make` gave when it was first asked for under this name."""
+    def once(self, name: str, make: Callable[[], _T]) -> _T:
+        """Return the value for a name, computed by `make` at the first call."""
         if name not in self.made:
             self.made[name] = make()
-        made: _Made = self.made[name]
+        made: _T = self.made[name]
         return made
 
     def remark(self, law: str, text: str, number: int = 0) -> None:
-        """Have something said of the run: what a law could not try, or with a number how much of it was tried."""
+        """Add a remark to the report: what a law could not test, or, with a number, how much of it was tested."""
         self.remarks[f"{law}: {text}"] += number
 
 
 @dataclass
 class Trial:
-    """One example on trial; laws share the evaluation of it as it is.
+    """The test of laws on one example; laws share its evaluation.
 
     Attributes:
-        chance: what the draws of laws begin from, so that the same example is tried in the same way again.
-        given: the snapshot, where it was read by a reader rather than built from the example.
+        chance: the seed for random draws of laws, so that an example is always tested in the same way.
+        given: the snapshot, if it was read by a reader rather than built from the example.
     """
 
     grounds: LawContext
@@ -76,22 +76,22 @@ class Trial:
 
     @property
     def bundle(self) -> Bundle:
-        """The policies on trial."""
+        """The bundle that is tested."""
         return self.grounds.bundle
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """What is judged."""
+        """The evaluated snapshot."""
         return self.given or self.example.snapshot
 
     @cached_property
     def prepared(self) -> EvaluationContext:
-        """The example made ready: what laws judge again as it is, they do not make ready again."""
+        """The prepared example, which laws that evaluate it unchanged share."""
         return self.ready(self.snapshot)
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """The example as it is judged, with nothing changed."""
+        """The evaluation of the unchanged example."""
         return self.judged()
 
     def judged(
@@ -102,33 +102,33 @@ class Trial:
         parameters: Mapping[str, JsonObject] | None = None,
         exemptions: Sequence[Exemption] = (),
     ) -> Evaluation:
-        """The evaluation with something else in place of what the example has, or with exemptions."""
-        is_as_it_is = snapshot is None and bundle is None and parameters is None
-        prepared = self.prepared if is_as_it_is else self.ready(snapshot or self.snapshot, bundle, parameters)
+        """Return the evaluation of the example with other parts in place of its own, or with exemptions."""
+        is_unchanged = snapshot is None and bundle is None and parameters is None
+        prepared = self.prepared if is_unchanged else self.ready(snapshot or self.snapshot, bundle, parameters)
         return evaluate_prepared(prepared, EvaluationOptions(self.example.as_of, exemptions))
 
     def said(self, prepared: EvaluationContext) -> Evaluation:
-        """The evaluation of what `ready` gave, or of a part of it, at the clock of the example."""
+        """Return the evaluation of a prepared snapshot, or of a part of it, at the clock of the example."""
         return evaluate_prepared(prepared, EvaluationOptions(self.example.as_of))
 
     def ready(
         self, snapshot: Snapshot, bundle: Bundle | None = None, parameters: Mapping[str, JsonObject] | None = None
     ) -> EvaluationContext:
-        """A snapshot made ready, with the bundle and the parameters of the example or others."""
+        """Prepare a snapshot with the bundle and the parameters of the example or others."""
         return prepare(bundle or self.bundle, snapshot, self.example.parameters if parameters is None else parameters)
 
     def random(self, law: str) -> Random:
-        """Chance for a law, the same every time that it is asked for."""
+        """Return the random generator of a law; it always starts in the same state."""
         return Random(f"{law}/{self.chance}")  # noqa: S311  # nothing here is secret
 
 
 @dataclass(frozen=True)
 class WholeRun:
-    """A run whose examples are all tried, for laws that no single example can break.
+    """A run whose examples are all tested, for laws that no single example can violate.
 
     Attributes:
-        examples: how many were judged.
-        outcomes: by policy id, how many findings ended in which outcome.
+        examples: the number of evaluated examples.
+        outcomes: the number of findings with each outcome, by policy id.
     """
 
     grounds: LawContext
@@ -137,7 +137,7 @@ class WholeRun:
 
 
 def unbroken(_: Trial) -> Violation | None:
-    """What a law of the whole run says of an example."""
+    """Return no violation, for laws that only a complete run can violate."""
     return None
 
 
@@ -146,13 +146,13 @@ class Law:
     """A law of `docs/laws.md`.
 
     Attributes:
-        number: it stays; the numbers that are missing were laws of the engine, which its tests try.
+        number: never changes; missing numbers were laws of the engine, which its own tests cover.
         name: one word, or several joined by hyphens, for `--law`.
-        sentence: what holds.
-        reference: where the law, or the way of proving it, comes from.
-        violated: why an example breaks it, None where it holds.
-        every: one example in so many is tried, for a law that costs much more than judging does.
-        whole: why a whole run breaks it, asked once at its end; a law has this or `violated`.
+        sentence: the property.
+        reference: the source of the law, or of the way to test it.
+        violated: returns why an example violates the law, or None.
+        every: one in this many examples is tested, for a law that costs much more than an evaluation.
+        whole: returns why a complete run violates the law, called once at its end; a law has this or `violated`.
     """
 
     number: int
@@ -165,7 +165,7 @@ class Law:
 
 
 def by_pair(evaluation: Evaluation) -> Mapping[tuple[str, str, str], Finding]:
-    """The findings by policy, type and id, which is what one finding there is for."""
+    """Return the findings by policy, type and id, which together identify a finding."""
     return {
         (finding.policy, lowered(finding.resource_type), lowered(finding.resource)): finding
         for finding in evaluation.findings
@@ -173,7 +173,7 @@ def by_pair(evaluation: Evaluation) -> Mapping[tuple[str, str, str], Finding]:
 
 
 def first_difference(before: Evaluation, after: Evaluation, said: Callable[[Finding], object]) -> Violation | None:
-    """The first pair of which two evaluations say different things, `said` being what is compared; None if none."""
+    """Return the first pair for which `said` returns something else in two evaluations; None if there is none."""
     ours, theirs = by_pair(before), by_pair(after)
     for pair in sorted({*ours, *theirs}):
         one, other = ours.get(pair), theirs.get(pair)
@@ -185,12 +185,12 @@ def first_difference(before: Evaluation, after: Evaluation, said: Callable[[Find
 
 
 def remarked(remarks: Mapping[str, int]) -> list[str]:
-    """The remarks of a run, a line each."""
+    """Return the remarks of a run, one line each."""
     return [f"{text}: {number:,}" if number else text for text, number in sorted(remarks.items())]
 
 
 def spelled(finding: Finding | None) -> str:
-    """A finding in one line."""
+    """Return a finding in one line."""
     if finding is None:
         return "no finding"
     reasons: Sequence[str] = [f"{denial.msg} ({denial.path}: {denial.actual!r})" for denial in finding.denials]

@@ -1,4 +1,4 @@
-"""Law 14: what a header calls stricter never adds a denial, and as a parameter never takes one away."""
+"""Law 14: a value that a header calls stricter adds no denial, and a stricter parameter removes none."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from policyeng.verify.laws.field_perturbation import (
 )
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
 
-#: Which way is stricter, as headers say it.
+#: The direction that is stricter, as in headers.
 Way: TypeAlias = str | Sequence[str | bool | int | float]
 
-_ADDED = "a stricter value adds a denial; turn the comparison round, or leave the place out of `monotone_in`"
-_LOST = "a stricter parameter takes a denial away; turn the comparison round, or leave it out of `monotone_in`"
+_ADDED = "a stricter value adds a denial; reverse the comparison, or remove the place from `monotone_in`"
+_LOST = "a stricter parameter removes a denial; reverse the comparison, or remove it from `monotone_in`"
 _WHOLE = re.compile(r"[0-9]{1,9}", re.ASCII)
 _FAR = (0, -1, 1, 1_000_000, -1_000_000)
 _DAYS = (1e-6, 1, 7, 30, 365, 3650)
@@ -52,10 +52,10 @@ def _violated(trial: Trial) -> Violation | None:
     bound = [policy for policy in stated if policy.id in fields and not is_alone(trial.bundle, policy)]
     kind = random.random()
     if kind < 0.2:
-        return _with_stricter_parameters(trial, random, stated)
+        return _test_stricter_parameters(trial, random, stated)
     if bound and kind < 0.5:
-        return _with_stricter_values(trial, random, _one_by_one(trial, random, bound), most=1)
-    return _with_stricter_values(trial, random, attempts(trial, random, fields, of_workloads=kind > 0.8))
+        return _test_stricter_values(trial, random, _one_by_one(trial, random, bound), most=1)
+    return _test_stricter_values(trial, random, attempts(trial, random, fields, of_workloads=kind > 0.8))
 
 
 def _fields(policy: Policy) -> list[str]:
@@ -63,7 +63,7 @@ def _fields(policy: Policy) -> list[str]:
 
 
 def _one_by_one(trial: Trial, random: Random, policies: Sequence[Policy]) -> list[Attempt]:
-    """Everything that could be tried of some policies, those of a policy in a row, in an order that chance gives."""
+    """Return all attempts for some policies in random order, those of one policy in a row."""
     before, subjects = by_pair(trial.evaluation), estate_of(trial.snapshot, trial.bundle.facts).subjects
     shuffled = random.sample(policies, len(policies))
     return [
@@ -78,40 +78,40 @@ def _one_by_one(trial: Trial, random: Random, policies: Sequence[Policy]) -> lis
 LAW = Law(
     number=14,
     name="monotone",
-    sentence="a value that a policy calls stricter adds no denial, and a stricter parameter takes none away",
+    sentence="a value that a policy calls stricter adds no denial, and a stricter parameter removes none",
     reference="metamorphic relations of monotony: Chen et al., Metamorphic testing (ACM CSUR 51, 2018)",
     violated=_violated,
 )
 
 
-def _with_stricter_values(
-    trial: Trial, random: Random, made: Iterable[Attempt], most: int | None = None
+def _test_stricter_values(
+    trial: Trial, random: Random, attempted: Iterable[Attempt], most: int | None = None
 ) -> Violation | None:
-    """The first thing of which a policy denies more once a stricter value stands at a place of it.
+    """Return the first resource with more denials after a stricter value is written at a place of it.
 
-    No more than `most` of the attempts change something: of a policy that reads neighbours, a stricter value of one may
-    well add a denial about another.
+    At most `most` of the attempts change something: if a policy reads neighbors, a stricter value of one can add a
+    denial about another.
     """
     before, snapshot, written = by_pair(trial.evaluation), trial.snapshot, list[tuple[Attempt, list[SnapshotField]]]()
-    for attempt in made:
+    for attempt in attempted:
         subject, policy, place = attempt
         change = _stricter_at(random, policy.header.monotone_in[place], _constants(trial, policy))
-        snapshot, done = changed(snapshot, fields_of(snapshot, subject, place), change)
-        written += [(attempt, done)] if done else []
+        snapshot, changed_fields = changed(snapshot, fields_of(snapshot, subject, place), change)
+        written += [(attempt, changed_fields)] if changed_fields else []
         if len(written) == most:
             break
     after = by_pair(trial.judged(snapshot)) if written else {}
-    for (subject, policy, place), done in written:
+    for (subject, policy, place), changed_fields in written:
         pair = pair_of(policy, subject)
         tried(trial.grounds)["monotone", policy.id, place] += 1
         if not reasons(after.get(pair)) <= reasons(before[pair]):
-            shown = [spelled_at(snapshot, field) for field in done]
+            shown = [spelled_at(snapshot, field) for field in changed_fields]
             return Violation(_ADDED, policy.id, subject.reported_id, (*shown, *_both(before[pair], after.get(pair))))
     return None
 
 
 def _stricter_at(random: Random, way: Way, constants: Iterable[Json]) -> Change:
-    """Write a stricter value than the one that stands at a pointer, where there is one."""
+    """Return a change that writes a stricter value than the one at a pointer, if there is one."""
     known = list(constants)
 
     def write(document: JsonObject, pointer: str) -> None:
@@ -124,12 +124,12 @@ def _stricter_at(random: Random, way: Way, constants: Iterable[Json]) -> Change:
 
 
 def _strictest(way: Way) -> list[Json]:
-    """What may be written where nothing stands: the last value of a list; of numbers none is known to be stricter."""
+    """Return the values for a place without one: the last value of a list; of numbers, none is known to be stricter."""
     return [] if isinstance(way, str) else [way[-1]]
 
 
 def stricter(random: Random, way: Way, value: Json, constants: Iterable[Json]) -> list[Json]:
-    """Values that are stricter than one, near it, near the constants of the policy, and far away."""
+    """Return values stricter than another one: near it, near the constants of the policy, and far away."""
     if not isinstance(way, str):
         ranks = [rank for rank, one in enumerate(way) if _key(one) == _key(value)]
         return [_spelled(random, one) for one in way[ranks[-1] + 1 :]] if ranks else []
@@ -143,7 +143,7 @@ def stricter(random: Random, way: Way, value: Json, constants: Iterable[Json]) -
 
 
 def _key(value: Json) -> object:
-    """What two values of a list are alike by: texts without case, and true is not 1."""
+    """Return the key under which two values of a list are equal: text ignores case, and true is not 1."""
     return lowered(value) if isinstance(value, str) else (isinstance(value, bool), value)
 
 
@@ -152,7 +152,7 @@ def _spelled(random: Random, value: Json) -> Json:
 
 
 def _beyond(value: float, sign: int, constants: Iterable[Json]) -> list[Json]:
-    """Numbers beyond one: the next, half way, and those about the constants; whole ones where it is whole itself."""
+    """Return numbers beyond another one: the next, half way, and near the constants; integers if it is one."""
     stated = [one for one in constants if isinstance(one, int | float) and not isinstance(one, bool)]
     near: list[int | float] = [value + sign, value + 2 * sign, value * 2, *_FAR]
     near += [one + step for one in stated for step in (-1, 0, 1)]
@@ -174,13 +174,13 @@ def _moments_beyond(text: str, sign: int) -> list[Json]:
 
 
 def _constants(trial: Trial, policy: Policy) -> list[Json]:
-    """The numbers that a policy compares with: its own, and its parameters here."""
+    """Return the constants that a policy compares with: its own, and its parameters in the example."""
     given = trial.example.parameters.get(policy.id, {})
     return [*vocabulary(trial.grounds).words[policy.id].own, *given.values()]
 
 
-def _with_stricter_parameters(trial: Trial, random: Random, stated: Iterable[Policy]) -> Violation | None:
-    """The first denial that is gone once every policy judges with a stricter parameter."""
+def _test_stricter_parameters(trial: Trial, random: Random, stated: Iterable[Policy]) -> Violation | None:
+    """Return the first denial that is missing after every policy is evaluated with a stricter parameter."""
     given: dict[str, JsonObject] = {**trial.example.parameters}
     places: dict[str, tuple[str, str]] = {}
     for policy in stated:

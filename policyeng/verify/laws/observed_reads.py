@@ -1,4 +1,4 @@
-"""Law 3: what evaluations are observed to read is all that matters."""
+"""Law 3: a finding depends only on what its evaluation is observed to read."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from policyeng.verify.generators.json_mutations import altered, copied, happens,
 from policyeng.verify.laws.field_perturbation import looked_at, stands_at
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
 
-#: What is put behind the id of a resource for another one.
+#: The suffix of the id of a copied resource.
 _COPY = "-copy"
-#: How many resources are changed at once.
+#: How many resources are changed at once, drawn at random.
 _AT_ONCE = (1, 1, 2, 4, 8)
-_UNREAD = "the finding changes although nothing changes that the policy was observed to read"
+_UNREAD = "the finding changes although nothing that the policy was observed to read changes"
 
 
 class _Change(NamedTuple):
@@ -34,7 +34,7 @@ class _Change(NamedTuple):
 
     @property
     def description(self) -> str:
-        """What is done to it, in a line."""
+        """The change in one line."""
         if self.was is None:
             return f"added: {self.key}"
         return f"changed: {self.key}:{self.pointer}" if self.becomes is not None else f"deleted: {self.key}"
@@ -50,7 +50,7 @@ def _violated(trial: Trial) -> Violation | None:
     for entry in before.planned:
         wanted.setdefault(entry.pair.policy, []).append(entry.pair.subject)
     touched = touched_pairs(before, trial.example.as_of, wanted, Differences(rows, before.estate.view))
-    # Whether a policy takes what changes is decided before it reads anything.
+    # Whether a policy selects a changed resource is decided before it reads anything.
     changed = {lowered(side.reported_id) for row in rows for side in (row.before, row.after) if side is not None}
     skipped = {_key(before, *numbers) for numbers, is_touched in touched.items() if is_touched}
     found, again = by_pair(trial.evaluation), by_pair(trial.said(after))
@@ -71,7 +71,7 @@ def _violated(trial: Trial) -> Violation | None:
 LAW = Law(
     number=3,
     name="observed",
-    sentence="what is found of a resource depends on nothing that the evaluation was not observed to read",
+    sentence="a finding depends on nothing that the evaluation was not observed to read",
     reference="non-interference, as a metamorphic relation: Chen et al., Metamorphic testing (ACM CSUR 51, 2018)",
     violated=_violated,
 )
@@ -83,7 +83,7 @@ def _key(prepared: EvaluationContext, number: int, at: int) -> tuple[str, str, s
 
 
 def _is_narrowed(trial: Trial, identity: str) -> bool:
-    """Whether a policy takes only some of the resources of a type."""
+    """Check whether a policy selects only some of the resources of a type."""
     policy = next(policy for policy in trial.bundle.policies if policy.id == identity)
     return any(one.where for one in selectors_of(policy.header))
 
@@ -93,7 +93,7 @@ def _outcome(finding: Finding | None) -> object:
 
 
 def _draw(random: Random, trial: Trial) -> list[_Change]:
-    """Some resources deleted, changed at one place, or added."""
+    """Draw resources to delete, to change at one place, or to add."""
     known = {lowered(resource["id"]): resource for resource in trial.snapshot.resources if _is_named(resource)}
     changes: list[_Change] = []
     for key in random.sample(sorted(known), min(random.choice(_AT_ONCE), len(known))):
@@ -113,7 +113,7 @@ def _is_named(resource: JsonObject) -> bool:
 
 
 def _edit(random: Random, key: str, resource: JsonObject, pointers: Sequence[str]) -> Iterator[_Change]:
-    """A resource with another value, or none, at one place, which often is one that policies read."""
+    """Yield a change that replaces or removes the value at one place, often one that policies read."""
     document = copied_object(resource)
     stated = [pointer for pointer in pointers if has_value(document, pointer) and pointer not in ("/id", "/type")]
     open_places = [place for place in places(document) if place[0] not in ("id", "type")]
@@ -133,10 +133,10 @@ def _edit(random: Random, key: str, resource: JsonObject, pointers: Sequence[str
 
 def _with(snapshot: Snapshot, changes: Iterable[_Change]) -> Snapshot:
     by_key = {change.key: change.becomes for change in changes if change.was is not None}
-    kept = [
+    remaining = [
         by_key.get(lowered(resource["id"]), resource) if _is_named(resource) else resource
         for resource in snapshot.resources
     ]
     added = [change.becomes for change in changes if change.was is None]
-    resources = tuple(resource for resource in (*kept, *added) if resource is not None)
+    resources = tuple(resource for resource in (*remaining, *added) if resource is not None)
     return snapshot.model_copy(update={"resources": resources})

@@ -1,4 +1,4 @@
-"""Law 10: the policies can all be passed at once by each class of workloads."""
+"""Law 10: each class of workloads can pass all policies at once."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from policyeng.verify.satisfiability.result import SatisfiabilityResult, answer
 def unsatisfiable(
     bundle: Bundle, as_of: datetime, parameters: Mapping[str, JsonObject] | None = None, paths: Iterable[Path] = ()
 ) -> list[Violation]:
-    """A violation for every class of workloads that is impossible at a moment, or not impossible as it expects to be.
+    """Return a violation for each class of workloads that is impossible at a moment, or unexpectedly possible.
 
-    A class of which the bundle judges nothing breaks no law. An answer that a class expects is one about the policies
-    of the documents, all of them: with others, or a part of them, it may be either.
+    A class that no policy of the bundle evaluates violates no law. The expected answer of a class is about all the
+    built-in policies: with other policies, or a part of them, either answer is accepted.
 
     Args:
-        bundle: the policies on trial.
-        as_of: the clock for classes without one of their own.
-        parameters: by policy id, what replaces the defaults.
-        paths: files and directories of further classes.
+        bundle: the policies to test.
+        as_of: the clock for classes without their own.
+        parameters: values that replace the defaults, by policy id.
+        paths: files and directories of more classes.
 
     Raises:
         BundleError: a class is not well formed.
@@ -47,7 +47,7 @@ def unsatisfiable(
 
 
 def is_of_documents(bundle: Bundle) -> bool:
-    """Whether all the built-in policies are in force."""
+    """Check whether all built-in policies are active."""
     return not bundle.idle and built_in_root().resolve() in {root.resolve() for root in bundle.roots}
 
 
@@ -61,16 +61,14 @@ def _violation(found: SatisfiabilityResult) -> Violation:
             f"  without {rest.policy}: {described(rest.assignment)}; {rest.reason}" for rest in conflict.remainders
         ]
     alone = {policy for conflict in found.conflicts for policy in conflict.policies}
-    said = "is not impossible as it expects to be" if expected else "cannot pass every policy"
+    message = "is not impossible as expected" if expected else "cannot pass every policy"
     policy = alone.pop() if len(alone) == 1 else ""
-    return Violation(f"the class `{found.subject.id}` {said}", policy, found.subject.id, tuple(lines))
+    return Violation(f"the class `{found.subject.id}` {message}", policy, found.subject.id, tuple(lines))
 
 
 def _of_the_run(whole: WholeRun) -> Iterable[Violation]:
     if not is_of_documents(whole.grounds.bundle):
-        remark = (
-            "answers that classes of workloads expect are about all policies of the documents, and do not count here"
-        )
+        remark = "the expected answers of classes are not checked, because they are about all built-in policies"
         whole.grounds.remark("satisfiable", remark)
     return unsatisfiable(whole.grounds.bundle, DEFAULT_AS_OF)
 
@@ -78,7 +76,7 @@ def _of_the_run(whole: WholeRun) -> Iterable[Violation]:
 LAW = Law(
     10,
     "satisfiable",
-    "every class of workloads has an estate that passes every policy, or is stated to have none from a date on",
+    "every class of workloads has an estate that passes every policy, or states the date from which it has none",
     "minimum hitting sets of failures: R. Reiter, A Theory of Diagnosis from First Principles (1987)",
     whole=_of_the_run,
 )

@@ -1,4 +1,4 @@
-"""Law 4: whatever stands in a resource, every pair has its finding, and none is an error."""
+"""Law 4: for any input, every pair has one finding, and none is an error."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from policyeng.verify.laws.law import Law, Trial, Violation
 def _violated(trial: Trial) -> Violation | None:
     try:
         evaluation = trial.evaluation
-    except Exception as error:  # whatever it is: that it comes out is what the law forbids
-        return Violation("judging raises instead of giving findings", lines=(f"{type(error).__name__}: {error}",))
+    except Exception as error:  # the law forbids every exception
+        return Violation("the evaluation raises an exception", lines=(f"{type(error).__name__}: {error}",))
     for finding in evaluation.findings:
         if finding.outcome is Outcome.ERROR:
             lines = tuple(unknown.msg for unknown in finding.unknowns)
-            return Violation("the policy breaks instead of deciding", finding.policy, finding.resource, lines)
+            return Violation("the policy ends in an error", finding.policy, finding.resource, lines)
     return _miscounted(evaluation)
 
 
@@ -26,20 +26,20 @@ def _miscounted(evaluation: Evaluation) -> Violation | None:
     pairs = Counter((finding.policy, lowered(finding.resource_type), lowered(finding.resource)) for finding in findings)
     for (policy, _, resource), number in pairs.items():
         if number > 1:
-            return Violation("there are several findings of one policy and one resource", policy, resource)
+            return Violation("a policy has several findings about one resource", policy, resource)
     counted = Counter(finding.outcome for finding in findings)
-    said = (summary.pass_, summary.fail, summary.unknown, summary.error)
-    if said != tuple(counted[outcome] for outcome in (Outcome.PASS, Outcome.FAIL, Outcome.UNKNOWN, Outcome.ERROR)):
-        return Violation("the counts do not add up", lines=(f"said {said}, counted {dict(counted)}",))
+    reported = (summary.pass_, summary.fail, summary.unknown, summary.error)
+    if reported != tuple(counted[outcome] for outcome in (Outcome.PASS, Outcome.FAIL, Outcome.UNKNOWN, Outcome.ERROR)):
+        return Violation("the counts do not add up", lines=(f"reported {reported}, counted {dict(counted)}",))
     if evaluation.exit_code != exit_code(findings, evaluation.problems):
-        return Violation("the exit code is not that of the findings")
+        return Violation("the exit code does not match the findings")
     return None
 
 
 LAW = Law(
     4,
     "total",
-    "no input makes judging raise or a policy break: each policy has one finding of each resource that it judges",
+    "no input makes an evaluation or a policy fail: each policy has one finding about each resource that it selects",
     "totality, as of fuzzing: B. P. Miller et al., An Empirical Study of the Reliability of UNIX Utilities (1990)",
     _violated,
 )
