@@ -123,7 +123,7 @@ def test_a_bundle_that_judges_nothing_exits_2(tmp_path: Path) -> None:
     )
 
     assert ran.returncode == 2
-    assert "exit 2: the policies judge nothing that could be drawn" in ran.stdout
+    assert "exit 2: no example has anything that the policies evaluate" in ran.stdout
 
 
 @pytest.mark.parametrize(

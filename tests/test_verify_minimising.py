@@ -127,7 +127,7 @@ def test_a_search_that_is_cut_short_says_so(bundle: Bundle) -> None:
     found = minimised(bundle, whole, "AML-ISO-101", partial(evaluate, as_of=AS_OF), most=5)
 
     assert found is not None
-    assert any("may be smaller still" in note for note in found.notes)
+    assert any("a smaller snapshot may exist" in note for note in found.notes)
     assert fails(bundle, found.document, "AML-ISO-101")
 
 
@@ -167,7 +167,7 @@ def test_a_plan_is_printed_as_a_native_snapshot(tmp_path: Path) -> None:
     again = policyeng("check", str(smallest), "--select", "AML-NET-001", *AT)
 
     assert (ran.returncode, again.returncode) == (1, 1)
-    assert "nobody says where the resources lie: `{subscription}`" in ran.stderr
+    assert "the input does not state where the resources are: `{subscription}`" in ran.stderr
     assert "{" not in json.loads(ran.stdout)["resources"][0]["id"]
 
 

@@ -115,8 +115,8 @@ def test_failures_of_other_bundles_and_laws_are_left_alone_and_said(
     other = run(honest, laws_named(["monotone"]), examples=1, seed=8, database=tmp_path / "kept")
     less = run(turned, laws_named(["total"]), examples=1, seed=8, database=tmp_path / "kept")
 
-    assert other.left_alone == [(first.kept, f"it is of the bundle `{turned.name}`")]
-    assert less.left_alone == [(first.kept, "the law `monotone` is not tried")]
+    assert other.left_alone == [(first.kept, f"the bundle is `{turned.name}`")]
+    assert less.left_alone == [(first.kept, "the law `monotone` is not tested")]
     assert first.kept is not None
     assert first.kept.exists()
 
@@ -132,7 +132,7 @@ def test_what_a_policy_that_keeps_state_breaks_is_made_small_and_stands_when_it_
     for entry in first.found:
         assert entry.example is not None
         assert len(entry.example.document["resources"]) == 1
-        assert entry.note.startswith("the policy keeps something from one judgement to the next")
+        assert entry.note.startswith("the policy keeps state between evaluations")
     assert [entry.law.name for entry in again.found if entry.again] == ["repeatable", "order"]
     assert again.dropped == []
 
@@ -141,7 +141,7 @@ def test_a_file_that_no_run_has_kept_is_refused(turned: Bundle, tmp_path: Path) 
     """It is named, with what to do."""
     (tmp_path / "x.json").write_text("{}", encoding="utf-8")
 
-    with pytest.raises(InputError, match=r"x\.json: no failure that a run has kept; remove it"):
+    with pytest.raises(InputError, match=r"x\.json: not a failure that a run has stored; remove it"):
         run(turned, laws_named(["total"]), examples=1, seed=7, database=tmp_path)
 
 
@@ -150,7 +150,7 @@ def test_a_database_that_cannot_be_used_is_refused_at_the_start(turned: Bundle, 
     """It costs no run, and says what else to do."""
     (tmp_path / "file").write_text("", encoding="utf-8")
 
-    with pytest.raises(UsageError, match=r"file.*: failures cannot be kept there: .*; name another directory with"):
+    with pytest.raises(UsageError, match=r"file.*: failures cannot be stored there: .*; name another directory with"):
         run(turned, LAWS, examples=10**9, seed=7, database=tmp_path / place)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -169,7 +169,7 @@ def test_what_cannot_be_kept_or_removed_is_said_and_costs_no_report(
         patched.setattr(Path, "replace", full)
         done = run(turned, laws, examples=40, seed=7, database=folder)
     assert (done.exit_code, [entry.kept for entry in done.found], list(folder.iterdir())) == (1, [None], [])
-    assert "cannot keep a failure: no space left on device; name another directory" in as_text(done)
+    assert "cannot store a failure: no space left on device; name another directory" in as_text(done)
     (found,) = done.found
     assert found.example is not None
     kept = keep(folder, turned.name, FailingExample("monotone", found.violation, found.example, found.chance))
@@ -177,7 +177,7 @@ def test_what_cannot_be_kept_or_removed_is_said_and_costs_no_report(
         patched.setattr(Path, "unlink", full)
         again = run(mended, laws, examples=1, seed=8, database=folder)
     assert (again.exit_code, again.dropped) == (0, [])
-    assert again.unkept == [f"{kept}: holds now, and cannot be removed: no space left on device"]
+    assert again.unkept == [f"{kept}: no longer fails, but cannot be removed: no space left on device"]
 
 
 def test_a_law_that_raises_is_undecided_with_the_number_of_the_example(honest: Bundle) -> None:

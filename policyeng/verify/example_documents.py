@@ -1,4 +1,4 @@
-"""An example as a JSON document, a snapshot file and a configuration file, and back."""
+"""Convert examples to JSON documents, snapshot files and configuration files, and back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from policyeng.verify.generators.json_mutations import Json
 
 
 def document_of(example: Example) -> JsonObject:
-    """An example as one JSON document: `snapshot`, `parameters` by policy id, `asOf`, and any `exemptions`."""
+    """Return an example as one JSON document: `snapshot`, `parameters` by policy id, `asOf`, and any `exemptions`."""
     exemptions = [entry.model_dump(mode="json", by_alias=True) for entry in example.exemptions]
     return {
         "snapshot": example.document,
@@ -28,30 +28,30 @@ def document_of(example: Example) -> JsonObject:
 
 
 def example_of(document: Json) -> Example:
-    """The example of a document; without `parameters` they are the defaults, without `asOf` the clock is that of cases.
+    """Return the example of a document; the defaults are no parameters and the clock of cases.
 
     Raises:
-        AttributeError, KeyError, TypeError, ValueError: it is no example.
+        AttributeError, KeyError, TypeError, ValueError: the document is not an example.
     """
     if not isinstance(document, dict):
         raise TypeError("not an example")
     snapshot: JsonObject = dict(document["snapshot"])  # type: ignore[arg-type]  # else it raises TypeError
     if not all(isinstance(resource, dict) for resource in snapshot["resources"]):
-        raise TypeError("a resource that is no object")
+        raise TypeError("a resource is not an object")
     parameters: JsonObject = dict(document.get("parameters") or {})  # type: ignore[arg-type]  # the same
     stated = document.get("asOf")
     as_of = datetime.fromisoformat(stated) if isinstance(stated, str) else DEFAULT_AS_OF
     if as_of.tzinfo is None:
-        raise ValueError("a clock without a zone")
-    kept = document.get("exemptions")
-    exemptions = tuple(map(Exemption.model_validate, kept)) if isinstance(kept, list) else ()
+        raise ValueError("the clock has no time zone")
+    stated_exemptions = document.get("exemptions")
+    exemptions = tuple(map(Exemption.model_validate, stated_exemptions)) if isinstance(stated_exemptions, list) else ()
     return Example(snapshot, parameters, as_of, exemptions)
 
 
 def read(document: JsonObject, bundle: Bundle | None = None) -> Snapshot | None:
-    """A snapshot as `policyeng check` reads its file for a bundle; None when it refuses a part, or no file says it.
+    """Read a snapshot as `policyeng check` does; None if a part is refused, or if no single file can represent it.
 
-    Without a bundle, and for one that judges no documents, it is a native snapshot.
+    Without a bundle, and for one whose policies evaluate no documents, it is a native snapshot.
     """
     if not _is_one_file(document):
         return None
@@ -67,37 +67,37 @@ def read(document: JsonObject, bundle: Bundle | None = None) -> Snapshot | None:
 
 
 def readable(document: JsonObject) -> Iterator[JsonObject]:
-    """A document of an example as it is, without the resources that the reader refuses, and what one file says."""
+    """Yield a document of an example unchanged, without the resources that the reader refuses, and as one file."""
     yield document
     snapshot = document["snapshot"]
-    kept = [resource for resource in snapshot["resources"] if read({"resources": [resource]}) is not None]
-    yield {**document, "snapshot": {**snapshot, "resources": kept}}
+    accepted = [resource for resource in snapshot["resources"] if read({"resources": [resource]}) is not None]
+    yield {**document, "snapshot": {**snapshot, "resources": accepted}}
     if not _is_one_file(snapshot):
         yield {**document, "snapshot": {"resources": [], "documents": snapshot["documents"]}}
-        yield {**document, "snapshot": {**snapshot, "resources": kept, "documents": []}}
+        yield {**document, "snapshot": {**snapshot, "resources": accepted, "documents": []}}
 
 
 def snapshot_text(example: Example) -> str:
-    """An example as the text of a file for `policyeng check`: a native snapshot, or the documents that are judged.
+    """Return an example as a file for `policyeng check`: a native snapshot, or the documents that are evaluated.
 
-    What no one file says is a native snapshot with `documents`, which no reader takes.
+    An example that no single file can represent becomes a native snapshot with `documents`, which no reader accepts.
     """
     document = example.document
     return text_of(_file(document) if _is_one_file(document) else native(document))
 
 
 def text_of(document: object) -> str:
-    """A document as JSON; with the integers beyond 64 bits that random examples hold."""
+    """Return a document as JSON, including the integers beyond 64 bits that random examples contain."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _is_one_file(document: JsonObject) -> bool:
-    """Whether it is documents to be judged as they are, or has none of them."""
+    """Check whether a document has only documents, or none."""
     return not document.get("documents") or not any(value for key, value in document.items() if key != "documents")
 
 
 def _file(document: JsonObject) -> object:
-    """What the file holds: several documents are the elements of a list, as the reader takes one apart."""
+    """Return the content of the file: several documents are the elements of a list, which the reader splits."""
     contents = [entry["content"] for entry in document.get("documents", ())]
     if not contents:
         return native({key: value for key, value in document.items() if key != "documents"})
@@ -105,5 +105,5 @@ def _file(document: JsonObject) -> object:
 
 
 def native(document: JsonObject) -> JsonObject:
-    """The document of an example as that of a native snapshot."""
+    """Return the document of an example as that of a native snapshot."""
     return {"snapshotVersion": 1, **document}

@@ -1,4 +1,4 @@
-"""The smallest part of a snapshot on which a policy still fails, as a native document that the reader takes."""
+"""Minimize a snapshot on which a policy fails, as a native document that the reader accepts."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from policyeng.verify.example_documents import read
 from policyeng.verify.generators.json_mutations import Json
 from policyeng.verify.shrink_document import shrunk
 
-#: How `policyeng check` judges: the bundle and the snapshot may differ, the clock and everything else are its own.
+#: The evaluation of `policyeng check`; only the bundle and the snapshot vary.
 Judge = Callable[[Bundle, Snapshot], Evaluation]
 
-#: What ids have where nobody says the subscription, the resource group or the workspace; no reader takes it in one.
+#: Placeholders in ids for an unknown subscription, resource group or workspace; no reader accepts them in a snapshot.
 _OPEN = re.compile(r"\{[^{}/]*\}")
 
 
 @dataclass(frozen=True)
 class Minimised:
-    """A failing snapshot made small.
+    """A minimized snapshot.
 
     Attributes:
-        document: a native snapshot but for its version, which goes without saying; its values are those of the whole.
-        finding: the failure on it.
-        whole: the snapshot that it was, as a native document.
-        notes: what the reader of it should know, a sentence each.
+        document: a native snapshot without its version; its values are those of the complete one.
+        finding: the failure.
+        whole: the original snapshot as a native document.
+        notes: notes for the reader, one sentence each.
     """
 
     document: JsonObject
@@ -43,26 +43,26 @@ class Minimised:
 
 
 def failing(findings: Sequence[Finding], fail_on: Severity = Severity.LOW) -> list[str]:
-    """The ids of the policies that fail at or above a severity without an exemption: most severe first, then by id."""
+    """Return the ids of policies that fail at or above a severity without exemption: most severe first, then by id."""
     severities = {finding.policy: finding.severity for finding in findings if fails(finding, fail_on)}
     return sorted(severities, key=lambda policy: (-severities[policy].rank, policy))
 
 
 def minimised(bundle: Bundle, snapshot: Snapshot, policy: str, judge: Judge, *, most: int = 5000) -> Minimised | None:
-    """The smallest document on which a policy still fails, on the same resource or on another.
+    """Return the smallest document on which a policy still fails, on the same resource or on another one.
 
-    It is 1-minimal: without any one member of an object or a list the policy would not fail, or the reader would
+    It is 1-minimal: without any one member of an object or a list, the policy would not fail or the reader would
     refuse the document. Values stay as they are.
 
     Args:
-        bundle: the policies, among them the one that fails.
-        snapshot: on which it fails.
-        policy: its id.
-        judge: judges every smaller snapshot; the answer must depend on nothing else.
-        most: how many of them are judged.
+        bundle: the bundle with the policy that fails.
+        snapshot: the snapshot on which it fails.
+        policy: the id of the policy.
+        judge: evaluates every smaller snapshot; the result must depend on nothing else.
+        most: the maximum number of evaluations.
 
     Returns:
-        None where the failure does not outlive the native form.
+        None if the policy does not fail on the native form.
     """
     search = _MinimizeSearch(bundle.only([entry for entry in bundle.policies if entry.id == policy]), judge)
     whole, notes = native(snapshot)
@@ -70,13 +70,13 @@ def minimised(bundle: Bundle, snapshot: Snapshot, policy: str, judge: Judge, *, 
         return None
     shrunk(whole, search.holds, most=most, plainer=False)
     if search.asked > most:
-        notes.append(f"it may be smaller still: the search ended after {most:,} tries")
+        notes.append(f"a smaller snapshot may exist: the search ended after {most:,} attempts")
     document, finding = search.last
     return Minimised(document, finding, whole, tuple(notes))
 
 
 def native(snapshot: Snapshot) -> tuple[JsonObject, list[str]]:
-    """A snapshot as a native document but for its version, and what of it is said otherwise there."""
+    """Return a snapshot as a native document without its version, and notes on what differs there."""
     document: JsonObject = {}
     if snapshot.scope:
         document["scope"] = snapshot.scope
@@ -90,29 +90,30 @@ def native(snapshot: Snapshot) -> tuple[JsonObject, list[str]]:
         document["incomplete"] = list(snapshot.incomplete)
     if not is_whole(snapshot.covers):
         document["covers"] = list(snapshot.covers or ())
-    return _placed(document)
+    return _fill_placeholders(document)
 
 
 def text_of(document: JsonObject) -> str:
-    """A document as it is printed, its version first."""
+    """Return a document as printed, its version first."""
     return orjson.dumps({"snapshotVersion": 1, **document}, option=orjson.OPT_INDENT_2).decode()
 
 
-def _placed(document: JsonObject) -> tuple[JsonObject, list[str]]:
-    """The document with its open ids filled in, everywhere that they stand."""
+def _fill_placeholders(document: JsonObject) -> tuple[JsonObject, list[str]]:
+    """Return the document with the placeholders of ids replaced everywhere, and a note on them."""
     ids = [str(resource.get("id")) for resource in document["resources"]]
-    left_open = sorted({sign for identity in ids for sign in _OPEN.findall(identity)})
+    open_parts = sorted({placeholder for identity in ids for placeholder in _OPEN.findall(identity)})
     text = orjson.dumps(document).decode()
-    for sign in left_open:
-        text = text.replace(sign, sign.strip("{}"))
-    signs = ", ".join(f"`{sign}`" for sign in left_open)
-    notes = [f"nobody says where the resources lie: {signs} of their ids stand there as names"] if left_open else []
+    for placeholder in open_parts:
+        text = text.replace(placeholder, placeholder.strip("{}"))
+    listed = ", ".join(f"`{placeholder}`" for placeholder in open_parts)
+    note = f"the input does not state where the resources are: {listed} in their ids are replaced by names"
+    notes = [note] if open_parts else []
     placed: JsonObject = orjson.loads(text)
     return placed, notes
 
 
 class _MinimizeSearch:
-    """The question that shrinking asks, with the last document of which the answer was yes."""
+    """The predicate for shrinking, with the last document for which it was true."""
 
     def __init__(self, alone: Bundle, judge: Judge) -> None:
         self._alone = alone
@@ -121,7 +122,7 @@ class _MinimizeSearch:
         self.last: tuple[JsonObject, Finding]
 
     def holds(self, document: Json) -> bool:
-        """Whether the reader takes a document and the policy fails on it."""
+        """Check whether the reader accepts a document and the policy fails on it."""
         self.asked += 1
         if not isinstance(document, dict):
             return False

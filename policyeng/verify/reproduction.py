@@ -1,4 +1,4 @@
-"""How a reader sees a counterexample again: the command, and the files that it names."""
+"""The command that reproduces a counterexample, and the files that it refers to."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from policyeng.verify.generators.examples import Example
 
 
 def is_sayable(value: object) -> bool:
-    """Whether TOML has the value: it knows no null."""
+    """Check whether TOML can express a value; it has no null."""
     if isinstance(value, dict):
         return all(map(is_sayable, value.values()))
     return all(map(is_sayable, value)) if isinstance(value, list) else value is not None
 
 
 def toml_of(parameters: Mapping[str, JsonObject]) -> str:
-    """The configuration with these parameters by policy id, all of which TOML has; empty without any."""
+    """Return a configuration with these parameters by policy id, which TOML can express; empty if there are none."""
     lines: list[str] = []
     for policy, own in parameters.items():
         lines += [f"[parameters.{_text(policy)}]", *(f"{_text(name)} = {_toml(value)}" for name, value in own.items())]
@@ -35,32 +35,32 @@ def _toml(value: object) -> str:
 
 
 def _text(text: str) -> str:
-    """A basic string; it has the escapes of JSON, and may not hold a bare delete."""
+    """Return a basic string; it has the escapes of JSON, and must not contain a bare delete character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-#: Where a counterexample lies when no file was asked for: on standard input.
+#: The path of a counterexample without a file: standard input.
 _NO_FILE = Path("-")
 
 
 def settings_of(example: Example) -> str:
-    """The parameters of an example as a `policyeng.toml`; empty where it needs none, or TOML cannot say them."""
+    """Return the parameters of an example as a `policyeng.toml`; empty if it has none, or TOML cannot express them."""
     return toml_of(example.parameters) if is_sayable(dict(example.parameters)) else ""
 
 
 def settings_path(path: Path) -> Path:
-    """Where the parameters of an example are written, beside its snapshot."""
+    """Return the path for the parameters of an example, next to its snapshot."""
     return path.with_name(f"{path.stem}.toml")
 
 
 def command(example: Example, policy: str, given: Sequence[str] = (), path: Path | None = None) -> list[str]:
-    """The words of the command that judges an example.
+    """Return the words of the command that evaluates an example.
 
     Args:
-        example: with its clock and parameters.
-        policy: the id of the one that is to be judged, or of several with commas between; all where it is empty.
-        given: the options of the command line that name the policies, to be repeated.
-        path: the file of its snapshot, or None where it is given on standard input.
+        example: the example, with its clock and parameters.
+        policy: the id of the policy to evaluate, or several with commas between them; all policies if empty.
+        given: the options of the command line that name the policies, to repeat.
+        path: the file of its snapshot; None if it is given on standard input.
     """
     chosen = ["--select", policy] if policy else []
     settings = ["--config", str(settings_path(path or Path("counterexample.json")))] if settings_of(example) else []
@@ -69,7 +69,7 @@ def command(example: Example, policy: str, given: Sequence[str] = (), path: Path
 
 
 def unwritten(example: Example, path: Path | None) -> Iterator[str]:
-    """The lines of an example for a reader who has not all of it in files; `path` is that of its snapshot, if any."""
+    """Yield the lines of the parts of an example that are not in files; `path` is the file of its snapshot, if any."""
     if path is None or not settings_of(example):
         yield from stated_parameters(example)
     if path is None:
@@ -77,7 +77,7 @@ def unwritten(example: Example, path: Path | None) -> Iterator[str]:
 
 
 def stated_parameters(example: Example) -> Iterator[str]:
-    """The lines of the parameters of an example: of a `policyeng.toml`, or JSON where TOML cannot say them."""
+    """Yield the parameters of an example as lines of a `policyeng.toml`, or as JSON if TOML cannot express them."""
     text = settings_of(example)
     if not text and example.parameters:
         text = json.dumps(dict(example.parameters), ensure_ascii=False)
@@ -86,5 +86,5 @@ def stated_parameters(example: Example) -> Iterator[str]:
 
 
 def _lines_of(text: str) -> list[str]:
-    """The lines of a text as JSON and TOML end them: what else ends a line may stand in their texts."""
+    """Split a text at the line ends of JSON and TOML; other line ends can be part of strings."""
     return text.rstrip("\n").split("\n") if text else []

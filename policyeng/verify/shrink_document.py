@@ -1,7 +1,7 @@
-"""Make a JSON document small while something about it stays so: delta debugging, the same steps on every run.
+"""Shrink a JSON document while a property of it remains true, by delta debugging; every run takes the same steps.
 
-After A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002): take away half of the
-members of a list or object, then quarters, down to single ones; then go into what is left.
+After A. Zeller, R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002): remove half of the
+members of a list or object, then quarters, down to single ones; then continue with the remaining members.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from collections.abc import Callable, Iterator, Sequence
 
 from policyeng.verify.generators.json_mutations import Json, Place, copied, put, value_in
 
-#: Values that say least, tried in this order for whatever stands at a place.
+#: The plainest values, tried in this order at each place.
 _PLAIN: tuple[Json, ...] = (None, {}, [], "", "a", 0, 1, True, False)
 
 
-class _Spent(Exception):  # noqa: N818  # no error: the trials are used up
+class _Spent(Exception):  # noqa: N818  # not an error: the trials are used up
     pass
 
 
 class _Trials:
-    """The question asked of every smaller document, a bounded number of times."""
+    """The predicate for smaller documents, with a limit on its calls."""
 
     def __init__(self, holds: Callable[[Json], bool], most: int) -> None:
         self._holds = holds
         self._left = most
 
     def holds(self, document: Json) -> bool:
-        """Ask.
+        """Call the predicate.
 
         Raises:
-            _Spent: it was asked often enough.
+            _Spent: the limit is reached.
         """
         if self._left == 0:
             raise _Spent
@@ -38,13 +38,13 @@ class _Trials:
 
 
 def shrunk(document: Json, holds: Callable[[Json], bool], *, most: int = 3000, plainer: bool = True) -> Json:
-    """The smallest document found for which `holds` stays true; it must be true of the document given.
+    """Return the smallest document found for which `holds` is true; it must be true for the given document.
 
     Args:
-        document: any JSON; it is not changed.
-        holds: asked of ever smaller documents; the answer must depend on nothing else.
-        most: how often it is asked.
-        plainer: write plainer values, too; without it every value that is left is one that was there.
+        document: any JSON; it does not change.
+        holds: the predicate for smaller documents; the result must depend on nothing else.
+        most: the maximum number of calls.
+        plainer: also write plainer values; otherwise every remaining value is an original one.
     """
     trials = _Trials(holds, most)
     smallest = [copied(document)]
@@ -59,15 +59,15 @@ def shrunk(document: Json, holds: Callable[[Json], bool], *, most: int = 3000, p
 
 
 def _pass(smallest: list[Json], trials: _Trials, *, plainer: bool) -> None:
-    """Go through the document from the top, removing members and, if it shall be, writing plainer values."""
+    """Go through the document from the top, removing members and optionally writing plainer values."""
     waiting: list[Place] = [()]
     while waiting:
         place = waiting.pop(0)
-        _fewer_members(smallest, place, trials)
-        held = value_in(smallest[0], place)
-        for key in _keys(held):
+        _remove_members(smallest, place, trials)
+        value_here = value_in(smallest[0], place)
+        for key in _keys(value_here):
             below = (*place, key)
-            if not (plainer and _plainer(smallest, below, trials)):
+            if not (plainer and _write_plainer(smallest, below, trials)):
                 waiting.append(below)
 
 
@@ -77,67 +77,67 @@ def _keys(value: Json) -> list[str] | list[int]:
     return list(range(len(value))) if isinstance(value, list) else []
 
 
-def _fewer_members(smallest: list[Json], place: Place, trials: _Trials) -> None:
-    held = value_in(smallest[0], place)
-    size = len(_keys(held))
+def _remove_members(smallest: list[Json], place: Place, trials: _Trials) -> None:
+    value_here = value_in(smallest[0], place)
+    size = len(_keys(value_here))
     while size >= 1:
         size = (size + 1) // 2
         removed = False
         for part in _parts(value_in(smallest[0], place), size):
-            removed |= _taken(smallest, place, part, trials)
+            removed |= _try_without(smallest, place, part, trials)
         if size == 1 and not removed:
             return
 
 
-def _parts(held: Json, size: int) -> Iterator[list[str | int]]:
-    """The keys in runs of a size, the last run first, so that positions in front of it stay what they are."""
-    keys: list[str | int] = list(_keys(held))
+def _parts(value_here: Json, size: int) -> Iterator[list[str | int]]:
+    """Yield the keys in runs of a size, the last run first, because positions before it stay valid."""
+    keys: list[str | int] = list(_keys(value_here))
     for start in reversed(range(0, len(keys), size)):
         yield keys[start : start + size]
 
 
-def _taken(smallest: list[Json], place: Place, part: Sequence[str | int], trials: _Trials) -> bool:
-    held = value_in(smallest[0], place)
-    if isinstance(held, dict):
-        fewer: Json = {key: value for key, value in held.items() if key not in part}
-    elif isinstance(held, list):
-        fewer = [value for position, value in enumerate(held) if position not in part]
+def _try_without(smallest: list[Json], place: Place, part: Sequence[str | int], trials: _Trials) -> bool:
+    value_here = value_in(smallest[0], place)
+    if isinstance(value_here, dict):
+        fewer: Json = {key: value for key, value in value_here.items() if key not in part}
+    elif isinstance(value_here, list):
+        fewer = [value for position, value in enumerate(value_here) if position not in part]
     else:
         return False
-    return _tried(smallest, place, fewer, trials)
+    return _try_value(smallest, place, fewer, trials)
 
 
-def _plainer(smallest: list[Json], place: Place, trials: _Trials) -> bool:
-    """Write a plainer value at a place, if one will do; whether nothing is left to do below it."""
-    held = value_in(smallest[0], place)
+def _write_plainer(smallest: list[Json], place: Place, trials: _Trials) -> bool:
+    """Write a plainer value at a place if possible; return whether nothing remains to do below it."""
+    value_here = value_in(smallest[0], place)
     for plain in _PLAIN:
-        if _same(plain, held):
+        if _same(plain, value_here):
             return True
-        if _tried(smallest, place, plain, trials):
+        if _try_value(smallest, place, plain, trials):
             return True
-    if isinstance(held, str):
-        _shorter(smallest, place, trials)
-    return not isinstance(held, dict | list)
+    if isinstance(value_here, str):
+        _shorten(smallest, place, trials)
+    return not isinstance(value_here, dict | list)
 
 
 def _same(left: Json, right: Json) -> bool:
     return type(left) is type(right) and left == right
 
 
-def _shorter(smallest: list[Json], place: Place, trials: _Trials) -> None:
-    """Cut runs of letters out of a text."""
-    held = value_in(smallest[0], place)
-    size = len(held) if isinstance(held, str) else 0
+def _shorten(smallest: list[Json], place: Place, trials: _Trials) -> None:
+    """Cut runs of characters from a text."""
+    value_here = value_in(smallest[0], place)
+    size = len(value_here) if isinstance(value_here, str) else 0
     while size > 1:
         size //= 2
         start = 0
-        while isinstance(held, str) and start < len(held):
-            if not _tried(smallest, place, held[:start] + held[start + size :], trials):
+        while isinstance(value_here, str) and start < len(value_here):
+            if not _try_value(smallest, place, value_here[:start] + value_here[start + size :], trials):
                 start += size
-            held = value_in(smallest[0], place)
+            value_here = value_in(smallest[0], place)
 
 
-def _tried(smallest: list[Json], place: Place, value: Json, trials: _Trials) -> bool:
+def _try_value(smallest: list[Json], place: Place, value: Json, trials: _Trials) -> bool:
     candidate = value if not place else copied(smallest[0])
     if place:
         put(candidate, place, copied(value))

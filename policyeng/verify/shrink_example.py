@@ -1,4 +1,4 @@
-"""What was found in an example, in the smallest example in which it is still found and that `policyeng check` reads."""
+"""Shrink an example while a result remains, to one that `policyeng check` can read if possible."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from policyeng.verify.shrink_document import shrunk
 
 _Found = TypeVar("_Found")
 
-#: The note where an example is as it was drawn, because what was found in it does not last.
-NOT_AGAIN = "it was not found again in the same example, which is as it was drawn"
+#: The note on an example that is not shrunk because its result does not recur.
+NOT_AGAIN = "it did not recur in the same example, which is not shrunk"
 
 
 @dataclass(frozen=True)
 class Smallest(Generic[_Found]):
-    """What is left after shrinking.
+    """The result of shrinking.
 
     Attributes:
-        found: what is found in the example.
-        note: why the example is not smaller, or not one that `policyeng check` reads; empty when all is well.
+        found: the result in the smallest example.
+        note: why the example is not smaller, or why `policyeng check` cannot read it; empty if neither applies.
     """
 
     found: _Found
@@ -46,15 +46,14 @@ def smallest(
     *,
     most: int = 3000,
 ) -> Smallest[_Found]:
-    """Shrink an example, through the reader if what was found lives through it.
+    """Shrink an example; every step goes through the reader if the result remains there.
 
     Args:
-        bundle: whose parameters the example has.
-        example: where it was found.
-        found: what was found.
-        ask: what of that is found in another example, None where nothing is. An engine that fails on the way ends the
-            search, and what was found until then is given.
-        most: how often it is asked.
+        bundle: the bundle whose parameters the example has.
+        example: the example with the result.
+        found: the result.
+        ask: returns the result in another example, or None. An engine error ends the search with the last result.
+        most: the maximum number of calls of `ask`.
     """
     search = _ExampleSearch(bundle, ask, is_sayable(dict(example.parameters)))
     start, note = document_of(example), ""
@@ -65,33 +64,35 @@ def smallest(
     else:
         search.through_reader = False
         if search.holds(start):
-            alone = (
-                "what no one file says" if example.document.get("documents") else "a resource that the reader refuses"
+            needed = (
+                "parts that no file can represent together"
+                if example.document.get("documents")
+                else "a resource that the reader refuses"
             )
-            note = f"it needs {alone}"
+            note = f"it needs {needed}"
         else:
             reason = f"shrinking ended early: {search.failure}" if search.failure else NOT_AGAIN
             return Smallest(found, example, reason)
     shrunk(start, search.holds, most=most)
     if search.failure:
         note = f"shrinking ended early: {search.failure}"
-    left, said = search.last or (example, found)
-    return Smallest(said, left, note)
+    left, needs_toml = search.last or (example, found)
+    return Smallest(needs_toml, left, note)
 
 
 class _ExampleSearch(Generic[_Found]):
-    """The question that shrinking asks, with the last answer that was yes."""
+    """The predicate for shrinking, with the last result."""
 
-    def __init__(self, bundle: Bundle, ask: Callable[[Example, Snapshot], _Found | None], said: bool) -> None:
+    def __init__(self, bundle: Bundle, ask: Callable[[Example, Snapshot], _Found | None], needs_toml: bool) -> None:
         self._bundle = bundle
         self._ask = ask
-        self._said = said
+        self._said = needs_toml
         self.through_reader = True
         self.last: tuple[Example, _Found] | None = None
         self.failure = ""
 
     def holds(self, document: Json) -> bool:
-        """Whether it is found in an example, too."""
+        """Check whether an example has the result, too."""
         if self.failure:
             return False
         try:
@@ -99,7 +100,7 @@ class _ExampleSearch(Generic[_Found]):
             parameters_of(self._bundle, example.parameters)
             snapshot = read(example.document, self._bundle) if self.through_reader else example.snapshot
         except (ValidationError, PolicyengError, AttributeError, KeyError, TypeError, ValueError):
-            return False  # what is no example is no smaller example
+            return False  # not an example
         if snapshot is None or (self._said and not is_sayable(dict(example.parameters))):
             return False
         try:

@@ -1,4 +1,4 @@
-"""Hypothesis strategies of a bundle's examples: what `policyeng verify` draws in bulk, for property-based tests.
+"""Hypothesis strategies for the examples of a bundle, for property-based tests.
 
 They need the extra `verify` (`pip install 'policyeng[verify]'`).
 """
@@ -33,51 +33,52 @@ __all__ = [
 
 
 def examples(bundle: Bundle) -> st.SearchStrategy[Example]:
-    """Snapshots with parameters and a clock, from wild over plausible to nearly compliant."""
+    """Return examples of all kinds: snapshots with parameters and a clock, from wild to nearly compliant."""
     return _RANDOMS.map(_source(bundle).drawn)
 
 
 def wild(bundle: Bundle) -> st.SearchStrategy[Example]:
-    """Resources of the types that are judged, and of others, with any JSON inside."""
+    """Return examples with resources of types that policies select, and of others, with any JSON inside."""
     return _of_kind(bundle, "wild")
 
 
 def plausible(bundle: Bundle) -> st.SearchStrategy[Example]:
-    """Workspaces as organisations have them: sizes and roles of the catalogue, regions, every compute and target."""
+    """Return examples with realistic workspaces: sizes and roles of the catalog, regions, every compute and target."""
     return _of_kind(bundle, "plausible")
 
 
 def nearly_compliant(bundle: Bundle) -> st.SearchStrategy[Example]:
-    """The compliant estate of the baselines with a few edits, most of them those of cases of the policies."""
+    """Return examples that are the compliant baselines with a few edits, most of them those of cases."""
     return _of_kind(bundle, "nearly-compliant")
 
 
 def estates(bundle: Bundle) -> st.SearchStrategy[Example]:
-    """Several plausible workspaces with what is stated and observed beside them, and with exemptions.
+    """Return examples with several plausible workspaces, statements and observations about them, and exemptions.
 
-    That is approvals, declared workloads, role assignments and definitions, networks, quotas, metrics and principals.
+    Statements and observations are approvals, declared workloads, role assignments and definitions, networks, quotas,
+    metrics and principals.
     """
     return _of_kind(bundle, "estate")
 
 
 def exemptions(bundle: Bundle, example: Example) -> st.SearchStrategy[tuple[Exemption, ...]]:
-    """Exemptions of the bundle's policies at or above resources of an example, in force at its clock or not."""
+    """Return exemptions of the bundle's policies at or above resources of an example, active at its clock or not."""
     return _RANDOMS.map(lambda random: _source(bundle).exemptions(random, example))
 
 
 def snapshots(bundle: Bundle) -> st.SearchStrategy[Snapshot]:
-    """Snapshots alone."""
+    """Return the snapshots of examples."""
     return examples(bundle).map(lambda example: example.snapshot)
 
 
 def parameters(bundle: Bundle) -> st.SearchStrategy[dict[str, JsonObject]]:
-    """By policy id, parameters within each one's JSON Schema."""
+    """Return parameters that fit the JSON Schemas of the policies, by policy id."""
     source = _source(bundle)
     return _RANDOMS.map(lambda random: source.parameters(random, {}))
 
 
 def moments(bundle: Bundle) -> st.SearchStrategy[datetime]:
-    """Clocks, many of them at a moment when facts or approvals change."""
+    """Return clocks, many of them at a moment when facts or approvals change."""
     return _RANDOMS.map(_source(bundle).moment)
 
 
@@ -86,11 +87,11 @@ def _of_kind(bundle: Bundle, kind: Kind) -> st.SearchStrategy[Example]:
 
 
 def _source(bundle: Bundle) -> Examples:
-    """What draws for a bundle: one for all of its strategies, because it learns what the policies speak of once."""
+    """Return the generator of a bundle, shared by all its strategies, because it computes the vocabulary only once."""
     return _SOURCES.setdefault(id(bundle), Examples(bundle))
 
 
-#: By the identity of the bundle, which the source keeps alive while it is itself.
+#: Generators by the identity of the bundle, which the generator keeps alive.
 _SOURCES: WeakValueDictionary[int, Examples] = WeakValueDictionary()
-#: Every draw from these generators is hypothesis's own, so it replays and shrinks examples as it does any other.
+#: Hypothesis controls every draw from these generators, so it can replay and shrink the examples.
 _RANDOMS = st.randoms(use_true_random=False)

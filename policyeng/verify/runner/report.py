@@ -1,4 +1,4 @@
-"""What a run of the laws came to, as text, as JSON and as JUnit XML."""
+"""Reports of a run of the laws as text, as JSON and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from policyeng.verify.runner.run import LawRun, ReportedViolation
 
 
 def as_text(run: LawRun, given: Sequence[str] = (), written: Sequence[Path | None] = ()) -> str:
-    """The run for a reader.
+    """Return the run as text.
 
     Args:
-        run: a finished one.
-        given: the options of the command line that name the policies, to be repeated.
-        written: for each of what was found, the file of its snapshot, None where it has none.
+        run: a finished run.
+        given: the options of the command line that name the policies, to repeat.
+        written: the file of the snapshot of each violation, None if it has none.
     """
     return text_of_lines(_lines(run, given, written))
 
@@ -49,8 +49,8 @@ def _lines(run: LawRun, given: Sequence[str], written: Sequence[Path | None]) ->
 
 
 def _remarks(run: LawRun) -> Iterator[str]:
-    yield from (f"{path} holds now, and was removed" for path in run.dropped)
-    yield from (f"{path} was not tried: {reason}" for path, reason in run.left_alone)
+    yield from (f"{path} no longer fails and was removed" for path in run.dropped)
+    yield from (f"{path} was not tested: {reason}" for path, reason in run.left_alone)
     yield from run.unkept
     yield from remarked(run.tally.remarks)
 
@@ -66,17 +66,17 @@ def _state(run: LawRun, law: Law) -> str:
 
 def _verdict(run: LawRun) -> str:
     violated = len({found.law.number for found in run.found})
-    said = f"{violated} of {len(run.laws)} laws violated" if violated else "no law is violated"
+    summary = f"{violated} of {len(run.laws)} laws violated" if violated else "no law is violated"
     if run.tally.broken:
-        return f"exit 2: not everything could be decided; {said}"
+        return f"exit 2: not everything could be decided; {summary}"
     if not run.tally.findings:
-        return "exit 2: the policies judge nothing that could be drawn; give them cases, or narrow `judges` less"
+        return "exit 2: no example has anything that the policies evaluate; add cases, or narrow `judges` less"
     if violated:
-        return f"exit 1: {said}"
-    untried = sum(not run.tally.tried[law.name] for law in run.laws)
-    held = len(run.laws) - untried
-    beside = f"; {count(untried, 'law')} not tried, on so few examples" if untried else ""
-    return f"exit 0: {count(held, 'law')} {'holds' if held == 1 else 'hold'}{beside}"
+        return f"exit 1: {summary}"
+    untested = sum(not run.tally.tried[law.name] for law in run.laws)
+    holding = len(run.laws) - untested
+    rest = f"; {count(untested, 'law')} not tested on so few examples" if untested else ""
+    return f"exit 0: {count(holding, 'law')} {'holds' if holding == 1 else 'hold'}{rest}"
 
 
 def _explained(found: ReportedViolation, given: Sequence[str], path: Path | None) -> Iterator[str]:
@@ -91,7 +91,7 @@ def _explained(found: ReportedViolation, given: Sequence[str], path: Path | None
     if found.example is None:
         return
     if found.again:
-        yield f"  {'still so':12} an earlier run kept it in {found.kept}"
+        yield f"  {'still fails':12} stored by an earlier run in {found.kept}"
     else:
         yield f"  {'drawn as':12} example {_example(found.chance)}"
     for label, words in _commands(found, given, path):
@@ -100,7 +100,7 @@ def _explained(found: ReportedViolation, given: Sequence[str], path: Path | None
 
 
 def _commands(found: ReportedViolation, given: Sequence[str], path: Path | None) -> Iterator[tuple[str, Sequence[str]]]:
-    """What shows the snapshot, and what tries the law again."""
+    """Yield the command that shows the finding, and the one that tests the law again."""
     if found.example is None:
         return
     yield "see it", command(found.example, found.violation.policy, given, path)
@@ -115,7 +115,7 @@ def _example(chance: str) -> str:
 
 
 def as_json(run: LawRun) -> str:
-    """The run as a JSON object."""
+    """Return the run as a JSON object."""
     tally = run.tally
     document = {
         "seed": run.seed,
@@ -148,7 +148,7 @@ def _law(run: LawRun, law: Law) -> JsonObject:
 
 def _violation(found: ReportedViolation) -> JsonObject:
     violation = found.violation
-    said: JsonObject = {
+    result: JsonObject = {
         "law": found.law.name,
         "policy": violation.policy,
         "resource": violation.resource,
@@ -160,13 +160,13 @@ def _violation(found: ReportedViolation) -> JsonObject:
         "kept": str(found.kept) if found.kept else None,
     }
     if found.example is None:
-        return said
+        return result
     shown = document_of(found.example)
-    return {**said, **shown, "snapshot": native(shown["snapshot"])}
+    return {**result, **shown, "snapshot": native(shown["snapshot"])}
 
 
 def as_junit(run: LawRun, given: Sequence[str] = ()) -> str:
-    """The run as JUnit XML: one suite, and a test case for each law; `given` as of `as_text`."""
+    """Return the run as JUnit XML: one suite with a test case for each law; `given` as in `as_text`."""
     suite = ET.Element("testsuite", name="policyeng verify", tests=str(len(run.laws)))
     for law in run.laws:
         seconds = f"{run.tally.seconds[law.name]:.3f}"
@@ -181,9 +181,9 @@ def as_junit(run: LawRun, given: Sequence[str] = ()) -> str:
             failure = ET.SubElement(case, "failure", message=_named(found[0]))
             failure.text = text_of_lines(line for entry in found for line in _explained(entry, given, None))
         elif not run.tally.findings:
-            ET.SubElement(case, "error", message="no example is judged by any policy")
+            ET.SubElement(case, "error", message="no policy evaluates any example")
         elif not run.tally.tried[law.name]:
-            ET.SubElement(case, "skipped", message="it was not tried on so few examples")
+            ET.SubElement(case, "skipped", message="not tested on so few examples")
     for plural, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(plural, str(sum(1 for _ in suite.iter(tag))))
     if remarks := list(_remarks(run)):

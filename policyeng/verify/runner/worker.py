@@ -1,4 +1,4 @@
-"""What one process does of a run: try laws on examples, replay kept ones, make counterexamples small."""
+"""The work of one process of a run: test laws on examples, replay stored failures, shrink counterexamples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from policyeng.verify.shrink_example import NOT_AGAIN, Smallest, smallest
 
 @dataclass(frozen=True)
 class FailingExample:
-    """A violation and the example that shows it; `chance` is what the law drew from."""
+    """A violation and its example; `chance` is the seed of the random draws of the law."""
 
     law: str
     violation: Violation
@@ -27,13 +27,13 @@ class FailingExample:
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """The law, the policy and the message: violations of one kind are reported once."""
+        """The law, the policy and the message; violations of one kind are reported once."""
         return self.law, self.violation.policy, self.violation.message
 
 
 @dataclass(frozen=True)
 class BrokenLaw:
-    """A law that could not be decided, and where; `reason` is what was raised."""
+    """A law that could not be decided, and where; `reason` is the exception."""
 
     law: str
     chance: str
@@ -42,15 +42,15 @@ class BrokenLaw:
 
 @dataclass
 class ExampleCounts:
-    """What became of examples; that of several processes is added up.
+    """The results of examples, which can be added up over processes.
 
     Attributes:
-        examples: how many were judged.
-        findings: how many findings they had.
-        tried: by law, on how many of them it was tried.
-        seconds: by law, how long that took; judging the examples as they are stands under the empty name.
-        outcomes: by policy id, how many findings ended in which outcome.
-        blamed: the first violation of each kind.
+        examples: the number of evaluated examples.
+        findings: the number of findings.
+        tried: the number of examples on which each law was tested.
+        seconds: the time for each law; the evaluation of the unchanged examples is under the empty name.
+        outcomes: the number of findings with each outcome, by policy id.
+        failing: the first violation of each kind.
         broken: the first failure of each law to decide.
     """
 
@@ -59,12 +59,12 @@ class ExampleCounts:
     tried: Counter[str] = field(default_factory=Counter)
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     outcomes: dict[str, Counter[Outcome]] = field(default_factory=dict)
-    blamed: dict[tuple[str, str, str], FailingExample] = field(default_factory=dict)
+    failing: dict[tuple[str, str, str], FailingExample] = field(default_factory=dict)
     broken: dict[str, BrokenLaw] = field(default_factory=dict)
     remarks: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: ExampleCounts) -> None:
-        """Add what became of examples that come after those here."""
+        """Add the results of later examples."""
         self.examples += other.examples
         self.findings += other.findings
         self.tried.update(other.tried)
@@ -73,14 +73,14 @@ class ExampleCounts:
             self.seconds[law] += seconds
         for policy, counts in other.outcomes.items():
             self.outcomes.setdefault(policy, Counter()).update(counts)
-        self.blamed = other.blamed | self.blamed
+        self.failing = other.failing | self.failing
         self.broken = other.broken | self.broken
 
 
 class LawRunner:
-    """The bundle and the laws of a run in one process, which keeps what laws make once.
+    """The bundle and the laws of a run in one process, with the values that laws compute once.
 
-    `policyeng.verify.runner.run` asks it in processes that inherit it: policies in Python need not be pickled.
+    `policyeng.verify.runner.run` calls it in forked processes, because policies in Python cannot be pickled.
     """
 
     def __init__(self, bundle: Bundle, laws: Sequence[Law], seed: int) -> None:
@@ -90,17 +90,17 @@ class LawRunner:
         self._grounds = LawContext(bundle)
 
     def warmed(self) -> None:
-        """Make what every process needs, before there are several."""
+        """Compute what every process needs, before they start."""
         self._source.numbered(self._seed, 0)
 
     def tried(self, numbers: Iterable[int]) -> ExampleCounts:
-        """Try the laws on the examples of these numbers."""
+        """Test the laws on the examples with these numbers."""
         tally = ExampleCounts()
         for number in numbers:
             chance = f"{self._seed}/{number}"
             try:
                 example = self._source.numbered(self._seed, number)
-            except Exception as error:  # a fault of the drawing itself: said with the number, never a traceback
+            except Exception as error:  # a fault of a generator is reported with the number, not as a traceback
                 tally.broken.setdefault("", BrokenLaw("", chance, _spelled(error)))
                 continue
             self._try(tally, Trial(self._grounds, example, chance), number)
@@ -116,7 +116,7 @@ class LawRunner:
             tally.findings += 1
             tally.outcomes.setdefault(finding.policy, Counter())[finding.outcome] += 1
         for law in self._laws.values():
-            # One number in so many, another one for each law, so that what costs much does not come together.
+            # The numbers differ by law, so the costly laws do not all run on the same examples.
             if law.whole is not None or (number + law.number) % law.every or not (judged or law.number == _TOTAL):
                 continue
             started = time.perf_counter()
@@ -124,97 +124,97 @@ class LawRunner:
             tally.tried[law.name] += 1
             tally.seconds[law.name] += time.perf_counter() - started
         if not judged and not any(law.number == _TOTAL for law in self._laws.values()):
-            reason = "judging raises; `--law total` says how"
+            reason = "the evaluation raises an exception; run `--law total` for details"
             tally.broken.setdefault("", BrokenLaw("", trial.chance, reason))
 
     def _ask(self, tally: ExampleCounts, law: Law, trial: Trial) -> None:
         try:
             violation = law.violated(trial)
-        except Exception as error:  # a fault of the law itself: said with the number, never a traceback
+        except Exception as error:  # a fault of the law is reported with the number, not as a traceback
             tally.broken.setdefault(law.name, BrokenLaw(law.name, trial.chance, _spelled(error)))
             return
         if violation is not None:
-            blamed = FailingExample(law.name, violation, trial.example, trial.chance)
-            tally.blamed.setdefault(blamed.kind, blamed)
+            failing = FailingExample(law.name, violation, trial.example, trial.chance)
+            tally.failing.setdefault(failing.kind, failing)
 
     def again(self, law: str, policy: str, example: Example, chance: str) -> Violation | BrokenLaw | None:
-        """Try a law on one example, through the reader if that reads it: as it was made small."""
-        said = self._on(self._grounds, law, example, chance)
-        if said is None and (anew := self._anew(policy)) is not None:
-            said = self._on(anew, law, example, chance)
-        return said
+        """Test a law on one example, through the reader if it accepts the example, as in shrinking."""
+        answer = self._on(self._grounds, law, example, chance)
+        if answer is None and (fresh := self._reload_policy(policy)) is not None:
+            answer = self._on(fresh, law, example, chance)
+        return answer
 
     def _on(self, grounds: LawContext, law: str, example: Example, chance: str) -> Violation | BrokenLaw | None:
         tally = ExampleCounts()
         snapshot = read(example.document, self._grounds.bundle)
         self._ask(tally, self._laws[law], Trial(grounds, example, chance, snapshot))
-        found = next(iter(tally.blamed.values()), None)
+        found = next(iter(tally.failing.values()), None)
         return found.violation if found else tally.broken.get(law)
 
-    def smallest(self, blamed: FailingExample, most: int) -> Smallest[Violation]:
-        """Make the example of a violation small while the same law blames the same policy.
+    def smallest(self, failing: FailingExample, most: int) -> Smallest[Violation]:
+        """Shrink the example of a violation while the same law blames the same policy.
 
-        What is found once and not again comes of a policy that keeps something from one judgement to the next. Then
-        its module is run anew for every smaller example.
+        A violation that does not recur comes from a policy that keeps state between evaluations. Then its module is
+        loaded again for every smaller example.
         """
-        left = self._smallest(blamed, most, lambda: self._grounds)
-        lasts = left.note != NOT_AGAIN and (
-            left.note or self._on(self._grounds, blamed.law, left.example, blamed.chance)
+        first = self._smallest(failing, most, lambda: self._grounds)
+        lasts = first.note != NOT_AGAIN and (
+            first.note or self._on(self._grounds, failing.law, first.example, failing.chance)
         )
         if lasts:
-            return left
-        policy = blamed.violation.policy
-        made = self._smallest(blamed, most // _ANEW_COSTS, lambda: self._anew(policy))
-        if made.note == NOT_AGAIN:
-            return made
-        return replace(made, note="; ".join(filter(None, (_KEEPS, made.note))))
+            return first
+        policy = failing.violation.policy
+        reloaded = self._smallest(failing, most // _RELOAD_COST, lambda: self._reload_policy(policy))
+        if reloaded.note == NOT_AGAIN:
+            return reloaded
+        return replace(reloaded, note="; ".join(filter(None, (_KEEPS_STATE, reloaded.note))))
 
     def _smallest(
-        self, blamed: FailingExample, most: int, grounds: Callable[[], LawContext | None]
+        self, failing: FailingExample, most: int, grounds: Callable[[], LawContext | None]
     ) -> Smallest[Violation]:
         def ask(example: Example, snapshot: Snapshot) -> Violation | None:
-            tally, tried_on = ExampleCounts(), grounds()
-            if tried_on is not None:
-                self._ask(tally, self._laws[blamed.law], Trial(tried_on, example, blamed.chance, snapshot))
-            found = tally.blamed.get(blamed.kind)
+            tally, fresh_context = ExampleCounts(), grounds()
+            if fresh_context is not None:
+                self._ask(tally, self._laws[failing.law], Trial(fresh_context, example, failing.chance, snapshot))
+            found = tally.failing.get(failing.kind)
             return found.violation if found else None
 
-        return smallest(self._grounds.bundle, blamed.example, blamed.violation, ask, most=most)
+        return smallest(self._grounds.bundle, failing.example, failing.violation, ask, most=most)
 
-    def _anew(self, policy: str) -> LawContext | None:
-        """A policy in Python alone, its module run anew, so that it has kept nothing of what was judged before.
+    def _reload_policy(self, policy: str) -> LawContext | None:
+        """Return the context of one policy in Python, its module loaded again without state from earlier evaluations.
 
-        None where nothing can be kept, or it cannot be run anew.
+        None if it cannot keep state, or cannot be loaded again.
         """
         named = next((entry for entry in self._grounds.bundle.policies if entry.id == policy), None)
         if named is None or named.rules or named.python is None:
             return None
         try:
             again = replace(named, python=named.python.again())
-        except BundleError:  # it ran once: now that fails because of what it did then
+        except BundleError:  # it loaded once, so its own state causes the error
             return None
         return LawContext(self._grounds.bundle.only([again]))
 
     def concluded(self, law: str, examples: int, outcomes: dict[str, Counter[Outcome]]) -> Conclusion:
-        """What a law of the whole run says of it."""
+        """Return the result of a law of the complete run."""
         started = time.perf_counter()
         broken = None
         violations: list[Violation] = []
         try:
             violations = list(self._violations(law, WholeRun(self._grounds, examples, outcomes)))
-        except Exception as error:  # a fault of the law itself: never a traceback
+        except Exception as error:  # a fault of the law is reported, not raised
             broken = BrokenLaw(law, "", _spelled(error))
         remarks, self._grounds.remarks = self._grounds.remarks, Counter()
         return Conclusion(law, violations, broken, remarks, time.perf_counter() - started)
 
     def _violations(self, law: str, whole: WholeRun) -> Iterator[Violation]:
-        asked = self._laws[law].whole
-        yield from asked(whole) if asked else ()
+        check = self._laws[law].whole
+        yield from check(whole) if check else ()
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What a law of the whole run says."""
+    """The result of a law of the complete run."""
 
     law: str
     violations: Sequence[Violation]
@@ -223,18 +223,18 @@ class Conclusion:
     seconds: float
 
 
-#: One trial with a module that is run anew costs about as much as so many others.
-_ANEW_COSTS = 5
-_KEEPS = "the policy keeps something from one judgement to the next: its module was run anew for each smaller example"
+#: A test with a module that is loaded again costs about as much as this many others.
+_RELOAD_COST = 5
+_KEEPS_STATE = "the policy keeps state between evaluations; its module was loaded again for each smaller example"
 
-#: The law that says what becomes of an example that cannot be judged at all.
+#: The law that reports examples that cannot be evaluated.
 _TOTAL = 4
 
 
 def _is_judged(trial: Trial) -> bool:
     try:
         return bool(trial.evaluation)
-    except Exception:  # law 4 says so
+    except Exception:  # law 4 reports it
         return False
 
 
