@@ -1,1 +1,1 @@
-"""Draw what is judged: estates, what is stated beside them, parameters and clocks, for any bundle."""
+"""Generators of snapshots, statements, parameters and clocks for any bundle."""

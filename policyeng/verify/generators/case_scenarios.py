@@ -1,4 +1,4 @@
-"""The cases of a policy as scenes: edits that can be played together with those of others in one estate."""
+"""The cases of a policy as scenes: edits that can be combined with those of other policies in one snapshot."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from policyeng.testing.observed_reads import observe
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One case of a policy, ready to be played.
+    """One case of a policy as edits of baselines.
 
     Attributes:
-        verdict: what the policy must say of it.
-        edits: merge patches by the stem of the baseline.
-        edited: by the same stems, the baselines after these patches.
-        removed: the stems of baselines that it leaves out.
-        needs: the stems of baselines without which it would be another one.
-        stated: by kind, what it states in place of the baselines' own; only the kinds that it states.
+        verdict: the expected outcome.
+        edits: merge patches, by the stem of the baseline.
+        edited: the baselines after these patches, by the same stems.
+        removed: the stems of baselines that the case leaves out.
+        needs: the stems of baselines that the case depends on.
+        stated: the statements that replace those of the baselines, by kind; only the kinds that the case states.
     """
 
     verdict: Verdict
@@ -41,7 +41,7 @@ class Scene:
 
 
 class Links:
-    """Which baselines name which others: what is left out of an estate must not be missed in the rest."""
+    """The references between baselines: what is left out of a snapshot must not be referenced by the rest."""
 
     def __init__(self, baselines: Baselines) -> None:
         self._ids = {stem: lowered(str(one.get("id"))).encode() for stem, one in baselines.resources.items()}
@@ -49,17 +49,17 @@ class Links:
         self._named = {stem: self.named(resource) for stem, resource in baselines.resources.items()}
 
     def named(self, document: JsonObject) -> frozenset[str]:
-        """The stems of the baselines whose ids stand in a document."""
+        """Return the stems of the baselines whose ids occur in a document."""
         text = orjson.dumps(document).lower()
         return frozenset(stem for stem, identity in self._ids.items() if identity in text)
 
     def called(self, document: JsonObject) -> frozenset[str]:
-        """The stems of those that a document calls by their names alone, such as `azureml:cluster`, or means to."""
+        """Return the stems of the baselines that a document refers to by name, such as `azureml:cluster`."""
         text = orjson.dumps(document).lower()
         return frozenset(stem for stem, name in self._names.items() if name.search(text))
 
     def around(self, stems: Iterable[str]) -> frozenset[str]:
-        """Some baselines, with what they name, and what that names."""
+        """Return some baselines with all that they refer to, directly or not."""
         waiting, found = set(stems), set[str]()
         while waiting:
             stem = waiting.pop()
@@ -68,18 +68,18 @@ class Links:
         return frozenset(found)
 
     def of_ids(self, ids: Iterable[str]) -> Iterator[str]:
-        """The stems of the baselines with some lower-case ids."""
+        """Yield the stems of the baselines with some lower-case ids."""
         wanted = {identity.encode() for identity in ids}
         return (stem for stem, identity in self._ids.items() if identity in wanted)
 
 
 def _as_value(name: bytes) -> re.Pattern[bytes]:
-    """A name where it is a whole value of a JSON text, with a prefix as references have one."""
+    """Return a pattern for a name as a complete JSON string, with an optional prefix as in references."""
     return re.compile(rb'"(?:[^":]*:)?' + re.escape(name) + rb'"(?!\s*:)')
 
 
 def scenes_of(bundle: Bundle, policy: Policy, baselines: Baselines, links: Links) -> Iterator[Scene]:
-    """Every case of a policy; none of one without cases.
+    """Yield every case of a policy as a scene; none if it has no cases.
 
     Raises:
         BundleError: its `cases.yaml` is not well formed.
@@ -117,5 +117,5 @@ def _scene(
 
 
 def plain(entry: Model) -> JsonObject:
-    """What a model says, as a native snapshot writes it: without what it leaves open."""
+    """Return a model as in a native snapshot, without the fields that are not set."""
     return entry.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,4 +1,4 @@
-"""Documents as policies of others judge them, made of what their Rego reads: Kubernetes objects, plans, anything."""
+"""Generators of snapshots and of the documents of foreign policies, built from what their Rego reads."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from policyeng.verify.generators.json_mutations import ODD_TEXTS, Json, edit_som
 from policyeng.verify.generators.near_compliant import unique
 from policyeng.verify.generators.targeted_edits import edit, made, subject, value
 
-#: How many of the baselines are in an estate; few estates are large.
+#: The number of baselines in a snapshot; few snapshots are large.
 _SHARES = (0.1, 0.1, 0.2, 0.2, 0.3, 0.7)
-#: Types that no policy judges, and texts that are no type.
+#: Types that no policy selects, and texts that are not types.
 _OTHER_TYPES = (
     "Microsoft.Storage/storageAccounts",
     "Microsoft.KeyVault/vaults",
@@ -29,7 +29,7 @@ _PARTS = ("properties", "tags", "kind", "sku", "location", "identity", "name", "
 
 
 def edited(random: Random, estates: EstateGenerator, focus: Policy) -> JsonObject:
-    """Some of the baselines, several of what one policy judges, many of them edited, here and there oddly."""
+    """Return some of the baselines and resources that one policy selects, many of them edited, some of them oddly."""
     share = random.choice(_SHARES)
     chosen = [resource for resource in estates.baselines.resources.values() if happens(random, share)]
     chosen += [] if WORKSPACE_TYPE in {lowered(str(one["type"])) for one in chosen} else _workspaces(estates)
@@ -47,7 +47,7 @@ def edited(random: Random, estates: EstateGenerator, focus: Policy) -> JsonObjec
 
 
 def wild(random: Random, estates: EstateGenerator, focus: Policy) -> JsonObject:
-    """Resources of types that are judged and of others, with anything inside."""
+    """Return resources of selected and other types with arbitrary content."""
     resources = _workspaces(estates)
     for _ in range(random.randrange(1, 12)):
         kind = random.choice(estates.types or [WORKSPACE_TYPE])
@@ -78,7 +78,7 @@ def _document(random: Random, resources: list[JsonObject]) -> JsonObject:
 
 
 def _edit_many(random: Random, estates: EstateGenerator, focus: Policy, resources: list[JsonObject]) -> None:
-    """Edits of the resources, from a few of them to most; what is changed is copied before."""
+    """Edit resources, from a few of them to most; those that change are copied first."""
     share = random.choice((0.1, 0.4, 0.6))
     for position in range(len(resources)):
         while happens(random, share):
@@ -95,22 +95,22 @@ def _edit_many(random: Random, estates: EstateGenerator, focus: Policy, resource
 
 
 def _respelled(random: Random, resource: JsonObject) -> JsonObject:
-    """The resource with its id or type in other letters; it stays the same one."""
+    """Return a resource with its id or type in other letter case, which is still the same resource."""
     key = random.choice(("id", "type"))
     return {**resource, key: random.choice((str.upper, str.lower, str.title))(str(resource[key]))}
 
 
-#: The longest list that is made where a policy looks at every member of one.
+#: The longest list that is generated where a policy reads every member.
 _MOST = 3
 
 
 def judges_documents(policy: Policy) -> bool:
-    """Whether a policy judges documents rather than resources."""
+    """Check whether a policy evaluates documents rather than resources."""
     return any(lowered(judged.type) == DOCUMENT for judged in policy.header.judges)
 
 
 def written(random: Random, estates: EstateGenerator, focus: Policy) -> list[JsonObject]:
-    """Documents for `documents` of a snapshot: most of what the policy in focus reads, and of what others do."""
+    """Return entries for `documents` of a snapshot, with most of what the policy in focus and others read."""
     judging = [policy for policy in estates.bundle.policies if judges_documents(policy)]
     documents = []
     for number in range(random.randrange(1, 4)):
@@ -127,7 +127,7 @@ def written(random: Random, estates: EstateGenerator, focus: Policy) -> list[Jso
 
 
 def _filled(random: Random, estates: EstateGenerator, policy: Policy, content: Json) -> Json:
-    """A document with most of what a policy reads in it."""
+    """Return a document with most of what a policy reads."""
     for pointer in estates.vocabulary.words[policy.id].pointers:
         if happens(random, 0.85):
             draw = partial(value, random, estates, policy, pointer)
@@ -136,7 +136,7 @@ def _filled(random: Random, estates: EstateGenerator, policy: Policy, content: J
 
 
 def _with(random: Random, held: Json, keys: Sequence[str], draw: Callable[[], Json]) -> Json:
-    """What is held with a value where keys lead: a `*` leads to every member, of a short list where nothing is."""
+    """Return a value with a new value at the path `keys`; `*` is every member, of a short list if there is none."""
     if not keys:
         return draw()
     key, *rest = keys

@@ -1,7 +1,7 @@
-"""Random examples for a bundle: a snapshot, the parameters it is judged with, and the clock.
+"""Random examples for a bundle: a snapshot, the parameters and the clock.
 
-The estates range from wild (anything under a judged type) over edited ones and plausible ones (real sizes, regions,
-roles, computes and targets) to nearly compliant (the compliant estate with what a few cases change in it).
+The snapshots range from wild (anything under a selected type) over edited ones and plausible ones (real sizes, regions,
+roles, computes and targets) to nearly compliant ones (the compliant baselines with the changes of a few cases).
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from policyeng.verify.generators.plausible import MOST, plausible
 from policyeng.verify.generators.schema_values import fitting
 from policyeng.verify.generators.statements import StatementChoice, stated
 
-#: What an example is like; an `estate` is plausible, of several workspaces, with everything stated and observed.
+#: The kinds of examples; an `estate` is plausible and has several workspaces with all statements and observations.
 Kind = Literal["wild", "edited", "plausible", "estate", "nearly-compliant"]
-#: How often each kind is drawn where none is asked for, in twentieths.
+#: The weight of each kind, in twentieths, if none is requested.
 _MIXTURE: tuple[Kind, ...] = (
     *("nearly-compliant",) * 10,
     *("edited",) * 5,
     *("plausible",) * 3,
     *("wild", "estate"),
 )
-#: How many policies get parameters by chance.
+#: How many policies get random parameters.
 _PARAMETERISED = (0, 0, 1, 2, 4)
 _DAY = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Something to judge.
+    """An input for an evaluation.
 
     Attributes:
-        document: a native snapshot without `snapshotVersion`; not to be changed.
-        parameters: by policy id, what replaces the defaults; every value fits its schema.
-        exemptions: of policies of the bundle, in force at the clock or not; only an `estate` has any.
+        document: a native snapshot without `snapshotVersion`; must not be changed.
+        parameters: values that replace the defaults, by policy id; every value fits its schema.
+        exemptions: exemptions of policies of the bundle, active at the clock or not; only an `estate` has any.
     """
 
     document: JsonObject
@@ -58,18 +58,18 @@ class Example:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The document as a snapshot, without passing through a reader."""
+        """The document as a snapshot, without going through a reader."""
         return Snapshot.model_validate({**self.document, "resources": tuple(self.document["resources"])})
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Draws examples for a bundle, which has a policy at least: `Examples(bundle).drawn(Random(7))`."""
+    """A generator of examples for a bundle with at least one policy: `Examples(bundle).drawn(Random(7))`."""
 
     bundle: Bundle
 
     def drawn(self, random: Random, focus: Policy | None = None, kind: Kind | None = None) -> Example:
-        """One example, with a policy in focus or any, of a kind or any; the same generator state gives the same one."""
+        """Return an example, with the given or a random focus and kind; it depends only on the state of `random`."""
         focus = focus or random.choice(self.bundle.policies)
         example = self._drawers[random.choice(_MIXTURE) if kind is None else kind](random, focus)
         if self._judge_documents:
@@ -77,17 +77,17 @@ class Examples:
         return example
 
     def numbered(self, seed: int, number: int, kind: Kind | None = None) -> Example:
-        """The example of a number, from 0, among those of a seed, without drawing the ones before it.
+        """Return the example with a number, from 0, of a seed, without drawing the earlier ones.
 
-        The policies take turns in focus, so that no run leaves one out before it comes to another again.
+        The policies take turns in focus: each one has its turn before any has a second one.
         """
         turn, place = divmod(number, len(self.bundle.policies))
-        # The text is hashed by `random` itself, so neighbouring seeds share nothing.
+        # `random` hashes the text, so neighboring seeds share nothing.
         focus = self._turns(seed, turn)[place]
         return self.drawn(Random(f"{seed}/{number}"), focus, kind)  # noqa: S311  # nothing here is secret
 
     def moment(self, random: Random) -> datetime:
-        """A clock: near a moment at which facts or approvals change, or any in ten years."""
+        """Return a clock: near a moment at which facts or approvals change, or any in ten years."""
         if self._moments and happens(random, 0.7):
             near = random.choice((-_DAY, -1.0, -0.000001, 0.0, 0.000001, 1.0, _DAY))
             days = random.choice((0, 0, 0, -180, -179, -181, -30))
@@ -95,7 +95,7 @@ class Examples:
         return datetime(2021, 1, 1, tzinfo=UTC) + timedelta(seconds=random.randrange(int(10 * 365 * _DAY)))
 
     def parameters(self, random: Random, given: Mapping[str, JsonObject]) -> dict[str, JsonObject]:
-        """Parameters for some policies, beside those that are given."""
+        """Return parameters for some policies, in addition to those that are given."""
         made = dict(given)
         policies = self._estates.with_parameters
         for policy in random.sample(policies, min(random.choice(_PARAMETERISED), len(policies))):
@@ -104,7 +104,7 @@ class Examples:
         return made
 
     def exemptions(self, random: Random, example: Example) -> tuple[Exemption, ...]:
-        """Exemptions of the bundle's policies within the estate of an example, in force at its clock or not."""
+        """Return exemptions of the bundle's policies for resources of an example, active at its clock or not."""
         return exemptions_of(random, self.bundle.policies, example.document, example.as_of)
 
     @property
@@ -137,13 +137,13 @@ class Examples:
         return self._surrounded(random, focus, document)
 
     def _estate(self, random: Random, focus: Policy) -> Example:
-        """Several workspaces with everything beside them."""
+        """Return an example of several workspaces with all statements and observations."""
         document = plausible(random, self._estates, focus, random.randrange(2, MOST + 1))
         example = self._surrounded(random, focus, document, always=True)
         return replace(example, exemptions=self.exemptions(random, example))
 
     def _surrounded(self, random: Random, focus: Policy, document: JsonObject, *, always: bool = False) -> Example:
-        """A document with clock and parameters, and now and then or always statements and observations."""
+        """Return an example of a document with clock and parameters, and often statements and observations."""
         as_of = self.moment(random) if happens(random, 0.5) else DEFAULT_AS_OF
         judges_statements = bool(STATEMENTS & {judged.type for judged in focus.header.judges})
         if always or judges_statements or happens(random, 0.4):
@@ -153,7 +153,7 @@ class Examples:
             )
         if always or happens(random, 0.4):
             document |= observed(random, document, self._sight(focus, document, as_of), self.bundle.facts)
-        for name in ("approvals", "workloads", "principals"):  # a reader takes nothing twice
+        for name in ("approvals", "workloads", "principals"):  # a reader refuses duplicates
             document[name] = list({lowered(str(entry["id"])): entry for entry in document.get(name, ())}.values())
         given = {focus.id: self._parameters(random, focus)} if happens(random, 0.5) else {}
         return Example(document, self.parameters(random, given if focus.header.parameters else {}), as_of)
@@ -165,7 +165,7 @@ class Examples:
         return Sight(self._estates.observations(focus), judged, numbers, as_of)
 
     def _parameters(self, random: Random, policy: Policy) -> JsonObject:
-        """Parameters of one policy, as one of its cases has them or within their schemas."""
+        """Return parameters of one policy, from one of its cases or from their schemas."""
         stated_ones = [scene.parameters for scene in self._estates.scenes.get(policy.id, ()) if scene.parameters]
         if stated_ones and happens(random, 0.4):
             return random.choice(stated_ones)
@@ -177,7 +177,7 @@ class Examples:
         }
 
     def _turns(self, seed: int, turn: int) -> Sequence[Policy]:
-        """The policies in the order in which they come into focus in one turn of a seed; that of the last is kept."""
+        """Return the policies in the order of focus in a turn of a seed; the last order is cached."""
         if (seed, turn) not in self._last_turns:
             policies = list(self.bundle.policies)
             Random(f"{seed}/turns/{turn}").shuffle(policies)  # noqa: S311  # nothing here is secret
@@ -215,6 +215,6 @@ class Examples:
 
 
 def examples_of(bundle: Bundle, seed: int) -> Iterator[Example]:
-    """Examples without end: the same ones for the same seed and bundle, however many are taken."""
+    """Yield an infinite sequence of examples, which depends only on the seed and the bundle."""
     source = Examples(bundle)
     return (source.numbered(seed, number) for number in count())

@@ -1,4 +1,4 @@
-"""Exemptions at random: of the policies of a bundle, at and above the resources of an estate, in force or not."""
+"""Random exemptions of the policies of a bundle, at and above the resources of a snapshot, active or not."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from policyeng.models import Exemption, JsonObject
 from policyeng.verify.generators.json_mutations import happens
 
 _SECOND = timedelta(seconds=1)
-#: From the clock to the end, per chance: long in force, in force or lapsed by a second, long lapsed, still to begin.
+#: The possible times from the clock to the end: long active, active or expired by a second, long expired, future.
 _ENDS = (
     *(timedelta(days=30), timedelta(days=30), timedelta(days=200), _SECOND, timedelta(0), -_SECOND),
     *(timedelta(days=-30), timedelta(days=400)),
 )
-#: The longest that an exemption may last.
+#: The longest duration of an exemption.
 _LASTS = timedelta(days=365)
 _PEOPLE = ("ann@contoso.example", "bob@contoso.example", "ml-platform@contoso.example")
-#: The lengths, in segments, of the scopes above a resource: a subscription, a group, a workspace.
+#: The lengths, in segments, of the scopes above a resource: subscription, resource group, workspace.
 _SCOPES = (2, 4, 8)
 
 
 def exemptions_of(
     random: Random, policies: Sequence[Policy], document: JsonObject, as_of: datetime
 ) -> tuple[Exemption, ...]:
-    """Up to six exemptions for a document, as a reader of exemption files takes them."""
+    """Return up to six exemptions for a document that a reader of exemption files accepts."""
     ids = [str(resource["id"]) for resource in document["resources"]]
     ids += [str(entry["id"]) for kind in ("workloads", "approvals") for entry in document.get(kind, ())]
     ids = [identity for identity in ids if identity]
@@ -55,7 +55,7 @@ def _exemption(random: Random, number: int, policy: Policy, ids: Sequence[str], 
 
 
 def _term(random: Random, as_of: datetime) -> tuple[datetime, datetime]:
-    """From when to when, of a length that is allowed; from the clock on where the calendar ends."""
+    """Return the begin and end of an allowed duration; it begins at the clock if the calendar ends before."""
     try:
         end = as_of + random.choice(_ENDS)
         return end - random.choice((_LASTS, timedelta(days=60), _SECOND)), end

@@ -1,6 +1,6 @@
-"""Edits of JSON documents, drawn from a `random.Random`: small ones a person would make, and hostile ones.
+"""Random edits of JSON documents: small ones as people make them, and hostile ones.
 
-Every draw goes through the given generator, so that one seed gives one document, and hypothesis can hand in its own.
+Every draw uses the given generator, so one seed gives one document, and hypothesis can pass its own.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TypeAlias
 from policyeng.parsing.json_pointer import list_index, unescaped
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
-#: The steps from the root of a document to a place in it.
+#: The keys and positions from the root of a document to a place in it.
 Place = tuple[str | int, ...]
 
-#: Texts that languages fold, trim, sort or read as numbers in different ways.
+#: Texts that programming languages fold, trim, sort or read as numbers in different ways.
 ODD_TEXTS = (
     *("", " ", "\t", "\u00a0", "\u0085", "\u001c", "\u2003x\u3000", "\ufeff", "\u200b", "\u0000", "\U0001f600"),
     *("\u0130", "i\u0307", "\u1e9e", "\u00df", "\u212a", "\u017f", "\u0391\u03a3", "\u03c2", "e\u0301", "\u00e9"),
@@ -27,19 +27,19 @@ ODD_NUMBERS = (
     *(2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1, -(2**63), 2**64 - 1, 123456789012.25),
 )
 ODD_VALUES: tuple[Json, ...] = (None, True, False, [], {}, [None], [[]], [{}], {"": ""}, {"id": None}, ["x", 1, None])
-#: How readily an edit goes below a list or an object, rather than to change it as a whole.
+#: The probability that an edit changes a member of a list or an object, rather than all of it.
 _DEEPER = 0.8
-#: Letters that fold to others, or that others fold to, in one language and not in the next.
+#: Letters that fold to others, or that others fold to, in one language but not in another.
 _LOOKALIKES = {"k": "\u212a", "s": "\u017f", "i": "\u0130", "K": "\u212a", "S": "\u017f", "I": "\u0131"}
 
 
 def happens(random: Random, chance: float) -> bool:
-    """Draw whether something happens; the smallest draw is that it does not, so examples shrink to plain ones."""
+    """Draw whether something happens; the smallest draw is false, so examples shrink to plain ones."""
     return random.random() >= 1 - chance
 
 
 def copied(document: Json, spelled: Callable[[str], str] = str) -> Json:
-    """A deep copy of a JSON document, whatever numbers are in it, its texts and keys `spelled` otherwise."""
+    """Return a deep copy of a JSON document with any numbers, with `spelled` applied to its texts and keys."""
     if isinstance(document, dict):
         return {spelled(key): copied(member, spelled) for key, member in document.items()}
     if isinstance(document, list):
@@ -48,7 +48,7 @@ def copied(document: Json, spelled: Callable[[str], str] = str) -> Json:
 
 
 def odd(random: Random, depth: int = 2) -> Json:
-    """A value that the documents do not expect: of a wrong type, empty, huge, nested."""
+    """Return an unexpected value: of a wrong type, empty, huge, or nested."""
     kind = random.randrange(8)
     if kind < 3:
         return random.choice(ODD_TEXTS)
@@ -63,7 +63,7 @@ def odd(random: Random, depth: int = 2) -> Json:
 
 
 def altered(random: Random, value: Json) -> Json:
-    """A value near another: another letter case, padded, one more, written as text, in a list."""
+    """Return a value near another one: in other letter case, padded, one more, as text, or in a list."""
     if isinstance(value, bool):
         return random.choice((not value, str(value), str(value).lower(), int(value), f" {value}"))
     if isinstance(value, str):
@@ -135,7 +135,7 @@ def _altered_object(random: Random, members: dict[str, Json]) -> Json:
 
 
 def places(document: Json, above: Place = ()) -> Iterator[Place]:
-    """Every place in a document below its root."""
+    """Yield every place in a document below its root."""
     members: Sequence[tuple[str | int, Json]] = ()
     if isinstance(document, dict):
         members = list(document.items())
@@ -147,7 +147,7 @@ def places(document: Json, above: Place = ()) -> Iterator[Place]:
 
 
 def edit_somewhere(random: Random, document: dict[str, Json], kept: Sequence[str] = ("id", "type")) -> None:
-    """Change, replace or remove one place of a document, which is changed; the top-level keys in `kept` stay."""
+    """Change, replace or remove one place of a document, in place, except for the top-level keys in `kept`."""
     place = _place_in(random, document, [key for key in document if key not in kept])
     if not place:
         return
@@ -161,7 +161,7 @@ def edit_somewhere(random: Random, document: dict[str, Json], kept: Sequence[str
 
 
 def _place_in(random: Random, document: Json, keys: Sequence[str | int]) -> Place:
-    """Some place below one of the keys of a document; nobody counts all of them."""
+    """Return a random place below one of the keys of a document, without counting all of them."""
     place: list[str | int] = []
     while keys:
         place.append(random.choice(keys))
@@ -175,14 +175,14 @@ def _place_in(random: Random, document: Json, keys: Sequence[str | int]) -> Plac
 
 
 def value_in(document: Json, place: Place) -> Json:
-    """What stands at a place that exists."""
+    """Return the value at a place that exists."""
     for step in place:
         document = document[step]  # type: ignore[index]  # the place exists, so the step fits
     return document
 
 
 def put(document: Json, place: Place, value: Json) -> None:
-    """Set a place; objects are made on the way where something else stands, and lists take positions that exist."""
+    """Set a place; other values on the way are replaced by objects, and lists take existing positions."""
     *above, last = place
     for step in above:
         document = _entered(document, step)
@@ -206,7 +206,7 @@ def _entered(document: Json, step: str | int) -> Json:
 
 
 def remove(document: Json, place: Place) -> None:
-    """Take a place away, if it is there."""
+    """Remove a place, if it exists."""
     *above, last = place
     for step in above:
         if isinstance(document, dict) and step in document:
@@ -222,7 +222,7 @@ def remove(document: Json, place: Place) -> None:
 
 
 def place_of(random: Random, document: Json, pointer: str) -> Place:
-    """A JSON Pointer as a place of this document: `*` is one of the members that are there."""
+    """Return a JSON Pointer as a place of a document: `*` is one of the existing members."""
     steps: list[str | int] = []
     for part in pointer.split("/")[1:]:
         key: str | int = unescaped(part)

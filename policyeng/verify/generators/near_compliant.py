@@ -1,7 +1,7 @@
-"""Nearly compliant estates: the compliant one with a few edits, most of them scenes that cases of policies make.
+"""Nearly compliant snapshots: the compliant baselines with a few edits, most of them scenes from cases of policies.
 
-A scene is what a policy's author holds to be on one side of a line, so a few of them make an estate that some policies
-deny and most do not; directed edits move what they made just over the line, or back.
+The author of a policy states on which side of a line a scene is. So a few scenes make a snapshot that some policies
+deny and most do not; targeted edits move these values just over the line, or back.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from policyeng.verify.generators.estates import EstateGenerator, copied_object, 
 from policyeng.verify.generators.json_mutations import edit_somewhere, happens
 from policyeng.verify.generators.targeted_edits import edit, subject
 
-#: How many scenes of other policies are tried beside one of the policy in focus.
+#: How many scenes of other policies are tried in addition to one of the policy in focus.
 _OTHERS = (3, 4, 5, 5, 6, 6)
-#: How much readier a policy is to come in beside others when the baselines do not make it pass.
+#: The weight of a policy that does not pass on the baselines, when other policies are chosen.
 _READIER = 2
-#: How many of the baselines that no scene needs are left out.
+#: The probability that a baseline that no scene needs is left out.
 _LEFT_OUT = (0.0, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0)
-#: How often which outcome of a case is wanted: of policies that the baselines make pass, and of the others.
+#: The weights of outcomes of cases: for policies that pass on the baselines, and for the others.
 _WANTED: dict[bool, dict[Verdict, float]] = {
     True: {"fail": 0.75, "pass": 0.13, "unknown": 0.08, "not_judged": 0.04},
     False: {"fail": 0.46, "pass": 0.44, "unknown": 0.06, "not_judged": 0.04},
 }
-#: A further scene that does not go with the others is drawn anew so often.
+#: How often another scene is drawn in place of one that conflicts with the others.
 _TRIALS = 3
 
 
 @dataclass
 class SceneStage:
-    """The scenes that are played in one estate.
+    """The scenes that are combined in one snapshot.
 
     Attributes:
-        as_of: the clock of all; None while no scene has set it.
+        as_of: the clock of all scenes; None while no scene has set it.
     """
 
     as_of: datetime | None = None
@@ -54,12 +54,12 @@ class SceneStage:
     parameters: dict[str, JsonObject] = field(default_factory=dict)
 
     def takes(self, scene: Scene) -> bool:
-        """Whether a scene goes with the others: by its clock, and by what is there and what is not."""
+        """Check whether a scene is compatible with the others in its clock and in the baselines needed or left out."""
         apart = self.removed & scene.needs or scene.removed & self.needs
         return not apart and self.as_of in (None, scene.as_of) and not self._contradicted(scene)
 
     def _contradicted(self, scene: Scene) -> bool:
-        """Whether the scenes so far state something else under an id that a scene states something under."""
+        """Check whether earlier scenes have another statement with the same id."""
         for kind, entries in scene.stated.items():
             known = {_key(entry): entry for entry in self.stated.get(kind, ())}
             if any(known.get(_key(entry), entry) != entry for entry in entries):
@@ -67,7 +67,7 @@ class SceneStage:
         return False
 
     def play(self, policy: Policy, scene: Scene) -> None:
-        """Add a scene; of two that speak of one place the later one counts, and statements are joined by id."""
+        """Add a scene; at a shared place the later scene wins, and statements are merged by id."""
         self.as_of = scene.as_of
         for stem, patch in scene.edits.items():
             self.edits[stem] = merged(self.edits.get(stem, {}), patch, keep_null=True)
@@ -83,7 +83,7 @@ class SceneStage:
 def nearly_compliant(
     random: Random, estates: EstateGenerator, focus: Policy
 ) -> tuple[JsonObject, dict[str, JsonObject], datetime]:
-    """A document, the parameters and the clock of an estate with a policy in focus."""
+    """Return a document, the parameters and the clock of a snapshot with a policy in focus."""
     policies = _chosen(random, estates, focus)
     stage = _staged(random, estates, policies)
     stems = _kept(random, estates, stage)
@@ -103,12 +103,12 @@ def nearly_compliant(
 
 
 def unique(resources: Sequence[JsonObject]) -> list[JsonObject]:
-    """The resources without two of one id."""
+    """Return the resources, the first one of each id."""
     return list({lowered(str(resource["id"])): resource for resource in resources}.values())
 
 
 def _chosen(random: Random, estates: EstateGenerator, focus: Policy) -> list[Policy]:
-    """The policy in focus and some others, those that do not pass by themselves more often."""
+    """Return the policy in focus and some others, preferably those that do not pass on the baselines."""
     others = [
         policy for policy in estates.bundle.policies for _ in range(1 if policy.id in estates.at_rest else _READIER)
     ]
@@ -117,7 +117,7 @@ def _chosen(random: Random, estates: EstateGenerator, focus: Policy) -> list[Pol
 
 
 def _staged(random: Random, estates: EstateGenerator, policies: Sequence[Policy]) -> SceneStage:
-    """A scene of every policy that has cases, as far as they go together."""
+    """Return a stage with a scene of every policy that has cases, as far as they are compatible."""
     stage = SceneStage()
     for policy in policies:
         scenes = estates.scenes.get(policy.id, ())
@@ -130,7 +130,7 @@ def _staged(random: Random, estates: EstateGenerator, policies: Sequence[Policy]
 
 
 def _wanted(random: Random, scenes: Sequence[Scene], *, at_rest: bool) -> Sequence[Scene]:
-    """The scenes of an outcome; all of them where none has it."""
+    """Return the scenes of a random outcome; all scenes if none has it."""
     left = random.random()
     for verdict, share in _WANTED[at_rest].items():
         left -= share
@@ -140,20 +140,20 @@ def _wanted(random: Random, scenes: Sequence[Scene], *, at_rest: bool) -> Sequen
 
 
 def _kept(random: Random, estates: EstateGenerator, stage: SceneStage) -> list[str]:
-    """The stems of the baselines without some that nothing needs."""
+    """Return the stems of the baselines, without some that nothing needs."""
     share = random.choice(_LEFT_OUT)
     known = [stem for stem in estates.baselines.resources if stem not in stage.removed]
     return [stem for stem in known if stem in stage.needs or not happens(random, share)]
 
 
 def _usual(estates: EstateGenerator, kind: str, stems: Collection[str]) -> list[JsonObject]:
-    """What the baselines state of a kind about what is left of them."""
+    """Return the statements of a kind about the remaining baselines."""
     entries = estates.usual[kind]
     return [entry for entry, named in entries if named.issubset(stems)]
 
 
 def _more(random: Random, estates: EstateGenerator, policies: Sequence[Policy], resources: list[JsonObject]) -> None:
-    """More of what is judged: copies, and for policies without cases resources edited where they look."""
+    """Add copies of selected resources, and for policies without cases resources with targeted edits."""
     for number, policy in enumerate(policies):
         if policy.id in estates.scenes:
             if number == 0 and happens(random, 0.2):
@@ -168,7 +168,7 @@ def _more(random: Random, estates: EstateGenerator, policies: Sequence[Policy], 
 
 
 def _edit(random: Random, estates: EstateGenerator, policies: Sequence[Policy], resources: list[JsonObject]) -> None:
-    """One more edit: of something that one of the policies judges where it looks, or anywhere."""
+    """Make one more edit: of a resource that a policy selects where the policy reads, or anywhere."""
     policy = random.choice(policies)
     judged = [position for position, resource in enumerate(resources) if takes(policy, resource)]
     if judged and happens(random, 0.8):
@@ -180,5 +180,5 @@ def _edit(random: Random, estates: EstateGenerator, policies: Sequence[Policy], 
 
 
 def _key(entry: JsonObject) -> bytes:
-    """What tells a statement from others of its kind: its id, or all of it."""
+    """Return the key of a statement among those of its kind: its id, or all of it."""
     return str(entry["id"]).encode() if "id" in entry else orjson.dumps(entry, option=orjson.OPT_SORT_KEYS)

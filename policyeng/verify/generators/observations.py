@@ -1,7 +1,7 @@
-"""What is observed of an estate, at random: quotas, metrics and principals as cases state them, moved and changed.
+"""Random observations of a snapshot: quotas, metrics and principals from cases, moved and changed.
 
-A case states them together, as its policy needs them: so they are drawn together, moved to what the estate holds, and
-then changed one by one. Whatever comes out is what the models take.
+A case states related observations as its policy needs them. So they are drawn together, moved to the resources of
+the snapshot, and then changed one by one. The models accept every result.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from policyeng.facts.words import inside
 from policyeng.models import JsonObject
 from policyeng.verify.generators.json_mutations import Json, copied, happens
 
-#: Per kind, what the model cannot do without.
+#: The required members, by kind.
 KINDS = {
     "quotas": ("scope", "region", "family", "limitVCpus"),
     "metrics": ("resourceId", "name", "unit"),
     "principals": ("id",),
 }
-#: What one case states of one kind.
+#: The entries of one kind in one case.
 Entries: TypeAlias = Sequence[JsonObject]
 _TIMES = ("from", "to")
 _SECONDS = (0.0, 1.0, -1.0, 0.000001, -0.000001)
@@ -34,13 +34,13 @@ _DAYS = (0, 0, 0, 1, -1, 7, -7, 14, -14, 30, -30)
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What observations are wanted.
+    """The requirements for observations.
 
     Attributes:
-        known: by kind, what each case states.
-        subjects: ids of the resources that they shall be of.
-        numbers: numbers that the policies compare with.
-        as_of: the clock that they are judged with; what cases state is at the clock of cases.
+        known: the entries of each case, by kind.
+        subjects: the ids of the resources that the observations are about.
+        numbers: the numbers that the policies compare with.
+        as_of: the evaluation clock; the entries of cases refer to the clock of cases.
     """
 
     known: dict[str, list[Entries]]
@@ -50,7 +50,7 @@ class Sight:
 
 
 def observed(random: Random, document: JsonObject, sight: Sight, facts: Facts) -> JsonObject:
-    """Quotas, metrics and principals for a document, those of up to four cases; what it has may stay beside them."""
+    """Return quotas, metrics and principals for a document, from up to four cases, or in addition to its own."""
     made: JsonObject = {}
     for kind in KINDS:
         sets = [entries for entries in sight.known.get(kind, ()) if entries]
@@ -64,7 +64,7 @@ def observed(random: Random, document: JsonObject, sight: Sight, facts: Facts) -
 
 
 def _homes(kind: str, document: JsonObject, sight: Sight, facts: Facts) -> dict[str, Sequence[str]]:
-    """By member, what of the estate an entry can be about."""
+    """Return the values for members that refer to resources of the snapshot, by member."""
     resources: list[JsonObject] = document["resources"]
     if kind == "metrics":
         return {"resourceId": sight.subjects or [str(one["id"]) for one in resources]}
@@ -76,7 +76,7 @@ def _homes(kind: str, document: JsonObject, sight: Sight, facts: Facts) -> dict[
 
 
 def _move(random: Random, entries: list[JsonObject], homes: dict[str, Sequence[str]]) -> None:
-    """Let entries be about what the estate holds; those that are about one thing stay together."""
+    """Move entries to resources of the snapshot; those about one resource stay together."""
     for member, values in homes.items():
         news = {entry[member]: random.choice(values) for entry in entries} if values else {}
         if happens(random, 0.2):
@@ -86,7 +86,7 @@ def _move(random: Random, entries: list[JsonObject], homes: dict[str, Sequence[s
 
 
 def _changed(random: Random, kind: str, entry: JsonObject, sight: Sight) -> JsonObject:
-    """An entry at the clock that is asked for, with up to two of its members changed."""
+    """Return an entry at the requested clock, with up to two of its members changed."""
     moved = sight.as_of - DEFAULT_AS_OF
     for name in _TIMES:
         if isinstance(entry.get(name), str):
@@ -114,7 +114,7 @@ def _near(random: Random, name: str, value: Json, sight: Sight) -> Json:
 
 
 def _shifted(text: str, by: timedelta) -> str:
-    """A moment later or earlier; as it is where the calendar ends."""
+    """Return a moment later or earlier, unchanged at the end of the calendar."""
     try:
         return (datetime.fromisoformat(text) + by).isoformat()
     except OverflowError:

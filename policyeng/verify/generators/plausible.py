@@ -1,7 +1,7 @@
-"""Plausible estates: workspaces as organisations have them, of real sizes, regions, roles, computes and targets.
+"""Plausible snapshots: realistic workspaces with real sizes, regions, roles, computes and targets.
 
-They are baselines that are moved into workspaces of their own and then settled: another kind of compute, a size of the
-catalogue, a role that there is, a setting that a case has. Nothing in them is odd, and not everything is compliant.
+They are baselines that are moved into separate workspaces and then varied: another kind of compute, a size of the
+catalog, an existing role, a setting from a case. Nothing in them is odd, and not everything is compliant.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ REGIONS = (
     *("eastus", "eastus", "eastus2", "westus2", "westus3", "southcentralus", "northeurope", "westeurope", "uksouth"),
     *("francecentral", "germanywestcentral", "swedencentral", "switzerlandnorth", "japaneast", "australiaeast"),
 )
-#: What a `computeType` can be.
+#: The values of `computeType`.
 COMPUTES = (
     *("AmlCompute", "ComputeInstance", "AKS", "Kubernetes", "VirtualMachine", "HDInsight", "DataFactory"),
     *("Databricks", "DataLakeAnalytics", "SynapseSpark", "Batch"),
 )
-#: The members of resources that say a VM size.
+#: The members of resources with a VM size.
 _SIZES = frozenset({"vmSize", "agentVmSize", "virtualMachineSize", "instanceType"})
 _ASSIGNMENT_TYPE = "microsoft.authorization/roleassignments"
 _JOB_TYPE = "microsoft.machinelearningservices/workspaces/jobs"
 _PRINCIPALS = tuple(f"{digit * 8}-7777-7777-7777-777777777777" for digit in "34579")
 _PRINCIPAL_TYPES = ("User", "Group", "ServicePrincipal")
-#: Where further workspaces lie: in another group, in another subscription, beside the first one.
+#: The scopes of additional workspaces: another group, another subscription, the same group.
 _MOVES = (
     (re.compile(r"(?i)(/resourceGroups/[^/\"]+)"), r"\1-2"),
     (re.compile(r"(?i)(/subscriptions/)[^/\"]+"), r"\g<1>22222222-2222-2222-2222-222222222222"),
     (re.compile(r"(?i)(Microsoft\.MachineLearningServices/workspaces/[^/\"]+)"), r"\1-3"),
 )
-#: How many workspaces an estate can have.
+#: The maximum number of workspaces.
 MOST = 1 + len(_MOVES)
 
 
 def plausible(random: Random, estates: EstateGenerator, focus: Policy, workspaces: int) -> JsonObject:
-    """A document of some workspaces, up to `MOST`.
+    """Return a document with some workspaces, up to `MOST`.
 
-    Each has a part of the baselines, and one or two of what the policy in focus judges.
+    Each has a part of the baselines, and one or two resources that the policy in focus selects.
     """
     document: JsonObject = {"resources": [], **{kind: [] for kind in STATED}}
     share = random.choice((0.1, 0.15, 0.2, 0.6)) / workspaces**0.8
@@ -74,7 +74,7 @@ def plausible(random: Random, estates: EstateGenerator, focus: Policy, workspace
 
 
 def _moved(entry: JsonObject, number: int) -> JsonObject:
-    """A copy that lies in or around the workspace of a number."""
+    """Return a copy in or around the workspace with a number."""
     text = orjson.dumps(entry).decode()
     if number:
         pattern, there = _MOVES[number - 1]
@@ -84,7 +84,7 @@ def _moved(entry: JsonObject, number: int) -> JsonObject:
 
 
 def _stated(entry: JsonObject, number: int) -> JsonObject:
-    """A statement about a moved workspace, under an id of its own."""
+    """Return a statement about a moved workspace, with its own id."""
     moved = _moved(entry, number)
     if number and moved != entry and "id" in moved:
         moved["id"] = f"{moved['id']}-{number}"
@@ -92,7 +92,7 @@ def _stated(entry: JsonObject, number: int) -> JsonObject:
 
 
 def _settle(random: Random, estates: EstateGenerator, resource: JsonObject, region: str) -> None:
-    """Give a resource the region, and what it could have as well: kind, size, role, settings of cases."""
+    """Set the region of a resource, and vary its kind, size, role, and settings from cases."""
     if "location" in resource:
         resource["location"] = region
     kind = lowered(str(resource["type"]))
@@ -116,7 +116,7 @@ def _settle(random: Random, estates: EstateGenerator, resource: JsonObject, regi
 
 
 def _compute(random: Random, estates: EstateGenerator, identity: str) -> JsonObject:
-    """The properties of a compute of some kind: as a baseline has them, or those that every attached one has."""
+    """Return the properties of a compute of a random kind: those of a baseline, or those of every attached one."""
     kind = random.choice(COMPUTES)
     known = [
         one["properties"]
@@ -130,7 +130,7 @@ def _compute(random: Random, estates: EstateGenerator, identity: str) -> JsonObj
 
 
 def _assign(random: Random, estates: EstateGenerator, resource: JsonObject) -> None:
-    """Let an assignment be of any built-in role, to anybody."""
+    """Set a random built-in role and principal in a role assignment."""
     roles = estates.bundle.facts.document.get("roles", {})
     if roles and happens(random, 0.6):
         definition = f"/providers/Microsoft.Authorization/roleDefinitions/{random.choice(list(roles))}"
@@ -141,7 +141,7 @@ def _assign(random: Random, estates: EstateGenerator, resource: JsonObject) -> N
 
 
 def _size(random: Random, estates: EstateGenerator) -> str:
-    """A VM size of the catalogue: any, or one of those that are isolated or retire."""
+    """Return a VM size of the catalog: any, or one of those that are isolated or will retire."""
     facts = estates.bundle.facts.document
     tables = [facts.get(name) for name in ("vm_sizes", "vm_sizes", "isolated_sizes", "retired_sizes")]
     rows = random.choice([table for table in tables if table] or [{"Standard_DS3_v2": {}}])
@@ -150,7 +150,7 @@ def _size(random: Random, estates: EstateGenerator) -> str:
 
 
 def _connect(random: Random, held: list[JsonObject]) -> None:
-    """Let jobs run on any compute of their workspace, or without one."""
+    """Connect jobs to a random compute of their workspace, or to none."""
     computes = [str(one["id"]) for one in held if lowered(str(one["type"])) == COMPUTE_TYPE]
     for resource in held:
         if lowered(str(resource["type"])) == _JOB_TYPE and happens(random, 0.6):

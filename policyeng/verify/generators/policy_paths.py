@@ -1,7 +1,7 @@
-"""What Rego reads of its `input`, and the constants beside it: found in the syntax tree, for drawing alone.
+"""Find the paths of `input` that Rego reads, and the constants near them, in the syntax tree; only for generators.
 
-Variables that stand for a part of `input` are followed (`:=`, `some ... in`, `every ... in`, `object.get`); what a
-function is called with is not. A place that is missed here is drawn less often, and nothing else.
+Variables for a part of `input` are followed (`:=`, `some ... in`, `every ... in`, `object.get`); arguments of functions
+are not. A place that is missed here is only drawn less often.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _LIBRARY = "policyeng.facts"
 
 @dataclass(frozen=True)
 class Code:
-    """The constants of a Python policy and of the functions beside it, of shared functions, and of the catalogue's."""
+    """The constants of a Python policy and its functions, of shared functions, and of those of the catalog."""
 
     own: list[Json]
     borrowed: list[Json]
@@ -53,14 +53,14 @@ class Code:
 
 
 def code_of(policy: Policy) -> Code:
-    """What stands in the code of a Python policy that is in force; nothing of another one."""
+    """Return the constants in the code of an active Python policy; empty for other policies."""
     found = Code([], [], [])
     if policy.python is None or policy.rules:
         return found
     judge, applies = policy.python.functions
     beside = [*judge.__globals__.values(), applies]
     waiting = [value for value in beside if isinstance(value, FunctionType) and value.__module__ == judge.__module__]
-    for function in waiting:  # which grows while it is walked
+    for function in waiting:  # the loop appends to it
         parts = list(_parts(function.__code__))
         words = [word for part in parts for constant in part.co_consts for word in _words_in(constant)]
         if function in _CATALOGUE.values():
@@ -75,7 +75,7 @@ def code_of(policy: Policy) -> Code:
 
 
 def _parts(code: CodeType) -> Iterator[CodeType]:
-    """A piece of code and those inside of it, such as comprehensions."""
+    """Yield a code object and those inside it, such as comprehensions."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -83,7 +83,7 @@ def _parts(code: CodeType) -> Iterator[CodeType]:
 
 
 def _called(function: FunctionType, part: CodeType) -> Iterator[FunctionType]:
-    """The functions of the library that a part of a function names, and what it asks `facts`, the catalogue."""
+    """Yield the library functions that a code object refers to, and the methods of the catalog that it calls."""
     known = [function.__globals__.get(name) for name in part.co_names]
     modules = [value for value in known if isinstance(value, ModuleType) and value.__name__.startswith(_LIBRARY)]
     known += [getattr(module, name, None) for module in modules for name in part.co_names]
@@ -95,12 +95,12 @@ def _called(function: FunctionType, part: CodeType) -> Iterator[FunctionType]:
 
 
 def _unwrapped(value: object) -> FunctionType | None:
-    """The function in a cached one or in a method; None for what is none."""
+    """Return the function inside a cached function or a method; None for other values."""
     value = getattr(value, "__wrapped__", None) or getattr(value, "func", None) or value
     return value if isinstance(value, FunctionType) else None
 
 
-#: What the catalogue can be asked, by name.
+#: The methods of the catalog, by name.
 _CATALOGUE = {name: function for name, value in vars(Facts).items() if (function := _unwrapped(value))}
 
 
@@ -113,23 +113,23 @@ def _words_in(constant: object) -> Iterator[Json]:
         yield constant  # type: ignore[misc]  # a text or a number
 
 
-#: A list that is drawn for its length is no longer than this.
+#: The longest list that is drawn for its length.
 _LONGEST_LIST = 12
-#: What stands for a part of `input` through so many variables is found.
+#: The longest chain of variables that is followed.
 _STEPS = 4
 
 _Path = tuple[str, ...]
 
 
 class PolicyRead(NamedTuple):
-    """A place in `input`, as the keys that lead there (`*`: any member), and the constants beside it."""
+    """A place in `input`, as the keys of its path (`*`: any member), and the constants near it."""
 
     path: _Path
     near: tuple[Json, ...]
 
 
 def reads_of(trees: Sequence[Module]) -> Iterator[PolicyRead]:
-    """Every place that the modules of a package read, once per condition that does."""
+    """Yield every place that the modules of a package read, once per condition."""
     variables = _variables(trees)
     bound = ((name, value) for name, value in _bound(trees) if name not in variables and _is_constant(value))
     named = {name: tuple(constants_of([value])) for name, value in bound}
@@ -147,7 +147,7 @@ def reads_of(trees: Sequence[Module]) -> Iterator[PolicyRead]:
 
 
 def constants_of(nodes: object) -> Iterator[Json]:
-    """The texts in quotes and the numbers of nodes, in their order."""
+    """Yield the quoted texts and the numbers of nodes, in order."""
     for node in walk(nodes):
         if isinstance(node, Number):
             yield json.loads(node.text)
@@ -157,13 +157,13 @@ def constants_of(nodes: object) -> Iterator[Json]:
 
 @dataclass
 class _Condition:
-    """What one condition names.
+    """The variables and places in one condition.
 
     Attributes:
-        variables: what stands for a part of `input`.
-        fetched: the places that it asks `object.get` for.
-        paths: those that it names otherwise.
-        counted: those whose members it counts.
+        variables: the variables for parts of `input`.
+        fetched: the places that it reads with `object.get`.
+        paths: the places that it reads in other ways.
+        counted: the places whose members it counts.
     """
 
     variables: Mapping[str, _Path]
@@ -175,7 +175,7 @@ class _Condition:
     says_logic: bool = False
 
     def take(self, node: Node) -> None:
-        """Add what a node names; the conditions inside of it are not its own."""
+        """Add the variables and places of a node, but not those of conditions inside it."""
         if isinstance(node, Scalar | Number):
             self._constant(node)
         elif isinstance(node, Var | Ref):
@@ -192,7 +192,7 @@ class _Condition:
             self.take(part)
 
     def _object(self, node: Object) -> None:
-        """Take the values; the keys, and the texts of a denial, are compared with nothing."""
+        """Add the values; the keys, and the texts of a denial, are not compared with anything."""
         constants, says_logic = [*self.constants], self.says_logic
         for _, value in node.items:
             self.take(value)
@@ -233,7 +233,7 @@ class _Condition:
 
 
 def _conditions(trees: Iterable[Module]) -> Iterator[tuple[list[Node], bool]]:
-    """What each condition, and each head, is made of, and whether it decides anything: what is denied does not."""
+    """Yield the nodes of each condition and head, and whether it decides an outcome, unlike parts of denials."""
     for node in walk([tree.rules for tree in trees]):
         if isinstance(node, Expr):
             yield list(parts_of(node)), True
@@ -242,7 +242,7 @@ def _conditions(trees: Iterable[Module]) -> Iterator[tuple[list[Node], bool]]:
 
 
 def _bound(trees: Iterable[Module]) -> Iterator[tuple[str, Node]]:
-    """What is given a name, in bodies and by rules."""
+    """Yield the names that bodies and rules assign, with their values."""
     for rule in (rule for tree in trees for rule in tree.rules):
         head = rule.head
         if isinstance(head.ref.head, Var) and head.value is not None and head.args is None and not head.ref.path:
@@ -255,7 +255,7 @@ def _bound(trees: Iterable[Module]) -> Iterator[tuple[str, Node]]:
 
 
 def _members(trees: Iterable[Module]) -> Iterator[tuple[str, Node]]:
-    """What stands for the members of something."""
+    """Yield the variables for members, with the collections."""
     for node in walk([tree.rules for tree in trees]):
         if isinstance(node, SomeIn) and isinstance(variable := node.member.arguments[-2], Var):
             yield variable.name, node.member.arguments[-1]
@@ -264,7 +264,7 @@ def _members(trees: Iterable[Module]) -> Iterator[tuple[str, Node]]:
 
 
 def _variables(trees: Sequence[Module]) -> dict[str, _Path]:
-    """What variables stand for; one name for several places stands for the first, which drawing can live with."""
+    """Return the places of variables; a name for several places has the first, which is good enough for generators."""
     known: dict[str, _Path] = {"input": ()}
     for tree in trees:
         roots = {name: path.split(".") for name, path in aliases_of(tree).items()}
@@ -288,12 +288,12 @@ def _variables(trees: Sequence[Module]) -> dict[str, _Path]:
 
 
 def path_of(node: Node, variables: Mapping[str, _Path]) -> _Path | None:
-    """The place that a reference or a call of `object.get` names; None where it is none in `input`."""
+    """Return the place of a reference or a call of `object.get`; None if it is not in `input`."""
     if isinstance(node, Var):
         return variables.get(node.name)
     if isinstance(node, Call) and dotted_name(node.operator) == "object.get" and len(node.arguments) == 3:
         holder, key, _ = node.arguments
-        # What is worked out may be one key or the path of several.
+        # A computed key can be one key or a path of several.
         parts = key.items if isinstance(key, Array) else [key] if isinstance(key, Scalar) else []
     elif isinstance(node, Ref):
         holder, parts = node.head, node.path
@@ -312,7 +312,7 @@ def _is_constant(value: Node) -> bool:
 
 
 def _lists(near: Iterable[Json]) -> Iterator[Json]:
-    """Lists about as long as the numbers say."""
+    """Yield lists about as long as some numbers."""
     for number in near:
         if isinstance(number, int) and not isinstance(number, bool) and number <= _LONGEST_LIST:
             for length in range(max(0, number - 1), number + 2):
@@ -320,5 +320,5 @@ def _lists(near: Iterable[Json]) -> Iterator[Json]:
 
 
 def pointer_of(path: _Path) -> str:
-    """A path as a JSON Pointer."""
+    """Return a path as a JSON Pointer."""
     return "".join(f"/{escaped(key)}" for key in path)

@@ -1,4 +1,4 @@
-"""Values that fit a JSON Schema: what the parameters of a policy may be."""
+"""Generators of values that fit a JSON Schema, for the parameters of policies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from policyeng.verify.generators.json_mutations import Json, copied, happens, od
 
 
 def fitting(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
-    """A value that fits a parameter's schema, made of the policy's words; its default when the draw does not fit."""
+    """Return a value that fits a parameter's schema, from the policy's words; the default if the draw does not fit."""
     value = _drawn(random, schema, words)
     return value if fits(schema, value) else copied(schema.get("default"))
 
@@ -42,7 +42,7 @@ def _scalar(random: Random, kind: object, schema: JsonObject, words: Sequence[Js
         return happens(random, 0.5)
     if kind in ("integer", "number"):
         least = schema.get("minimum", 0)
-        most = max(least, schema.get("maximum", least + 10 ** random.randrange(1, 5)))  # bounds may exclude each other
+        most = max(least, schema.get("maximum", least + 10 ** random.randrange(1, 5)))  # bounds may conflict
         return random.randint(int(least), int(most)) if kind == "integer" else random.uniform(least, most)
     if kind == "null":
         return None

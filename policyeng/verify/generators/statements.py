@@ -1,4 +1,4 @@
-"""What an organisation states beside its resources, at random: approvals and workloads that the models take."""
+"""Random statements of an organization: approvals and workloads that the models accept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from policyeng.verify.generators.json_mutations import ODD_TEXTS, Json, happens
 
 _CHOICES = {"purpose": Purpose, "target": Target, "accelerator": Accelerator, "cadence": Cadence}
 _SCOPE_LENGTHS = (2, 4, 8, 8, 4, 2, 6, 10)
-#: Tags that policies may read, and what may stand there.
+#: Tags that policies may read, and their values.
 TAGS = ("environment", "stage", "data-classification", "Environment", "owner")
 _PEOPLE = ("ann@contoso.example", " Ann@CONTOSO.example", "77777777-7777-7777-7777-777777777777", "bob", "")
 TAG_VALUES = ("dev", "test", " Production", "STAGING", "regulated", "Confidential", "internal", "")
@@ -24,13 +24,13 @@ TAG_VALUES = ("dev", "test", " Production", "STAGING", "regulated", "Confidentia
 
 @dataclass(frozen=True, slots=True)
 class StatementChoice:
-    """What statements are wanted.
+    """The requirements for statements.
 
     Attributes:
-        words: what the policies speak of.
-        as_of: the clock that the statements are judged with.
-        focus: a policy that judges statements, which most of them shall meet.
-        own: what the policy in focus speaks of.
+        words: the words of the policies.
+        as_of: the evaluation clock.
+        focus: a policy that evaluates statements; most of them should meet its conditions.
+        own: the words of the policy in focus.
     """
 
     words: Sequence[str]
@@ -40,7 +40,7 @@ class StatementChoice:
 
 
 def stated(random: Random, document: JsonObject, asked: StatementChoice) -> JsonObject:
-    """Approvals and workloads for a document, each a few; those that it has may stay beside them."""
+    """Return a few approvals and workloads for a document, with its own sometimes in addition."""
     workloads = random.randrange(4, 12) if asked.focus else random.randrange(4)
     made: JsonObject = {
         "approvals": [_approval(random, number, document, asked) for number in range(random.randrange(4))],
@@ -76,7 +76,7 @@ def _approval(random: Random, number: int, document: JsonObject, asked: Statemen
 
 
 def _time(random: Random, as_of: datetime) -> str:
-    """A moment near the clock, or as far from it as calendars go."""
+    """Return a moment near the clock, or as far from it as the calendar allows."""
     if happens(random, 0.1):
         return random.choice(
             ("0001-01-01T00:00:00Z", "1677-12-31T23:59:59Z", "2262-04-12T00:00:00Z", "9999-12-31T23:59:59Z")
@@ -112,13 +112,13 @@ def _workload(random: Random, number: int, document: JsonObject, asked: Statemen
 
 
 def _one_of(random: Random, allowed: Sequence[str], own: Sequence[Json]) -> str:
-    """A word of a model, and rather one that the policy in focus speaks of."""
+    """Return a word that the model allows, preferably one of the policy in focus."""
     spoken = [word for word in allowed if word in own]
     return random.choice(spoken) if spoken and happens(random, 0.4) else random.choice(allowed)
 
 
 def _narrowed(random: Random, focus: Policy) -> JsonObject:
-    """The members that make a declared workload one that a policy judges; they take only the words of the model."""
+    """Return members with which a declared workload meets a policy's conditions, in words that the model allows."""
     judged = random.choice(
         [judged for judged in focus.header.judges if judged.type == "workload"] or [TargetType(type="x")]
     )

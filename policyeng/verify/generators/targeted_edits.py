@@ -1,4 +1,4 @@
-"""Directed edits: what a policy judges, changed where it looks, with the values that make a difference to it."""
+"""Targeted edits: resources that a policy selects, changed where it reads, with values that can change its outcome."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from policyeng.verify.generators.json_mutations import (
 )
 
 _ABOVE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
-#: Numbers just beside another one.
+#: The steps to numbers next to another one.
 _NEAR = (0, 0, 1, -1, 1, -1, 1, -1, 0.001, -0.001)
 
 
 def subject(random: Random, estates: EstateGenerator, focus: Policy, suffix: str) -> JsonObject:
-    """A resource that a policy judges, in the spelling of its header; the caller's to change."""
+    """Return a resource that a policy selects, spelled as in its header; the caller may change it."""
     judged = random.choice(focus.header.judges)
     if judged.type in STATEMENTS or judged.type == DOCUMENT:
         return made(random, estates, random.choice(estates.types or [WORKSPACE_TYPE]))
@@ -40,7 +40,7 @@ def subject(random: Random, estates: EstateGenerator, focus: Policy, suffix: str
 
 
 def made(random: Random, estates: EstateGenerator, kind: str) -> JsonObject:
-    """A resource of a type: a renamed baseline, or an empty one with the id that such a resource has."""
+    """Return a resource of a type: a renamed baseline, or an empty one with a suitable id."""
     if known := estates.by_type.get(lowered(kind)):
         return renamed(random.choice(known), f"-{random.randrange(6)}")
     namespace, *kinds = kind.split("/")
@@ -57,10 +57,10 @@ def edit(
     position: int,
     pointer: str = "",
 ) -> None:
-    """Change something that a policy looks at when it judges a resource of an estate, or anything if it looks nowhere.
+    """Change a field that a policy reads in a resource or its workspace, or any field if it reads none.
 
-    What is changed is copied before; the list is changed. `pointer` is where the policy looks, any such place unless
-    given.
+    The resource is copied first, and replaced in the list. `pointer` is a place that the policy reads; by default, a
+    random one.
     """
     words = estates.vocabulary.words[policy.id]
     pointers = words.pointers if happens(random, 0.9) or not words.narrowing else words.narrowing
@@ -68,7 +68,7 @@ def edit(
     if pointer.startswith("workspace:"):
         position = _workspace_of(resources, position)
     holder = resources[position] = copied_object(resources[position])
-    if not pointers:  # then any place is as good
+    if not pointers:  # every place is equivalent
         edit_somewhere(random, holder)
         return
     place = place_of(random, holder, pointer.removeprefix("workspace:"))
@@ -81,14 +81,14 @@ def edit(
 
 
 def _workspace_of(resources: list[JsonObject], position: int) -> int:
-    """The position of the workspace of a resource, its own if there is none."""
+    """Return the position of the workspace of a resource, or its own if there is none."""
     home = workspace_of(str(resources[position]["id"])) or ""
     homes = (other for other, entry in enumerate(resources) if lowered(str(entry["id"])) == home)
     return next(homes, position) if home else position
 
 
 def value(random: Random, estates: EstateGenerator, policy: Policy, pointer: str) -> Json:
-    """A value for a place: what stands there elsewhere, a word of the policy, just beside one of these, or odd."""
+    """Return a value for a place: one from elsewhere, a word of the policy, one next to these, or an odd one."""
     words = estates.vocabulary.words[policy.id]
     near, standing = words.near.get(pointer, ()), words.standing.get(pointer, ())
     kind = random.randrange(10)
@@ -106,7 +106,7 @@ def value(random: Random, estates: EstateGenerator, policy: Policy, pointer: str
 
 
 def beside(random: Random, word: Json) -> Json:
-    """A value or one just beside it: a little more or less, the other of two, now and then spelled otherwise."""
+    """Return a value or one next to it: a little more or less, the other boolean, sometimes spelled differently."""
     if isinstance(word, bool):
         return word if happens(random, 0.5) else not word
     if isinstance(word, int | float):

@@ -1,9 +1,9 @@
-"""What the policies of a bundle speak of: the values that make a difference at the places they look at.
+"""The vocabulary of the policies of a bundle: the values that can change outcomes at the places that they read.
 
-Nothing is written for one policy. The values come from its header (`where`, defaults of parameters), from the text of
+Nothing is specific to one policy. The values come from its header (`where`, defaults of parameters), from the text of
 its Rego and of the modules it imports (constants, and the tables of `data.facts` that it reads), from the constants of
-its Python and of the functions of `policyeng.facts` that it calls (with the tables that those ask the catalogue for),
-and from what stands at its pointers in the baselines and in the cases.
+its Python and of the functions of `policyeng.facts` that it calls (with the tables of the catalog that those read),
+and from the values at its pointers in the baselines and in the cases.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from policyeng.rego.syntax import Module
 from policyeng.verify.generators.json_mutations import Json
 from policyeng.verify.generators.policy_paths import LONGEST, code_of, constants_of, pointer_of, reads_of
 
-#: By what `input` is, where the judged document and its workspace stand in it, and how pointers into them begin.
+#: The paths of the evaluated document and its workspace, and the prefix of pointers into them, by the form of `input`.
 _ROOTS: Mapping[str, Sequence[tuple[tuple[str, ...], str]]] = {
     "policy": ((("resource",), ""), (("workspace",), "workspace:")),
     "document": (((), ""),),
@@ -36,16 +36,16 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 @dataclass(frozen=True)
 class Words:
-    """What one policy speaks of.
+    """The vocabulary of one policy.
 
     Attributes:
-        pointers: what it looks at: `inspects` and what its own Rego reads; of a policy that judges documents, in them.
-        narrowing: the pointers of what narrows it.
-        own: texts and numbers of its own Rego or Python and of its header.
-        borrowed: those of the modules that it imports and of the functions that it calls.
-        tables: the names that the tables of facts have which it reads, one tuple per table.
-        near: per pointer, the constants that its Rego has beside it.
-        standing: per pointer, what stands there in baselines and cases.
+        pointers: `inspects` and what its own Rego reads; for a policy that evaluates documents, pointers into these.
+        narrowing: the pointers of its `where`.
+        own: the texts and numbers of its own Rego or Python and of its header.
+        borrowed: those of the modules that it imports and the functions that it calls.
+        tables: the names in the tables of facts that it reads, one tuple per table.
+        near: the constants near each pointer in its Rego.
+        standing: the values at each pointer in baselines and cases.
     """
 
     pointers: tuple[str, ...]
@@ -59,14 +59,14 @@ class Words:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a bundle speaks of: by policy id, and the moments at which its facts change."""
+    """The vocabulary of a bundle by policy id, and the moments at which its facts change."""
 
     words: Mapping[str, Words]
     moments: tuple[datetime, ...]
 
 
 def vocabulary_of(bundle: Bundle, resources: Iterable[JsonObject]) -> Vocabulary:
-    """The vocabulary of a bundle; `resources` are those of its baselines and cases."""
+    """Return the vocabulary of a bundle; `resources` are those of its baselines and cases."""
     known = list(resources)
     standing = _Standing(known)
     words = {policy.id: _words(policy, bundle, standing) for policy in bundle.policies}
@@ -84,7 +84,7 @@ def _words(policy: Policy, bundle: Bundle, standing: _Standing) -> Words:
     near = _near(policy, trees)
     narrowing = tuple(dict.fromkeys(pointer for judged in policy.header.judges for pointer in judged.where))
     cases = read_cases(policy)
-    # Without all of its properties, a resource is none.
+    # A resource without any properties is not useful.
     left_out = {*narrowing, "/properties"}
     pinned = [pointer for pointer in (cases.absent if cases else ()) if pointer not in left_out]
     inspected = (*policy.header.inspects, *pinned)
@@ -102,13 +102,13 @@ def _words(policy: Policy, bundle: Bundle, standing: _Standing) -> Words:
 
 
 def _less(words: Iterable[Json], pointers: Iterable[str]) -> Iterator[Json]:
-    """The words of code without those that lead to places or name parts of a denial: nothing is compared with them."""
+    """Yield the words of code, without keys of paths and parts of denials, which nothing is compared with."""
     keys = {key for pointer in pointers for key in keys_of(pointer)} | {entry.name for entry in fields(Denial)}
     return (word for word in words if not isinstance(word, str) or not (word in keys or word.startswith("/")))
 
 
 def _near(policy: Policy, trees: Sequence[Module]) -> dict[str, tuple[Json, ...]]:
-    """By pointer, the constants that a policy has beside what it reads there."""
+    """Return the constants near each pointer that a policy reads."""
     found: dict[str, list[Json]] = {}
     for read in reads_of(trees):
         for root, prefix in _ROOTS[policy.input_form]:
@@ -119,7 +119,7 @@ def _near(policy: Policy, trees: Sequence[Module]) -> dict[str, tuple[Json, ...]
 
 
 def _further(inspected: Iterable[str], near: Mapping[str, tuple[Json, ...]]) -> Iterator[str]:
-    """What Rego reads and nothing states; what lies above something else that is read is none of it."""
+    """Yield the pointers that Rego reads and the header does not state, except for those above others."""
     known = {*inspected, *near}
     for pointer in near:
         if not any(other.startswith(f"{pointer}/") for other in known):
@@ -131,7 +131,7 @@ def _distinct(words: Iterable[Json]) -> tuple[Json, ...]:
 
 
 def _packages(policy: Policy, bundle: Bundle) -> Iterator[list[Module]]:
-    """The modules of a policy's package, then those of the packages that it names, directly or not."""
+    """Yield the modules of a policy's package, then those of the packages that it refers to, directly or not."""
     packages = {analysis_of(source, path in bundle.rego_v0, path).package for path, source in bundle.modules}
     waiting = [rule.removeprefix("data.").rpartition(".")[0] for _, rule in policy.rules]
     seen: set[str] = set()
@@ -153,13 +153,13 @@ def _is_of(read: str, package: str) -> bool:
 
 
 def _constants(trees: Iterable[Module]) -> Iterator[Json]:
-    """The texts of modules that are no messages, then their numbers."""
+    """Yield the texts of modules that are not messages, then the numbers."""
     found = filter(_is_word, constants_of([tree.rules for tree in trees]))
     yield from sorted(found, key=lambda word: not isinstance(word, str))
 
 
 def _is_word(constant: Json) -> bool:
-    """Whether a constant is no message or explanation."""
+    """Check whether a constant is not a message or explanation."""
     return not isinstance(constant, str) or (len(constant) <= LONGEST and constant.count(" ") < 3)
 
 
@@ -172,14 +172,14 @@ def _stated(policy: Policy) -> Iterator[Json]:
 
 
 class _Standing:
-    """What stands at pointers in known resources; asked for once per pointer."""
+    """The values at pointers in known resources, cached by pointer."""
 
     def __init__(self, known: Iterable[JsonObject]) -> None:
         self._known = list(known)
         self._found: dict[str, tuple[Json, ...]] = {}
 
     def at(self, pointer: str) -> tuple[Json, ...]:
-        """Every distinct value at a pointer, in the order of the resources."""
+        """Return the distinct values at a pointer, in the order of the resources."""
         own = pointer.removeprefix("workspace:")
         if own not in self._found:
             values = [value_at(resource, own) for resource in self._known if has_value(resource, own)]
@@ -188,7 +188,7 @@ class _Standing:
 
 
 def _moments(bundle: Bundle) -> Iterator[datetime]:
-    """Every date that stands in a row of the facts, such as the retirement of a size."""
+    """Yield every date in a row of the facts, such as the retirement of a size."""
     tables = bundle.data.get("facts", {})
     rows = [row for table in tables.values() if isinstance(table, dict) for row in table.values()]
     texts = {value for row in rows if isinstance(row, dict) for value in row.values() if isinstance(value, str)}
@@ -196,5 +196,5 @@ def _moments(bundle: Bundle) -> Iterator[datetime]:
         if _DATE.fullmatch(text):
             try:
                 yield datetime.fromisoformat(text).replace(tzinfo=UTC)
-            except ValueError:  # a 30th of February is no moment
+            except ValueError:  # for example, February 30
                 continue
