@@ -30,7 +30,7 @@ def test_our_engines_agree() -> None:
 
     assert violations(grounds, 12) == []
     assert grounds.remarks["engines: pairs that two or more engines agree on"] > 150
-    assert any("judged by embedded" in line and "opa" in line for line in remarked(grounds.remarks))
+    assert any("evaluated by embedded" in line and "opa" in line for line in remarked(grounds.remarks))
 
 
 def test_a_twin_with_another_boundary_is_found() -> None:

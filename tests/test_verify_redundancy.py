@@ -50,11 +50,11 @@ def small(folder: Path, *policies: tuple[str, str, str]) -> Bundle:
     ("policy", "kind", "words"),
     [
         ("BRK-RED-001", "vacuous", "did you mean `Microsoft.MachineLearningServices/workspaces`"),
-        ("BRK-RED-002", "vacuous", "`applies` was never true"),
+        ("BRK-RED-002", "vacuous", "`applies` is never true"),
         ("BRK-RED-003", "dead", "it never fails"),
         ("BRK-RED-004", "implied", "it fails only where `BRK-RED-010` fails"),
         ("BRK-RED-005", "parameter", "its parameter `forgotten` is never read"),
-        ("BRK-RED-006", "parameter", "with no value of its parameter `share` that was tried does it ever fail"),
+        ("BRK-RED-006", "parameter", "it does not fail with any tested value of its parameter `share`"),
     ],
 )
 def test_each_broken_policy_is_a_fault_by_name(
@@ -90,8 +90,8 @@ def test_a_rare_example_that_tells_a_pair_apart_is_searched_for_and_shown(analys
     said = {finding.policy: finding.outcome for finding in findings if finding.resource.lower() == found.resource}
 
     assert found.message in (
-        "it seems implied by `BRK-RED-011`, and is told apart",
-        "it fails beside `BRK-RED-011` but for rare examples",
+        "it seems implied by `BRK-RED-011`, but an example distinguishes them",
+        "it fails together with `BRK-RED-011` except for rare examples",
     )
     assert not found.is_fault
     assert said["BRK-RED-007"] is Outcome.FAIL

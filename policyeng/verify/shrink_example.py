@@ -76,8 +76,8 @@ def smallest(
     shrunk(start, search.holds, most=most)
     if search.failure:
         note = f"shrinking ended early: {search.failure}"
-    left, needs_toml = search.last or (example, found)
-    return Smallest(needs_toml, left, note)
+    left, result = search.last or (example, found)
+    return Smallest(result, left, note)
 
 
 class _ExampleSearch(Generic[_Found]):
@@ -86,7 +86,7 @@ class _ExampleSearch(Generic[_Found]):
     def __init__(self, bundle: Bundle, ask: Callable[[Example, Snapshot], _Found | None], needs_toml: bool) -> None:
         self._bundle = bundle
         self._ask = ask
-        self._said = needs_toml
+        self._needs_toml = needs_toml
         self.through_reader = True
         self.last: tuple[Example, _Found] | None = None
         self.failure = ""
@@ -101,7 +101,7 @@ class _ExampleSearch(Generic[_Found]):
             snapshot = read(example.document, self._bundle) if self.through_reader else example.snapshot
         except (ValidationError, PolicyengError, AttributeError, KeyError, TypeError, ValueError):
             return False  # not an example
-        if snapshot is None or (self._said and not is_sayable(dict(example.parameters))):
+        if snapshot is None or (self._needs_toml and not is_sayable(dict(example.parameters))):
             return False
         try:
             found = self._ask(example, snapshot)

@@ -1,1 +1,1 @@
-"""Whether the engines agree: differential testing on drawn examples."""
+"""Differential testing of the engines on random examples."""

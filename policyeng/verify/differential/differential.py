@@ -1,4 +1,4 @@
-"""Differential testing: every engine judges the same random pairs, and must say the same of each."""
+"""Differential testing: every engine evaluates the same random pairs, and all results must be equal."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from policyeng.models import Denial, Snapshot, Unknown
 from policyeng.verify.generators.examples import Example, examples_of
 from policyeng.verify.shrink_example import smallest
 
-#: Every engine that can take part, in the order in which they are asked; the first that covers a policy is the measure.
+#: The names of all engines, in order; the first one that covers a policy is the reference.
 NAMES = ("embedded", "opa", "python")
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """One way of judging.
+    """An engine that is compared.
 
     Attributes:
-        judge: judgements in the order of the pairs, which are all of policies that it covers.
-        covers: ids of the policies that it judges.
+        judge: returns judgements in the order of the pairs, which are all of policies that it covers.
+        covers: the ids of the policies that it can evaluate.
     """
 
     name: str
@@ -40,27 +40,27 @@ class Contestant:
 
 
 def contestants(bundle: Bundle, *, without: Collection[str] = (), opa: OpaOptions | None = None) -> list[Contestant]:
-    """The engines that can judge policies of the bundle, but for those to do without.
+    """Return the engines that can evaluate policies of the bundle, except for excluded ones.
 
     Args:
-        bundle: the policies in force.
-        without: names of `NAMES`; an engine that is missing and not named here is an error, so that no run claims
+        bundle: the active policies.
+        without: names of engines to exclude; a missing engine that is not excluded is an error, so that no run claims
             more than it compared.
-        opa: which OPA judges; a private one unless given.
+        opa: the OPA to use; a private one by default.
 
     Raises:
-        UsageError: `without` names no engine, or leaves none to compare with.
-        EngineError: the bundle does not compile, or there is no OPA.
+        UsageError: `without` has an unknown name, or leaves nothing to compare.
+        EngineError: the bundle does not compile, or OPA is missing.
     """
     for name in without:
         if name not in NAMES:
             raise UsageError(
-                f"no engine is called `{name}`{nearest(name, NAMES)}", remedy=f"there are {', '.join(NAMES)}"
+                f"no engine is called `{name}`{nearest(name, NAMES)}", remedy=f"the engines are {', '.join(NAMES)}"
             )
     present = list(_present(bundle, frozenset(without), opa))
     if len(present) < 2:
         left = ", ".join(entry.name for entry in present) or "none"
-        raise UsageError(f"there is nothing to compare: the engines left are {left}", remedy="do without fewer engines")
+        raise UsageError(f"nothing to compare: the remaining engines are {left}", remedy="exclude fewer engines")
     return present
 
 
@@ -93,19 +93,19 @@ def _by_python(work: EvaluationRequest, pairs: Sequence[Pair]) -> list[Judgement
     return [python.judge_pair(work, pair) for pair in pairs]
 
 
-#: What a judgement says, without the order of its parts: whether it applies, whether it broke, what stands in it, and
-#: whether it is excepted.
+#: The content of a judgement without order: whether it applies, whether it is an error, its parts, and
+#: whether it is exempt.
 Said = tuple[bool, bool, tuple[bytes, ...], tuple[bytes, ...], bool]
-#: After so many examples without a pair to compare, there will be none.
+#: The number of examples without a pair to compare after which the run gives up.
 _MOST_BARREN = 300
 
 
 @dataclass(frozen=True)
 class EngineDifference:
-    """A pair that engines judged differently.
+    """A pair on which engines differ.
 
     Attributes:
-        judgements: by engine, in the order of the contestants.
+        judgements: the judgements by engine, in the order of the contestants.
     """
 
     policy: str
@@ -115,20 +115,20 @@ class EngineDifference:
 
     @cached_property
     def kind(self) -> tuple[str, tuple[str, ...]]:
-        """The policy and the engines that differ from the first: differences of one kind are reported once."""
+        """The policy and the engines that differ from the first one; differences of one kind are reported once."""
         first = said(self.judgements[0][1])
         return self.policy, tuple(name for name, judgement in self.judgements if said(judgement) != first)
 
 
 @dataclass
 class PairCounts:
-    """What a run has met so far.
+    """The counts of a run.
 
     Attributes:
-        pairs: pairs that at least two engines judged.
-        compared: by engine, how many of these pairs it judged.
-        outcomes: by policy id, how often it ended in pass, fail, unknown, error or not applicable.
-        differing: pairs on which engines differed.
+        pairs: the number of pairs that at least two engines evaluated.
+        compared: the number of these pairs by engine.
+        outcomes: the number of pass, fail, unknown, error and not applicable, by policy id.
+        differing: the number of pairs on which engines differ.
         differences: the first pair of each kind of difference.
     """
 
@@ -142,14 +142,14 @@ class PairCounts:
 
 
 def said(judgement: Judgement) -> Said:
-    """A judgement as it is compared: multisets of JSON, numbers by value and type; of an error only that it is one."""
+    """Return a judgement in comparable form: multisets of JSON, numbers by value and type; an error without its text."""
     if judgement.error is not None or not judgement.applies:
         return (judgement.applies, judgement.error is not None, (), (), False)
     return (True, False, _texts(judgement.denials), _texts(judgement.unknowns), judgement.excepted is not None)
 
 
 def outcome_of(judgement: Judgement) -> str:
-    """The outcome of a judgement's finding, or that there is none."""
+    """Return the outcome of the finding of a judgement, or that there is none."""
     if not judgement.applies:
         return "not applicable"
     if judgement.error is not None:
@@ -158,7 +158,7 @@ def outcome_of(judgement: Judgement) -> str:
 
 
 def work_of(bundle: Bundle, example: Example, snapshot: Snapshot | None = None) -> EvaluationRequest:
-    """What an engine is given for an example: all its pairs, but for those of which it is not known that they are."""
+    """Return the evaluation request for an example: all pairs, except for those that are uncertain."""
     estate = estate_of(snapshot or example.snapshot, bundle.facts)
     return EvaluationRequest(
         bundle=bundle,
@@ -175,10 +175,10 @@ def work_of(bundle: Bundle, example: Example, snapshot: Snapshot | None = None) 
 def judged(
     work: EvaluationRequest, pairs: Sequence[Pair], contestants: Iterable[Contestant]
 ) -> list[dict[str, Judgement]]:
-    """For each pair, the judgements of the engines that cover its policy.
+    """Return for each pair the judgements of the engines that cover its policy.
 
     Raises:
-        EngineError: an engine cannot judge, or does not answer for every pair.
+        EngineError: an engine fails, or does not answer for every pair.
     """
     judgements: list[dict[str, Judgement]] = [{} for _ in pairs]
     for contestant in contestants:
@@ -187,7 +187,7 @@ def judged(
         ]
         answers = contestant.judge(work, [pairs[number] for number in asked]) if asked else []
         if len(answers) != len(asked):
-            message = f"the engine `{contestant.name}` gave {len(answers)} judgements for {len(asked)} pairs"
+            message = f"the engine `{contestant.name}` returned {len(answers)} judgements for {len(asked)} pairs"
             raise EngineError(message)
         for number, judgement in zip(asked, answers, strict=True):
             judgements[number][contestant.name] = judgement
@@ -201,12 +201,12 @@ def comparisons(
     snapshot: Snapshot | None = None,
     only: str = "",
 ) -> Iterator[EngineDifference]:
-    """Every pair of an example with what each engine said of it; of one policy alone with `only`, its id.
+    """Yield every pair of an example with the judgement of each engine; with `only`, of the policy with this id.
 
-    Pairs that meet something unknown are left out: OPA knows no markers, and twins need not meet the same.
+    Pairs with unknown values are left out: OPA has no markers, and the two forms of a policy may read different fields.
 
     Raises:
-        EngineError: an engine cannot judge.
+        EngineError: an engine fails.
     """
     work = work_of(bundle, example, snapshot)
     pairs = [pair for pair in work.pairs if not only or bundle.policies[pair.policy].id == only]
@@ -219,7 +219,7 @@ def comparisons(
 
 
 def differs(comparison: EngineDifference) -> bool:
-    """Whether the engines said different things."""
+    """Check whether the engines differ."""
     return len({said(judgement) for _, judgement in comparison.judgements}) > 1
 
 
@@ -231,13 +231,13 @@ def compare(
     seed: int,
     progress: Callable[[int], None] = lambda _: None,
 ) -> PairCounts:
-    """Compare engines on the examples of a seed until so many pairs were judged by two or more of them.
+    """Compare engines on the examples of a seed until enough pairs were evaluated by two or more of them.
 
-    The examples depend on the bundle and the seed alone; the last one is judged whole. `progress` hears the number of
-    pairs done after each example.
+    The examples depend only on the bundle and the seed; the last one is completed. `progress` is called with the number
+    of finished pairs after each example.
 
     Raises:
-        EngineError: an engine cannot judge, or the examples give nothing that two engines judge.
+        EngineError: an engine fails, or the examples have no pair that two engines evaluate.
     """
     tally = PairCounts(seed)
     tally.outcomes = {policy.id: Counter() for policy in bundle.policies}
@@ -256,7 +256,7 @@ def compare(
             return tally
         if tally.snapshots == _MOST_BARREN and not tally.pairs:
             raise EngineError(
-                f"{_MOST_BARREN} snapshots gave no pair that two engines judge",
+                f"{_MOST_BARREN} snapshots have no pair that two engines evaluate",
                 remedy="the bundle needs policies in Rego for types that resources can have",
             )
     raise AssertionError("examples do not end")
@@ -277,11 +277,11 @@ def _texts(parts: Iterable[Denial | Unknown]) -> tuple[bytes, ...]:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A difference after shrinking.
+    """A shrunk difference.
 
     Attributes:
-        comparison: the pair, what every engine says of it, and the example.
-        note: why the snapshot is not smaller, or not one that `policyeng check` reads; empty when all is well.
+        comparison: the pair, the judgement of every engine, and the example.
+        note: why the snapshot is not smaller, or why `policyeng check` cannot read it; empty if neither applies.
     """
 
     comparison: EngineDifference
@@ -291,9 +291,9 @@ class Counterexample:
 def counterexample(
     found: EngineDifference, bundle: Bundle, contestants: Sequence[Contestant], *, most: int = 3000
 ) -> Counterexample:
-    """Shrink a difference to one that `policyeng check` can read, if it lives through the reader.
+    """Shrink a difference, to one that `policyeng check` can read if possible.
 
-    An engine that fails on the way ends the search, and what was found until then is given.
+    An engine error ends the search with the last difference.
     """
     asked = [entry for entry in contestants if entry.name in dict(found.judgements)]
 

@@ -1,4 +1,4 @@
-"""What a differential run came to, as text and as JSON."""
+"""Reports of a differential run as text and as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OUTCOMES = ("pass", "fail", "unknown", "error", "not applicable")
 
 @dataclass(frozen=True)
 class DifferentialRun:
-    """A finished run; `seconds` is the time that it took."""
+    """A finished run; `seconds` is its duration."""
 
     bundle: Bundle
     contestants: Sequence[Contestant]
@@ -32,7 +32,7 @@ class DifferentialRun:
 
 
 def as_json(run: DifferentialRun) -> str:
-    """The run as a JSON object."""
+    """Return the run as a JSON object."""
     tally = run.tally
     document = {
         "seed": tally.seed,
@@ -60,12 +60,12 @@ def as_json(run: DifferentialRun) -> str:
 
 
 def as_text(run: DifferentialRun, given: Sequence[str] = (), written: Sequence[Path | None] = ()) -> str:
-    """The run for a reader.
+    """Return the run as text.
 
     Args:
-        run: a finished one.
-        given: the options of the command line that name the policies, to be repeated.
-        written: the files of the counterexamples in their order, None where there is none.
+        run: a finished run.
+        given: the options of the command line that name the policies, to repeat.
+        written: the files of the counterexamples in order, None if there is none.
     """
     return text_of_lines(_lines(run, given, written))
 
@@ -78,7 +78,7 @@ def _lines(run: DifferentialRun, given: Sequence[str], written: Sequence[Path | 
         yield f"{policy:14}" + "".join(f"{counts[outcome]:15,}" for outcome in _OUTCOMES) + f"  {judging}"
     alone = [policy for policy in tally.outcomes if len(_judging(run, policy)) < 2]
     if alone:
-        yield f"not compared, for only one engine judges them: {', '.join(alone)}"
+        yield f"not compared, because only one engine evaluates them:  {', '.join(alone)}"
     unmet = [policy for policy, counts in tally.outcomes.items() if not (counts["pass"] and counts["fail"])]
     if unmet:
         yield f"not met both passing and failing: {', '.join(unmet)}"
@@ -128,7 +128,7 @@ def _difference(found: Counterexample) -> JsonObject:
 
 
 def spelled(judgement: Judgement) -> JsonObject:
-    """A judgement as a reader wants to see it."""
+    """Return a judgement as a JSON object for reports."""
     said: JsonObject = {"outcome": outcome_of(judgement)}
     if judgement.error is not None:
         return {**said, "error": judgement.error}

@@ -20,11 +20,11 @@ TRIED = "remediation/tried"
 
 
 def _violated(trial: Trial) -> Violation | None:
-    violations = (check_claim(trial, policy, finding, claimed) for policy, finding, claimed in _claims(trial))
+    violations = (proved(trial, policy, finding, claimed) for policy, finding, claimed in _claims(trial))
     return next((violation for violation in violations if violation is not None), None)
 
 
-def check_claim(trial: Trial, policy: Policy, finding: Finding, claimed: Claim) -> Violation | None:
+def proved(trial: Trial, policy: Policy, finding: Finding, claimed: Claim) -> Violation | None:
     """Return the violation of the patches of a policy for a finding; None if there is none, or if they are withheld."""
     counts: Counter[tuple[str, str]] = trial.grounds.once(TRIED, Counter)
     after = applied(trial.snapshot, claimed.edits)

@@ -1,1 +1,1 @@
-"""Small faults written into policies, to see whether their cases and the laws notice them."""
+"""Mutation testing of policies: whether their cases and the laws detect small faults in them."""

@@ -1,4 +1,4 @@
-"""Edits of a source text at exact places, and what they do to a line."""
+"""Edits of a source text at exact places, and the lines that they change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPACE = re.compile(r"\s+")
 
 
 class TextEdit(NamedTuple):
-    """Other text in the place of the characters from `start` to `end`."""
+    """A replacement of the characters from `start` to `end`."""
 
     start: int
     end: int
@@ -25,7 +25,7 @@ class TextEdit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One fault: what kind it is, and the edits that make it, in the order of their places."""
+    """One fault: its kind, and the edits that make it, in the order of their places."""
 
     kind: str
     edits: tuple[TextEdit, ...]
@@ -36,13 +36,13 @@ class Mutant:
     """A policy with one fault.
 
     Attributes:
-        policy: its id.
-        file: its file, as the bundle names it.
-        kind: what was done, one of the kinds in `docs/mutation.md`.
-        line: where, from 1.
-        before: the text of the lines concerned, on one line.
+        policy: the id of the policy.
+        file: the file of the policy, as in the bundle.
+        kind: the kind of fault, one of those in `docs/mutation.md`.
+        line: the line of the fault, from 1.
+        before: the text of the changed lines, on one line.
         after: the same with the fault.
-        source: the whole text with the fault.
+        source: the complete text with the fault.
     """
 
     policy: str
@@ -56,14 +56,14 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Spoken:
-    """The texts that a policy meets: those that stand at the same place in baselines and cases are one list."""
+    """The texts in baselines and cases, in one list per place."""
 
     standing: Sequence[Sequence[str]]
 
     def another(self, held: Iterable[str]) -> str | None:
-        """A text that a set does not hold, of a place where one of its members stands; None when there is none.
+        """Return a text that is not in a set but at the same place as one of its members; None if there is none.
 
-        Of a set in lower case it is one in lower case: such sets are compared with what was folded.
+        For a set in lower case it is in lower case, because such sets are compared with lower-case text.
         """
         members = sorted(held)
         own = set(map(lowered, members))
@@ -78,12 +78,12 @@ class Spoken:
 
 
 def mutation(kind: str, start: int, end: int, text: str) -> Mutation:
-    """A fault of a single edit."""
+    """Return a fault of a single edit."""
     return Mutation(kind, (TextEdit(start, end, text),))
 
 
 def mutants(policy: str, file: str, source: str, mutations: Iterable[Mutation]) -> list[Mutant]:
-    """The source with each of the faults, in the order of their places; equal texts once."""
+    """Return the source with each of the faults, in the order of their places, without duplicates."""
     made: dict[str, Mutant] = {}
     for entry in sorted(mutations, key=lambda entry: (entry.edits, entry.kind)):
         text = _applied(source, entry.edits)
@@ -95,12 +95,12 @@ def mutants(policy: str, file: str, source: str, mutations: Iterable[Mutation]) 
 
 
 def rank(*parts: object) -> str:
-    """A number that follows from the parts and looks like chance: the same choice in every run."""
+    """Return a pseudorandom rank that depends only on the parts, so that every run makes the same choice."""
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
 
 
 def without_member(spans: Sequence[tuple[int, int]], index: int) -> TextEdit:
-    """Take one of the members of a list, which stand at these places, out with the comma beside it."""
+    """Remove one of the members of a list, at these places, with the comma next to it."""
     start, end = spans[index]
     if index + 1 < len(spans):
         return TextEdit(start, spans[index + 1][0], "")
@@ -114,7 +114,7 @@ def _applied(source: str, edits: Iterable[TextEdit]) -> str:
 
 
 def _shown(source: str, edits: Iterable[TextEdit]) -> tuple[str, str]:
-    """The lines that the edits touch, before and after; edits of the same lines together."""
+    """Return the lines that the edits change, before and after; edits of the same lines together."""
     before, after = [], []
     for (start, end), group in groupby(edits, key=lambda edit: _lines(source, edit)):
         moved = [TextEdit(edit.start - start, edit.end - start, edit.text) for edit in group]
@@ -124,7 +124,7 @@ def _shown(source: str, edits: Iterable[TextEdit]) -> tuple[str, str]:
 
 
 def _lines(source: str, edit: TextEdit) -> tuple[int, int]:
-    """Where the lines of an edit begin and end."""
+    """Return the begin and the end of the lines of an edit."""
     start = source.rfind("\n", 0, edit.start) + 1
     if start == edit.start < edit.end and source[edit.end - 1] == "\n":
         return start, edit.end  # whole lines

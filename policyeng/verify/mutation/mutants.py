@@ -1,4 +1,4 @@
-"""Policies written anew with a fault in their text: which faults there are, and the bundle that has one."""
+"""The mutants of a policy, and the bundles with a mutant in place of its policy."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from policyeng.verify.mutation.edits import Mutant, Mutation, Spoken, TextEdit, 
 from policyeng.verify.mutation.python import python_mutations, same_program
 from policyeng.verify.mutation.rego import MutationTargets, rego_mutations
 
-#: A run of comments, with what makes it the one above the package.
+#: A block of comments, with the package after it if it is the header.
 _COMMENTS = re.compile(r"^((?:#.*\n)++)(\s*package[ \t])?", re.MULTILINE)
 _METADATA = re.compile(r"^#[ \t]*METADATA[ \t]*\n", re.MULTILINE)
 _INTEGER = re.compile(r"-?\d+")
 
 
 def header_mutations(source: str, spoken: Spoken) -> Iterator[Mutation]:
-    """Every fault of the header of a module.
+    """Yield every fault of the header of a module.
 
-    What is for people (titles, messages, sources), `consults` and the contracts are left alone: laws prove the latter.
+    Text for people (titles, messages, sources), `consults` and the contracts are not changed; laws test the contracts.
     """
     place = _block(source)
     if place is None:
         return
     start, end = place
-    # Every character keeps its place: the signs of the comments become spaces.
+    # The comment signs become spaces, so every character stays at its place.
     before = re.sub(r"[^\n]", " ", source[:start])
     tree = yaml.compose(before + re.sub(r"^#", " ", source[start:end], flags=re.MULTILINE), yaml.SafeLoader)
     yield from _HeaderMutants(source, spoken).mutations(tree)
@@ -111,7 +111,7 @@ class _HeaderMutants:
             yield mutation("widen a set", start, start, f"{orjson.dumps(word).decode()}, ")
 
     def _dropped(self, node: yaml.Node, index: int) -> TextEdit:
-        """A member of a list or mapping taken out, in brackets with its comma, else with its lines."""
+        """Remove a member of a list or mapping: in brackets with its comma, otherwise with its lines."""
         members = [member if isinstance(member, tuple) else (member, member) for member in node.value]
         spans = [(first.start_mark.index, _end(last)) for first, last in members]
         if _in_brackets(node):
@@ -119,7 +119,7 @@ class _HeaderMutants:
         start = self._source.rindex("\n", 0, spans[index][0]) + 1
         end = self._source.index("\n", spans[index][1]) + 1
         if self._source.count("\n", start, spans[index][0]) == 0 and self._opens(node, index, start):
-            # The first key of a mapping in a list stands behind the hyphen, which stays.
+            # The first key of a mapping in a list follows the hyphen, which stays.
             start = spans[index][0]
             end = spans[index + 1][0] if index + 1 < len(spans) else spans[index][1]
         return TextEdit(start, end, "")
@@ -142,7 +142,7 @@ def _entries(node: yaml.Node | None) -> list[yaml.Node]:
 
 
 def _listed(node: yaml.Node | None) -> list[yaml.Node]:
-    """The entries of a list; what is none is the only one."""
+    """Return the entries of a list; a value that is not a list is the only entry."""
     return [node] if isinstance(node, yaml.MappingNode) else _entries(node)
 
 
@@ -155,7 +155,7 @@ def _in_brackets(node: yaml.Node) -> bool:
 
 
 def _end(node: yaml.Node) -> int:
-    """Where the last thing in a node ends: a block's own end is where the next one begins."""
+    """Return the end of the last scalar in a node; a block ends where the next one begins."""
     if isinstance(node, yaml.ScalarNode) or _in_brackets(node) or not node.value:
         end: int = node.end_mark.index
         return end
@@ -168,28 +168,28 @@ _LONGEST = 40
 
 
 class Written:
-    """A policy as it was written, for which there are cases."""
+    """The original policy, with its cases."""
 
     def __init__(self, bundle: Bundle, policy: Policy) -> None:
-        """Read it.
+        """Read the policy.
 
         Raises:
-            BundleError: it has no cases, or its text is not UTF-8.
+            BundleError: the policy has no cases, or is not UTF-8.
         """
         self.bundle = bundle.only([policy])
         self.policy = policy
         self._file = PurePosixPath(policy.file)
         if policy.cases is None:
-            raise BundleError(f"`{policy.id}` has no cases", remedy="put a cases.yaml beside it")
+            raise BundleError(f"`{policy.id}` has no cases", remedy="add a `cases.yaml` next to it")
         self._root = policy.cases.parents[len(self._file.parent.parts)]
         self._modules = dict(_needed(bundle, policy))
-        # The text that was read and verified; the file may be another one by now.
+        # Use the verified text of the bundle, because the file can have changed.
         self._source = self._modules[policy.file] if policy.rules else _text_of(policy)
 
     def mutants(self) -> list[Mutant]:
-        """The policy with every fault that can be written into it, in the order of their places.
+        """Return all mutants of the policy, in the order of their places.
 
-        Those that are the same program as it is, or as one before, are left out as far as that is plain to see.
+        Mutants that are obviously the same program as the original or an earlier mutant are left out.
         """
         made = mutants(self.policy.id, self.policy.file, self._source, self._mutations())
         if self.policy.rules:
@@ -198,14 +198,14 @@ class Written:
         return [mutant for mutant in made if _is_new(mutant, programs)]
 
     def bundle_of(self, mutant: Mutant) -> Bundle:
-        """The bundle with the mutant alone in force.
+        """Return the bundle with the mutant as the only active policy.
 
         Raises:
-            BundleError: it is no policy; what does not compile is found when it judges.
+            BundleError: the mutant is not a policy; compile errors appear in the evaluation.
         """
         read = policies_of(self._root, {self._file: mutant.source.encode()})
         if len(read) != 1:
-            raise BundleError("it is no policy", place=(mutant.file,))
+            raise BundleError("the mutant is not a policy", place=(mutant.file,))
         policy = read[0] if read[0].python else replace(read[0], python=self.policy.python)
         modules = self._modules
         if self.policy.rules:
@@ -252,7 +252,7 @@ def _text_of(policy: Policy) -> str:
 
 
 def _is_new(mutant: Mutant, programs: set[str]) -> bool:
-    """Whether a text in Python is another program than those known; what does not parse is found when it is read."""
+    """Check whether a Python text is another program than the known ones; syntax errors appear when it is loaded."""
     try:
         program = same_program(mutant.source)
     except (SyntaxError, ValueError):
@@ -263,7 +263,7 @@ def _is_new(mutant: Mutant, programs: set[str]) -> bool:
 
 
 def _texts(values: Iterable[object]) -> Iterator[str]:
-    """The short texts among values, and among those in lists."""
+    """Yield the short texts among values, and among the members of lists."""
     for value in values:
         if isinstance(value, list):
             yield from _texts(value)
@@ -272,12 +272,12 @@ def _texts(values: Iterable[object]) -> Iterator[str]:
 
 
 def _needed(bundle: Bundle, policy: Policy) -> Iterator[tuple[str, str]]:
-    """The modules that a policy reads, directly or not: the others would only have to be compiled for every mutant."""
+    """Yield the modules that a policy reads, directly or not; the others would only be compiled for every mutant."""
     sources = dict(bundle.modules)
     analyses = {path: analysis_of(text, path in bundle.rego_v0, path) for path, text in bundle.modules}
     waiting = [policy.file] if policy.file in sources else []
     seen = set(waiting)
-    for path in waiting:  # which grows while it is walked
+    for path in waiting:  # the loop appends to it
         yield path, sources[path]
         roots = (read.partition(".") for read in analyses[path].reads)
         reads = [name for root, _, name in roots if root == "data"]

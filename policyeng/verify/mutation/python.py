@@ -1,4 +1,4 @@
-"""The faults that a policy in Python can have, its header among them, found in its syntax tree."""
+"""The faults of Python policies and their headers, from the syntax tree."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _COMPARISONS: dict[type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
     ast.Is: ("is", ("is not",)),
     ast.IsNot: ("is not", ("is",)),
 }
-#: The parts of a header that decide something; the rest is for people, or is proved by laws.
+#: The parts of a header that affect outcomes; the rest is for people, or is tested by laws.
 _DECIDING = frozenset({"judges", "parameters", "applies"})
 _EVERY_VERDICT: tuple[str, ...] = get_args(Verdict)
-#: Keys by which a table is a JSON Schema, of which only the default decides.
+#: Keys of a JSON Schema, of which only the default affects outcomes.
 _OF_SCHEMAS = frozenset({"default", "items", "properties", "additionalProperties", "minimum", "pattern", "enum"})
 _SWAPPED = {"resource": "workspace", "workspace": "resource"}
 _QUANTIFIERS = {"all": "any", "any": "all"}
 
 
 def python_mutations(source: str, spoken: Spoken) -> Iterator[Mutation]:
-    """Every fault of a Python policy.
+    """Yield every fault of a Python policy.
 
     Raises:
         SyntaxError: the module does not parse.
@@ -43,12 +43,12 @@ def python_mutations(source: str, spoken: Spoken) -> Iterator[Mutation]:
 
 
 def same_program(source: str) -> str:
-    """What is the same of two texts that are one program."""
+    """Return a text that is equal for two sources of the same program."""
     return ast.dump(ast.parse(source))
 
 
 def _reported(called: str) -> Set[str]:
-    """The arguments of a call that only say something to people; cases look at the path of a denial alone."""
+    """Return the arguments of a call that are only text for people; cases check only the path of a denial."""
     if called == "Denial":
         return REPORTED
     return REPORTED | {"path"} if called == "Unknown" else frozenset()
@@ -59,7 +59,7 @@ def _is_said(called: str, argument: str) -> bool:
 
 
 def _only_reported(tree: ast.AST) -> Set[str]:
-    """The names that stand for nothing but what is said to people, or for what headers say that no case can see."""
+    """Return the names that are only used in text for people, or in parts of headers that no case can check."""
     said: list[ast.expr] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -81,7 +81,7 @@ def _only_reported(tree: ast.AST) -> Set[str]:
 
 
 class _PythonModule:
-    """The walk through a module: `_of_` and the name that `ast` has for a node in lower case say what it can have."""
+    """A visitor of a module: the method `_of_<node name in lower case>` yields the faults of a node."""
 
     def __init__(self, source: str, spoken: Spoken, reported: Set[str]) -> None:
         self._source = source
@@ -93,7 +93,7 @@ class _PythonModule:
         self._reported = reported
 
     def of(self, node: ast.AST) -> Iterator[Mutation]:
-        """The faults of a node and of all that stands in it."""
+        """Yield the faults of a node and of all nodes inside it."""
         if isinstance(node, ast.Import | ast.ImportFrom | ast.arguments):
             return
         own = getattr(self, f"_of_{type(node).__name__.lower()}", self._below)
@@ -108,7 +108,7 @@ class _PythonModule:
         return self._place(node.lineno, node.col_offset), self._place(end_line, end_column)
 
     def _place(self, line: int, column: int) -> int:
-        """Where a column of a line stands; `ast` counts it in bytes."""
+        """Return the offset of a column of a line; `ast` counts columns in bytes."""
         return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
 
     def _replaced(self, kind: str, node: ast.expr | ast.stmt, text: str) -> Mutation:
@@ -201,7 +201,7 @@ class _PythonModule:
         if isinstance(node.func, ast.Attribute):
             yield from self.of(node.func)
         fallback = node.args[1] if name == "get" and len(node.args) == 2 else None
-        # The first argument of `once` is a key, which is as good as any other.
+        # The first argument of `once` is a key, and any other key is equivalent.
         for argument in node.args[1:] if name == "once" else node.args:
             yield from self._fallback(argument) if argument is fallback else self.of(argument)
         for keyword in node.keywords:
@@ -253,7 +253,7 @@ class _PythonModule:
     _of_set = _of_tuple = _of_list
 
     def _in_brackets(self, spans: Sequence[tuple[int, int]]) -> bool:
-        """Whether a member stands in brackets, which lie outside of its place, so that it cannot be cut out."""
+        """Check whether a member is in brackets, which are not part of its span, so that it cannot be removed."""
         between = [self._source[end:start] for (_, end), (start, _) in pairwise(spans)]
         return any("(" in text or ")" in text for text in between)
 

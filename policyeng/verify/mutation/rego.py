@@ -1,4 +1,4 @@
-"""The faults that a Rego module can have, found in its syntax tree; its header is read by `rego_headers`."""
+"""The faults of Rego modules, from the syntax tree; `rego_headers` has those of headers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from policyeng.rego.syntax import (
 from policyeng.rego.syntax import Set as SetNode
 from policyeng.verify.mutation.edits import Mutation, Spoken, TextEdit, mutation, rank, without_member
 
-#: By the builtin behind a comparison: how it is written, and what it becomes.
+#: By the builtin of a comparison: its operator, and the replacements.
 _COMPARISONS = {
     "equal": ("==", ("!=",)),
     "neq": ("!=", ("==",)),
@@ -50,19 +50,19 @@ _COMPARISONS = {
     "gt": (">", (">=", "<=")),
     "gte": (">=", (">", "<")),
 }
-#: What a denial says to people; cases look at outcomes and paths alone.
+#: The parts of a denial for people; cases check only outcomes and paths.
 REPORTED = frozenset({"msg", "actual", "expected"})
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
 class MutationTargets:
-    """What references and sets can be changed to.
+    """The replacements for references and sets.
 
     Attributes:
-        pointers: what the policy inspects.
+        pointers: the pointers that the policy inspects.
         parameters: the names of its parameters.
-        spoken: texts that it could have in its sets.
+        spoken: texts that its sets could contain.
     """
 
     pointers: Sequence[str]
@@ -71,7 +71,7 @@ class MutationTargets:
 
 
 def rego_mutations(source: str, rego_v0: bool, places: MutationTargets) -> Iterator[Mutation]:
-    """Every fault of a module below its header.
+    """Yield every fault of a module below its header.
 
     Raises:
         RegoError: the module does not parse.
@@ -94,13 +94,13 @@ class _RegoModule:
                 if rule.head.value is not None:
                     yield from self._fallback(rule.head.value)
                 continue
-            # Cases look at the path of a denial, not at that of an unknown.
+            # Cases check the path of a denial, but not that of an unknown.
             self._reported = REPORTED | ({"path"} if dotted_name(rule.head.ref) == "unknown" else set())
             yield from self._rule(rule)
 
     def _rule(self, rule: Rule) -> Iterator[Mutation]:
         yield from self._head(rule.head)
-        if rule.body[0].start != rule.start:  # a rule without a body has one that begins where it does
+        if rule.body[0].start != rule.start:  # without a body, the parser adds one at the start of the rule
             yield self._never(rule.body)
             yield from self._body(rule.body)
         if rule.otherwise is not None:
@@ -113,7 +113,7 @@ class _RegoModule:
             yield from self._term(head.value)
 
     def _never(self, body: Body) -> Mutation:
-        """The rule with a body that never holds: as if the rule, this body or this `else` were not there."""
+        """Return a fault that makes a body false, as if the rule, this body or this `else` did not exist."""
         start, end = body[0].start, body[-1].end
         if self._is_braced(body):
             return mutation("drop a rule", start, start, "false; ")
@@ -128,7 +128,7 @@ class _RegoModule:
 
     def _statement(self, statement: Expr, *, braced: bool) -> Iterator[Mutation]:
         value, start = statement.value, statement.start
-        # What gives a name to something is needed for the rest to compile.
+        # Without an assignment the rest does not compile.
         if not isinstance(value, Some) and _operator(value) != "assign":
             yield mutation("drop a condition", start, statement.end, "true")
         if isinstance(value, SomeIn):
@@ -155,7 +155,7 @@ class _RegoModule:
         return mutation("every to some", statement.start, statement.end, text if braced else f"{{ {text} }}")
 
     def _term(self, node: Term) -> Iterator[Mutation]:
-        """The faults of an expression and all that stands in it."""
+        """Yield the faults of an expression and all terms inside it."""
         match node:
             case Scalar():
                 yield from self._scalar(node)
@@ -182,11 +182,11 @@ class _RegoModule:
     def _scalar(self, node: Scalar) -> Iterator[Mutation]:
         if isinstance(node.value, bool):
             yield mutation("flip a boolean", node.start, node.end, "false" if node.value else "true")
-        elif isinstance(node.value, str) and " " not in node.value:  # which is a message
+        elif isinstance(node.value, str) and " " not in node.value:  # texts with spaces are messages
             yield mutation("change a text", node.end - 1, node.end - 1, "_")
 
     def _number(self, node: Number) -> Iterator[Mutation]:
-        if self._text(node) == node.text:  # the 0 of `-x` is not written
+        if self._text(node) == node.text:  # the parser adds the 0 of `-x`
             value = json.loads(node.text)
             for other in (value + 1, value - 1):
                 yield mutation("shift a number", node.start, node.end, str(other))
@@ -205,7 +205,7 @@ class _RegoModule:
 
     def _collection(self, node: Array | SetNode, empty: str) -> Iterator[Mutation]:
         items = node.items
-        if not any(isinstance(item, Object) for item in items):  # a table, which is more than its length
+        if not any(isinstance(item, Object) for item in items):  # not a table
             for index in range(len(items)):
                 edit = without_member(_spans(items), index) if len(items) > 1 else TextEdit(node.start, node.end, empty)
                 yield Mutation("narrow a set", (edit,))
@@ -238,7 +238,7 @@ class _RegoModule:
                 yield from self._term(node)
 
     def _reference(self, node: Ref) -> Iterator[Mutation]:
-        """A reference to something else, and what stands between its brackets."""
+        """Yield references to something else, and the faults of the terms in its brackets."""
         for part in node.path:
             if not isinstance(part, Var) and not self._is_field(part):
                 yield from self._term(part)
@@ -273,7 +273,7 @@ class _RegoModule:
             yield mutation("swap a path", field.start, field.end, least)
 
     def _last_fields(self) -> Iterator[str]:
-        """The names in references to something that is not a function or another package."""
+        """Yield the last names of references to anything but functions and other packages."""
         nodes = list(walk(self._tree.rules))
         called = {id(node.operator) for node in nodes if isinstance(node, Call)}
         for node in nodes:
@@ -284,7 +284,7 @@ class _RegoModule:
                     yield from map(self._text, filter(self._is_field, fields))
 
     def _is_field(self, part: Node) -> bool:
-        """Whether a part of a reference is written with a dot."""
+        """Check whether a part of a reference is written with a dot."""
         return isinstance(part, Scalar) and self._text(part) == part.value
 
     def _text(self, node: Node) -> str:
@@ -304,7 +304,7 @@ def _spans(nodes: Sequence[Node]) -> list[tuple[int, int]]:
 
 
 def _dotted(pointer: str) -> list[str]:
-    """An inspected pointer as the names of a reference below `input`; empty when it cannot be written so."""
+    """Return an inspected pointer as the names of a reference below `input`; empty if that is not possible."""
     base, own = ("workspace", pointer.removeprefix("workspace:"))
     if own == pointer:
         base = "resource"
@@ -313,6 +313,6 @@ def _dotted(pointer: str) -> list[str]:
 
 
 def _shared(left: Sequence[str], right: Sequence[str]) -> int:
-    """How many names two references begin with alike."""
+    """Count the first names that two references share."""
     pairs = list(zip(left, right, strict=False))
     return next((number for number, (one, other) in enumerate(pairs) if one != other), len(pairs))

@@ -1,4 +1,4 @@
-"""What came of the mutants of a bundle, as text, as JSON and as JUnit XML."""
+"""Reports of a mutation run as text, as JSON and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policyeng.verify.mutation.run import MutantCounts, MutationRun, Survivor, s
 
 
 def as_text(run: MutationRun) -> str:
-    """The run for a reader: a table, then every survivor as a difference of one line."""
+    """Return the run as text: a table, then each survivor as a difference of one line."""
     return text_of_lines(_lines(run))
 
 
@@ -28,7 +28,7 @@ def _lines(run: MutationRun) -> Iterator[str]:
             yield from _explained(tally, survivor)
         for entry in tally.stale:
             yield ""
-            yield f"{tally.policy}: survivors.yaml justifies what is noticed, or what is no mutant"
+            yield f"{tally.policy}: survivors.yaml has an entry that is killed, or is not a mutant"
             yield f"  - {entry.line}"
             yield f"  + {entry.mutation}"
     yield ""
@@ -55,17 +55,17 @@ def _explained(tally: MutantCounts, survivor: Survivor) -> Iterator[str]:
 
 def _remarks(run: MutationRun) -> Iterator[str]:
     invalid = sum(tally.invalid for tally in run.tallies)
-    yield f"{invalid:,} more mutants are no policies, for they do not compile; they do not count"
+    yield f"{invalid:,} more mutants do not compile and are not counted"
     if run.sample:
         yield f"seed {run.seed}: a sample of at most {run.sample:,} mutants of each policy"
     if run.laws:
         yield f"laws: {', '.join(law.name for law in run.laws)}"
     if run.without_cases:
-        yield f"without cases, so not tried: {', '.join(run.without_cases)}"
+        yield f"not tested, because they have no cases:  {', '.join(run.without_cases)}"
 
 
 def as_json(run: MutationRun) -> str:
-    """The run as a JSON object."""
+    """Return the run as a JSON object."""
     document = {
         "score": round(run.score, 2),
         "seed": run.seed,
@@ -99,17 +99,17 @@ def _survivor(survivor: Survivor) -> JsonObject:
 
 
 def as_junit(run: MutationRun) -> str:
-    """The run as JUnit XML: a suite per policy, a test case for whatever noticed mutants and for every survivor."""
+    """Return the run as JUnit XML: a suite per policy, a test case for each killing test and for each survivor."""
     root = ET.Element("testsuites", name="policyeng verify --mutation")
     for tally in run.tallies:
         suite = ET.SubElement(root, "testsuite", name=tally.policy)
         for killer, count in sorted(tally.killers.items()):
-            ET.SubElement(suite, "testcase", classname=tally.policy, name=f"{killer}: {count} mutants noticed")
+            ET.SubElement(suite, "testcase", classname=tally.policy, name=f"{killer}: {count} mutants killed")
         for survivor in tally.survivors:
             _junit_survivor(suite, tally, survivor)
         for entry in tally.stale:
             case = ET.SubElement(suite, "testcase", classname=tally.policy, name=f"survivors.yaml: {entry.mutation}")
-            ET.SubElement(case, "failure", message="it justifies what is noticed, or what is no mutant")
+            ET.SubElement(case, "failure", message="the entry is killed, or is not a mutant")
         suite.set("tests", str(len(suite)))
         suite.set("failures", str(tally.survived + len(tally.stale)))
         suite.set("skipped", str(len(tally.survivors) - tally.survived))
@@ -123,4 +123,4 @@ def _junit_survivor(suite: ET.Element, tally: MutantCounts, survivor: Survivor) 
     if survivor.reason:
         ET.SubElement(case, "skipped", message=survivor.reason)
     else:
-        ET.SubElement(case, "failure", message="nothing notices it").text = f"- {mutant.before}\n+ {mutant.after}"
+        ET.SubElement(case, "failure", message="the mutant survives").text = f"- {mutant.before}\n+ {mutant.after}"

@@ -1,4 +1,4 @@
-"""Try the mutants of every policy of a bundle, in several processes where the platform can fork."""
+"""Test the mutants of every policy of a bundle, in several processes if the platform can fork."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from policyeng.verify.laws.law import Law, LawContext, Trial
 from policyeng.verify.mutation.edits import Mutant, rank
 from policyeng.verify.mutation.mutants import Written
 
-#: What tells most faults comes first.
+#: The laws that kill the most mutants come first.
 _ORDER = ("fail", "unknown", "not_judged", "pass")
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """A case with its estate, and what the unchanged header makes of it."""
+    """A case with its prepared snapshot, and the pairs of the unchanged header."""
 
     prepared: PreparedCase
     estate: PreparedSnapshot
@@ -48,13 +48,13 @@ class _Ready:
 
 
 class Examination:
-    """The cases and absent tests of one policy, put to its mutants one after the other."""
+    """The cases and absent tests of one policy, which are run on its mutants."""
 
     def __init__(self, bundle: Bundle, baselines: Baselines) -> None:
-        """Make the cases of the policy in force ready.
+        """Prepare the cases of the active policy.
 
         Raises:
-            BundleError: they are not well formed, or there are none.
+            BundleError: the cases are not well formed, or there are none.
             EngineError: the bundle does not compile.
         """
         self._bundle = bundle
@@ -67,14 +67,14 @@ class Examination:
         self._absences: dict[str, _Ready] = {}
 
     def killer(self, mutant: Bundle) -> str:
-        """The case or absent test that does not hold of a mutant, the policy in force of its bundle; empty if none.
+        """Return the case or absent test that a mutant fails, as the active policy of its bundle; empty if none.
 
         Raises:
             PolicyengError: the mutant does not compile.
         """
         for place, ready in enumerate(self._cases):
             if self._differs(mutant, ready, ready.prepared.expected):
-                # What noticed one fault is likely to notice the next one.
+                # A test that kills one mutant probably kills the next one.
                 self._cases.insert(0, self._cases.pop(place))
                 return ready.prepared.name
         for pointer, expected in absences_of(self._policy, self._file).items():
@@ -84,7 +84,7 @@ class Examination:
         return ""
 
     def _absence(self, policy: Policy, pointer: str, expected: Verdict) -> _Ready:
-        """The absent test of a pointer, which another mutant may have asked for."""
+        """Return the absent test of a pointer, cached for other mutants."""
         if pointer not in self._absences:
             prepared = prepared_absence(self._bundle, policy, pointer, expected, self._file, self._baselines)
             self._absences[pointer] = self._ready(prepared)
@@ -98,7 +98,7 @@ class Examination:
         return _Ready(prepared, estate, parameters, planned, judgement)
 
     def _differs(self, mutant: Bundle, ready: _Ready, expected: str) -> bool:
-        """Whether a mutant says something else of a case than it must."""
+        """Check whether a mutant has another outcome for a case than expected."""
         parameters, planned, prepared = ready.parameters, ready.planned, ready.prepared
         if mutant.policies[0].header != self._policy.header:
             try:
@@ -117,7 +117,7 @@ class Examination:
 
 
 def _planned(bundle: Bundle, estate: PreparedSnapshot, identity: str) -> list[PlannedPair]:
-    """The pairs that a case is about, in the order of their findings."""
+    """Return the pairs that a case is about, in the order of their findings."""
     subjects = estate.subjects
     entries = [
         entry
@@ -138,7 +138,7 @@ def _judged(
     parameters: list[JsonObject],
     planned: Sequence[PlannedPair],
 ) -> Judgement:
-    """What a mutant says first of what a case is about."""
+    """Return the first judgement of a mutant on the resource of a case."""
     for entry in planned:
         if entry.unknowns:
             return Judgement(unknowns=entry.unknowns)
@@ -153,7 +153,7 @@ def _asked(
 ) -> Judgement:
     work = EvaluationRequest(
         bundle=mutant,
-        snapshot=replace(estate.view),  # what policies keep in it, they work out anew
+        snapshot=replace(estate.view),  # without values that policies cached in it
         subjects=[subject.document for subject in estate.subjects],
         document=estate.document,
         pairs=[entry.pair],
@@ -165,10 +165,10 @@ def _asked(
 
 
 class LawTrials:
-    """Examples on which the laws hold of a policy as it is, to see whether they do of its mutants."""
+    """Examples on which the unchanged policy satisfies the laws, to test its mutants."""
 
     def __init__(self, bundle: Bundle, laws: Sequence[Law], examples: int, seed: int) -> None:
-        """Draw examples for the policy in force, and try the laws on them as it is."""
+        """Draw examples for the active policy, and select those on which it satisfies the laws."""
         source, policy = Examples(bundle), bundle.policies[0]
         self._examples = [
             source.drawn(Random(f"{seed}/{policy.id}/{number}"), policy)  # noqa: S311  # nothing here is secret
@@ -177,7 +177,7 @@ class LawTrials:
         self._laws = [law for law in laws if not self._violated(law, bundle)]
 
     def killer(self, mutant: Bundle) -> str:
-        """The law that does not hold of a mutant, the policy in force of its bundle; empty if none."""
+        """Return the law that a mutant violates, as the active policy of its bundle; empty if none."""
         return next((f"law {law.number} {law.name}" for law in self._laws if self._violated(law, mutant)), "")
 
     def _violated(self, law: Law, bundle: Bundle) -> bool:
@@ -193,12 +193,12 @@ _Said = Annotated[str, Field(min_length=1, pattern=r"\S")]
 
 
 class Justified(BaseModel):
-    """A mutant that is the policy in other words.
+    """A mutant that is equivalent to the policy.
 
     Attributes:
-        line: the text of the line, as the report shows it.
+        line: the text of the line, as in the report.
         mutation: the same with the fault.
-        reason: why no case can tell them apart.
+        reason: why no case can distinguish them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -208,7 +208,7 @@ class Justified(BaseModel):
     reason: _Said
 
     def means(self, mutant: Mutant) -> bool:
-        """Whether a mutant is the one, wherever its line stands."""
+        """Check whether a mutant is this one, at any line."""
         return _spaced(self.line) == _spaced(mutant.before) and _spaced(self.mutation) == _spaced(mutant.after)
 
 
@@ -216,10 +216,10 @@ _LIST = TypeAdapter(list[Justified])
 
 
 def read_survivors(policy: Policy) -> list[Justified]:
-    """The justified survivors of a policy; none without a file.
+    """Return the justified survivors of a policy; none without a file.
 
     Raises:
-        BundleError: the file is no list of `line`, `mutation` and `reason`, or one stands twice.
+        BundleError: the file is not a list of `line`, `mutation` and `reason`, or has a duplicate.
     """
     path = policy.cases.with_name("survivors.yaml") if policy.cases else None
     if path is None or not path.is_file():
@@ -238,7 +238,7 @@ def read_survivors(policy: Policy) -> list[Justified]:
     for entry in entries:
         key = (_spaced(entry.line), _spaced(entry.mutation))
         if key in seen:
-            raise BundleError(f"the mutation `{entry.mutation}` stands twice", place=(str(path),))
+            raise BundleError(f"the mutation `{entry.mutation}` is stated twice", place=(str(path),))
         seen.add(key)
     return entries
 
@@ -247,13 +247,13 @@ def _spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-#: Examples that each survivor is tried with for every law.
+#: The number of examples on which each survivor is tested for every law.
 LAW_EXAMPLES = 25
 
 
 @dataclass(frozen=True)
 class Survivor:
-    """A mutant that nothing noticed; with a `reason` it is held for the policy in other words."""
+    """A mutant that no test killed; with a `reason` it is justified as equivalent to the policy."""
 
     mutant: Mutant
     reason: str = ""
@@ -261,13 +261,13 @@ class Survivor:
 
 @dataclass
 class MutantCounts:
-    """What became of the mutants of one policy.
+    """The results of the mutants of one policy.
 
     Attributes:
-        killers: how many mutants each case, absent test or law noticed first.
-        by_laws: how many mutants a law noticed and no case did.
-        invalid: how many did not compile; they do not count.
-        stale: justified survivors that are none.
+        killers: the number of mutants that each case, absent test or law killed first.
+        by_laws: the number of mutants that a law and no case killed.
+        invalid: the number of mutants that do not compile and are not counted.
+        stale: justified survivors that do not survive.
     """
 
     policy: str
@@ -280,12 +280,12 @@ class MutantCounts:
 
     @property
     def killed(self) -> int:
-        """How many were noticed."""
+        """The number of killed mutants."""
         return self.killers.total()
 
     @property
     def survived(self) -> int:
-        """How many were not, and should have been."""
+        """The number of mutants that survived without a justification."""
         return sum(not entry.reason for entry in self.survivors)
 
 
@@ -294,8 +294,8 @@ class MutationRun:
     """A finished run.
 
     Attributes:
-        without_cases: the policies that could not be tried.
-        sample: how many mutants of each policy were tried at most; all when 0.
+        without_cases: the policies without cases, which are not tested.
+        sample: the maximum number of mutants per policy; 0 for all.
     """
 
     seed: int
@@ -306,17 +306,17 @@ class MutationRun:
 
     @property
     def score(self) -> float:
-        """The part of all mutants that was noticed."""
+        """The percentage of killed mutants."""
         return score(self.tallies)
 
     @property
     def is_tried(self) -> bool:
-        """Whether there was any mutant to notice; without one the score says nothing."""
+        """Whether there was any mutant; without one the score has no meaning."""
         return any(tally.killed or tally.survivors for tally in self.tallies)
 
 
 def score(tallies: Sequence[MutantCounts]) -> float:
-    """The percentage of mutants that was noticed, from 0 to 100; justified survivors do not count."""
+    """Return the percentage of killed mutants, from 0 to 100; justified survivors are not counted."""
     killed = sum(tally.killed for tally in tallies)
     return 100 * killed / max(1, killed + sum(tally.survived for tally in tallies))
 
@@ -339,10 +339,10 @@ def run(
     jobs: int = 0,
     progress: Callable[[int], None] = lambda _: None,
 ) -> MutationRun:
-    """Try every mutant of every policy that has cases, or `sample` of each, on its cases and the laws.
+    """Test every mutant of every policy with cases, or `sample` of each, on its cases and the laws.
 
-    The outcome depends on the bundle, the seed and the sample alone, not on the number of processes (`jobs`; 0 is one
-    for each processor). `progress` is told how many policies are done.
+    The result depends only on the bundle, the seed and the sample, not on the number of processes (`jobs`; 0 is one for
+    each processor). `progress` is called with the number of finished policies.
 
     Raises:
         BundleError: cases or justified survivors are not well formed.
@@ -359,7 +359,7 @@ def run(
 
 
 def _each(examined: Callable[[Policy], MutantCounts], policies: Sequence[Policy], jobs: int) -> Iterator[MutantCounts]:
-    # Policies in Python cannot be sent to a process: it has them from its beginning on.
+    # Policies in Python cannot be pickled, so a forked process inherits them.
     with processes((examined, policies), max(1, min(jobs or processors(), len(policies)))) as spread:
         yield from spread.each(_tally, [(number,) for number in range(len(policies))])
 
@@ -370,7 +370,7 @@ def _tally(worker: tuple[Callable[[Policy], MutantCounts], Sequence[Policy]], nu
 
 
 def _examined(asked: _Plan, policy: Policy) -> MutantCounts:
-    with cache.switched_off():  # no mutant is worth keeping
+    with cache.switched_off():  # mutants are used only once
         return _tried(asked, policy)
 
 
@@ -399,12 +399,12 @@ def _tried(asked: _Plan, policy: Policy) -> MutantCounts:
 
 
 def _not_as_it_is(policy: Policy, name: str) -> BundleError:
-    what = f"the case `{name}` does not hold of `{policy.id}` as it is"
-    return BundleError(what, place=(str(policy.cases),), remedy="mend it first; `policyeng test` says why")
+    what = f"the unchanged policy `{policy.id}` fails the case `{name}`"
+    return BundleError(what, place=(str(policy.cases),), remedy="fix it first; run `policyeng test` for details")
 
 
 def _survives(written: Written, examination: Examination, mutant: Mutant, tally: MutantCounts) -> Bundle | None:
-    """The bundle of a mutant that the cases do not notice."""
+    """Return the bundle of a mutant that no case kills; None if one does."""
     try:
         bundle = written.bundle_of(mutant)
         killer = examination.killer(bundle)
@@ -425,7 +425,7 @@ def _sampled(every: list[Mutant], asked: _Plan, policy: Policy) -> list[Mutant]:
 
 
 def _is_stale(entry: Justified, every: Sequence[Mutant], chosen: Sequence[Mutant], tally: MutantCounts) -> bool:
-    """Whether a justified survivor is no mutant, or all that it may mean were tried and noticed."""
+    """Check whether a justified survivor is not a mutant, or all mutants that it can mean were killed."""
     meant = [mutant for mutant in every if entry.means(mutant)]
     untried = any(mutant not in chosen for mutant in meant)
     return not untried and not any(entry.means(survivor.mutant) for survivor in tally.survivors)

@@ -1,1 +1,1 @@
-"""Which policies of a bundle say nothing: they never apply, never fail or are implied, or have idle parameters."""
+"""Find redundant policies: those that never apply, never fail or are implied, or have parameters without effect."""

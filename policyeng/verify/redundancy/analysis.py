@@ -1,4 +1,4 @@
-"""The analysis of a bundle for policies and parameters that say nothing."""
+"""The analysis of a bundle for redundant policies and parameters."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from policyeng.verify.redundancy.outcomes import outcome_remarks
 from policyeng.verify.redundancy.parameters import parameter_remarks
 from policyeng.verify.redundancy.report import Kind, RedundancyAnalysis, Remark
 
-#: So many examples are judged in the search for one that tells a policy from those that seem to imply it; then as many
+#: The number of examples in the search for one that distinguishes a policy from those that seem to imply it; as many
 #: again with parameters.
 TRIES = 300
-#: So many smaller ones are tried of an example that is shown.
+#: The number of attempts to shrink an example for the report.
 _SHRINKING = 600
-#: From this share of its failures on, a policy that fails beside another is said to do so often.
+#: The share of its failures from which on a policy is reported to fail often together with another one.
 _OFTEN = 0.95
 _ENOUGH = 20
-_REMEDY = "take it away, or let it judge what `{0}` does not; if it is to say more than that one, name it in `refines`"
+_REMEDY = "remove it, or let it cover what `{0}` does not; if it adds detail to `{0}`, add `{0}` to its `refines`"
 
 
 @dataclass(frozen=True)
 class _Apart:
-    """An example that tells a policy from another, if there is one, and where it is from."""
+    """An example that distinguishes a policy from another one, if there is one, and its origin."""
 
     example: Example | None
     tries: int
@@ -42,9 +42,9 @@ class _Apart:
 def implication_remarks(
     observed: ObservedOutcomes, estates: EstateGenerator, seed: int, tries: int = TRIES
 ) -> Iterator[Remark]:
-    """What is to be said of each policy that fails only, or nearly only, where another does.
+    """Yield a remark for each policy that fails only, or nearly only, where another one does.
 
-    `tries` is how many examples are judged in search of one that tells it apart, twice if it must be with parameters.
+    `tries` is the number of examples in the search for a distinguishing one, twice if it needs parameters.
     """
     random = Random(f"{seed}/apart")  # noqa: S311  # nothing here is secret
     search = DistinguishingSearch(observed.bundle, observed.seen, estates.vocabulary, random)
@@ -57,7 +57,7 @@ def implication_remarks(
 
 
 def _others(policy: Policy, observed: ObservedOutcomes, search: DistinguishingSearch, tries: int) -> dict[str, _Apart]:
-    """The policies that a policy seems to be implied by, or often fails beside."""
+    """Return the policies that seem to imply a policy, or that often fail together with it."""
     seen = observed.seen[policy.id]
     stated = {entry.id for entry in observed.bundle.policies}.intersection(policy.header.refines)
     together = {other for other in seen.together if other != policy.id} | stated
@@ -82,7 +82,7 @@ def _remark(policy: Policy, other: str, apart: _Apart, observed: ObservedOutcome
     seen = observed.seen[policy.id]
     told = f"{seen.together[other]:,} of {seen.failures:,} failures"
     if apart.example is None:
-        told += f", then {apart.tries:,} tries to tell them apart"
+        told += f", then {apart.tries:,} attempts to distinguish them"
         return _implied(policy, other, observed, told, is_equal=is_equal)
     breaks = other in policy.header.refines
     small = smallest(observed.bundle, policy.id, other, apart.example, most=_SHRINKING)
@@ -104,12 +104,12 @@ def _remark(policy: Policy, other: str, apart: _Apart, observed: ObservedOutcome
 
 def _apart_words(other: str, apart: _Apart, *, breaks: bool) -> tuple[str, str]:
     if breaks:
-        return f"it says that it refines `{other}`, and fails without it", f"take `{other}` out of its `refines`"
-    remedy = "nothing, if the example is one that it is there for; keep it as a case"
+        return f"it refines `{other}`, but fails without it", f"remove `{other}` from its `refines`"
+    remedy = "nothing, if the policy is meant for this example; add it as a case"
     if not apart.was_searched:
-        return f"it fails beside `{other}` but for rare examples", remedy
+        return f"it fails together with `{other}` except for rare examples", remedy
     where = " only with other parameters" if apart.with_parameters else ""
-    return f"it seems implied by `{other}`, and is told apart{where}", remedy
+    return f"it seems implied by `{other}`, but an example distinguishes them{where}", remedy
 
 
 def _implied(policy: Policy, other: str, observed: ObservedOutcomes, told: str, *, is_equal: bool) -> Remark:
@@ -126,7 +126,7 @@ def _implied(policy: Policy, other: str, observed: ObservedOutcomes, told: str, 
     return Remark(policy.id, kind, message, told, remedy, is_fault=is_fault, other=other)
 
 
-#: So many examples more are drawn for a policy that the others do not meet from both sides.
+#: The number of additional examples for a policy that does not both pass and fail on the others.
 _MORE = 100
 
 
@@ -138,16 +138,16 @@ def analysed(
     tries: int = TRIES,
     progress: Callable[[int], None] = lambda _: None,
 ) -> RedundancyAnalysis:
-    """Judge every case of a bundle and so many random examples, and say which policies and parameters say nothing.
+    """Evaluate every case of a bundle and random examples, and report redundant policies and parameters.
 
     The same bundle, number and seed give the same analysis.
 
     Args:
-        bundle: the policies in force.
-        examples: how many are drawn.
-        seed: what they are drawn from.
-        tries: how many examples are judged in search of one that tells a policy from those that seem to imply it.
-        progress: hears how many cases and examples were judged.
+        bundle: the active policies.
+        examples: the number of random examples.
+        seed: the seed of the examples.
+        tries: the number of examples in the search for one that distinguishes a policy from another.
+        progress: called with the number of evaluated cases and examples.
 
     Raises:
         BundleError: a `cases.yaml` is not well formed.
@@ -158,7 +158,7 @@ def analysed(
     for policy in bundle.policies:
         alone = bundle.only([policy])
         for case, example in cases_of(policy.id, estates):
-            # What others say of a case matters where its policy fails, and a case that fails names a path.
+            # The other policies matter on a case where its policy fails, and a failing case has a path.
             observed.judge(example, bundle if case.path is not None else alone)
             observed.cases += 1
             progress(observed.cases)
@@ -180,7 +180,7 @@ def analysed(
 
 
 def _look_closer(observed: ObservedOutcomes, policy: Policy, source: Examples, seed: int) -> None:
-    """Draw more examples for a policy that was not met both failing and passing, until it is."""
+    """Draw more examples for a policy that does not both pass and fail yet, until it does."""
     seen = observed.seen[policy.id]
     while observed.more[policy.id] < _MORE and not {Outcome.FAIL, Outcome.PASS} <= seen.decided:
         random = Random(f"{seed}/{policy.id}/{observed.more[policy.id]}")  # noqa: S311  # nothing here is secret

@@ -1,7 +1,8 @@
-"""Search on purpose for an example on which one policy fails and another does not.
+"""Directed search for an example on which one policy fails and another does not.
 
-The search walks from failing examples of the one: it writes where the other looks what stands there elsewhere, takes
-over parts of examples that the other passes, and leaves things out. What still fails the one is walked on from.
+The search starts at failing examples of the first policy. It writes values from elsewhere where the other one reads,
+copies parts of examples on which the other one passes, and removes parts. It continues from the examples on which the first
+policy still fails.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from policyeng.verify.generators.vocabulary import Vocabulary
 from policyeng.verify.redundancy.observing import Seen, Sighting, by_resource, judged, told_apart
 from policyeng.verify.shrink_document import shrunk
 
-#: So many steps are taken from one example before another is begun with.
+#: The number of steps from one example before another one is taken.
 _STEPS = 12
 
 
 @dataclass
 class DistinguishingSearch:
-    """The search for what tells a policy from others that fail whenever it does.
+    """The search for examples that distinguish a policy from others that fail whenever it does.
 
     Attributes:
-        seen: by policy id, what was seen of it.
-        vocabulary: what the policies speak of.
-        random: what every draw is made from.
+        seen: the observations of each policy, by id.
+        vocabulary: the vocabulary of the policies.
+        random: the generator of all draws.
     """
 
     bundle: Bundle
@@ -46,13 +47,13 @@ class DistinguishingSearch:
     random: Random
 
     def found(self, policy: Policy, others: Collection[str], tries: int, *, parameters: bool) -> dict[str, Example]:
-        """By the id of another policy, an example on which the policy fails and that one does not, on one resource.
+        """Return examples on which the policy fails and another one does not, on one resource, by the id of the other.
 
         Args:
-            policy: it fails somewhere.
-            others: ids of those that fail whenever it does, as far as was seen.
-            tries: how many examples are judged.
-            parameters: draw parameters of the policies, too; else all have their defaults.
+            policy: a policy that fails somewhere.
+            others: the ids of the policies that seem to fail whenever it does.
+            tries: the number of evaluated examples.
+            parameters: also draw parameters of the policies; otherwise all have their defaults.
         """
         left = dict.fromkeys(others)
         alone = self.bundle.only([entry for entry in self.bundle.policies if entry.id in {policy.id, *others}])
@@ -81,7 +82,7 @@ class DistinguishingSearch:
         left: dict[str, None],
         apart: dict[str, Example],
     ) -> str:
-        """Note whom an example tells apart; a resource on which the policy fails on it, none where it does not."""
+        """Record the policies that an example distinguishes; return a resource on which the policy fails, or ""."""
         snapshot = read(example.document)
         if snapshot is None:
             return ""
@@ -108,7 +109,7 @@ class DistinguishingSearch:
         return replace(example, document=document, as_of=as_of)
 
     def _written(self, document: JsonObject, resource: str, other: Policy) -> None:
-        """Write at places that the other policy looks at what stands there elsewhere."""
+        """Write values from elsewhere at places that the other policy reads."""
         words = self.vocabulary.words[other.id]
         own = [*words.pointers, *(pointer for judged in other.header.judges for pointer in judged.where)]
         for _ in range(self.random.randrange(1, 4) if own else 0):
@@ -127,7 +128,7 @@ class DistinguishingSearch:
                 put(holder, place, copied(self.random.choice(pool)))
 
     def _crossed(self, document: JsonObject, resource: str, taken: Sighting) -> None:
-        """Take over from an example that the other policy passes: of the resource, of others, of what is stated."""
+        """Copy from an example on which the other policy passes: parts of the resource, of others, or of statements."""
         passing: JsonObject = orjson.loads(taken.text)
         ours, theirs = _holder(document, resource), _holder(passing, taken.resource)
         if (
@@ -146,7 +147,7 @@ class DistinguishingSearch:
                 document[kind] = passing.get(kind, [])
 
     def _left_out(self, document: JsonObject, resource: str) -> None:
-        """Leave out a part of the resource, or another resource, or what is stated."""
+        """Remove a part of the resource, another resource, or statements."""
         if happens(self.random, 0.5) and (holder := _holder(document, resource)) is not None:
             open_places = [place for place in places(holder) if place[0] not in ("id", "type")]
             if open_places:
@@ -168,14 +169,14 @@ class DistinguishingSearch:
 
 
 def smallest(bundle: Bundle, policy: str, other: str, example: Example, *, most: int) -> tuple[Example, str] | None:
-    """An example made small on which one policy fails and another does not, and the resource; None if it is refused.
+    """Shrink an example on which one policy fails and another does not; return it with the resource, None if refused.
 
     Args:
-        bundle: it has both.
-        policy: the id of the one that fails.
-        other: the id of the one that does not.
-        example: it tells them apart.
-        most: how many smaller ones are tried.
+        bundle: a bundle with both policies.
+        policy: the id of the failing policy.
+        other: the id of the other policy.
+        example: an example that distinguishes them.
+        most: the number of attempts.
     """
     alone = bundle.only([entry for entry in bundle.policies if entry.id in {policy, other}])
     last: list[tuple[Example, str]] = []
@@ -188,7 +189,7 @@ def smallest(bundle: Bundle, policy: str, other: str, example: Example, *, most:
                 return False
             resource = next((at for at, _ in told_apart(judged(alone, candidate, snapshot), policy, [other])), "")
         except (PolicyengError, AttributeError, KeyError, TypeError, ValueError):
-            return False  # what is no example is no smaller example
+            return False  # not an example
         if resource:
             last[:] = [(candidate, resource)]
         return bool(resource)
@@ -204,7 +205,7 @@ def smallest(bundle: Bundle, policy: str, other: str, example: Example, *, most:
 
 
 def _begun(start: Sighting, policies: Collection[str]) -> tuple[Example, str]:
-    """A failing example with the parameters of some policies alone."""
+    """Return a failing example with the parameters of only some policies."""
     example = start.example
     document = {name: value for name, value in example.document.items() if name != "snapshotVersion"}
     parameters = {policy: given for policy, given in example.parameters.items() if policy in policies}
@@ -212,7 +213,7 @@ def _begun(start: Sighting, policies: Collection[str]) -> tuple[Example, str]:
 
 
 def _holder(document: JsonObject, resource: str, *, is_workspace: bool = False) -> JsonObject | None:
-    """What has an id: a resource, a declared workload or an approval; or its workspace."""
+    """Return the resource, declared workload or approval with an id, or its workspace."""
     entries = [entry for kind in ("resources", "workloads", "approvals") for entry in document.get(kind, ())]
     by_id: dict[str, JsonObject] = {lowered(str(entry.get("id"))): entry for entry in reversed(entries)}
     held = by_id.get(lowered(resource))
@@ -223,7 +224,7 @@ def _holder(document: JsonObject, resource: str, *, is_workspace: bool = False) 
 
 
 def _mix(random: Random, ours: JsonObject, theirs: JsonObject) -> None:
-    """Take over some of what another object has, leave away some of what it has not."""
+    """Copy some members of another object, and remove some members that it does not have."""
     for key in sorted({*ours, *theirs}):
         one, two = ours.get(key), theirs.get(key)
         if isinstance(one, dict) and isinstance(two, dict):

@@ -1,4 +1,4 @@
-"""Judge cases and examples as `policyeng check` reads them, and keep what each policy said, and beside which others."""
+"""Evaluate cases and examples as `policyeng check` reads them, and record the outcomes of each policy."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from policyeng.verify.example_documents import native
 from policyeng.verify.generators.estates import EstateGenerator
 from policyeng.verify.generators.examples import Example
 
-#: So many examples of each outcome are kept for each policy, the smallest ones.
+#: The number of examples that are stored for each policy and outcome, the smallest ones.
 _KEPT = 6
 
 
 @dataclass(frozen=True)
 class Sighting:
-    """A policy's outcome on a resource of an example, which is kept as text: many are kept."""
+    """An outcome of a policy on a resource of an example, which is stored as text to save memory."""
 
     text: bytes
     parameters: Mapping[str, JsonObject]
@@ -34,21 +34,21 @@ class Sighting:
 
     @property
     def example(self) -> Example:
-        """The example; its document is the caller's to change."""
+        """The example; the caller may change its document."""
         return Example(orjson.loads(self.text), self.parameters, self.as_of)
 
 
 @dataclass
 class Seen:
-    """What was seen of one policy.
+    """The observations of one policy.
 
     Attributes:
-        outcomes: how often it ended in which.
+        outcomes: the number of findings with each outcome.
         reasons: the messages of its denials and unknowns.
         failing, passing: the smallest examples.
-        together: by the id of another policy, how many failures both had on one resource.
-        apart: by the id of another policy, the first failure without one of it on the same resource.
-        plainly_together, plainly_apart: the same where both policies had their default parameters.
+        together: the number of failures of both policies on one resource, by the id of the other one.
+        apart: the first failure without a failure of the other policy on the same resource, by its id.
+        plainly_together, plainly_apart: the same if both policies have their default parameters.
     """
 
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -62,22 +62,22 @@ class Seen:
 
     @property
     def failures(self) -> int:
-        """How often it failed."""
+        """The number of failures."""
         return self.outcomes[Outcome.FAIL]
 
     @property
     def decided(self) -> set[str]:
-        """The outcomes that it came to where it did not err."""
+        """The outcomes other than error."""
         return {outcome for outcome in self.outcomes if outcome != Outcome.ERROR}
 
 
 @dataclass
 class ObservedOutcomes:
-    """What was seen of every policy of a bundle.
+    """The observations of every policy of a bundle.
 
     Attributes:
-        cases, examples: how many were judged.
-        more: by policy id, how many further examples were drawn for it alone.
+        cases, examples: the number of evaluated ones.
+        more: the number of additional examples for a policy, by id.
     """
 
     bundle: Bundle
@@ -87,11 +87,11 @@ class ObservedOutcomes:
     more: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Have an entry for each policy, also where nothing is seen of it."""
+        """Add an entry for each policy, even if it is never observed."""
         self.seen |= {policy.id: Seen() for policy in self.bundle.policies}
 
     def judge(self, example: Example, bundle: Bundle | None = None) -> None:
-        """Judge an example with every policy, or with those of a part of the bundle, and keep what they say.
+        """Evaluate an example with every policy, or with those of a part of the bundle, and record the findings.
 
         Raises:
             EngineError: the bundle does not compile.
@@ -125,14 +125,14 @@ class ObservedOutcomes:
 
 
 def cases_of(policy: str, estates: EstateGenerator) -> Iterator[tuple[Case, Example]]:
-    """The cases of a policy, each as an example."""
+    """Yield the cases of a policy, each with its example."""
     for case, document in estates.cases.get(policy, ()):
         parameters = {policy: case.parameters} if case.parameters else {}
         yield case, Example(document, parameters, case.as_of or DEFAULT_AS_OF)
 
 
 def native_text(example: Example) -> bytes:
-    """The document of an example as a native snapshot; whole numbers beyond 64 bits are the nearest others."""
+    """Return the document of an example as a native snapshot; integers beyond 64 bits become the nearest ones."""
     document = native(example.document)
     try:
         return orjson.dumps(document)
@@ -141,21 +141,21 @@ def native_text(example: Example) -> bytes:
 
 
 def as_read(text: bytes) -> Snapshot:
-    """What `policyeng check` judges of a native document: all but what its reader refuses."""
+    """Return the snapshot that `policyeng check` evaluates: the native document without what its reader refuses."""
     return read_inputs(["-"], from_format="native", stdin=text).snapshot
 
 
 def judged(bundle: Bundle, example: Example, snapshot: Snapshot) -> Evaluation:
-    """The evaluation of an example, a snapshot standing in for its document."""
+    """Evaluate an example with another snapshot in place of its document."""
     known = {policy.id for policy in bundle.policies}
     parameters = {policy: given for policy, given in example.parameters.items() if policy in known}
     return evaluate(bundle, snapshot, as_of=example.as_of, parameters=parameters)
 
 
 def by_resource(evaluation: Evaluation) -> dict[str, dict[str, Outcome]]:
-    """By lower-case id, what each policy says; a workload has the id of the resource that it derives from.
+    """Return the outcome of each policy by lower-case resource id; a workload has the id of its source resource.
 
-    A policy that judges both says of them together that they fail when one of them does.
+    A policy that selects both fails if it fails on one of them.
     """
     said: dict[str, dict[str, Outcome]] = {}
     for finding in evaluation.findings:
@@ -166,7 +166,7 @@ def by_resource(evaluation: Evaluation) -> dict[str, dict[str, Outcome]]:
 
 
 def told_apart(evaluation: Evaluation, policy: str, others: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """The resources on which a policy fails, with each of the others that does not fail or err there."""
+    """Yield the resources on which a policy fails, with each other policy that does not fail or err there."""
     for resource, said in by_resource(evaluation).items():
         if said.get(policy) is Outcome.FAIL:
             for other in others:
@@ -175,7 +175,7 @@ def told_apart(evaluation: Evaluation, policy: str, others: Iterable[str]) -> It
 
 
 def _keep(kept: list[Sighting], sighting: Sighting) -> None:
-    """Keep a sighting among the smallest, one of each size, so that one example is not all that is kept."""
+    """Store a sighting among the smallest, one of each size, so that the stored examples differ."""
     size = len(sighting.text)
     if len(kept) == _KEPT and size >= len(kept[-1].text):
         return

@@ -23,10 +23,10 @@ from policyeng.verify.generators.estates import STATEMENTS, EstateGenerator
 from policyeng.verify.redundancy.observing import ObservedOutcomes, Seen, as_read
 from policyeng.verify.redundancy.report import Remark
 
-#: What a workload's fields can be; there are no other workloads.
+#: The possible values of the fields of workloads.
 _WORDS = {"/purpose": Purpose, "/target": Target, "/accelerator": Accelerator, "/cadence": Cadence}
 _REASON = re.compile(r"""(?:"msg"\s*:|\bmsg\s*=)\s*"((?:[^"\\\n]|\\.)*)\"""")
-#: How like a known word another must be to be taken for a slip of the pen.
+#: The similarity from which on a word is reported as a misspelling of a known one.
 _ALIKE = 0.85
 
 
@@ -38,30 +38,30 @@ class _Known:
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """The types by their lower-case form."""
+        """The types by lower-case type."""
         return {lowered(kind): kind for entry in self.resources if isinstance(kind := entry.get("type"), str)}
 
     def of_type(self, kind: str) -> list[JsonObject]:
-        """The resources of a type."""
+        """Return the resources of a type."""
         return [entry for entry in self.resources if lowered(str(entry.get("type"))) == lowered(kind)]
 
 
 def outcome_remarks(observed: ObservedOutcomes, estates: EstateGenerator) -> Iterator[Remark]:
-    """What is to be said of each policy by what it came to on cases and examples."""
+    """Yield remarks on the outcomes of each policy on cases and examples."""
     documents = [document for cases in estates.cases.values() for _, document in cases]
     every = {id(entry): entry for document in documents for entry in document["resources"]}
     known = _Known((*estates.baselines.resources.values(), *every.values()))
     for policy in observed.bundle.policies:
         if judges_documents(policy):
-            message = "it judges documents as they are written, and examples are snapshots of resources"
-            yield Remark(policy.id, "not tried", message, "nothing", "test it with documents of yours", is_fault=False)
+            message = "it evaluates documents, and examples are snapshots of resources"
+            yield Remark(policy.id, "not tried", message, "nothing", "test it with your own documents", is_fault=False)
             continue
         yield from _of_policy(policy, observed, known)
 
 
 def tried(observed: ObservedOutcomes, policy: Policy) -> str:
-    """What a policy was tried on, and how often it ended in which outcome."""
-    more = f", {observed.more[policy.id]:,} more that are drawn for it" if observed.more[policy.id] else ""
+    """Describe what a policy was tested on, and its outcomes."""
+    more = f", {observed.more[policy.id]:,} more drawn for it" if observed.more[policy.id] else ""
     outcomes = sorted(observed.seen[policy.id].outcomes.items())
     counts = ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes) or "no finding"
     return f"{count(observed.cases, 'case')} and {count(observed.examples, 'example')}{more}: {counts}"
@@ -78,8 +78,8 @@ def _of_policy(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Ite
         yield Remark(policy.id, "vacuous", message, tried(observed, policy), remedy, is_proved=is_proved)
         return
     for reason, is_proved in wrong:
-        message = f"one entry of its `judges` takes nothing: {reason}"
-        remedy = "correct it, or take it away"
+        message = f"one entry of its `judges` matches nothing: {reason}"
+        remedy = "correct the entry, or remove it"
         yield Remark(
             policy.id, "vacuous", message, tried(observed, policy), remedy, is_fault=False, is_proved=is_proved
         )
@@ -95,22 +95,22 @@ def _vacuous(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Remar
     taken = _taken(observed.bundle.only([policy]), known)
     if taken:
         message = (
-            f"it never applies: its `judges` took {taken} resources of the baselines, and `applies` was never true"
+            f"it never applies: its `judges` matches {taken} resources of the baselines, but `applies` is never true"
         )
-        remedy = "loosen `applies`, or give it a case that it judges"
+        remedy = "loosen `applies`, or add a case to which it applies"
     else:
-        message = "it never applies: nothing that was judged is what its `judges` says"
-        remedy = "correct its `judges`, or give it a case that it judges"
+        message = "it never applies: nothing matches its `judges`"
+        remedy = "correct its `judges`, or add a case to which it applies"
     return Remark(policy.id, "vacuous", message, tried(observed, policy), remedy)
 
 
 def _decides_all(policy: Policy) -> bool:
-    """Whether a policy is unknown only where a field cannot be read, which is before its `applies` is asked."""
+    """Check whether a policy is unknown only where a field cannot be read, which is before `applies` is evaluated."""
     return policy.python is None and all(role != "unknown" for role, _ in policy.rules)
 
 
 def _taken(alone: Bundle, known: _Known) -> int:
-    """How many of the known resources a policy's `judges` takes."""
+    """Count the known resources that match the `judges` of a policy."""
     distinct = {lowered(str(entry.get("id"))): entry for entry in known.resources}
     snapshot = as_read(orjson.dumps({"snapshotVersion": 1, "resources": list(distinct.values())}))
     return sum(1 for _ in plan(alone, estate_of(snapshot, alone.facts)))
@@ -122,25 +122,25 @@ def _one_sided(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterat
         always = "is unknown" if seen.decided == {Outcome.UNKNOWN} else "passes"
         if len(seen.decided) > 1:
             always = "passes or is unknown"
-        remedy = "give it a case that fails; if there can be none, take the policy away"
+        remedy = "add a case that fails; if there cannot be one, remove the policy"
         yield Remark(policy.id, "dead", f"it never fails: it always {always}", told, remedy)
     elif not seen.outcomes[Outcome.PASS]:
-        remedy = "give it a case that passes; if there can be none, nobody can comply"
+        remedy = "add a case that passes; if there cannot be one, no one can comply"
         yield Remark(policy.id, "never passes", "it never passes", told, remedy, is_fault=False)
 
 
 def _silent(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterator[Remark]:
-    """Reasons that stand in the policy's own Rego and that it never gave."""
+    """Yield a remark for each reason in the policy's own Rego that it never returned."""
     sources = dict(observed.bundle.modules)
     for reason in dict.fromkeys(_REASON.findall(sources.get(policy.file, ""))):
         if reason not in seen.reasons:
-            remedy = "give it a case in which the rule holds; if there can be none, take the rule away"
-            message = f"it never gave the reason `{reason}`"
+            remedy = "add a case in which the rule is true; if there cannot be one, remove the rule"
+            message = f"it never returns the reason `{reason}`"
             yield Remark(policy.id, "reason", message, tried(observed, policy), remedy, is_fault=False)
 
 
 def _missed(judged: TargetType, known: _Known) -> tuple[str, bool]:
-    """Why nothing can be what an entry of `judges` says, and whether that is proved; empty where something may be."""
+    """Return why nothing can match an entry of `judges`, and whether that is proved; empty if something may match."""
     if lowered(judged.type) not in STATEMENTS:
         return _unknown_type(judged, known), False
     for pointer, allowed in judged.where.items() if lowered(judged.type) == "workload" else ():
@@ -158,19 +158,19 @@ def _unknown_type(judged: TargetType, known: _Known) -> str:
     for pointer, allowed in judged.where.items():
         alike = known.of_type(kind)
         if not any(has_value(entry, pointer) for entry in alike) and (near := _near_pointer(pointer, alike)):
-            return f"no resource of the type has `{pointer}`, where {list(allowed)} should stand; did you mean `{near}`"
+            return f"no resource of the type has `{pointer}`, expected one of {list(allowed)}; did you mean `{near}`"
     return ""
 
 
 def _slip(kind: str, other: str) -> bool:
-    """Whether one type is another with a slip of the pen in it: nearly the same word in place of one."""
+    """Check whether one type is a misspelling of another: nearly the same word in place of one."""
     ours, theirs = kind.split("/"), other.split("/")
     differing = [(one, two) for one, two in zip(ours, theirs, strict=False) if one != two]
     return len(ours) == len(theirs) and all(get_close_matches(one, [two], 1, _ALIKE) for one, two in differing)
 
 
 def _near_pointer(pointer: str, resources: Iterable[JsonObject]) -> str:
-    """A pointer that some resource has, the last word of it being nearly the same."""
+    """Return a pointer that some resource has, with nearly the same last word."""
     above, _, last = pointer.rpartition("/")
     for resource in resources:
         value: object = resource

@@ -1,4 +1,4 @@
-"""Parameters that leave a policy nothing to say, or that make no difference."""
+"""Parameters with which a policy never passes or never fails, or that make no difference."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from policyeng.verify.generators.schema_values import fitting
 from policyeng.verify.redundancy.observing import ObservedOutcomes, as_read, cases_of, judged, native_text
 from policyeng.verify.redundancy.report import Remark
 
-#: So many values of a parameter are drawn beside its default, its bounds and its choices; so many are judged with.
+#: The number of values drawn for a parameter in addition to its default, bounds and choices; the number evaluated.
 _DRAWN, _JUDGED_WITH = 40, 8
-#: So many cases that give the parameter, and as many others, are judged with each value.
+#: The number of cases that set the parameter, and of others, that are evaluated with each value.
 _CASES = 10
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 
 
 def parameter_remarks(observed: ObservedOutcomes, estates: EstateGenerator, seed: int) -> Iterator[Remark]:
-    """What is to be said of the parameters of each policy."""
+    """Yield remarks on the parameters of each policy."""
     for policy in observed.bundle.policies:
         if judges_documents(policy):
             continue
@@ -40,7 +40,7 @@ def parameter_remarks(observed: ObservedOutcomes, estates: EstateGenerator, seed
 
 
 def _values(random: Random, schema: JsonObject, words: Sequence[Json], given: Sequence[Json]) -> list[Json]:
-    """Values that fit: those of cases, the bounds and what lies beside them, choices, empty ones, drawn ones."""
+    """Return values that fit: those of cases, the bounds and their neighbors, choices, empty ones, random ones."""
     stated: list[Json] = [*given, *schema.get("enum", ()), schema.get("const"), schema.get("default")]
     for bound in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
         if isinstance(number := schema.get(bound), int | float):
@@ -56,7 +56,7 @@ def _values(random: Random, schema: JsonObject, words: Sequence[Json], given: Se
 
 @dataclass(frozen=True)
 class _Said:
-    """What a policy says on everything with one value of a parameter."""
+    """The outcomes of a policy on everything with one value of a parameter."""
 
     value: Json
     counts: Counter[str]
@@ -65,13 +65,13 @@ class _Said:
 
 @dataclass(frozen=True)
 class _Ground:
-    """What a policy is judged on with each value: snapshots are read once."""
+    """The examples for each value; snapshots are read once."""
 
     alone: Bundle
     examples: tuple[tuple[Example, Snapshot], ...]
 
     def said(self, name: str, value: Json) -> _Said:
-        """What the policy says with a value."""
+        """Return the outcomes with a value."""
         (policy,) = (entry.id for entry in self.alone.policies)
         counts: Counter[str] = Counter()
         texts: list[str] = []
@@ -89,7 +89,7 @@ def _of_parameter(
 ) -> Iterator[Remark]:
     if _is_never_read(policy, name, observed.bundle, estates):
         message, told = f"its parameter `{name}` is never read", "its text and that of what it imports"
-        yield Remark(policy.id, "parameter", message, told, "take it away", is_proved=bool(policy.rules))
+        yield Remark(policy.id, "parameter", message, told, "remove it", is_proved=bool(policy.rules))
         return
     ground = _ground(policy, name, observed, estates)
     default = ground.said(name, policy.header.defaults[name])
@@ -104,7 +104,7 @@ def _of_parameter(
 
 
 def _is_enough(said: Sequence[_Said]) -> bool:
-    """Whether the values told all that there is to know: both outcomes, and a difference."""
+    """Check whether the values show all that there is to find: both outcomes, and a difference."""
     met = sum((entry.counts for entry in said), Counter[str]())
     return bool(met[Outcome.FAIL] and met[Outcome.PASS]) and len({entry.findings for entry in said}) > 1
 
@@ -115,34 +115,32 @@ def _of_values(
     seen = observed.seen[policy.id].outcomes  # with values of its cases and examples, too
     met = sum((entry.counts for entry in said), Counter(seen))
     if not met:
-        return  # that it never applies is said elsewhere
+        return  # reported elsewhere
     for outcome, verb in ((Outcome.FAIL, "fail"), (Outcome.PASS, "pass")):
         if not met[outcome] and len(said) > 1:
-            message = f"with no value of its parameter `{name}` that was tried does it ever {verb}"
+            message = f"it does not {verb} with any tested value of its parameter `{name}`"
             remedy = "correct the schema or the comparison: the two may count in different units"
             yield Remark(policy.id, "parameter", message, told, remedy)
             return
     if len({entry.findings for entry in said}) == 1:
-        message = f"no value of its parameter `{name}` that was tried makes a difference"
-        remedy = "give it a case in which it does; if there can be none, take it away"
+        message = f"no tested value of its parameter `{name}` makes a difference"
+        remedy = "add a case in which it does; if there cannot be one, remove it"
         yield Remark(policy.id, "parameter", message, told, remedy, is_fault=False)
         return
     for outcome, verb in ((Outcome.FAIL, "fails"), (Outcome.PASS, "passes")):
         if not said[0].counts[outcome]:
             message = f"with the default of its parameter `{name}`, `{json.dumps(said[0].value)}`, it never {verb}"
-            yield Remark(
-                policy.id, "parameter", message, told, "nothing, if a value is meant to be given", is_fault=False
-            )
+            yield Remark(policy.id, "parameter", message, told, "nothing, if users are meant to set it", is_fault=False)
 
 
 def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: EstateGenerator) -> bool:
-    """Whether the name of a parameter stands nowhere that the policy could read it; False where that cannot be said."""
+    """Check whether the name of a parameter is nowhere that the policy could read it; False if that is uncertain."""
     if not policy.rules:
         words = estates.vocabulary.words[policy.id]
         stated = policy.python.functions.judge.__globals__.values() if policy.python else ()
-        texts = [value for value in stated if isinstance(value, str)]  # where a constant holds the name
+        texts = [value for value in stated if isinstance(value, str)]  # a constant can contain the name
         return name not in (*words.own, *words.borrowed, *texts)
-    # Modules that are no policy may be imported by any; another policy's own text says nothing of this one.
+    # Any policy may import modules that are not policies, but not the text of another policy.
     others = {entry.file for entry in (*bundle.policies, *bundle.idle)} - {policy.file}
     whole = re.compile(rf"\binput\.parameters\b(?![.\[])|\b{re.escape(name)}\b")
     modules = [_COMMENT.sub("", source) for file, source in bundle.modules if file not in others]
@@ -150,7 +148,7 @@ def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: EstateGen
 
 
 def _ground(policy: Policy, name: str, observed: ObservedOutcomes, estates: EstateGenerator) -> _Ground:
-    """Cases that give the parameter first, others of every kind, and examples on which the policy fails and passes."""
+    """Return the examples: cases that set the parameter, other cases, and examples that fail or pass."""
     own = [example for _, example in cases_of(policy.id, estates)]
     giving = [example for example in own if name in example.parameters.get(policy.id, {})]
     others = [example for example in own if name not in example.parameters.get(policy.id, {})]

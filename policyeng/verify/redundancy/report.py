@@ -1,4 +1,4 @@
-"""An analysis for redundancy as text, as JSON and as JUnit XML."""
+"""Reports of a redundancy analysis as text, as JSON and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Kind = Literal["vacuous", "dead", "implied", "equal", "parameter", "never passes
 
 @dataclass(frozen=True)
 class Remark:
-    """Something about one policy.
+    """A remark on one policy.
 
     Attributes:
         is_fault: whether it makes the analysis fail.
-        is_proved: whether it holds whatever is judged; else it is only what nothing that was tried contradicts.
-        tried: what was tried, and how often.
+        is_proved: whether it is true for every input; otherwise no tested input contradicts it.
+        tried: what was tested, and how often.
         remedy: what the author of the policy should do.
-        other: the id of the other policy, where there is one.
-        example: what shows it, made small; None where nothing does.
-        resource: what of the example shows it.
+        other: the id of the other policy, if there is one.
+        example: a shrunk example of it; None if there is none.
+        resource: the resource of the example.
     """
 
     policy: str
@@ -52,8 +52,8 @@ class RedundancyAnalysis:
     """A finished analysis.
 
     Attributes:
-        examples, cases: how many of each were judged.
-        outcomes: by policy id, how often it ended in which outcome.
+        examples, cases: the number of evaluated ones.
+        outcomes: the number of findings with each outcome, by policy id.
         remarks: faults first, then by policy.
     """
 
@@ -65,17 +65,17 @@ class RedundancyAnalysis:
 
     @property
     def faults(self) -> list[Remark]:
-        """The remarks that make it fail."""
+        """The remarks that make the analysis fail."""
         return [remark for remark in self.remarks if remark.is_fault]
 
 
 def as_text(analysis: RedundancyAnalysis, naming: Sequence[str] = ()) -> str:
-    """The analysis for a reader: faults first; `naming` are the options that name the policies."""
+    """Return the analysis as text: faults first; `naming` are the options that name the policies."""
     return text_of_lines(_lines(analysis, naming))
 
 
 def as_json(analysis: RedundancyAnalysis) -> str:
-    """The analysis as a JSON object."""
+    """Return the analysis as a JSON object."""
     document = {
         "seed": analysis.seed,
         "examples": analysis.examples,
@@ -91,7 +91,7 @@ def as_json(analysis: RedundancyAnalysis) -> str:
 
 
 def as_junit(analysis: RedundancyAnalysis, naming: Sequence[str] = ()) -> str:
-    """The analysis as one JUnit suite: a test case per policy, a failure per fault, and remarks beside it.
+    """Return the analysis as one JUnit suite: a test case per policy, a failure per fault, and the remarks.
 
     `naming` are the options that name the policies.
     """
@@ -123,7 +123,7 @@ def _lines(analysis: RedundancyAnalysis, naming: Sequence[str]) -> Iterator[str]
 
 def _explained(remark: Remark, naming: Sequence[str] = ()) -> Iterator[str]:
     yield f"{'fault' if remark.is_fault else 'remark'}: {remark.policy}: {remark.message}"
-    yield f"  {'proved' if remark.is_proved else 'as far as tried'}: {remark.tried}"
+    yield f"  {'proved' if remark.is_proved else 'as far as tested'}: {remark.tried}"
     yield f"  to do: {remark.remedy}"
     if remark.example is not None:
         yield f"  on {remark.resource or 'a resource that the reader refuses'}"
