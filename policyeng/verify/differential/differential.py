@@ -142,7 +142,7 @@ class PairCounts:
 
 
 def said(judgement: Judgement) -> Said:
-    """Return a judgement in comparable form: multisets of JSON, numbers by value and type; an error without its text."""
+    """Return a judgement in comparable form: multisets of JSON, numbers by value and type; errors without text."""
     if judgement.error is not None or not judgement.applies:
         return (judgement.applies, judgement.error is not None, (), (), False)
     return (True, False, _texts(judgement.denials), _texts(judgement.unknowns), judgement.excepted is not None)

@@ -1,8 +1,8 @@
 """Directed search for an example on which one policy fails and another does not.
 
 The search starts at failing examples of the first policy. It writes values from elsewhere where the other one reads,
-copies parts of examples on which the other one passes, and removes parts. It continues from the examples on which the first
-policy still fails.
+copies parts of examples on which the other one passes, and removes parts. It continues from the examples on
+which the first policy still fails.
 """
 
 from __future__ import annotations
