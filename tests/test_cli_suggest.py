@@ -74,7 +74,7 @@ def test_nothing_to_mend_is_said(root: Path, capsys: pytest.CaptureFixture[str])
     code, out, _ = called(capsys, sample, "--suggest", "--as-of", "2026-06-01T00:00:00Z")
 
     assert code == 0
-    assert out == "nothing fails that is not exempt\n"
+    assert out == "there are no failures without an exemption\n"
 
 
 def test_a_plain_check_loads_none_of_it(root: Path) -> None:

@@ -40,13 +40,13 @@ def test_ours_are_joined_by_those_of_the_bundle_and_those_that_are_given(tmp_pat
     assert [entry.id for entry in classes_of(load_bundle())] == OURS
     assert [entry.id for entry in classes_of(bundle)] == sorted([*OURS, "c"])
     assert [entry.title for entry in classes_of(bundle, [tmp_path / "d.yaml"], ["D"])] == ["u"]
-    with pytest.raises(BundleError, match=r"the class `c` stands in `.*`, too; give one of them another id"):
+    with pytest.raises(BundleError, match=r"the class `c` is also in `.*`; give one of them another id"):
         classes_of(bundle, [tmp_path / "c.yaml"])
     with pytest.raises(
         UsageError, match="no class is called `batch-scorin`; did you mean `batch-scoring`; the classes"
     ):
         classes_of(bundle, chosen=["batch-scorin"])
-    with pytest.raises(BundleError, match="no class is here; a class is a file"):
+    with pytest.raises(BundleError, match="there is no class; a class is a file"):
         classes_of(bundle, [write(tmp_path / "empty", {"x.txt": ""})])
 
 
@@ -57,10 +57,10 @@ def test_ours_are_joined_by_those_of_the_bundle_and_those_that_are_given(tmp_pat
         (HEAD.replace("about", "abuot"), "abuot: unknown key; did you mean `about`"),
         (HEAD.replace("id: c", "id: C d"), "id: string should match pattern"),
         (HEAD + "choices: {x: {at: {w: /a}}}\n", "choices.x: a choice has either `options` or `values`"),
-        (HEAD + "choices: {x: {values: [1]}}\n", "choices.x: `values` stand at places, which `at` names"),
+        (HEAD + "choices: {x: {values: [1]}}\n", "choices.x: `values` needs `at`, the places of the value"),
         (HEAD + "choices: {x: {at: {w: {/a: b}}, values: [1]}}\n", "only where the values are rows of facts"),
         (HEAD + "choices: {x: {at: {w: /a}, values: {facts: t, where: {g: {over: 1}}}}}\n", "`g` takes a value"),
-        (HEAD + "choices: {x: {at: {w: /a}, values: [1], when: {y: [z]}}}\n", "names `z`, which is no option of `y`"),
+        (HEAD + "choices: {x: {at: {w: /a}, values: [1], when: {y: [z]}}}\n", "has `z`, which is not an option of `y`"),
         (HEAD + "expected: {impossible: 2026-01-01}\n", "expected.because: field required"),
         (HEAD + "with: {workspace: [1]}\n", "with.workspace: input should be a valid dictionary"),
     ],
@@ -80,7 +80,7 @@ def test_a_malformed_class_is_refused_by_key(tmp_path: Path, text: str, message:
     ("more", "message"),
     [
         ("estate: [workspaec]\n", "class `c`: no baseline is called `workspaec`; did you mean `workspace`"),
-        ("estate: [workspace]\nchoices: {x: {at: {workspace: /tgs/a}, values: [1]}}\n", "`/tgs/a` leads nowhere"),
+        ("estate: [workspace]\nchoices: {x: {at: {workspace: /tgs/a}, values: [1]}}\n", "`/tgs/a` does not exist"),
         ("choices: {x: {at: {wrokspace: /tags/a}, values: [1]}}\n", "did you mean `workspace`"),
         ("choices: {x: {at: {workspace: /tags}, values: {facts: vm_size}}}\n", "did you mean `vm_sizes`"),
         ("choices: {x: {at: {workspace: {/tags: y}}, values: {facts: vm_sizes}}}\n", "have no column `y`"),

@@ -105,7 +105,7 @@ def test_justified_survivors_count_out_and_must_be_true(tmp_path: Path) -> None:
     write(folder, {"area/a/cases.yaml": CASES})
     stale = policyeng("verify", "--mutation", "--policy", str(folder))
     assert stale.returncode == 1
-    assert stale.stdout.count("justifies what is noticed, or what is no mutant") == 2
+    assert stale.stdout.count("has an entry that is killed, or is not a mutant") == 2
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_justified_survivors_count_out_and_must_be_true(tmp_path: Path) -> None:
         ("a: 1", "list"),
         ("[{line: a, mutation: b}]", "required"),
         ("[{line: a, mutation: b, reason: ' '}]", "pattern"),
-        ("[{line: a, mutation: b, reason: c}, {line: a, mutation: 'b ', reason: c}]", "stands twice"),
+        ("[{line: a, mutation: b, reason: c}, {line: a, mutation: 'b ', reason: c}]", "is stated twice"),
     ],
 )
 def test_justifications_are_read_strictly(tmp_path: Path, text: str, said: str) -> None:
@@ -155,7 +155,7 @@ def test_the_same_run_again_is_the_same(tmp_path: Path) -> None:
 
 def test_a_case_that_does_not_hold_is_no_judge(tmp_path: Path) -> None:
     """The policy has to have its cases first."""
-    with pytest.raises(BundleError, match="does not hold of `T-A-1` as it is"):
+    with pytest.raises(BundleError, match="the unchanged policy `T-A-1` fails the case"):
         run(load_bundle(bundle(tmp_path, CASES.replace("x: 3", "x: 1"))))
 
 

@@ -275,7 +275,7 @@ def test_what_nothing_judges_is_undecided(user: Path) -> None:
     ran = policyeng("verify", "--satisfiable", "--policy", str(user / "b"), "--classes", str(path), "--class", "tagged")
 
     assert ran.returncode == 2
-    assert "not judged: no policy judges what the class is about" in ran.stdout
+    assert "not judged: no policy evaluates the resources of the class" in ran.stdout
 
 
 def test_usage() -> None:

@@ -1,1 +1,1 @@
-"""Mend what fails: the patches of headers, and the smallest edit that makes a finding pass."""
+"""Remediation: the patches of headers, and the smallest edit that makes a finding pass."""

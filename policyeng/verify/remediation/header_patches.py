@@ -1,4 +1,4 @@
-"""Which patches of a policy's header mend a finding, and what they change."""
+"""The patches of a policy's header that fix a finding, and their edits."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Pair = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the header says mends a finding: its edits, and the policies that decide whether it can be done."""
+    """The fix for a finding from the header: its edits, and the policies that decide whether it can be applied."""
 
     edits: tuple[DocumentPatch, ...]
     provided: frozenset[str]
 
 
 def claim(policy: Policy, finding: Finding, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> Claim | None:
-    """The patches of a policy for a finding; None where they claim nothing.
+    """Return the patches of a policy for a finding; None if they do not apply.
 
-    They do where the finding fails and nothing of it is undecided, every denial is answered by a patch that can be
-    performed, and what is written is among what each denial expects, if the policy has other parameters than its own.
+    They apply if the finding fails and has no unknowns, every denial has a patch that can be applied, and, unless the
+    policy has its default parameters, the written values are expected by each denial.
     """
     remediation = policy.header.remediation
     if remediation is None or not remediation.patches or finding.outcome is not Outcome.FAIL or finding.unknowns:
@@ -45,7 +45,7 @@ def claim(policy: Policy, finding: Finding, snapshot: Snapshot, parameters: Mapp
 def _chosen(
     patches: Sequence[Patch], denials: Iterable[Denial], judged: FindingDocument, snapshot: Snapshot
 ) -> tuple[list[Patch], PatchBuilder] | None:
-    """For each denial the first patch that answers it and can be performed, and what they do together."""
+    """Return the first applicable patch for each denial, and their combined result."""
     draft, chosen = PatchBuilder(snapshot), list[Patch]()
     for denial in denials:
         answering = [patch for patch in patches if _answers(patch, denial.path)]
@@ -72,7 +72,7 @@ def _answers(patch: Patch, path: str) -> bool:
 
 
 def _is_done(patch: Patch, judged: FindingDocument, draft: PatchBuilder) -> bool:
-    """Perform a patch, if it is one of the judged document."""
+    """Apply a patch, if it is for the evaluated document; return whether that succeeds."""
     kind = str(judged.document.get("type", "")).lower()
     if judged.derived != bool(patch.of) or (patch.of and patch.of.lower() != kind):
         return False
@@ -97,21 +97,21 @@ def _place(path: str, judged: FindingDocument) -> tuple[Place | None, str]:
 
 
 def is_default(policy: Policy, parameters: Mapping[str, JsonObject]) -> bool:
-    """Whether a policy is judged with the parameters of its header."""
+    """Check whether a policy has the parameters of its header."""
     given = parameters.get(policy.id, {})
     return all(policy.header.defaults.get(name) == value for name, value in given.items())
 
 
 def _is_expected(denial: Denial, patches: Iterable[Patch]) -> bool:
-    """Whether what is written is what the denial expects, or one of these."""
+    """Check whether the written values are, or are among, those that the denial expects."""
     wanted = denial.expected if isinstance(denial.expected, list) else [denial.expected]
     return any(step.get("value") in wanted for patch in patches for step in patch.patch if step["op"] != "test")
 
 
 def worse(before: Evaluation, after: Evaluation) -> dict[Pair, Finding]:
-    """What an evaluation says worse than another: a failure, an unknown or an error that was none.
+    """Return the findings that are worse than in another evaluation: new failures, unknowns and errors.
 
-    What failed and is unknown now counts, too: it would no longer be denied, and nobody knows that it is well.
+    A failure that becomes unknown counts, too: it is no longer denied, but not known to pass either.
     """
     known = by_pair(before)
     return {
@@ -122,5 +122,5 @@ def worse(before: Evaluation, after: Evaluation) -> dict[Pair, Finding]:
 
 
 def of_defaults(bundle: Bundle, parameters: Mapping[str, JsonObject]) -> frozenset[str]:
-    """The ids of the policies that are judged with the parameters of their headers, which patches are written for."""
+    """Return the ids of the policies with the parameters of their headers, which patches are written for."""
     return frozenset(policy.id for policy in bundle.policies if is_default(policy, parameters))

@@ -14,9 +14,9 @@ from policyeng.models import Approval, DeclaredWorkload, JsonObject, Snapshot, l
 from policyeng.parsing.json_pointer import escaped, keys_of, member, value_at
 from policyeng.verify.generators.json_mutations import copied
 
-#: What kind of document of a snapshot is patched.
+#: The kinds of documents of a snapshot that can be patched.
 Kind = Literal["resource", "workload", "approval"]
-#: The patch that takes a document out of the snapshot.
+#: The patch that removes a document from the snapshot.
 GONE: tuple[JsonObject, ...] = ({"op": "remove", "path": ""},)
 _STATED: dict[Kind, tuple[str, type[DeclaredWorkload] | type[Approval]]] = {
     "workload": ("workloads", DeclaredWorkload),
@@ -26,11 +26,11 @@ _STATED: dict[Kind, tuple[str, type[DeclaredWorkload] | type[Approval]]] = {
 
 @dataclass(frozen=True, slots=True)
 class DocumentPatch:
-    """A JSON Patch of one document; pure RFC 6902, every operation can be performed in turn.
+    """A JSON Patch of one document; plain RFC 6902, all operations can be applied in turn.
 
     Attributes:
-        kind: what the document is.
-        identity: its id as the snapshot has it.
+        kind: the kind of the document.
+        identity: the id of the document, as in the snapshot.
         patch: the operations.
     """
 
@@ -40,7 +40,7 @@ class DocumentPatch:
 
 
 def document_of(snapshot: Snapshot, kind: Kind, identity: str) -> JsonObject | None:
-    """The document of an id, compared without case, as its file states it; None when the snapshot has none."""
+    """Return the document with an id, ignoring case, as in its file; None if the snapshot has none."""
     key = lowered(identity)
     if kind == "resource":
         return next((one for one in snapshot.resources if lowered(str(one.get("id"))) == key), None)
@@ -50,9 +50,9 @@ def document_of(snapshot: Snapshot, kind: Kind, identity: str) -> JsonObject | N
 
 
 def completed(document: JsonObject, step: JsonObject) -> tuple[JsonObject, ...] | None:
-    """An operation with those that make the objects which its path leads through; None where it cannot be performed.
+    """Return an operation with those that create the objects on its path; None if it cannot be applied.
 
-    Only for `add`: what is absent or null on the way becomes an object.
+    Only for `add`: absent or null values on the path become objects.
     """
     if step["op"] != "add":
         return (step,)
@@ -71,7 +71,7 @@ def completed(document: JsonObject, step: JsonObject) -> tuple[JsonObject, ...] 
 
 
 def makes_room(patch: Sequence[JsonObject], number: int) -> bool:
-    """Whether an operation only makes the object that a later one fills."""
+    """Check whether an operation only creates the object that a later one fills."""
     step = patch[number]
     return step.get("value") == {} and any(
         later["path"].startswith(f"{step['path']}/") for later in patch[number + 1 :]
@@ -79,7 +79,7 @@ def makes_room(patch: Sequence[JsonObject], number: int) -> bool:
 
 
 def patched(document: JsonObject, patch: Iterable[JsonObject]) -> JsonObject | None:
-    """A copy of a document after a patch; None where an operation cannot be performed, or a `test` fails."""
+    """Return a copy of a document after a patch; None if an operation cannot be applied, or a `test` fails."""
     try:
         after = jsonpatch.apply_patch(copied(document), list(patch), in_place=True)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, ValueError):
@@ -88,7 +88,7 @@ def patched(document: JsonObject, patch: Iterable[JsonObject]) -> JsonObject | N
 
 
 def applied(snapshot: Snapshot, edits: Iterable[DocumentPatch]) -> Snapshot | None:
-    """A snapshot after edits, which change nothing of the one given; None where one does not fit."""
+    """Return a copy of a snapshot after edits; None if one cannot be applied."""
     for edit in edits:
         after = _edited(snapshot, edit)
         if after is None:
@@ -117,11 +117,11 @@ def _edited(snapshot: Snapshot, edit: DocumentPatch) -> Snapshot | None:
 
 @dataclass
 class PatchBuilder:
-    """Edits in the making: documents as they are after what was done so far.
+    """A builder of edits: the documents with all operations so far.
 
     Attributes:
-        documents: by kind and id, what was patched; None for what was taken away.
-        patches: by kind and id, what was done.
+        documents: the patched documents by kind and id; None for removed ones.
+        patches: the operations, by kind and id.
     """
 
     snapshot: Snapshot
@@ -129,17 +129,17 @@ class PatchBuilder:
     patches: dict[tuple[Kind, str], tuple[JsonObject, ...]] = field(default_factory=dict)
 
     def document(self, place: tuple[Kind, str]) -> JsonObject | None:
-        """A document as it is now."""
+        """Return the current state of a document."""
         return self.documents[place] if place in self.documents else document_of(self.snapshot, *place)
 
     def do(self, place: tuple[Kind, str], step: JsonObject) -> bool:
-        """Perform an operation on a document; whether it could be."""
+        """Apply an operation to a document; return whether that succeeds."""
         before = self.document(place)
         if before is None:
             return False
         if step["op"] == "remove" and step["path"] == "":
             if any(lowered(one.source_id or "") == lowered(place[1]) for one in self.snapshot.workloads):
-                return False  # what is declared of it would hang in the air
+                return False  # its declarations would refer to nothing
             self.documents[place], self.patches[place] = None, GONE
             return True
         steps = completed(before, step)
@@ -152,10 +152,10 @@ class PatchBuilder:
 
     @classmethod
     def joined(cls, drafts: Sequence[PatchBuilder]) -> PatchBuilder:
-        """The edits of several drafts of one snapshot in one; those that no longer can be done are left out.
+        """Merge the edits of several builders of one snapshot, without those that can no longer be applied.
 
-        What is removed goes last, and of a list what stands last goes first, so that each path leads in turn where it
-        leads in the snapshot.
+        Removals come last, and the later entries of a list first, so each path refers to the value that it has in the
+        snapshot.
         """
         whole = cls(drafts[0].snapshot)
         steps = [
@@ -172,12 +172,12 @@ class PatchBuilder:
         return whole
 
     def fork(self) -> PatchBuilder:
-        """The same edits, to go on with or to throw away."""
+        """Return a copy with the same edits."""
         return PatchBuilder(self.snapshot, dict(self.documents), dict(self.patches))
 
     @property
     def edits(self) -> tuple[DocumentPatch, ...]:
-        """What was done, less what changed nothing."""
+        """Return the edits, without those that change nothing."""
         made = []
         for (kind, identity), patch in self.patches.items():
             before = document_of(self.snapshot, kind, identity)
@@ -187,12 +187,12 @@ class PatchBuilder:
 
 
 def _standing(path: str) -> list[tuple[int, str]]:
-    """A path for sorting: the entries of a list by their number."""
+    """Return the sort key of a path: the entries of a list by their number."""
     return [(int(key) if key.isdecimal() else -1, key) for key in keys_of(path)]
 
 
 def plain_value(document: JsonObject, pointer: str) -> str | bool | int | float | None:
-    """What stands at a JSON Pointer if it is a plain value that says something; None otherwise."""
+    """Return the value at a JSON Pointer if it is a plain, meaningful value; otherwise None."""
     value = value_at(document, pointer)
     if isinstance(value, str):
         return value if value.strip() else None

@@ -1,4 +1,4 @@
-"""Suggestions as text for people and as JSON for programs; the form of the latter is in `docs/suggestions.md`."""
+"""Reports of suggestions as text and as JSON; `docs/suggestions.md` describes the JSON form."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from policyeng.verify.remediation.suggestion import Suggestion
 
 #: The version of the JSON form.
 VERSION = 1
-_SHAPE = "paths and values are those of Azure Resource Manager, whatever the input was written in"
+_SHAPE = "paths and values are in the form of Azure Resource Manager, for any input format"
 
 
 def as_text(suggestions: Sequence[Suggestion], snapshot: Snapshot) -> str:
-    """A paragraph for each failure, and how many of them can be mended; ends with a newline."""
+    """Return a paragraph for each failure, and the number that can be fixed; ends with a newline."""
     if not suggestions:
-        return "nothing fails that is not exempt\n"
+        return "there are no failures without an exemption\n"
     blocks = ["\n".join(_lines(suggestion, snapshot)) for suggestion in suggestions]
     mended = sum(bool(suggestion.edits) for suggestion in suggestions)
-    count = f"{mended} of {len(suggestions)} failures have an edit that is verified"
+    count = f"{mended} of {len(suggestions)} failures have a verified edit"
     return visible("\n\n".join([*blocks, f"{count}; {_SHAPE}"]), keep="\n") + "\n"
 
 
 def as_json(suggestions: Sequence[Suggestion], snapshot: Snapshot) -> str:
-    """The document of `docs/suggestions.md`; ends with a newline."""
+    """Return the document of `docs/suggestions.md`; ends with a newline."""
     document = {
         "suggestionsVersion": VERSION,
         "suggestions": [_document(suggestion, snapshot) for suggestion in suggestions],
@@ -42,8 +42,8 @@ def _lines(suggestion: Suggestion, snapshot: Snapshot) -> list[str]:
     place = [f"  at {at.file}:{at.line}:{at.column}"] if at.file else []
     lines = [f"{finding.policy} {finding.title}", f"  {finding.resource}", *place]
     if not suggestion.edits:
-        mend = [f"  mend: {finding.remediation}"] if finding.remediation else []
-        return [*lines, f"  no safe automatic edit: {suggestion.reason}", *mend]
+        fix = [f"  fix: {finding.remediation}"] if finding.remediation else []
+        return [*lines, f"  no safe automatic edit: {suggestion.reason}", *fix]
     for edit in suggestion.edits:
         lines += [f"  {words}" for words in _worded(edit, suggestion, snapshot)]
     others = list(dict.fromkeys(policy for policy, _ in suggestion.clears[1:] if policy != finding.policy))
@@ -52,7 +52,7 @@ def _lines(suggestion: Suggestion, snapshot: Snapshot) -> list[str]:
 
 
 def _worded(edit: DocumentPatch, suggestion: Suggestion, snapshot: Snapshot) -> list[str]:
-    """An edit in words, an operation a line; what only makes room for the next one is left out."""
+    """Describe an edit, one operation per line, without those that only create objects for the next ones."""
     own = lowered(edit.identity) == lowered(suggestion.finding.resource)
     of = "" if own else f" of {edit.identity}"
     if edit.patch == GONE:
@@ -74,7 +74,7 @@ def _worded(edit: DocumentPatch, suggestion: Suggestion, snapshot: Snapshot) -> 
 
 
 def _place(edit: DocumentPatch, path: str, snapshot: Snapshot) -> Place | None:
-    """Where a field stands in the user's file, or what is nearest above it."""
+    """Return the place of a field in the user's file, or the nearest place above it."""
     origin = snapshot.origins.get(lowered(edit.identity))
     if origin is None or origin.file not in snapshot.texts:
         return None

@@ -1,4 +1,4 @@
-"""What a finding is about: which document of the snapshot can be patched to mend it."""
+"""The document of the snapshot that can be patched to fix a finding."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Place = tuple[Kind, str]
 
 @dataclass(frozen=True, slots=True)
 class FindingDocument:
-    """The document that was judged.
+    """The evaluated document.
 
     Attributes:
-        place: its kind and id.
-        document: as the snapshot has it.
-        derived: whether the policy judged a workload that was derived from it.
+        place: the kind and id of the document.
+        document: the document, as in the snapshot.
+        derived: whether the policy evaluated a workload derived from it.
     """
 
     place: Place
@@ -28,14 +28,14 @@ class FindingDocument:
 
     @property
     def workspace(self) -> Place | None:
-        """Its workspace, which a path `workspace:/...` is of; None where nothing names it."""
+        """The workspace, for paths with `workspace:/...`; None if there is no reference to one."""
         stated = self.document.get("workspaceId") if self.place[0] == "workload" else None
         home = stated or workspace_of(lowered(self.place[1])) or ""
         return ("resource", str(home)) if home else None
 
 
 def judged_by(policy: Policy, finding: Finding, snapshot: Snapshot) -> FindingDocument | None:
-    """The document that a finding is about; None where the snapshot has none, as for documents of other policies."""
+    """Return the document that a finding is about; None if the snapshot has none, as for foreign policies."""
     kinds = {lowered(judged.type) for judged in policy.header.judges}
     resource = document_of(snapshot, "resource", finding.resource)
     if resource is not None and lowered(str(resource.get("type"))) == lowered(finding.resource_type):

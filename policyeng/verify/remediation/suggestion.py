@@ -1,4 +1,4 @@
-"""The smallest edit that makes a finding pass, found by trying and verified by judging everything again."""
+"""The search for the smallest edit that makes a finding pass, verified by a second evaluation of everything."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from policyeng.verify.remediation.values import (
     standing_values,
 )
 
-#: What says which resource it is, where it is, and of which kind: changing it is another resource.
+#: Fields that identify a resource, its location and its kind; with other values it is another resource.
 _IDENTITY = frozenset({"/id", "/type", "/name", "/location", "/kind", "/properties/resourceid"})
-#: What makes work regulated; taking it away would hide what fails.
+#: Fields that make work regulated; without them failures would only be hidden.
 _CLASSIFYING = frozenset({"hbiworkspace", "data-classification", "dataclassification"})
 _TAGS = frozenset({"tags", "kvtags"})
-#: Who may do what is people's to decide, and advice is Azure's; only what a header says is proposed.
+#: Access is decided by people, and advice by Azure; only patches of headers are proposed for these.
 _DECIDED = ("microsoft.authorization/", "microsoft.advisor/")
-#: What a declaration chooses; the rest states what the work is.
+#: The choices in a declaration; its other fields describe the work.
 _CHOSEN = ("/target", "/accelerator")
 _RESOURCES = "microsoft.machinelearningservices/workspaces/"
 _COMPUTE = ("/target", "/computeId", "/runs")
-#: By the type that a workload is derived from: where it states what a field of the workload is made of.
+#: The sources of workload fields, by the type of the resource that a workload is derived from.
 _SOURCES: dict[str, dict[str, str]] = {
     f"{_RESOURCES}jobs": {
         **dict.fromkeys(_COMPUTE, "/properties/computeId"),
@@ -58,21 +58,21 @@ _SOURCES: dict[str, dict[str, str]] = {
         "/accelerator": "/properties/containerResourceRequirements/gpu",
     },
 }
-#: No more members of a list or an object are looked at for one `*`.
+#: The maximum number of members for one `*`.
 _MOST_MEMBERS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A place that an edit may change.
+    """A place that an edit can change.
 
     Attributes:
-        place: of which document.
-        pointer: a JSON Pointer into it.
-        denial: the denial that speaks of the place, or the first one.
-        named: whether the denial names the very place.
-        is_tag: whether it is a tag, whose value only the workspace can tell.
-        is_compute: whether it names the compute that work runs on.
+        place: the document.
+        pointer: a JSON Pointer into the document.
+        denial: the denial of the place, or the first one.
+        named: whether the denial has exactly this path.
+        is_tag: whether it is a tag, whose value only the workspace can supply.
+        is_compute: whether it refers to the compute that work runs on.
     """
 
     place: Place
@@ -86,7 +86,7 @@ class Target:
 def targets(
     policy: Policy, read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot
 ) -> Iterator[Target]:
-    """The places, those that denials name first; each once. `read` is what the evaluation of the finding reads."""
+    """Yield the places, those of denials first, each once; `read` is what the evaluation of the finding reads."""
     kind = lowered(str(judged.document.get("type", "")))
     if judged.place[0] == "approval" or kind.startswith(_DECIDED):
         return
@@ -108,7 +108,7 @@ def _named(read: ObservedReads, finding: Finding, judged: FindingDocument, snaps
 
 
 def _source(denial: Denial, judged: FindingDocument) -> Iterator[Target]:
-    """Where the resource that a workload was derived from states what is denied."""
+    """Yield the places of the source resource of a workload that set what is denied."""
     places = _SOURCES.get(lowered(str(judged.document.get("type"))), {})
     above = "/runs" if denial.path.startswith("/runs/") else denial.path
     for pointer in dict.fromkeys(places[path] for path in (denial.path, above) if path in places):
@@ -118,7 +118,7 @@ def _source(denial: Denial, judged: FindingDocument) -> Iterator[Target]:
 
 
 def _inspected(read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot) -> Iterator[Target]:
-    """What the policy reads besides what it denies; of derived work its fields are not those of a resource."""
+    """Yield what the policy reads in addition to what it denies; fields of derived work are not those of a resource."""
     for pointer in read.pointers:
         place, inside = _placed(pointer, judged, snapshot)
         own = not (judged.derived or judged.place[0] == "workload") or pointer.startswith(WORKSPACE)
@@ -130,7 +130,7 @@ def _inspected(read: ObservedReads, finding: Finding, judged: FindingDocument, s
 
 
 def _concrete(document: object, pointer: str) -> Iterator[str]:
-    """The pointers that one with `*` stands for in a document."""
+    """Yield the pointers in a document that match one with `*`."""
     found: list[tuple[str, object]] = [("", document)]
     for key in keys_of(pointer):
         found = [(f"{path}/{escaped(name)}", inner) for path, value in found for name, inner in _members(value, key)]
@@ -146,7 +146,7 @@ def _members(value: object, key: str) -> Iterable[tuple[object, object]]:
 
 
 def _placed(path: str, judged: FindingDocument, snapshot: Snapshot) -> tuple[Place | None, str]:
-    """The document that a path of a policy leads into, and the pointer in it."""
+    """Return the document that a path of a policy refers to, and the pointer in it."""
     if path.startswith(WORKSPACE):
         return judged.workspace, path.removeprefix(WORKSPACE)
     if NEIGHBOUR in path:
@@ -168,7 +168,7 @@ def _is_tag(pointer: str) -> bool:
 
 
 def _is_hiding(policy: Policy, target: Target, judged: FindingDocument) -> bool:
-    """Whether changing a place decides what a policy applies to, rather than what it finds."""
+    """Check whether a place affects what a policy applies to, rather than its outcome."""
     keys = [lowered(key) for key in keys_of(target.pointer)]
     if lowered(target.pointer) in _IDENTITY or (_CLASSIFYING.intersection(keys) and not target.is_tag):
         return True
@@ -180,17 +180,17 @@ def _is_hiding(policy: Policy, target: Target, judged: FindingDocument) -> bool:
     return target.place == judged.place and target.pointer in narrowing and not target.named
 
 
-#: Longer tables of names, such as that of all VM sizes, are no list of what a policy asks for.
+#: Longer tables of names, such as that of all VM sizes, do not list recommended values.
 _MOST_NAMES = 64
 
 
 @dataclass(frozen=True)
 class Known:
-    """A policy on its own, what it says of the snapshot, and the values that it speaks of.
+    """A policy alone, its findings on the snapshot, and the values that it uses.
 
     Attributes:
-        compliant: the baselines, and the resources that its passing cases judge.
-        words: the texts and numbers of its code and of what that imports.
+        compliant: the baselines, and the resources of its passing cases.
+        words: the texts and numbers of its code and of its imports.
         own: those of its own code and header.
         sizes: the VM sizes in the short tables of facts that it reads.
     """
@@ -204,7 +204,7 @@ class Known:
 
 
 def known_of(policy: Policy, alone: Bundle, baselines: Baselines, before: Evaluation) -> Known:
-    """What is known of a policy; `alone` is the bundle of it, and `before` what that says of the snapshot."""
+    """Return what is known of a policy; `alone` is its bundle, and `before` the evaluation of the snapshot."""
     file, resources = read_cases(policy), baselines.resources
     passing = [case for verdict, _, case in file.named() if verdict == "pass"] if file else []
     judged = [merged(resources[case.baseline or ""], case.patch) for case in passing if case.baseline in resources]
@@ -214,29 +214,29 @@ def known_of(policy: Policy, alone: Bundle, baselines: Baselines, before: Evalua
     return Known(alone, before, [*resources.values(), *judged], [*words.own, *words.borrowed], words.own, sizes)
 
 
-#: How many edits of one finding are judged by its own policy, and how many of those that it passes by all policies.
+#: How many edits for one finding are evaluated with its own policy, and how many of the passing ones with all policies.
 MOST_TRIED = 60
 MOST_VERIFIED = 6
-#: How many policies a reason names.
+#: The maximum number of policies in a reason.
 _MOST_NAMED = 3
-#: How many values are tried at one place.
+#: The maximum number of values for one place.
 _MOST_VALUES = 16
-#: What a resource says of its machines is a fact that nobody mends by leaving it out.
+#: Facts about the machines of a resource, which must not be removed as a fix.
 _HARDWARE = frozenset({"vmsize", "virtualmachinesize", "agentvmsize", "instancetype"})
 _COMPUTES = "microsoft.machinelearningservices/workspaces/computes"
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """How to mend a finding.
+    """A fix for a finding.
 
     Attributes:
-        finding: what fails.
-        edits: what to change, verified: it clears the finding and adds nothing. Empty where nothing was found.
-        clears: the failures that it clears, as policy and resource; that of the finding first.
-        reason: why there is no edit; empty where there is one.
-        from_header: whether the edit is what the policy's header says.
-        tried: how many edits were judged.
+        finding: the failure.
+        edits: the verified changes, which fix the finding and add no failures. Empty if there are none.
+        clears: the failures that the edits fix, as policy and resource; that of the finding first.
+        reason: why there is no edit; empty if there is one.
+        from_header: whether the edit is from the policy's header.
+        tried: the number of evaluated edits.
     """
 
     finding: Finding
@@ -256,7 +256,7 @@ def suggested(
     parameters: Mapping[str, JsonObject] | None = None,
     exemptions: Sequence[Exemption] = (),
 ) -> Suggestion | None:
-    """The smallest edit that makes a finding pass and makes no other one worse; None for what does not fail.
+    """Return the smallest edit that makes a finding pass and no other one worse; None if the finding does not fail.
 
     Raises:
         EngineError: the bundle does not compile.
@@ -266,7 +266,7 @@ def suggested(
 
 @dataclass
 class Suggester:
-    """Suggestions for the findings of one evaluation, which share what they are found with."""
+    """A source of suggestions for the findings of one evaluation, with shared caches."""
 
     bundle: Bundle
     snapshot: Snapshot
@@ -278,30 +278,30 @@ class Suggester:
     _baselines: Baselines | None = field(default=None, init=False)
 
     def suggestion(self, finding: Finding) -> Suggestion | None:
-        """For one finding; None for what does not fail, or is exempt."""
+        """Return the suggestion for a finding; None if it does not fail, or is exempt."""
         if finding.outcome is not Outcome.FAIL or finding.exemption is not None:
             return None
         policy = next((one for one in self.bundle.policies if one.id == finding.policy), None)
         judged = judged_by(policy, finding, self.snapshot) if policy else None
         if policy is None or judged is None:
-            return Suggestion(finding, reason="what it is about is no document of the snapshot that could be edited")
+            return Suggestion(finding, reason="the snapshot has no document for it that can be edited")
         search = _FindingSearch(self, policy, finding, judged)
         return search.header() or search.searched()
 
     @property
     def before(self) -> Evaluation:
-        """Everything as it is judged unedited."""
+        """The evaluation of the unedited snapshot."""
         if self._before is None:
             self._before = self.judged(self.bundle, self.snapshot)
         return self._before
 
     def judged(self, bundle: Bundle, snapshot: Snapshot) -> Evaluation:
-        """A snapshot as it is judged with the same clock and parameters."""
+        """Evaluate a snapshot with the same clock and parameters."""
         given = {policy.id: self.parameters[policy.id] for policy in bundle.policies if policy.id in self.parameters}
         return evaluate(bundle, snapshot, as_of=self.as_of, parameters=given, exemptions=self.exemptions)
 
     def known(self, policy: Policy) -> Known:
-        """What is known of a policy, looked up once."""
+        """Return what is known of a policy, cached."""
         if policy.id not in self._known:
             if self._baselines is None:
                 self._baselines = baselines_of(self.bundle)
@@ -320,13 +320,13 @@ class _FindingSearch:
     judged: FindingDocument
     tried: int = 0
     verified: int = 0
-    #: The policies that an edit which clears it made something worse for.
+    #: The policies with a worse finding after an edit that fixes the finding.
     against: set[str] = field(default_factory=set)
     #: The first edit that removes a denial, by its path and text.
     partial: dict[tuple[str, str], PatchBuilder] = field(default_factory=dict)
-    #: What makes the policy say nothing of it any more: the last resort.
+    #: Edits after which the policy no longer applies: the last resort.
     unjudged: list[PatchBuilder] = field(default_factory=list)
-    #: The VM size that it is about, if it is about one.
+    #: The VM size that the finding is about, if any.
     size: VmSize | None = None
 
     @property
@@ -334,12 +334,12 @@ class _FindingSearch:
         return (self.finding.policy, lowered(self.finding.resource_type), lowered(self.finding.resource))
 
     def header(self) -> Suggestion | None:
-        """What the header says, if it is true of this snapshot."""
+        """Return the fix of the header, if it works for this snapshot."""
         claimed = claim(self.policy, self.finding, self.mender.snapshot, self.mender.parameters)
         return self._verified(claimed.edits, from_header=True) if claimed else None
 
     def searched(self) -> Suggestion:
-        """The first edit that verifies: of one place, then of one for each denial, then of two places."""
+        """Return the first verified edit: of one place, then of one for each denial, then of two places."""
         for draft in self._drafts():
             if self.tried >= MOST_TRIED or self.verified >= MOST_VERIFIED:
                 break
@@ -351,7 +351,7 @@ class _FindingSearch:
         return Suggestion(self.finding, reason=self._reason(), tried=self.tried)
 
     def _drafts(self) -> Iterator[PatchBuilder]:
-        """Edits, the smallest first."""
+        """Yield edits, the smallest first."""
         mender, finding = self.mender, self.finding
         read = observe_finding(mender.bundle, mender.snapshot, finding, mender.as_of, mender.parameters)
         for target in targets(self.policy, read, finding, self.judged, mender.snapshot):
@@ -369,7 +369,7 @@ class _FindingSearch:
         current = value_at(document, target.pointer)
         if isinstance(current, bool):
             yield {"op": "replace", "path": target.pointer, "value": not current}
-        # What is added to a list goes before what stands there.
+        # Additions to a list come before changes of existing entries.
         is_entry = isinstance(value_at(document, target.pointer.rpartition("/")[0]), list)
         op = "replace" if is_entry and current is not None else "add"
         for value in self._values(target, document, current)[:_MOST_VALUES]:
@@ -378,7 +378,7 @@ class _FindingSearch:
             yield {"op": "remove", "path": target.pointer}
 
     def _may_lack(self, target: Target, kind: str) -> bool:
-        """Whether there are compliant resources of the type without the field, and it tells nothing that is a fact."""
+        """Check whether compliant resources of the type lack the field, and it does not state a fact."""
         if target.is_tag or lowered(keys_of(target.pointer)[-1]) in _HARDWARE:
             return False
         alike = [one for one in self.mender.known(self.policy).compliant if lowered(str(one["type"])) == lowered(kind)]
@@ -399,7 +399,7 @@ class _FindingSearch:
         values += numbers_near(target.denial, current, known.own)
         if lowered(keys_of(target.pointer)[-1]) in _HARDWARE:
             values = self._sizes(target, current, values)
-        if lowered(keys_of(target.pointer)[-1]).endswith("id"):  # what names a resource is no other text
+        if lowered(keys_of(target.pointer)[-1]).endswith("id"):  # an id cannot be other text
             values = [value for value in values if isinstance(value, str) and value.startswith("/")]
         return real(values, current, by_id)
 
@@ -414,7 +414,7 @@ class _FindingSearch:
         return replacements(size, values, self.mender.known(self.policy).sizes, facts, self.mender.as_of)
 
     def _computes(self) -> Iterator[str]:
-        """The computes of the workspace that the work belongs to."""
+        """Yield the computes of the workspace that the work belongs to."""
         home = lowered(self.judged.workspace[1]) if self.judged.workspace else ""
         for resource in self.mender.snapshot.resources:
             identity = str(resource.get("id"))
@@ -422,7 +422,7 @@ class _FindingSearch:
                 yield identity
 
     def _tried(self, draft: PatchBuilder) -> Suggestion | None:
-        """Judge an edit by its own policy, and if that passes by all."""
+        """Evaluate an edit with its own policy, and, if that passes, with all policies."""
         self.tried += 1
         after = applied(self.mender.snapshot, draft.edits)
         known = self.mender.known(self.policy)
@@ -446,7 +446,7 @@ class _FindingSearch:
         return None
 
     def _is_set_where_denied(self, draft: PatchBuilder) -> bool:
-        """Whether an edit sets what is denied to something else, rather than hides it."""
+        """Check whether an edit changes a denied value, rather than hiding it."""
         last = [patch[-1] for patch in draft.patches.values()]
         return all(step["op"] != "remove" and step["path"] in self._denied for step in last)
 
@@ -455,7 +455,7 @@ class _FindingSearch:
         return {denial.path for denial in self.finding.denials}
 
     def _verified(self, edits: tuple[DocumentPatch, ...], *, from_header: bool = False) -> Suggestion | None:
-        """The suggestion of edits that all policies agree to."""
+        """Return the suggestion for edits that pass all policies, or None."""
         self.verified += 1
         after = applied(self.mender.snapshot, edits)
         if after is None:
@@ -478,15 +478,15 @@ class _FindingSearch:
 
     def _reason(self) -> str:
         if self.judged.place[0] == "approval":
-            return "an approval is a decision of people, and no edit of it"
+            return "an approval is a decision of people, which no edit can replace"
         worsened = ", ".join(sorted(self.against)[:_MOST_NAMED])
         if self.size is not None:
             return self._reason_of(self.size, worsened)
         if self.verified:
-            return f"what clears it makes something worse for {worsened}"
+            return f"every edit that fixes it makes another finding worse for {worsened}"
         if not self.tried:
-            return "what mends it is not in the snapshot, or is for people to decide"
-        return f"none of the edits that were judged clears it: {self.tried} of them"
+            return "the fix is outside the snapshot, or a decision of people"
+        return f"none of the {self.tried} edits that were evaluated fixes it"
 
     def _reason_of(self, size: VmSize, worsened: str) -> str:
         """Return why no other VM size is proposed, and what to do; `worsened` are policies that forbid the others."""
@@ -495,7 +495,5 @@ class _FindingSearch:
             move_to = f"a size of the series {retirement.move_to}" if retirement.move_to else "a size that is offered"
             return f"{size.name} retired on {retirement.date}; move to {move_to} and check again"
         like = f"offered, the same kind of accelerator, at most {MOST_TIMES} times the vCPUs and memory"
-        passes = f"passes without making something worse for {worsened}" if self.verified else "passes"
-        return (
-            f"no size like {size.name} ({like}) {passes}; follow the remediation, or choose a size that suits the work"
-        )
+        passes = f"passes without making a finding worse for {worsened}" if self.verified else "passes"
+        return f"no size like {size.name} ({like}) {passes}; follow the remediation, or choose a suitable size"

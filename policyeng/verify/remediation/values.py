@@ -1,4 +1,4 @@
-"""Which values are worth trying at a place: real ones, the likeliest first."""
+"""Candidate values for a place: real ones, the most likely first."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from policyeng.parsing.json_pointer import value_at as found_at
 
 Plain = str | int | float | bool
 
-#: A word of a sentence that may be a value: it has a capital, a digit, a hyphen or an underscore.
+#: A word of a sentence that can be a value: it has a capital, a digit, a hyphen or an underscore.
 _WORD = re.compile(r"(?<![a-z])(?=[a-z]*[A-Z0-9_-])[A-Za-z][\w-]*\w")
-#: Ids of people and things, and moments: none of them is a setting.
+#: Ids of people and things, and timestamps, which are not settings.
 _NAMING = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|\d{4}-\d\d-\d\d")
 #: Longer texts are descriptions.
 _LONGEST = 64
 
 
 def expected_values(denial: Denial, known: Iterable[object]) -> Iterator[Plain]:
-    """What a denial expects, as far as these are values: a list is one of these, and of a sentence the known words."""
+    """Yield the values that a denial expects: the entries of a list, and the known words of a sentence."""
     expected = denial.expected
     many = expected.values() if isinstance(expected, dict) else expected if isinstance(expected, list) else [expected]
     words = {lowered(word) for word in known if isinstance(word, str)}
@@ -37,7 +37,7 @@ def expected_values(denial: Denial, known: Iterable[object]) -> Iterator[Plain]:
 
 
 def standing_values(resources: Iterable[JsonObject], kind: str, pointer: str) -> Iterator[Plain]:
-    """What stands at a place in the resources of a type."""
+    """Yield the values at a place in the resources of a type."""
     for resource in resources:
         if lowered(str(resource.get("type"))) == lowered(kind):
             value = value_at(resource, pointer)
@@ -64,7 +64,7 @@ def replacements(
 
 
 def numbers_near(denial: Denial, current: object, known: Iterable[object]) -> Iterator[Plain]:
-    """The numbers that a denial speaks of and the thresholds of its policy, and those beside them."""
+    """Yield the numbers in a denial, the thresholds of its policy, and their neighbors."""
     if isinstance(current, bool) or not isinstance(current, int | float):
         return
     stated = [*_numbers(denial.expected), *_numbers(denial.actual), *_numbers(list(known))]
@@ -81,7 +81,7 @@ def _numbers(value: object) -> list[int | float]:
 
 
 def real(values: Iterable[Plain], current: object, by_id: Mapping[str, object]) -> list[Plain]:
-    """Each value once: none that stands there, names a person, or names a resource that the snapshot has not."""
+    """Return each value once, without the current one, ids of people, and ids of resources outside the snapshot."""
     kept: dict[str, Plain] = {}
     for value in values:
         if type(value) is type(current) and value == current:
@@ -99,6 +99,6 @@ def _is_real(text: str, by_id: Mapping[str, object]) -> bool:
 
 
 def inherited(pointer: str, workspace: JsonObject | None) -> Sequence[Plain]:
-    """The tag that a workspace has of the same name: tags say what people decide, so no other value is tried."""
+    """Return the workspace's tag of the same name; tags state decisions of people, so no other value is tried."""
     value = found_at(workspace, pointer) if workspace else None
     return [value] if isinstance(value, str) and value.strip() else []

@@ -1,1 +1,1 @@
-"""Whether each class of workloads can pass every policy at once: a witness, or the fewest policies that conflict."""
+"""Satisfiability: whether each class of workloads can pass all policies, with a witness or a minimal conflict."""

@@ -1,6 +1,6 @@
-"""Classes of workloads: an estate with the work that a class is about, and the finite choices that are left open.
+"""Classes of workloads: a snapshot with the work of the class, and a finite number of open choices.
 
-A class is a YAML document, `classes/<id>.yaml`; `docs/satisfiability.md` says how to write one.
+A class is a YAML document, `classes/<id>.yaml`; `docs/satisfiability.md` describes its format.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class TableRows(_Strict):
 
     Attributes:
         facts: a table below `data.facts`, such as `vm_sizes`.
-        where: by column what the rows have there: a value or one of several, compared without case, `{above: number}`,
-            or `{in: table}`, which is a name that another table has.
+        where: the condition for each column: a value or one of several, ignoring case, `{above: number}`,
+            or `{in: table}`, which is a name in another table.
     """
 
     facts: str
@@ -49,10 +49,10 @@ class TableRows(_Strict):
 
 
 class EstatePart(_Strict):
-    """What an estate is made of; the parts that a class and the options of its choices bring are joined.
+    """A part of a snapshot; the parts of a class and of the options of its choices are merged.
 
     Attributes:
-        estate: the stems of the baselines that belong to it.
+        estate: the stems of its baselines.
         with_: JSON Merge Patches (RFC 7386) on them, by stem.
     """
 
@@ -66,15 +66,15 @@ class EstatePart(_Strict):
 
 
 class Choice(_Strict):
-    """What is left open: one of `options`, or one of `values`, which then stands at every place of `at`.
+    """A choice: one of `options`, or one of `values`, which is then written at every place of `at`.
 
     Attributes:
-        at: by the stem of a baseline, or by kind and number of what is stated such as `quotas/0`, the JSON Pointers of
+        at: the JSON Pointers of the value, by the stem of a baseline, or by kind and number of a statement such as
             the value; of a row of facts, a pointer may be mapped to the column that stands there, else to its name.
             Places that the estate lacks are left out.
         values: JSON values, or rows of a table of facts.
-        options: by name, what each adds to the estate.
-        when: by another choice, its options with which this one is left open; with every one unless it says so.
+        options: the parts that each option adds, by name.
+        when: the options of other choices with which this choice is open; by default, all.
     """
 
     at: dict[str, str | tuple[str, ...] | dict[str, str]] = {}
@@ -87,16 +87,16 @@ class Choice(_Strict):
         if bool(self.options) == bool(self.values):
             raise ValueError("a choice has either `options` or `values`, and at least one of them")
         if bool(self.values) != bool(self.at):
-            raise ValueError("`values` stand at places, which `at` names")
+            raise ValueError("`values` needs `at`, the places of the value")
         if self.options and self.when:
             raise ValueError("`when` is for choices with `values`")
         columns = any(isinstance(pointers, dict) for pointers in self.at.values())
         if columns and not isinstance(self.values, TableRows):
-            raise ValueError("`at` names columns only where the values are rows of facts")
+            raise ValueError("`at` can have columns only if the values are rows of facts")
         return self
 
     def places(self) -> Iterator[tuple[str, str, str]]:
-        """Every place: the stem or statement, the JSON Pointer, and the column that stands there."""
+        """Yield every place: the stem or statement, the JSON Pointer, and the column with the value."""
         for holder, pointers in self.at.items():
             if isinstance(pointers, dict):
                 yield from ((holder, pointer, column) for pointer, column in pointers.items())
@@ -106,10 +106,10 @@ class Choice(_Strict):
 
 
 class Expected(_Strict):
-    """An answer that is known and accepted: impossible, and why that is so.
+    """A known and accepted answer: impossible, and the reason.
 
     Attributes:
-        impossible: the day from which on it is impossible, or `always`.
+        impossible: the day from which it is impossible, or `always`.
     """
 
     impossible: date | Literal["always"]
@@ -120,11 +120,11 @@ class WorkloadClass(EstatePart):
     """A class of workloads.
 
     Attributes:
-        source: the sentence of a document that it is taken from.
-        about: what there must be in every estate of the class, in the form of a header's `judges`; one of them at
-            least must be judged, or nothing is said of the class.
-        as_of: the clock, unless the command gives one.
-        choices: what is left open, by name; every combination is an estate of the class.
+        source: the sentence of a document that the class is from.
+        about: the resources that every snapshot of the class must have, in the form of a header's `judges`; one or more
+            must be evaluated, otherwise there is no answer.
+        as_of: the clock, unless the command sets one.
+        choices: the choices, by name; every combination is a snapshot of the class.
     """
 
     id: str = Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")
@@ -142,20 +142,20 @@ class WorkloadClass(EstatePart):
                 known = self.choices[other].options if other in self.choices else {}
                 for option in wanted:
                     if option not in known:
-                        raise ValueError(f"`when` of `{name}` names `{option}`, which is no option of `{other}`")
+                        raise ValueError(f"`when` of `{name}` has `{option}`, which is not an option of `{other}`")
         return self
 
 
 def classes_of(bundle: Bundle, paths: Iterable[Path] = (), chosen: Sequence[str] = ()) -> list[WorkloadClass]:
-    """The classes of the documents, joined by those in the folders `classes` of a bundle and those at `paths`.
+    """Return the built-in classes, those in the folders `classes` of a bundle, and those at `paths`.
 
     Args:
-        bundle: the policies in force.
-        paths: files, and directories of files.
-        chosen: ids; all unless given.
+        bundle: the active policies.
+        paths: files and directories.
+        chosen: ids; by default, all.
 
     Raises:
-        BundleError: a file is not well formed, or two state one class.
+        BundleError: a file is not well formed, or two have the same id.
         UsageError: no class has a chosen id.
     """
     folders = [built_in_baselines().parent / "classes", *(root / "classes" for root in bundle.roots if root.is_dir())]
@@ -165,9 +165,9 @@ def classes_of(bundle: Bundle, paths: Iterable[Path] = (), chosen: Sequence[str]
     for file in (*files, *_given(paths)):
         entry = read_class(file)
         if entry.id in stated and file.parent != folders[0]:
-            message = f"the class `{entry.id}` stands in `{stated[entry.id]}`, too"
+            message = f"the class `{entry.id}` is also in `{stated[entry.id]}`"
             raise BundleError(message, place=(str(file),), remedy="give one of them another id")
-        if file.parent != folders[0]:  # which may replace a class of the documents, and no other
+        if file.parent != folders[0]:  # they can replace a built-in class, but no other one
             stated[entry.id] = file
         known[entry.id] = entry
     wanted = {lowered(name) for name in chosen}
@@ -182,15 +182,15 @@ def _given(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
         if not found:
-            raise BundleError("no class is here", place=(str(path),), remedy="a class is a file that ends in .yaml")
+            raise BundleError("there is no class", place=(str(path),), remedy="a class is a file that ends in .yaml")
         yield from found
 
 
 def read_class(path: Path) -> WorkloadClass:
-    """The class in a file.
+    """Read the class in a file.
 
     Raises:
-        BundleError: it cannot be read or is not well formed, naming the key.
+        BundleError: the file cannot be read or is not well formed; the error has the key.
     """
     try:
         document = bundle_yaml(path.read_text(encoding="utf-8"), str(path))
@@ -206,7 +206,7 @@ def read_class(path: Path) -> WorkloadClass:
 
 
 def _malformed(error: ValidationError, path: Path) -> BundleError:
-    """The first fault in words; of what may have several forms, the one that says most."""
+    """Return the first error; for several possible forms, the most specific one."""
     faults = error.errors()
     first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
     place = ".".join(str(part) for part in first["loc"])

@@ -1,4 +1,4 @@
-"""The estates of a class of workloads: one for each combination of its choices, made when it is asked for."""
+"""The snapshots of a class of workloads: one for each combination of its choices, created when needed."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from policyeng.verify.satisfiability.classes import Choice, EstatePart, TableRow
 
 
 class EstateEdit(NamedTuple):
-    """A value at a place: of a resource by its stem, or of what is stated by kind and number; REMOVED takes it away."""
+    """A value at a place of a resource (by stem) or of a statement (by kind and number); REMOVED deletes it."""
 
     holder: str
     pointer: str
     value: object
 
 
-#: The value of an edit that takes away what stands at its place.
+#: The value of an edit that deletes its place.
 REMOVED = object()
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """One combination of choices: an estate of the class.
+    """One combination of choices: a snapshot of the class.
 
     Attributes:
-        chosen: by choice, what was chosen, in words.
-        parts: what the class and the chosen options bring.
+        chosen: the description of the chosen value, by choice.
+        parts: the parts of the class and of the chosen options.
         edits: the chosen values at their places, in order.
     """
 
@@ -47,17 +47,17 @@ class Assignment:
     edits: tuple[EstateEdit, ...] = ()
 
     def edited(self, name: str, value: str, edit: EstateEdit) -> Assignment:
-        """The assignment with one more choice."""
+        """Return the assignment with one more choice."""
         return replace(self, chosen={**self.chosen, name: value}, edits=(*self.edits, edit))
 
     @property
     def stems(self) -> tuple[str, ...]:
-        """The baselines that the estate holds, each once."""
+        """The baselines of the snapshot, each once."""
         return tuple(dict.fromkeys(stem for part in self.parts for stem in part.estate))
 
 
 class _Value(NamedTuple):
-    """One of the values of a choice: in words, and what stands at a place by the column that is named there."""
+    """One of the values of a choice: its description, and its value by column."""
 
     words: str
     columns: Mapping[str, object]
@@ -65,7 +65,7 @@ class _Value(NamedTuple):
 
 @dataclass(frozen=True)
 class ClassEstates:
-    """Makes the estates of one class for a bundle."""
+    """A generator of the snapshots of one class for a bundle."""
 
     bundle: Bundle
     subject: WorkloadClass
@@ -76,14 +76,14 @@ class ClassEstates:
 
     @property
     def place(self) -> str:
-        """How errors name the class."""
+        """The name of the class in errors."""
         return f"class `{self.subject.id}`"
 
     def assignments(self) -> Iterator[Assignment]:
-        """Every combination that makes a difference: a choice without a place in an estate is not made there.
+        """Yield every distinct combination; a choice without a place in a snapshot is not made there.
 
         Raises:
-            BundleError: a stem, a table or a column does not exist, or a pointer leads nowhere.
+            BundleError: a stem, a table or a column does not exist, or a pointer is invalid.
         """
         options = {name: choice for name, choice in self.subject.choices.items() if choice.options}
         values = {
@@ -98,10 +98,10 @@ class ClassEstates:
             yield from self._valued(begun, self._placed(begun, values))
 
     def snapshot(self, assignment: Assignment) -> Snapshot:
-        """The estate of an assignment.
+        """Return the snapshot of an assignment.
 
         Raises:
-            BundleError: what is stated is not well formed.
+            BundleError: a statement is not well formed.
         """
         resources, stated = self._holders(assignment)
         edited = {edit.holder for edit in assignment.edits}
@@ -114,11 +114,11 @@ class ClassEstates:
         return estate(Baselines(holders, stated), Case(), f"{self.place}: {described(assignment)}")
 
     def documents(self) -> list[JsonObject]:
-        """All that estates of the class are made of: the class itself, and the baselines that it names."""
+        """Return the material of the snapshots: the class itself, and the baselines that it names."""
         return [self.subject.model_dump(mode="json", exclude={"title", "source", "expected"}), *self._named()]
 
     def types(self) -> frozenset[str]:
-        """What may be in estates of the class, in lower case as `judges` names it."""
+        """Return the types in snapshots of the class, in lower case as in `judges`."""
         patched = [patch for part in self._parts() for patch in part.with_.values()]
         stated = (str(resource["type"]) for resource in (*self._named(), *patched) if "type" in resource)
         return frozenset({*map(lowered, stated), "workload", "approval"})
@@ -131,13 +131,13 @@ class ClassEstates:
         return [self.baselines.resources[stem] for stem in stems if stem in self.baselines.resources]
 
     def stem_of(self, assignment: Assignment, identity: str) -> str | None:
-        """The stem of the resource with an ARM id."""
+        """Return the stem of the resource with an ARM id."""
         resources, _ = self._holders(assignment)
         found = (stem for stem, resource in resources.items() if lowered(str(resource.get("id"))) == lowered(identity))
         return next(found, None)
 
     def standing(self, assignment: Assignment, stem: str) -> JsonObject:
-        """The resource of a stem before the edits."""
+        """Return the resource of a stem before the edits."""
         return self._holders(assignment)[0][stem]
 
     def _holders(self, assignment: Assignment) -> tuple[dict[str, JsonObject], dict[str, list[JsonObject]]]:
@@ -155,7 +155,7 @@ class ClassEstates:
     def _placed(
         self, begun: Assignment, values: Mapping[str, tuple[Choice, Sequence[_Value]]]
     ) -> list[tuple[str, list[tuple[str, str, str]], Sequence[_Value]]]:
-        """By choice that has places in an estate: these places, and the values."""
+        """Return the places and values of each choice that has places in a snapshot."""
         resources, stated = self._holders(begun)
         named = {f"{kind}/{number}": entry for kind in STATED for number, entry in enumerate(stated[kind])}
         found = []
@@ -178,7 +178,7 @@ class ClassEstates:
         for key in keys_of(pointer)[:-1]:
             above = member(above, key)
         if not pointer.startswith("/") or not isinstance(above, dict | list):
-            message = f"`{pointer}` leads nowhere in `{holder}`"
+            message = f"`{pointer}` does not exist in `{holder}`"
             raise BundleError(message, place=(f"{self.place}: choices.{name}.at",), remedy="write it as a JSON Pointer")
         return True
 
@@ -204,9 +204,9 @@ class ClassEstates:
         return [_Value(str(row["name"]), row) for row in rows]
 
     def _rows(self, wanted: TableRows, place: str) -> list[JsonObject]:
-        """The rows that fit, those first that no table of facts ends on a date, then those that last longest.
+        """Return the matching rows: first those without an end date in any table of facts, then those that end last.
 
-        The order changes no answer: it is how a witness that lasts is met early.
+        The order does not affect the answer, but a lasting witness is found early.
         """
         tables = self.bundle.data.get("facts", {})
         for table in (
@@ -222,7 +222,7 @@ class ClassEstates:
             row for row in every if all(_fits(row.get(column), value, tables) for column, value in wanted.where.items())
         ]
         if not rows:
-            raise BundleError(f"no row of `{wanted.facts}` fits `where`", place=(place,), remedy="ask for less")
+            raise BundleError(f"no row of `{wanted.facts}` fits `where`", place=(place,), remedy="remove a condition")
         dated = [table for table in tables.values() if isinstance(table, dict)]
         return sorted(rows, key=lambda row: _ends(lowered(str(row["name"])), dated), reverse=True)
 
@@ -258,5 +258,5 @@ def _write(document: Json, edit: EstateEdit) -> None:
 
 
 def described(assignment: Assignment) -> str:
-    """What was chosen, in one line."""
+    """Return the choices in one line."""
     return ", ".join(f"{name} {value}" for name, value in assignment.chosen.items()) or "no choice"

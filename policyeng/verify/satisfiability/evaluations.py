@@ -1,4 +1,4 @@
-"""What a bundle says of one estate at many moments: which policies do not pass, and why."""
+"""Evaluations of one snapshot at many moments: the policies that do not pass, and the reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from policyeng.models import Denial, JsonObject, Snapshot, Unknown, lowered
 
 @dataclass(frozen=True)
 class BlockingReason:
-    """One reason why a policy does not pass on a subject; an error has a message alone."""
+    """One reason why a policy does not pass on a subject; an error has only a message."""
 
     policy: str
     resource: str
@@ -33,13 +33,13 @@ class BlockingReason:
 
     @property
     def words(self) -> str:
-        """The reason in one line."""
+        """Return the reason in one line."""
         shown = f"{self.said.path}: {_shown(self.said.actual)}" if isinstance(self.said, Denial) else self.said.path
         return f"{self.policy}: {self.said.msg} ({shown})"
 
     @property
     def brief(self) -> str:
-        """The reason without its place, and without why the policy concerns it."""
+        """Return the reason without its place, and without why the policy applies."""
         actual = self.said.actual if isinstance(self.said, Denial) else None
         if isinstance(actual, dict):
             actual = {key: value for key, value in actual.items() if key != "because"}
@@ -47,7 +47,7 @@ class BlockingReason:
 
 
 def _shown(value: object) -> str:
-    """A JSON value in words: texts as they are, objects as pairs."""
+    """Return a JSON value as text: objects as pairs."""
     if isinstance(value, dict):
         return ", ".join(f"{key} {_shown(member)}" for key, member in value.items())
     return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
@@ -55,27 +55,27 @@ def _shown(value: object) -> str:
 
 @dataclass(frozen=True)
 class Judge:
-    """A bundle with the parameters in force."""
+    """A bundle with its parameters."""
 
     bundle: Bundle
     given: Mapping[str, JsonObject]
 
     @cached_property
     def parameters(self) -> list[JsonObject]:
-        """By position of the policy, what it judges with."""
+        """The parameters of each policy, by position."""
         return parameters_of(self.bundle, self.given)
 
     @cached_property
     def timeless(self) -> frozenset[str]:
-        """The ids of the policies that surely do not look at the clock."""
+        """The ids of the policies that certainly do not depend on the clock."""
         policies = zip(self.bundle.policies, self.bundle.clocked, strict=True)
         return frozenset(policy.id for policy, is_clocked in policies if not is_clocked)
 
     def of(self, snapshot: Snapshot, place: str) -> JudgedEstate:
-        """The estate of a snapshot, ready to be judged.
+        """Prepare a snapshot for evaluation.
 
         Raises:
-            BundleError: something of it cannot be judged; `place` names it.
+            BundleError: a part of it cannot be evaluated; `place` is the place of the error.
         """
         estate = estate_of(snapshot, self.bundle.facts)
         for problem in estate.problems:
@@ -86,10 +86,10 @@ class Judge:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What was said of an estate at one moment.
+    """The results for a snapshot at one moment.
 
     Attributes:
-        failing: by id, the policies with a finding that is not a pass, and why.
+        failing: the policies with a finding other than a pass, by id, and the reasons.
         judged: the positions of the subjects that have a finding.
     """
 
@@ -99,7 +99,7 @@ class Verdicts:
 
 @dataclass(frozen=True)
 class JudgedEstate:
-    """An estate and the pairs of policy and subject in it."""
+    """A prepared snapshot and its pairs of policy and subject."""
 
     judge: Judge
     estate: PreparedSnapshot
@@ -108,19 +108,19 @@ class JudgedEstate:
     _failed: list[PlannedPair] = field(default_factory=list)
 
     def subjects_of(self, about: TargetType) -> frozenset[int]:
-        """The positions of the subjects that surely are of a kind."""
+        """Return the positions of the subjects that certainly meet an entry of `judges`."""
         return frozenset(index for index, subject in enumerate(self.estate.subjects) if _is_one(about, subject))
 
     def verdicts(self, as_of: datetime, *, clocked_alone: bool = False) -> Verdicts:
-        """What all policies say, or only those that may look at the clock."""
+        """Evaluate all policies, or only those that may depend on the clock."""
         return self._said(self._clocked if clocked_alone else self.planned, as_of)
 
     def passes(self, as_of: datetime) -> bool:
-        """Whether an estate that passes all policies that do not look at the clock passes the others at a moment."""
+        """Check whether a snapshot that passes all policies without a clock passes the others at a moment."""
         policies = self.judge.bundle.policies
         in_rego = [entry for entry in self._clocked if policies[entry.pair.policy].rules]
         in_python = [entry for entry in self._clocked if not policies[entry.pair.policy].rules]
-        # What failed last mostly fails again, and Python costs less than Rego: either may decide it.
+        # The last failing policy probably fails again, and Python costs less than Rego; the order is only for speed.
         for entries in (self._failed, in_python, in_rego):
             failing = self._said(entries, as_of).failing if entries else {}
             if failing:
@@ -130,7 +130,7 @@ class JudgedEstate:
 
     @cached_property
     def _clocked(self) -> list[PlannedPair]:
-        """The pairs of the policies that may look at the clock."""
+        """The pairs of the policies that may depend on the clock."""
         policies, timeless = self.judge.bundle.policies, self.judge.timeless
         return [entry for entry in self.planned if policies[entry.pair.policy].id not in timeless]
 
@@ -155,7 +155,7 @@ class JudgedEstate:
         asked = [entry for entry in entries if not entry.unknowns]
         work = EvaluationRequest(
             bundle=self.judge.bundle,
-            snapshot=replace(self.estate.view),  # what policies keep in it may hang on the clock
+            snapshot=replace(self.estate.view),  # values that policies cached in it can depend on the clock
             subjects=[subject.document for subject in self.estate.subjects],
             document=self.estate.document,
             pairs=[entry.pair for entry in asked],
@@ -170,12 +170,12 @@ class JudgedEstate:
 
 def _reasons(judgement: Judgement) -> Sequence[Denial | Unknown]:
     if judgement.error is not None:
-        return [Unknown(msg=f"the policy broke: {judgement.error}")]
+        return [Unknown(msg=f"the policy failed with an error: {judgement.error}")]
     return judgement.denials or judgement.unknowns
 
 
 def _is_one(judged: TargetType, subject: Resource) -> bool:
-    """Whether a subject surely is of the kind: its type, and at every pointer one of the values."""
+    """Check whether a subject certainly meets an entry of `judges`: its type, and a value at every pointer."""
     return lowered(judged.type) == subject.judged_type and all(
         any(_alike(value_at(subject.document, pointer), value) for value in allowed)
         for pointer, allowed in judged.where.items()

@@ -1,4 +1,4 @@
-"""What was found out about classes of workloads, as text, JSON and JUnit XML."""
+"""Reports on the satisfiability of classes of workloads as text, JSON and JUnit XML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from policyeng.testing.report_parts import bundle_object, junit_text, text_of_li
 from policyeng.verify.satisfiability.estates import described
 from policyeng.verify.satisfiability.result import Conflict, SatisfiabilityResult
 
-#: So many reasons and sets are shown to a reader; JSON has them all.
+#: The maximum number of reasons and sets in the text report; JSON has all of them.
 _MOST_SHOWN = 3
 
 
@@ -28,8 +28,8 @@ class SatisfiabilityRun:
     """The answers for some classes.
 
     Attributes:
-        profile: the profile of parameters that was judged with.
-        written: by class, the file of its witness.
+        profile: the profile of parameters.
+        written: the file of the witness, by class.
         naming: the options that name the policies.
     """
 
@@ -42,13 +42,13 @@ class SatisfiabilityRun:
 
     @property
     def exit_code(self) -> int:
-        """0 where every class is possible, 1 where one is not, 2 where nothing can be said of one."""
+        """0 if every class is possible, 1 if one is not, 2 if there is no answer for one."""
         said = {answer.status for answer in self.answers}
         return 2 if "not judged" in said or not said else int("impossible" in said)
 
 
 def as_text(run: SatisfiabilityRun) -> str:
-    """The answers for a reader."""
+    """Return the answers as text."""
     return text_of_lines([*(line for answer in run.answers for line in (*_lines(answer, run), "")), _verdict(run)])
 
 
@@ -56,10 +56,10 @@ def _lines(answer: SatisfiabilityResult, run: SatisfiabilityRun) -> Iterator[str
     subject = answer.subject
     yield f"{subject.id}: {subject.title}"
     if answer.status == "not judged":
-        yield "  not judged: no policy judges what the class is about, in any of its estates"
+        yield "  not judged: no policy evaluates the resources of the class, in any of its snapshots"
         return
     yield f"  {answer.status} as of {answer.as_of:%Y-%m-%dT%H:%M:%SZ}; {told(answer.spans)}"
-    if subject.expected and not run.profile:  # it expects what the defaults come to
+    if subject.expected and not run.profile:  # expectations are about the defaults
         said = "as the class expects" if answer.is_as_expected else f"the class expects {_expectation(answer)}"
         yield f"  {said}: {' '.join(subject.expected.because.split())}"
     for begins, reasons in (answer.endings or {}).items():
@@ -76,7 +76,7 @@ def _lines(answer: SatisfiabilityResult, run: SatisfiabilityRun) -> Iterator[str
 
 
 def _options(run: SatisfiabilityRun) -> str:
-    """What `check` needs to judge as this run did."""
+    """Return the options with which `check` evaluates as this run did."""
     options = [*run.naming, *(["--profile", run.profile] if run.profile else [])]
     return f" {shlex.join(options)}" if options else ""
 
@@ -92,11 +92,11 @@ def _conflicting(answer: SatisfiabilityResult) -> Iterator[str]:
     yield f"  the fewest policies that conflict{when}: {', '.join(first.policies)}"
     for rest in first.remainders:
         alone = len(first.policies) == 1
-        said = f"no estate passes {rest.policy}, such as one" if alone else f"all but {rest.policy} are passed"
+        said = f"no estate passes {rest.policy}, such as one" if alone else f"all policies but {rest.policy} pass"
         yield f"    {said} with {described(rest.assignment)}"
         yield f"      {rest.reason}"
-        if beside := sorted(rest.failing.keys() - {rest.policy}):
-            yield f"      beside these it fails {', '.join(beside)}"
+        if also := sorted(rest.failing.keys() - {rest.policy}):
+            yield f"      it also fails {', '.join(also)}"
     if others:
         sets = " · ".join(", ".join(one.policies) for one in others[:_MOST_SHOWN])
         more = f" · and {len(others) - _MOST_SHOWN} more" if len(others) > _MOST_SHOWN else ""
@@ -111,7 +111,7 @@ def _over(answer: SatisfiabilityResult) -> str:
         said = f"exact over {count(answer.tried - (further.tried if further else 0), 'estate')}"
     said += f"; {count(len(choices), 'choice')}: {', '.join(choices)}" if choices else "; without a choice"
     if answer.outside:
-        said += f"; {count(answer.outside, 'combination')} lack what the class is about, or have it unjudged"
+        said += f"; {count(answer.outside, 'combination')} lack the resources of the class, or no policy evaluates them"
     if further and further.choices:
         said += f"; and over {further.tried} more: {count(further.begun, 'estate')} that fail least, with what denials"
         said += f" ask for at {', '.join(further.choices)}"
@@ -133,7 +133,7 @@ def _verdict(run: SatisfiabilityRun) -> str:
 
 
 def as_json(run: SatisfiabilityRun) -> str:
-    """The answers as a JSON object."""
+    """Return the answers as a JSON object."""
     document = {
         "bundle": bundle_object(run.bundle),
         "profile": run.profile,
@@ -200,7 +200,7 @@ def _conflict(conflict: Conflict) -> JsonObject:
 
 
 def as_junit(run: SatisfiabilityRun) -> str:
-    """The answers as one JUnit suite with a test case for each class; an impossible one fails."""
+    """Return the answers as one JUnit suite with a test case for each class; impossible classes fail."""
     failed = sum(answer.status == "impossible" for answer in run.answers)
     broken = sum(answer.status == "not judged" for answer in run.answers)
     root = ET.Element("testsuites", name="policyeng verify")

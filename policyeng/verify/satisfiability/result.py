@@ -1,4 +1,4 @@
-"""The answer for a class of workloads: a witness, or the fewest policies that conflict, and since when that is so."""
+"""The answer for a class of workloads: a witness, or the minimal conflicts, and their dates."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from policyeng.verify.satisfiability.estates import REMOVED, Assignment, ClassEs
 from policyeng.verify.satisfiability.evaluations import BlockingReason, Judge
 from policyeng.verify.satisfiability.search import EstateSearch, Tried, smallest_hitting_sets
 
-#: What names a resource and says what it is; no policy asks for another one.
+#: Fields that identify a resource; no policy requires other values.
 _KEPT = ("/id", "/type", "/name")
 _MOST_VALUES, _MOST_CONSTANTS = 12, 6
-#: How many further estates are judged at most, and how often denials of further estates are asked again.
+#: The maximum number of additional snapshots, and how often their denials are used for more.
 _MOST, _ROUNDS = 4000, 3
-#: By the place of a resource, the values that may stand there: in words, and as edits.
+#: The candidate values by place of a resource: descriptions and edits.
 _Places = dict[tuple[str, str], dict[str, object]]
 
 
 @dataclass
 class Extension:
-    """What was tried beyond the choices of a class.
+    """The values that were tried beyond the choices of a class.
 
     Attributes:
-        choices: the further choices, such as `workspace /tags/owner`, in order.
-        begun: how many estates they were added to: one for each smallest set of policies that fail.
-        tried: how many estates were judged.
-        left_out: values that were not tried, because there would have been too many estates.
+        choices: the additional choices, such as `workspace /tags/owner`, in order.
+        begun: how many snapshots they were added to: one for each minimal set of failing policies.
+        tried: the number of evaluated snapshots.
+        left_out: the number of values that were not tried, because there would be too many snapshots.
     """
 
     choices: list[str] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Extension:
 
 
 def extend(search: EstateSearch) -> Extension:
-    """Try what the denials ask for, on the estates that fail least, until one passes or nothing new is asked for."""
+    """Try what the denials expect on the snapshots that fail least, until one passes or there are no new values."""
     source, said = _Source(search.estates), Extension()
     bases, places = search.least(), _Places()
     before = len(search.tried)
@@ -83,7 +83,7 @@ def _key(assignment: Assignment) -> tuple[tuple[str, str], ...]:
 
 
 def _edited(bases: Sequence[Tried], places: _Places) -> Iterator[Assignment]:
-    """Each combination of values, those first that change least."""
+    """Yield each combination of values, those with the fewest changes first."""
     offered = [[None, *values.items()] for values in places.values()]
     combinations = sorted(product(*offered), key=lambda chosen: sum(value is not None for value in chosen))
     for chosen in combinations:
@@ -96,7 +96,7 @@ def _edited(bases: Sequence[Tried], places: _Places) -> Iterator[Assignment]:
 
 
 def _within(places: _Places, bases: int) -> tuple[_Places, int]:
-    """The places with as many values as can be tried, and how many are left out."""
+    """Return the places with as many values as can be tried, and the number of values left out."""
     kept = {place: list(values.items()) for place, values in places.items()}
     left_out = 0
     while bases * prod(len(values) + 1 for values in kept.values()) > _MOST:
@@ -108,7 +108,7 @@ def _within(places: _Places, bases: int) -> tuple[_Places, int]:
 
 @dataclass(frozen=True)
 class _Source:
-    """Where the values come from."""
+    """The source of the values."""
 
     estates: ClassEstates
 
@@ -121,7 +121,7 @@ class _Source:
         return {policy.id: policy for policy in self.estates.bundle.policies}
 
     def collect(self, tried: Tried, places: _Places) -> None:
-        """Add what the reasons of an estate ask for."""
+        """Add what the reasons of a snapshot expect."""
         for policy, reasons in sorted(tried.failing.items()):
             for reason in reasons:
                 for stem, pointer, values in self._asked(self._policies[policy], reason, tried.assignment):
@@ -139,13 +139,13 @@ class _Source:
         for pointer in (*pointers, *(patch["path"] for patch in patches)):
             identity = workspace_of(reason.resource) if pointer.startswith(WORKSPACE) else reason.resource
             if reason.judged_type in ("workload", "approval") and not pointer.startswith(WORKSPACE):
-                continue  # a workload is derived from resources, and the organisation states its approvals
+                continue  # workloads are derived, and approvals are stated
             stem, own = self.estates.stem_of(assignment, identity or ""), pointer.removeprefix(WORKSPACE)
             if stem is not None and self._is_free(assignment, stem, own):
                 yield stem, own, list(self._values(policy, reason, pointer, self.estates.standing(assignment, stem)))
 
     def _is_free(self, assignment: Assignment, stem: str, pointer: str) -> bool:
-        """Whether neither the class nor its choices say what stands at a place."""
+        """Check whether neither the class nor its choices set a place."""
         stated = [known for part in assignment.parts if stem in part.with_ for known in _leaves(part.with_[stem])]
         stated += [
             known
@@ -177,13 +177,13 @@ class _Source:
 
 
 def _patches(policy: Policy) -> list[JsonObject]:
-    """The operations of a remediation that put a value somewhere."""
+    """Return the operations of a remediation that write a value."""
     patches = policy.header.remediation.patches if policy.header.remediation else ()
     return [step for entry in patches for step in entry.patch if step["op"] in ("add", "replace")]
 
 
 def _leaves(patch: object, above: str = "") -> Iterator[str]:
-    """The JSON Pointers of what a merge patch says."""
+    """Yield the JSON Pointers of the leaves of a merge patch."""
     if isinstance(patch, dict) and patch:
         for key, value in patch.items():
             yield from _leaves(value, f"{above}/{escaped(key)}")
@@ -196,7 +196,7 @@ Status = Literal["possible", "impossible", "not judged"]
 
 @dataclass(frozen=True)
 class Remainder:
-    """What passes a conflicting set of policies but for one, with all that it fails."""
+    """A snapshot that passes all but one of a conflicting set of policies, with all its failures."""
 
     policy: str
     assignment: Assignment
@@ -204,17 +204,17 @@ class Remainder:
 
     @property
     def reason(self) -> str:
-        """Why it does not pass the policy itself, in one line."""
+        """The reason why it does not pass that policy, in one line."""
         return self.failing[self.policy][0].words
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """A smallest set of policies that no estate of the class passes together.
+    """A minimal set of policies that no snapshot of the class passes together.
 
     Attributes:
         at: a moment at which they conflict.
-        remainders: for each of the policies, in order, an estate that passes all the others.
+        remainders: for each of the policies, in order, a snapshot that passes all the others.
     """
 
     at: datetime
@@ -228,14 +228,14 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Witness:
-    """An estate of the class that passes every policy."""
+    """A snapshot of the class that passes every policy."""
 
     assignment: Assignment
     snapshot: Snapshot
 
     @cached_property
     def document(self) -> JsonObject:
-        """The estate as a native snapshot."""
+        """Return the snapshot as a native document."""
         stated = {
             kind: [
                 entry.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -248,15 +248,15 @@ class Witness:
 
 @dataclass(frozen=True)
 class SatisfiabilityResult:
-    """What was found out about a class.
+    """The answer for a class.
 
     Attributes:
-        spans: the times in which it is possible and impossible, in order; one alone where only the clock was asked.
-        endings: by the beginning of a time in which it is impossible, why what was possible ends there.
-        conflicts: all smallest sets of policies that conflict: at the clock, else at the next time that is impossible.
-        tried: how many estates were judged.
-        outside: how many combinations lack what the class is about.
-        extension: what was tried beyond the choices of the class; None where that was not needed.
+        spans: the periods in which it is possible and impossible, in order; a single one if only the clock was checked.
+        endings: the reasons for the end of a possible period, by the beginning of the impossible one.
+        conflicts: all minimal sets of conflicting policies, at the clock or in the next impossible period.
+        tried: the number of evaluated snapshots.
+        outside: how many combinations lack the resources of the class.
+        extension: the values tried beyond the choices of the class; None if that was not needed.
     """
 
     subject: WorkloadClass
@@ -272,7 +272,7 @@ class SatisfiabilityResult:
 
     @property
     def is_as_expected(self) -> bool:
-        """Whether it is possible, or impossible since when the class says that it is."""
+        """Check whether it is possible, or impossible since the date that the class expects."""
         expected = self.subject.expected
         return (
             self.status != "impossible"
@@ -289,22 +289,22 @@ def answer(
     *,
     timeline: bool = True,
 ) -> SatisfiabilityResult:
-    """Find out whether an estate of a class passes every policy of a bundle.
+    """Search for a snapshot of a class that passes every policy of a bundle.
 
     Args:
         subject: the class.
         bundle: the policies in force.
-        as_of: the clock; that of the class is its caller's to look at.
-        parameters: by policy id, what replaces the defaults.
-        timeline: find out for all dates; else for the clock alone, which is quicker.
+        as_of: the clock; the caller must consider the clock of the class.
+        parameters: values that replace the defaults, by policy id.
+        timeline: answer for all dates; otherwise only for the clock, which is faster.
 
     Raises:
-        BundleError: the class does not fit the baselines and facts, or an estate of it cannot be judged.
+        BundleError: the class does not fit the baselines and facts, or a snapshot of it cannot be evaluated.
         UsageError: a parameter does not exist or does not fit.
         EngineError: the bundle does not compile.
     """
     clock = as_of.astimezone(UTC)
-    if all(policy.input_form != "policy" for policy in bundle.policies):  # they judge documents, and no resource
+    if all(policy.input_form != "policy" for policy in bundle.policies):  # they evaluate documents, not resources
         return SatisfiabilityResult(subject, clock, "not judged")
     estates, judge = ClassEstates(bundle, subject), Judge(bundle, parameters or {})
     known = moments(bundle, judge.parameters, estates.documents(), estates.types()) if timeline else []
@@ -343,10 +343,10 @@ def _next_impossible(found: Iterable[PossibleSpan], clock: datetime) -> datetime
 
 
 def _witness(search: EstateSearch, parameters: Mapping[str, JsonObject]) -> Witness:
-    """The first estate that passes, once more as `policyeng check` judges it.
+    """Return the first passing snapshot, evaluated again as by `policyeng check`.
 
     Raises:
-        EngineError: it does not pass there.
+        EngineError: it does not pass again.
     """
     tried = next(tried for tried, _ in search.survivors if not tried.failing)
     snapshot = search.estates.snapshot(tried.assignment)

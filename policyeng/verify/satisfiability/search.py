@@ -1,4 +1,4 @@
-"""The search through the estates of a class: every one that could matter is judged, and no other."""
+"""The search through the snapshots of a class, which evaluates only those that can affect the answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from policyeng.verify.satisfiability.evaluations import BlockingReason, Judge, J
 
 
 def minimal(family: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """The sets that no other set of the family lies in, the smallest first; what hits these hits them all."""
+    """Return the minimal sets of a family, the smallest first; what hits these hits all of them."""
     kept: list[frozenset[str]] = []
     for entry in sorted(set(family), key=lambda one: (len(one), sorted(one))):
         if not any(smaller <= entry for smaller in kept):
@@ -20,10 +20,10 @@ def minimal(family: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def smallest_hitting_sets(family: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """All hitting sets of the least size, in the order of their members; none where a set is empty.
+    """Return all hitting sets of the least size, in the order of their members; none if a set is empty.
 
-    A hitting set contains a member of a set that is not hit yet, so branching on the members of one such set leaves
-    none out; a branch ends where as many sets without a common member are left as members may still be taken.
+    A hitting set contains a member of each set, so branching on the members of one set that is not hit yet misses no
+    hitting set. A branch ends if there are more disjoint sets left than members that may still be added.
     """
     sets = minimal(family)
     if frozenset() in sets:
@@ -39,7 +39,7 @@ def smallest_hitting_sets(family: Iterable[frozenset[str]]) -> list[frozenset[st
 def _of_size(
     sets: list[frozenset[str]], taken: frozenset[str], barred: frozenset[str], left: int
 ) -> Iterator[frozenset[str]]:
-    """The hitting sets that are `taken` and at most `left` members more, none of them `barred`."""
+    """Yield the hitting sets of `taken` and at most `left` more members, none of them `barred`."""
     if not sets:
         yield taken
         return
@@ -51,7 +51,7 @@ def _of_size(
 
 
 def _apart(sets: Iterable[frozenset[str]]) -> int:
-    """How many sets at least have no member in common: each of them needs a member of its own."""
+    """Return a lower bound of the number of disjoint sets, each of which needs its own member."""
     seen: set[str] = set()
     count = 0
     for entry in sets:
@@ -63,11 +63,11 @@ def _apart(sets: Iterable[frozenset[str]]) -> int:
 
 @dataclass(frozen=True)
 class Tried:
-    """An estate of the class that was judged.
+    """An evaluated snapshot of the class.
 
     Attributes:
-        failing: by id, the policies that it does not pass at the clock of the search, and why.
-        lasting: those of them that do not look at the clock, so that they fail at every moment.
+        failing: the policies that it does not pass at the clock of the search, by id, and the reasons.
+        lasting: those of them that do not depend on the clock, so they fail at every moment.
     """
 
     assignment: Assignment
@@ -82,16 +82,16 @@ class Tried:
 
 @dataclass
 class EstateSearch:
-    """Judges estates one after another until each sampled moment has one that passes, or there is none left.
+    """A search that evaluates snapshots until each sampled moment has a passing one, or there are no more.
 
-    What fails a policy that does not look at the clock is judged once and fails at all moments; what passes those is
-    judged at the moments that have no witness yet, and only by the others.
+    A snapshot that fails a policy without a clock fails at all moments. One that passes those policies is evaluated
+    only with the others, at the moments without a witness.
 
     Attributes:
         sampled: the moments, the clock `as_of` among them.
-        open: positions of the moments without a witness.
-        survivors: what passes every policy that does not look at the clock.
-        outside: how many estates lack what the class is about, or have it unjudged; they say nothing of the class.
+        open: the positions of the moments without a witness.
+        survivors: the snapshots that pass every policy without a clock.
+        outside: how many snapshots lack the resources of the class or have them unevaluated; they do not count.
     """
 
     estates: ClassEstates
@@ -109,7 +109,7 @@ class EstateSearch:
         self.open = set(range(len(self.sampled)))
 
     def walk(self, assignments: Iterable[Assignment]) -> None:
-        """Try estates until no moment is open."""
+        """Evaluate snapshots until no moment is open."""
         for assignment in assignments:
             if not self.open:
                 break
@@ -118,26 +118,26 @@ class EstateSearch:
 
     @property
     def is_possible(self) -> bool:
-        """Whether an estate passes at the clock."""
+        """Check whether a snapshot passes at the clock."""
         return any(not tried.failing for tried, _ in self.survivors)
 
     def least(self) -> list[Tried]:
-        """One estate for each inclusion-minimal set of policies that fail at the clock."""
+        """Return one snapshot for each minimal set of policies that fail at the clock."""
         sets = set(minimal(tried.policies for tried in self.tried))
         first = {tried.policies: tried for tried in reversed(self.tried) if tried.policies in sets}
         return sorted(first.values(), key=lambda tried: (len(tried.policies), sorted(tried.policies)))
 
     def holds(self, moment: datetime) -> bool:
-        """Whether one of the estates that were tried passes at a moment."""
+        """Check whether one of the evaluated snapshots passes at a moment."""
         return any(estate.passes(moment) for _, estate in self.survivors)
 
     def prepared(self, assignment: Assignment) -> JudgedEstate:
-        """An estate, ready to be judged."""
+        """Prepare a snapshot for evaluation."""
         place = f"{self.estates.place}: {described(assignment)}"
         return self.judge.of(self.estates.snapshot(assignment), place)
 
     def failing_at(self, moment: datetime) -> Iterator[tuple[Tried, Mapping[str, Sequence[BlockingReason]]]]:
-        """Every estate that was tried, with what it fails at another moment."""
+        """Yield every evaluated snapshot, with its failures at another moment."""
         for tried in self.tried:
             clocked = self.prepared(tried.assignment).verdicts(moment, clocked_alone=True).failing
             yield tried, {policy: tried.failing[policy] for policy in tried.lasting} | dict(clocked)
@@ -161,9 +161,9 @@ class EstateSearch:
                 self._close()
 
     def _close(self) -> None:
-        """Close the moments at which a waiting estate passes.
+        """Close the moments at which a waiting snapshot passes.
 
-        The estates wait until one passes at the clock, before which the search cannot end. That one is evaluated first:
+        The snapshots wait until one passes at the clock; the search cannot end before. That one is evaluated first:
         it passes at most moments, and the others are evaluated only at the rest.
         """
         while self._waiting:
