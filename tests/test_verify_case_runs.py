@@ -113,7 +113,7 @@ CASES = """
 @pytest.mark.parametrize(
     ("body", "name", "reason"),
     [
-        ("not given.resource['tags']['owner']", "absent /tags/owner", "fix the policy, which ends in an error without it"),
+        ("not given.resource['tags']['owner']", "absent /tags/owner", "fix the policy, which ends in an error"),
         (
             "not given.resource.get('tags', {}).get('owner')",
             "absent /tags/owner",
