@@ -57,14 +57,14 @@ def contestants(bundle: Bundle, *, without: Collection[str] = (), opa: OpaOption
             raise UsageError(
                 f"no engine is called `{name}`{nearest(name, NAMES)}", remedy=f"the engines are {', '.join(NAMES)}"
             )
-    present = list(_present(bundle, frozenset(without), opa))
+    present = list(_find_engines(bundle, frozenset(without), opa))
     if len(present) < 2:
         left = ", ".join(entry.name for entry in present) or "none"
         raise UsageError(f"nothing to compare: the remaining engines are {left}", remedy="exclude fewer engines")
     return present
 
 
-def _present(bundle: Bundle, without: frozenset[str], opa: OpaOptions | None) -> Iterator[Contestant]:
+def _find_engines(bundle: Bundle, without: frozenset[str], opa: OpaOptions | None) -> Iterator[Contestant]:
     from policyeng.engines import embedded
 
     embedded.compile_rego(bundle)

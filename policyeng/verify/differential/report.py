@@ -84,7 +84,7 @@ def _lines(run: DifferentialRun, given: Sequence[str], written: Sequence[Path | 
         yield f"not met both passing and failing: {', '.join(unmet)}"
     for found, file in zip(run.found, [*written, *[None] * len(run.found)], strict=False):
         yield ""
-        yield from _explained(found, given, file)
+        yield from _explain(found, given, file)
     yield ""
     for entry in run.contestants:
         yield f"{entry.name:12} {entry.version:10} {tally.compared[entry.name]:,} pairs compared"
@@ -98,11 +98,11 @@ def _verdict(run: DifferentialRun) -> str:
         names = [entry.name for entry in run.contestants if tally.compared[entry.name]]  # never more than was compared
         return f"exit 0: no difference between {', '.join(names[:-1])} and {names[-1]}"
     more = len(tally.differences) - len(run.found)
-    unshown = f"; {more} kinds are not shown" if more > 0 else ""
-    return f"exit 1: the engines differ on {tally.differing:,} pairs, {len(tally.differences)} kinds{unshown}"
+    hidden = f"; {more} kinds are not shown" if more > 0 else ""
+    return f"exit 1: the engines differ on {tally.differing:,} pairs, {len(tally.differences)} kinds{hidden}"
 
 
-def _explained(found: Counterexample, given: Sequence[str], file: Path | None) -> Iterator[str]:
+def _explain(found: Counterexample, given: Sequence[str], file: Path | None) -> Iterator[str]:
     comparison = found.comparison
     yield f"difference: {comparison.policy} on {comparison.subject}"
     for name, judgement in comparison.judgements:

@@ -91,10 +91,10 @@ def _edit_many(random: Random, estates: EstateGenerator, focus: Policy, resource
                 edit_somewhere(random, resources[position])
     if resources and happens(random, 0.15):
         position = random.randrange(len(resources))
-        resources[position] = _respelled(random, resources[position])
+        resources[position] = _respell(random, resources[position])
 
 
-def _respelled(random: Random, resource: JsonObject) -> JsonObject:
+def _respell(random: Random, resource: JsonObject) -> JsonObject:
     """Return a resource with its id or type in other letter case, which is still the same resource."""
     key = random.choice(("id", "type"))
     return {**resource, key: random.choice((str.upper, str.lower, str.title))(str(resource[key]))}
@@ -119,30 +119,30 @@ def written(random: Random, estates: EstateGenerator, focus: Policy) -> list[Jso
         if not policies or happens(random, 0.3):
             policies.append(random.choice(judging))
         for policy in policies:
-            content = _filled(random, estates, policy, content)
+            content = _fill_document(random, estates, policy, content)
         if isinstance(content, dict) and content and happens(random, 0.1):
             edit_somewhere(random, content, kept=())
         documents.append({"file": f"drawn-{number}.json", "content": content})
     return documents
 
 
-def _filled(random: Random, estates: EstateGenerator, policy: Policy, content: Json) -> Json:
+def _fill_document(random: Random, estates: EstateGenerator, policy: Policy, content: Json) -> Json:
     """Return a document with most of what a policy reads."""
     for pointer in estates.vocabulary.words[policy.id].pointers:
         if happens(random, 0.85):
             draw = partial(value, random, estates, policy, pointer)
-            content = _with(random, content, keys_of(pointer), draw)
+            content = _set_path(random, content, keys_of(pointer), draw)
     return content
 
 
-def _with(random: Random, held: Json, keys: Sequence[str], draw: Callable[[], Json]) -> Json:
+def _set_path(random: Random, current: Json, keys: Sequence[str], draw: Callable[[], Json]) -> Json:
     """Return a value with a new value at the path `keys`; `*` is every member, of a short list if there is none."""
     if not keys:
         return draw()
     key, *rest = keys
-    if key == "*" and not isinstance(held, dict):
-        members = held if isinstance(held, list) and held else [None] * random.randrange(1, _MOST + 1)
-        return [_with(random, member, rest, draw) for member in members]
-    inner = held if isinstance(held, dict) else {}
+    if key == "*" and not isinstance(current, dict):
+        members = current if isinstance(current, list) and current else [None] * random.randrange(1, _MOST + 1)
+        return [_set_path(random, member, rest, draw) for member in members]
+    inner = current if isinstance(current, dict) else {}
     named = (sorted(inner) or ["x"]) if key == "*" else [key]
-    return {**inner, **{name: _with(random, inner.get(name), rest, draw) for name in named}}
+    return {**inner, **{name: _set_path(random, inner.get(name), rest, draw) for name in named}}

@@ -40,7 +40,7 @@ def _exemption(random: Random, number: int, policy: Policy, ids: Sequence[str], 
     if scope.startswith("/") and happens(random, 0.4):
         scope = "/".join(scope.split("/")[: random.choice(_SCOPES) + 1])
     owner, approver = random.sample(_PEOPLE, 2)
-    begin, end = _term(random, as_of)
+    begin, end = _draw_period(random, as_of)
     return Exemption(
         id=f"E-{number}",
         policy=policy.id,
@@ -54,7 +54,7 @@ def _exemption(random: Random, number: int, policy: Policy, ids: Sequence[str], 
     )
 
 
-def _term(random: Random, as_of: datetime) -> tuple[datetime, datetime]:
+def _draw_period(random: Random, as_of: datetime) -> tuple[datetime, datetime]:
     """Return the begin and end of an allowed duration; it begins at the clock if the calendar ends before."""
     try:
         end = as_of + random.choice(_ENDS)

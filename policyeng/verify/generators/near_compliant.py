@@ -26,7 +26,7 @@ from policyeng.verify.generators.targeted_edits import edit, subject
 #: How many scenes of other policies are tried in addition to one of the policy in focus.
 _OTHERS = (3, 4, 5, 5, 6, 6)
 #: The weight of a policy that does not pass on the baselines, when other policies are chosen.
-_READIER = 2
+_NOT_PASSING_WEIGHT = 2
 #: The probability that a baseline that no scene needs is left out.
 _LEFT_OUT = (0.0, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0)
 #: The weights of outcomes of cases: for policies that pass on the baselines, and for the others.
@@ -84,21 +84,24 @@ def nearly_compliant(
     random: Random, estates: EstateGenerator, focus: Policy
 ) -> tuple[JsonObject, dict[str, JsonObject], datetime]:
     """Return a document, the parameters and the clock of a snapshot with a policy in focus."""
-    policies = _chosen(random, estates, focus)
-    stage = _staged(random, estates, policies)
-    stems = _kept(random, estates, stage)
+    policies = _choose_policies(random, estates, focus)
+    stage = _build_stage(random, estates, policies)
+    stems = _keep_stems(random, estates, stage)
     baselines = estates.baselines.resources
     resources = [
         merged(baselines[stem], stage.edits[stem]) if stem in stage.edits else baselines[stem] for stem in stems
     ]
-    _more(random, estates, policies, resources)
+    _add_resources(random, estates, policies, resources)
     for _ in range(random.choice((0, 0, 1, 2, 3)) if resources else 0):
         _edit(random, estates, policies, resources)
     if happens(random, 0.1):
         resources += in_second_group([resource for resource in resources if happens(random, 0.5)])
     random.shuffle(resources)
     document: JsonObject = {"resources": unique(resources)}
-    document |= {kind: stage.stated[kind] if kind in stage.stated else _usual(estates, kind, stems) for kind in STATED}
+    document |= {
+        kind: stage.stated[kind] if kind in stage.stated else _baseline_statements(estates, kind, stems)
+        for kind in STATED
+    }
     return document, stage.parameters, stage.as_of or DEFAULT_AS_OF
 
 
@@ -107,29 +110,31 @@ def unique(resources: Sequence[JsonObject]) -> list[JsonObject]:
     return list({lowered(str(resource["id"])): resource for resource in resources}.values())
 
 
-def _chosen(random: Random, estates: EstateGenerator, focus: Policy) -> list[Policy]:
+def _choose_policies(random: Random, estates: EstateGenerator, focus: Policy) -> list[Policy]:
     """Return the policy in focus and some others, preferably those that do not pass on the baselines."""
     others = [
-        policy for policy in estates.bundle.policies for _ in range(1 if policy.id in estates.at_rest else _READIER)
+        policy
+        for policy in estates.bundle.policies
+        for _ in range(1 if policy.id in estates.at_rest else _NOT_PASSING_WEIGHT)
     ]
     drawn = random.sample(others, min(random.choice(_OTHERS), len(others)))
     return list({policy.id: policy for policy in (focus, *drawn)}.values())
 
 
-def _staged(random: Random, estates: EstateGenerator, policies: Sequence[Policy]) -> SceneStage:
+def _build_stage(random: Random, estates: EstateGenerator, policies: Sequence[Policy]) -> SceneStage:
     """Return a stage with a scene of every policy that has cases, as far as they are compatible."""
     stage = SceneStage()
     for policy in policies:
         scenes = estates.scenes.get(policy.id, ())
         for _ in range(_TRIALS if scenes else 0):
-            scene = random.choice(_wanted(random, scenes, at_rest=policy.id in estates.at_rest))
+            scene = random.choice(_choose_scenes(random, scenes, at_rest=policy.id in estates.at_rest))
             if stage.takes(scene):
                 stage.play(policy, scene)
                 break
     return stage
 
 
-def _wanted(random: Random, scenes: Sequence[Scene], *, at_rest: bool) -> Sequence[Scene]:
+def _choose_scenes(random: Random, scenes: Sequence[Scene], *, at_rest: bool) -> Sequence[Scene]:
     """Return the scenes of a random outcome; all scenes if none has it."""
     left = random.random()
     for verdict, share in _WANTED[at_rest].items():
@@ -139,26 +144,28 @@ def _wanted(random: Random, scenes: Sequence[Scene], *, at_rest: bool) -> Sequen
     return scenes
 
 
-def _kept(random: Random, estates: EstateGenerator, stage: SceneStage) -> list[str]:
+def _keep_stems(random: Random, estates: EstateGenerator, stage: SceneStage) -> list[str]:
     """Return the stems of the baselines, without some that nothing needs."""
     share = random.choice(_LEFT_OUT)
     known = [stem for stem in estates.baselines.resources if stem not in stage.removed]
     return [stem for stem in known if stem in stage.needs or not happens(random, share)]
 
 
-def _usual(estates: EstateGenerator, kind: str, stems: Collection[str]) -> list[JsonObject]:
+def _baseline_statements(estates: EstateGenerator, kind: str, stems: Collection[str]) -> list[JsonObject]:
     """Return the statements of a kind about the remaining baselines."""
     entries = estates.usual[kind]
     return [entry for entry, named in entries if named.issubset(stems)]
 
 
-def _more(random: Random, estates: EstateGenerator, policies: Sequence[Policy], resources: list[JsonObject]) -> None:
+def _add_resources(
+    random: Random, estates: EstateGenerator, policies: Sequence[Policy], resources: list[JsonObject]
+) -> None:
     """Add copies of selected resources, and for policies without cases resources with targeted edits."""
     for number, policy in enumerate(policies):
         if policy.id in estates.scenes:
             if number == 0 and happens(random, 0.2):
-                alike = [resource for resource in resources if takes(policy, resource)]
-                resources += [renamed(random.choice(alike), f"-c{copy}") for copy in range(2)] if alike else []
+                peers = [resource for resource in resources if takes(policy, resource)]
+                resources += [renamed(random.choice(peers), f"-c{copy}") for copy in range(2)] if peers else []
             continue
         for copy in range(random.choice((2, 3, 4, 6)) if number == 0 else 1):
             resources.append(subject(random, estates, policy, f"-f{number}{copy}"))

@@ -58,7 +58,7 @@ def observed(random: Random, document: JsonObject, sight: Sight, facts: Facts) -
         for _ in range(random.randrange(5) if sets else 0):
             entries = [{**entry} for entry in random.choice(sets)]
             _move(random, entries, _homes(kind, document, sight, facts))
-            drawn += [_changed(random, kind, entry, sight) for entry in entries if happens(random, 0.9)]
+            drawn += [_change_entry(random, kind, entry, sight) for entry in entries if happens(random, 0.9)]
         made[kind] = drawn
     return made
 
@@ -85,12 +85,12 @@ def _move(random: Random, entries: list[JsonObject], homes: dict[str, Sequence[s
             entry[member] = news.get(entry[member], entry[member])
 
 
-def _changed(random: Random, kind: str, entry: JsonObject, sight: Sight) -> JsonObject:
+def _change_entry(random: Random, kind: str, entry: JsonObject, sight: Sight) -> JsonObject:
     """Return an entry at the requested clock, with up to two of its members changed."""
     moved = sight.as_of - DEFAULT_AS_OF
     for name in _TIMES:
         if isinstance(entry.get(name), str):
-            entry[name] = _shifted(entry[name], moved)
+            entry[name] = _shift(entry[name], moved)
     while happens(random, 0.4):
         name = random.choice(sorted(entry))
         if name not in KINDS[kind] and happens(random, 0.2):
@@ -109,11 +109,11 @@ def _near(random: Random, name: str, value: Json, sight: Sight) -> Json:
     if not isinstance(value, str):
         return copied(value)
     if name in _TIMES:
-        return _shifted(value, timedelta(days=random.choice(_DAYS), seconds=random.choice(_SECONDS)))
+        return _shift(value, timedelta(days=random.choice(_DAYS), seconds=random.choice(_SECONDS)))
     return random.choice((value, value.upper(), value.lower(), value.title(), f"{value} ", f"{value}2"))
 
 
-def _shifted(text: str, by: timedelta) -> str:
+def _shift(text: str, by: timedelta) -> str:
     """Return a moment later or earlier, unchanged at the end of the calendar."""
     try:
         return (datetime.fromisoformat(text) + by).isoformat()

@@ -55,25 +55,27 @@ def plausible(random: Random, estates: EstateGenerator, focus: Policy, workspace
     document: JsonObject = {"resources": [], **{kind: [] for kind in STATED}}
     share = random.choice((0.1, 0.15, 0.2, 0.6)) / workspaces**0.8
     for number in range(workspaces):
-        held = [
-            _moved(resource, number)
+        resources = [
+            _move_entry(resource, number)
             for resource in estates.baselines.resources.values()
             if lowered(str(resource["type"])) == WORKSPACE_TYPE or happens(random, share)
         ]
-        held += [_moved(subject(random, estates, focus, f"-p{n}"), number) for n in range(random.choice((0, 1, 1)))]
+        resources += [
+            _move_entry(subject(random, estates, focus, f"-p{n}"), number) for n in range(random.choice((0, 1, 1)))
+        ]
         region = random.choice(REGIONS)
-        for resource in held:
+        for resource in resources:
             _settle(random, estates, resource, region)
-        _connect(random, held)
-        document["resources"] += held
+        _connect(random, resources)
+        document["resources"] += resources
         for kind in STATED:
             entries = estates.baselines.stated.get(kind, ())
-            document[kind] += [_stated(entry, number) for entry in entries if happens(random, 0.8)]
+            document[kind] += [_move_statement(entry, number) for entry in entries if happens(random, 0.8)]
     document["resources"] = unique(document["resources"])
     return document
 
 
-def _moved(entry: JsonObject, number: int) -> JsonObject:
+def _move_entry(entry: JsonObject, number: int) -> JsonObject:
     """Return a copy in or around the workspace with a number."""
     text = orjson.dumps(entry).decode()
     if number:
@@ -83,9 +85,9 @@ def _moved(entry: JsonObject, number: int) -> JsonObject:
     return moved
 
 
-def _stated(entry: JsonObject, number: int) -> JsonObject:
+def _move_statement(entry: JsonObject, number: int) -> JsonObject:
     """Return a statement about a moved workspace, with its own id."""
-    moved = _moved(entry, number)
+    moved = _move_entry(entry, number)
     if number and moved != entry and "id" in moved:
         moved["id"] = f"{moved['id']}-{number}"
     return moved
@@ -149,9 +151,9 @@ def _size(random: Random, estates: EstateGenerator) -> str:
     return str(rows[name].get("name", name))
 
 
-def _connect(random: Random, held: list[JsonObject]) -> None:
+def _connect(random: Random, resources: list[JsonObject]) -> None:
     """Connect jobs to a random compute of their workspace, or to none."""
-    computes = [str(one["id"]) for one in held if lowered(str(one["type"])) == COMPUTE_TYPE]
-    for resource in held:
+    computes = [str(one["id"]) for one in resources if lowered(str(one["type"])) == COMPUTE_TYPE]
+    for resource in resources:
         if lowered(str(resource["type"])) == _JOB_TYPE and happens(random, 0.6):
             put(resource, ("properties", "computeId"), random.choice([*computes, "serverless"]))

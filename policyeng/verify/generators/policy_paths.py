@@ -58,8 +58,8 @@ def code_of(policy: Policy) -> Code:
     if policy.python is None or policy.rules:
         return found
     judge, applies = policy.python.functions
-    beside = [*judge.__globals__.values(), applies]
-    waiting = [value for value in beside if isinstance(value, FunctionType) and value.__module__ == judge.__module__]
+    available = [*judge.__globals__.values(), applies]
+    waiting = [value for value in available if isinstance(value, FunctionType) and value.__module__ == judge.__module__]
     for function in waiting:  # the loop appends to it
         parts = list(_parts(function.__code__))
         words = [word for part in parts for constant in part.co_consts for word in _words_in(constant)]
@@ -70,7 +70,7 @@ def code_of(policy: Policy) -> Code:
         else:
             stated = [function.__globals__.get(name) for part in parts for name in part.co_names]
             found.borrowed.extend([*words, *(word for constant in stated for word in _words_in(constant))])
-        waiting += [called for part in parts for called in _called(function, part) if called not in waiting]
+        waiting += [called for part in parts for called in _called_functions(function, part) if called not in waiting]
     return found
 
 
@@ -82,26 +82,26 @@ def _parts(code: CodeType) -> Iterator[CodeType]:
             yield from _parts(constant)
 
 
-def _called(function: FunctionType, part: CodeType) -> Iterator[FunctionType]:
+def _called_functions(function: FunctionType, part: CodeType) -> Iterator[FunctionType]:
     """Yield the library functions that a code object refers to, and the methods of the catalog that it calls."""
     known = [function.__globals__.get(name) for name in part.co_names]
     modules = [value for value in known if isinstance(value, ModuleType) and value.__name__.startswith(_LIBRARY)]
     known += [getattr(module, name, None) for module in modules for name in part.co_names]
     if function in _CATALOGUE.values() or "facts" in (*part.co_names, *part.co_varnames, *part.co_freevars):
         known += [_CATALOGUE.get(name) for name in part.co_names]
-    for value in map(_unwrapped, known):
+    for value in map(_unwrap, known):
         if value is not None and value.__module__.startswith(_LIBRARY):
             yield value
 
 
-def _unwrapped(value: object) -> FunctionType | None:
+def _unwrap(value: object) -> FunctionType | None:
     """Return the function inside a cached function or a method; None for other values."""
     value = getattr(value, "__wrapped__", None) or getattr(value, "func", None) or value
     return value if isinstance(value, FunctionType) else None
 
 
 #: The methods of the catalog, by name.
-_CATALOGUE = {name: function for name, value in vars(Facts).items() if (function := _unwrapped(value))}
+_CATALOGUE = {name: function for name, value in vars(Facts).items() if (function := _unwrap(value))}
 
 
 def _words_in(constant: object) -> Iterator[Json]:
@@ -131,7 +131,7 @@ class PolicyRead(NamedTuple):
 def reads_of(trees: Sequence[Module]) -> Iterator[PolicyRead]:
     """Yield every place that the modules of a package read, once per condition."""
     variables = _variables(trees)
-    bound = ((name, value) for name, value in _bound(trees) if name not in variables and _is_constant(value))
+    bound = ((name, value) for name, value in _assignments(trees) if name not in variables and _is_constant(value))
     named = {name: tuple(constants_of([value])) for name, value in bound}
     for parts, decides in _conditions(trees):
         condition = _Condition(variables)
@@ -241,7 +241,7 @@ def _conditions(trees: Iterable[Module]) -> Iterator[tuple[list[Node], bool]]:
             yield [part for part in (node.head.key, node.head.value) if part is not None], node.head.key is None
 
 
-def _bound(trees: Iterable[Module]) -> Iterator[tuple[str, Node]]:
+def _assignments(trees: Iterable[Module]) -> Iterator[tuple[str, Node]]:
     """Yield the names that bodies and rules assign, with their values."""
     for rule in (rule for tree in trees for rule in tree.rules):
         head = rule.head
@@ -269,7 +269,7 @@ def _variables(trees: Sequence[Module]) -> dict[str, _Path]:
     for tree in trees:
         roots = {name: path.split(".") for name, path in aliases_of(tree).items()}
         known |= {name: tuple(path) for name, (root, *path) in roots.items() if root == "input"}
-    members, bound = list(_members(trees)), list(_bound(trees))
+    members, bound = list(_members(trees)), list(_assignments(trees))
     for _ in range(_STEPS):
         before = len(known)
         for name, holder in members:

@@ -12,18 +12,18 @@ from policyeng.verify.generators.json_mutations import Json, copied, happens, od
 
 def fitting(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
     """Return a value that fits a parameter's schema, from the policy's words; the default if the draw does not fit."""
-    value = _drawn(random, schema, words)
+    value = _draw(random, schema, words)
     return value if fits(schema, value) else copied(schema.get("default"))
 
 
-def _drawn(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
+def _draw(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
     if "const" in schema:
         return copied(schema["const"])
     if schema.get("enum"):
         return copied(random.choice(schema["enum"]))
     for either in ("anyOf", "oneOf"):
         if schema.get(either):
-            return _drawn(random, random.choice(schema[either]), words)
+            return _draw(random, random.choice(schema[either]), words)
     kinds = schema.get("type")
     kind = random.choice(kinds) if isinstance(kinds, list) and kinds else kinds
     if kind == "object":
@@ -31,7 +31,7 @@ def _drawn(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
     if kind == "array":
         least = schema.get("minItems", 0)
         count = random.randint(least, max(least, schema.get("maxItems", least + 3)))
-        return [_drawn(random, schema.get("items", {}), words) for _ in range(count)]
+        return [_draw(random, schema.get("items", {}), words) for _ in range(count)]
     if kind == "string":
         return random.choice([word for word in words if isinstance(word, str)] or ["x"])
     return _scalar(random, kind, schema, words)
@@ -53,7 +53,7 @@ def _object(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
     properties = schema.get("properties", {})
     required = schema.get("required", [])
     drawn: dict[str, Json] = {
-        name: _drawn(random, properties.get(name, {}), words)
+        name: _draw(random, properties.get(name, {}), words)
         for name in dict.fromkeys([*required, *properties])
         if name in required or happens(random, 0.5)
     }
@@ -62,5 +62,5 @@ def _object(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
     if more is not False and texts:
         inner = more if isinstance(more, dict) else {}
         for _ in range(random.randrange(3)):
-            drawn.setdefault(random.choice(texts), _drawn(random, inner, words))
+            drawn.setdefault(random.choice(texts), _draw(random, inner, words))
     return drawn

@@ -68,12 +68,12 @@ class Vocabulary:
 def vocabulary_of(bundle: Bundle, resources: Iterable[JsonObject]) -> Vocabulary:
     """Return the vocabulary of a bundle; `resources` are those of its baselines and cases."""
     known = list(resources)
-    standing = _Standing(known)
+    standing = _KnownValues(known)
     words = {policy.id: _words(policy, bundle, standing) for policy in bundle.policies}
     return Vocabulary(words, tuple(_moments(bundle)))
 
 
-def _words(policy: Policy, bundle: Bundle, standing: _Standing) -> Words:
+def _words(policy: Policy, bundle: Bundle, standing: _KnownValues) -> Words:
     packages = list(_packages(policy, bundle))
     trees = packages[0] if packages else []
     tables = bundle.data.get("facts", {})
@@ -88,20 +88,20 @@ def _words(policy: Policy, bundle: Bundle, standing: _Standing) -> Words:
     left_out = {*narrowing, "/properties"}
     pinned = [pointer for pointer in (cases.absent if cases else ()) if pointer not in left_out]
     inspected = (*policy.header.inspects, *pinned)
-    pointers = tuple(dict.fromkeys([*inspected, *_further(inspected, near)]))
-    own = [*_stated(policy), *_constants(trees), *_less(code.own, pointers)]
+    pointers = tuple(dict.fromkeys([*inspected, *_unstated_pointers(inspected, near)]))
+    own = [*_stated(policy), *_constants(trees), *_drop_keys(code.own, pointers)]
     return Words(
         pointers=pointers,
         narrowing=narrowing,
-        own=_distinct(own),
-        borrowed=_distinct([*(word for package in packages[1:] for word in _constants(package)), *code.borrowed]),
+        own=_deduplicate(own),
+        borrowed=_deduplicate([*(word for package in packages[1:] for word in _constants(package)), *code.borrowed]),
         tables=tuple(tuple(tables[name]) for name in read if isinstance(tables.get(name), dict) and tables[name]),
         near=near,
         standing={pointer: standing.at(pointer) for pointer in (*pointers, *narrowing)},
     )
 
 
-def _less(words: Iterable[Json], pointers: Iterable[str]) -> Iterator[Json]:
+def _drop_keys(words: Iterable[Json], pointers: Iterable[str]) -> Iterator[Json]:
     """Yield the words of code, without keys of paths and parts of denials, which nothing is compared with."""
     keys = {key for pointer in pointers for key in keys_of(pointer)} | {entry.name for entry in fields(Denial)}
     return (word for word in words if not isinstance(word, str) or not (word in keys or word.startswith("/")))
@@ -115,10 +115,10 @@ def _near(policy: Policy, trees: Sequence[Module]) -> dict[str, tuple[Json, ...]
             if read.path[: len(root)] == root and len(read.path) > len(root):
                 pointer = prefix + pointer_of(read.path[len(root) :])
                 found.setdefault(pointer, []).extend(word for word in read.near if _is_word(word))
-    return {pointer: _distinct(words) for pointer, words in found.items()}
+    return {pointer: _deduplicate(words) for pointer, words in found.items()}
 
 
-def _further(inspected: Iterable[str], near: Mapping[str, tuple[Json, ...]]) -> Iterator[str]:
+def _unstated_pointers(inspected: Iterable[str], near: Mapping[str, tuple[Json, ...]]) -> Iterator[str]:
     """Yield the pointers that Rego reads and the header does not state, except for those above others."""
     known = {*inspected, *near}
     for pointer in near:
@@ -126,7 +126,7 @@ def _further(inspected: Iterable[str], near: Mapping[str, tuple[Json, ...]]) -> 
             yield pointer
 
 
-def _distinct(words: Iterable[Json]) -> tuple[Json, ...]:
+def _deduplicate(words: Iterable[Json]) -> tuple[Json, ...]:
     return tuple({json.dumps(word, sort_keys=True): word for word in words}.values())
 
 
@@ -171,7 +171,7 @@ def _stated(policy: Policy) -> Iterator[Json]:
         yield from default if isinstance(default, list) else [default]
 
 
-class _Standing:
+class _KnownValues:
     """The values at pointers in known resources, cached by pointer."""
 
     def __init__(self, known: Iterable[JsonObject]) -> None:
@@ -183,7 +183,7 @@ class _Standing:
         own = pointer.removeprefix("workspace:")
         if own not in self._found:
             values = [value_at(resource, own) for resource in self._known if has_value(resource, own)]
-            self._found[own] = _distinct(values)  # type: ignore[arg-type]  # the documents are JSON
+            self._found[own] = _deduplicate(values)  # type: ignore[arg-type]  # the documents are JSON
         return self._found[own]
 
 

@@ -86,10 +86,10 @@ def mutants(policy: str, file: str, source: str, mutations: Iterable[Mutation]) 
     """Return the source with each of the faults, in the order of their places, without duplicates."""
     made: dict[str, Mutant] = {}
     for entry in sorted(mutations, key=lambda entry: (entry.edits, entry.kind)):
-        text = _applied(source, entry.edits)
+        text = _apply_edits(source, entry.edits)
         if text != source and text not in made:
             line = source.count("\n", 0, entry.edits[0].start) + 1
-            before, after = _shown(source, entry.edits)
+            before, after = _show_lines(source, entry.edits)
             made[text] = Mutant(policy, file, entry.kind, line, before, after, text)
     return list(made.values())
 
@@ -107,19 +107,19 @@ def without_member(spans: Sequence[tuple[int, int]], index: int) -> TextEdit:
     return TextEdit(spans[index - 1][1] if index else start, end, "")
 
 
-def _applied(source: str, edits: Iterable[TextEdit]) -> str:
+def _apply_edits(source: str, edits: Iterable[TextEdit]) -> str:
     for edit in sorted(edits, reverse=True):
         source = source[: edit.start] + edit.text + source[edit.end :]
     return source
 
 
-def _shown(source: str, edits: Iterable[TextEdit]) -> tuple[str, str]:
+def _show_lines(source: str, edits: Iterable[TextEdit]) -> tuple[str, str]:
     """Return the lines that the edits change, before and after; edits of the same lines together."""
     before, after = [], []
     for (start, end), group in groupby(edits, key=lambda edit: _lines(source, edit)):
         moved = [TextEdit(edit.start - start, edit.end - start, edit.text) for edit in group]
         before.append(_plain(source[start:end]))
-        after.append(_plain(_applied(source[start:end], moved)) or "(nothing)")
+        after.append(_plain(_apply_edits(source[start:end], moved)) or "(nothing)")
     return " ... ".join(before), " ... ".join(after)
 
 

@@ -70,7 +70,7 @@ class _HeaderMutants:
         if isinstance(judges, yaml.SequenceNode) and len(entries) > 1:
             for index in range(len(entries)):
                 yield Mutation("drop what is judged", (self._dropped(judges, index),))
-        for entry in _listed(judges):
+        for entry in _list_entries(judges):
             for index, (key, where) in enumerate(_pairs(entry)):
                 if key.value == "where":
                     yield Mutation("drop what is judged", (self._dropped(entry, index),))
@@ -141,7 +141,7 @@ def _entries(node: yaml.Node | None) -> list[yaml.Node]:
     return node.value if isinstance(node, yaml.SequenceNode) else []
 
 
-def _listed(node: yaml.Node | None) -> list[yaml.Node]:
+def _list_entries(node: yaml.Node | None) -> list[yaml.Node]:
     """Return the entries of a list; a value that is not a list is the only entry."""
     return [node] if isinstance(node, yaml.MappingNode) else _entries(node)
 
@@ -182,7 +182,7 @@ class Written:
         if policy.cases is None:
             raise BundleError(f"`{policy.id}` has no cases", remedy="add a `cases.yaml` next to it")
         self._root = policy.cases.parents[len(self._file.parent.parts)]
-        self._modules = dict(_needed(bundle, policy))
+        self._modules = dict(_needed_modules(bundle, policy))
         # Use the verified text of the bundle, because the file can have changed.
         self._source = self._modules[policy.file] if policy.rules else _text_of(policy)
 
@@ -232,9 +232,9 @@ class Written:
         estates = EstateGenerator(self.bundle)
         standing = dict(estates.vocabulary.words[self.policy.id].standing)
         for judged in self.policy.header.judges:
-            alike = [one for one in estates.baselines.resources.values() if _is_of(one, judged.type)]
+            peers = [one for one in estates.baselines.resources.values() if _is_of(one, judged.type)]
             standing |= {
-                pointer: tuple(value for one in alike for value in _texts(values_at(one, pointer)))
+                pointer: tuple(value for one in peers for value in _texts(values_at(one, pointer)))
                 for pointer in judged.where
             }
         return Spoken([sorted(set(_texts(values))) for values in standing.values()])
@@ -271,7 +271,7 @@ def _texts(values: Iterable[object]) -> Iterator[str]:
             yield value
 
 
-def _needed(bundle: Bundle, policy: Policy) -> Iterator[tuple[str, str]]:
+def _needed_modules(bundle: Bundle, policy: Policy) -> Iterator[tuple[str, str]]:
     """Yield the modules that a policy reads, directly or not; the others would only be compiled for every mutant."""
     sources = dict(bundle.modules)
     analyses = {path: analysis_of(text, path in bundle.rego_v0, path) for path, text in bundle.modules}

@@ -39,7 +39,7 @@ def python_mutations(source: str, spoken: Spoken) -> Iterator[Mutation]:
         SyntaxError: the module does not parse.
     """
     tree = ast.parse(source)
-    yield from _PythonModule(source, spoken, _only_reported(tree)).of(tree)
+    yield from _PythonModule(source, spoken, _report_names(tree)).of(tree)
 
 
 def same_program(source: str) -> str:
@@ -47,23 +47,23 @@ def same_program(source: str) -> str:
     return ast.dump(ast.parse(source))
 
 
-def _reported(called: str) -> Set[str]:
+def _report_arguments(called: str) -> Set[str]:
     """Return the arguments of a call that are only text for people; cases check only the path of a denial."""
     if called == "Denial":
         return REPORTED
     return REPORTED | {"path"} if called == "Unknown" else frozenset()
 
 
-def _is_said(called: str, argument: str) -> bool:
-    return argument not in _DECIDING if called == "policy" else argument in _reported(called)
+def _is_report_text(called: str, argument: str) -> bool:
+    return argument not in _DECIDING if called == "policy" else argument in _report_arguments(called)
 
 
-def _only_reported(tree: ast.AST) -> Set[str]:
+def _report_names(tree: ast.AST) -> Set[str]:
     """Return the names that are only used in text for people, or in parts of headers that no case can check."""
     said: list[ast.expr] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            said += [keyword.value for keyword in node.keywords if _is_said(node.func.id, keyword.arg or "")]
+            said += [keyword.value for keyword in node.keywords if _is_report_text(node.func.id, keyword.arg or "")]
     names: set[str] = set()
     while True:
         inside = {id(part) for expression in said for part in ast.walk(expression)}
@@ -90,7 +90,7 @@ class _PythonModule:
         for line in self._lines:
             self._starts.append(self._starts[-1] + len(line) + 1)
         self._spoken = spoken
-        self._reported = reported
+        self._report_arguments = reported
 
     def of(self, node: ast.AST) -> Iterator[Mutation]:
         """Yield the faults of a node and of all nodes inside it."""
@@ -126,7 +126,7 @@ class _PythonModule:
 
     def _of_assign(self, node: ast.Assign) -> Iterator[Mutation]:
         names = {target.id for target in node.targets if isinstance(target, ast.Name)}
-        if not names & self._reported:
+        if not names & self._report_arguments:
             yield from self.of(node.value)
 
     def _of_expr(self, node: ast.Expr) -> Iterator[Mutation]:
@@ -207,7 +207,7 @@ class _PythonModule:
         for keyword in node.keywords:
             if name == "policy" and keyword.arg not in _DECIDING:
                 continue
-            if keyword.arg not in _reported(name):
+            if keyword.arg not in _report_arguments(name):
                 yield from self.of(keyword.value)
 
     def _fallback(self, node: ast.expr) -> Iterator[Mutation]:
@@ -257,9 +257,9 @@ class _PythonModule:
         between = [self._source[end:start] for (_, end), (start, _) in pairwise(spans)]
         return any("(" in text or ")" in text for text in between)
 
-    def _widened(self, held: Sequence[str], node: ast.List | ast.Set | ast.Tuple) -> Iterator[Mutation]:
+    def _widened(self, texts: Sequence[str], node: ast.List | ast.Set | ast.Tuple) -> Iterator[Mutation]:
         start = self._span(node.elts[0])[0]
-        word = self._spoken.another(held)
+        word = self._spoken.another(texts)
         if word:
             yield mutation("widen a set", start, start, f"{word!r}, ")
 

@@ -25,7 +25,7 @@ def _lines(run: MutationRun) -> Iterator[str]:
     for tally in run.tallies:
         for survivor in tally.survivors:
             yield ""
-            yield from _explained(tally, survivor)
+            yield from _explain(tally, survivor)
         for entry in tally.stale:
             yield ""
             yield f"{tally.policy}: survivors.yaml has an entry that is killed, or is not a mutant"
@@ -43,7 +43,7 @@ def _row(name: str, tallies: Sequence[MutantCounts]) -> str:
     return f"{name:14}{counts}{score(tallies):8.1f}%"
 
 
-def _explained(tally: MutantCounts, survivor: Survivor) -> Iterator[str]:
+def _explain(tally: MutantCounts, survivor: Survivor) -> Iterator[str]:
     mutant = survivor.mutant
     what = "justified" if survivor.reason else "survived"
     yield f"{tally.policy}: {mutant.file}:{mutant.line}: {what}: {mutant.kind}"

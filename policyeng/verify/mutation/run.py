@@ -37,7 +37,7 @@ _ORDER = ("fail", "unknown", "not_judged", "pass")
 
 
 @dataclass(frozen=True)
-class _Ready:
+class _PreparedTest:
     """A case with its prepared snapshot, and the pairs of the unchanged header."""
 
     prepared: PreparedCase
@@ -64,7 +64,7 @@ class Examination:
         prepared = prepared_cases(self._policy, self._file, baselines)
         ordered = sorted(prepared, key=lambda case: _ORDER.index(case.expected))
         self._cases = [self._ready(case) for case in ordered]
-        self._absences: dict[str, _Ready] = {}
+        self._absences: dict[str, _PreparedTest] = {}
 
     def killer(self, mutant: Bundle) -> str:
         """Return the case or absent test that a mutant fails, as the active policy of its bundle; empty if none.
@@ -83,21 +83,21 @@ class Examination:
                 return ready.prepared.name
         return ""
 
-    def _absence(self, policy: Policy, pointer: str, expected: Verdict) -> _Ready:
+    def _absence(self, policy: Policy, pointer: str, expected: Verdict) -> _PreparedTest:
         """Return the absent test of a pointer, cached for other mutants."""
         if pointer not in self._absences:
             prepared = prepared_absence(self._bundle, policy, pointer, expected, self._file, self._baselines)
             self._absences[pointer] = self._ready(prepared)
         return self._absences[pointer]
 
-    def _ready(self, prepared: PreparedCase) -> _Ready:
+    def _ready(self, prepared: PreparedCase) -> _PreparedTest:
         estate = estate_of(prepared.snapshot, self._bundle.facts)
         parameters = parameters_of(self._bundle, {self._policy.id: prepared.case.parameters})
         planned = _planned(self._bundle, estate, prepared.identity)
-        judgement = _judged(self._bundle, estate, prepared.as_of, parameters, planned)
-        return _Ready(prepared, estate, parameters, planned, judgement)
+        judgement = _evaluate_pairs(self._bundle, estate, prepared.as_of, parameters, planned)
+        return _PreparedTest(prepared, estate, parameters, planned, judgement)
 
-    def _differs(self, mutant: Bundle, ready: _Ready, expected: str) -> bool:
+    def _differs(self, mutant: Bundle, ready: _PreparedTest, expected: str) -> bool:
         """Check whether a mutant has another outcome for a case than expected."""
         parameters, planned, prepared = ready.parameters, ready.planned, ready.prepared
         if mutant.policies[0].header != self._policy.header:
@@ -109,7 +109,7 @@ class Examination:
         same = mutant.digest == self._bundle.digest and (parameters, planned) == (ready.parameters, ready.planned)
         judgement = ready.judgement
         if not same:
-            judgement = _judged(mutant, ready.estate, prepared.as_of, parameters, planned)
+            judgement = _evaluate_pairs(mutant, ready.estate, prepared.as_of, parameters, planned)
         if _outcome(judgement) != expected:
             return True
         paths = [denial.path for denial in judgement.denials]
@@ -131,7 +131,7 @@ def _outcome(judgement: Judgement) -> str:
     return outcome_of(judgement).replace("not applicable", "not_judged")
 
 
-def _judged(
+def _evaluate_pairs(
     mutant: Bundle,
     estate: PreparedSnapshot,
     as_of: datetime,
@@ -142,13 +142,13 @@ def _judged(
     for entry in planned:
         if entry.unknowns:
             return Judgement(unknowns=entry.unknowns)
-        judgement = _asked(mutant, estate, as_of, parameters, entry)
+        judgement = _evaluate_pair(mutant, estate, as_of, parameters, entry)
         if judgement.applies:
             return judgement
     return Judgement(applies=False)
 
 
-def _asked(
+def _evaluate_pair(
     mutant: Bundle, estate: PreparedSnapshot, as_of: datetime, parameters: list[JsonObject], entry: PlannedPair
 ) -> Judgement:
     work = EvaluationRequest(
@@ -349,9 +349,9 @@ def run(
         EngineError: the bundle does not compile.
     """
     tried = [policy for policy in bundle.policies if read_cases(policy) is not None]
-    asked = _Plan(bundle, baselines_of(bundle), seed, sample, laws)
+    settings = _Plan(bundle, baselines_of(bundle), seed, sample, laws)
     tallies: list[MutantCounts] = []
-    for tally in _each(partial(_examined, asked), tried, jobs):
+    for tally in _each(partial(_test_policy, settings), tried, jobs):
         tallies.append(tally)
         progress(len(tallies))
     without = [policy.id for policy in bundle.policies if policy not in tried]
@@ -369,23 +369,23 @@ def _tally(worker: tuple[Callable[[Policy], MutantCounts], Sequence[Policy]], nu
     return examined(policies[number])
 
 
-def _examined(asked: _Plan, policy: Policy) -> MutantCounts:
+def _test_policy(settings: _Plan, policy: Policy) -> MutantCounts:
     with cache.switched_off():  # mutants are used only once
-        return _tried(asked, policy)
+        return _test_mutants(settings, policy)
 
 
-def _tried(asked: _Plan, policy: Policy) -> MutantCounts:
-    written = Written(asked.bundle, policy)
-    examination = Examination(written.bundle, asked.baselines)
+def _test_mutants(settings: _Plan, policy: Policy) -> MutantCounts:
+    written = Written(settings.bundle, policy)
+    examination = Examination(written.bundle, settings.baselines)
     broken = examination.killer(written.bundle)
     if broken:
-        raise _not_as_it_is(policy, broken)
+        raise _unchanged_fails(policy, broken)
     every = written.mutants()
     justified = read_survivors(policy)
-    chosen = _sampled(every, asked, policy)
+    chosen = _sample_mutants(every, settings, policy)
     tally = MutantCounts(policy.id, policy.file)
     surviving = [(mutant, bundle) for mutant in chosen if (bundle := _survives(written, examination, mutant, tally))]
-    trials = LawTrials(written.bundle, asked.laws if surviving else (), LAW_EXAMPLES, asked.seed)
+    trials = LawTrials(written.bundle, settings.laws if surviving else (), LAW_EXAMPLES, settings.seed)
     for mutant, bundle in surviving:
         law = trials.killer(bundle)
         if law:
@@ -398,7 +398,7 @@ def _tried(asked: _Plan, policy: Policy) -> MutantCounts:
     return tally
 
 
-def _not_as_it_is(policy: Policy, name: str) -> BundleError:
+def _unchanged_fails(policy: Policy, name: str) -> BundleError:
     what = f"the unchanged policy `{policy.id}` fails the case `{name}`"
     return BundleError(what, place=(str(policy.cases),), remedy="fix it first; run `policyeng test` for details")
 
@@ -417,10 +417,12 @@ def _survives(written: Written, examination: Examination, mutant: Mutant, tally:
     return bundle
 
 
-def _sampled(every: list[Mutant], asked: _Plan, policy: Policy) -> list[Mutant]:
-    if not asked.sample or len(every) <= asked.sample:
+def _sample_mutants(every: list[Mutant], settings: _Plan, policy: Policy) -> list[Mutant]:
+    if not settings.sample or len(every) <= settings.sample:
         return every
-    chosen = set(sorted(range(len(every)), key=lambda number: rank(asked.seed, policy.id, number))[: asked.sample])
+    chosen = set(
+        sorted(range(len(every)), key=lambda number: rank(settings.seed, policy.id, number))[: settings.sample]
+    )
     return [mutant for number, mutant in enumerate(every) if number in chosen]
 
 

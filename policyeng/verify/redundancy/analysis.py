@@ -30,7 +30,7 @@ _REMEDY = "remove it, or let it cover what `{0}` does not; if it adds detail to 
 
 
 @dataclass(frozen=True)
-class _Apart:
+class _DistinguishingExample:
     """An example that distinguishes a policy from another one, if there is one, and its origin."""
 
     example: Example | None
@@ -49,14 +49,16 @@ def implication_remarks(
     random = Random(f"{seed}/apart")  # noqa: S311  # nothing here is secret
     search = DistinguishingSearch(observed.bundle, observed.seen, estates.vocabulary, random)
     judging = [policy for policy in observed.bundle.policies if not judges_documents(policy)]
-    found = {policy.id: _others(policy, observed, search, tries) for policy in judging}
+    found = {policy.id: _find_implying(policy, observed, search, tries) for policy in judging}
     implied = {(policy, other) for policy, others in found.items() for other in others if not others[other].example}
     for policy in judging:
         for other, apart in sorted(found[policy.id].items()):
             yield _remark(policy, other, apart, observed, is_equal=(other, policy.id) in implied)
 
 
-def _others(policy: Policy, observed: ObservedOutcomes, search: DistinguishingSearch, tries: int) -> dict[str, _Apart]:
+def _find_implying(
+    policy: Policy, observed: ObservedOutcomes, search: DistinguishingSearch, tries: int
+) -> dict[str, _DistinguishingExample]:
     """Return the policies that seem to imply a policy, or that often fail together with it."""
     seen = observed.seen[policy.id]
     stated = {entry.id for entry in observed.bundle.policies}.intersection(policy.header.refines)
@@ -65,34 +67,39 @@ def _others(policy: Policy, observed: ObservedOutcomes, search: DistinguishingSe
     seeming = {other for other in seen.plainly_together if other != policy.id and other not in seen.plainly_apart}
     plain = search.found(policy, sorted(seeming | unparted), tries, parameters=False)
     given = search.found(policy, sorted(unparted - plain.keys()), tries, parameters=True)
-    others = {other: _Apart(None, 2 * tries) for other in unparted}
-    others |= {other: _Apart(seen.apart[other].example, tries, with_parameters=True) for other in seeming - unparted}
-    others |= {other: _Apart(example, tries, with_parameters=True) for other, example in given.items()}
-    others |= {other: _Apart(example, tries) for other, example in plain.items()}
+    others = {other: _DistinguishingExample(None, 2 * tries) for other in unparted}
+    others |= {
+        other: _DistinguishingExample(seen.apart[other].example, tries, with_parameters=True)
+        for other in seeming - unparted
+    }
+    others |= {other: _DistinguishingExample(example, tries, with_parameters=True) for other, example in given.items()}
+    others |= {other: _DistinguishingExample(example, tries) for other, example in plain.items()}
     for other in together - others.keys():
         is_often = seen.failures >= _ENOUGH and seen.together[other] >= _OFTEN * seen.failures
         if is_often or other in stated:
-            others[other] = _Apart(
+            others[other] = _DistinguishingExample(
                 (seen.plainly_apart.get(other) or seen.apart[other]).example, tries, was_searched=False
             )
     return others
 
 
-def _remark(policy: Policy, other: str, apart: _Apart, observed: ObservedOutcomes, *, is_equal: bool) -> Remark:
+def _remark(
+    policy: Policy, other: str, apart: _DistinguishingExample, observed: ObservedOutcomes, *, is_equal: bool
+) -> Remark:
     seen = observed.seen[policy.id]
-    told = f"{seen.together[other]:,} of {seen.failures:,} failures"
+    evidence = f"{seen.together[other]:,} of {seen.failures:,} failures"
     if apart.example is None:
-        told += f", then {apart.tries:,} attempts to distinguish them"
-        return _implied(policy, other, observed, told, is_equal=is_equal)
+        evidence += f", then {apart.tries:,} attempts to distinguish them"
+        return _remark_implied(policy, other, observed, evidence, is_equal=is_equal)
     breaks = other in policy.header.refines
     small = smallest(observed.bundle, policy.id, other, apart.example, most=_SHRINKING)
     example, resource = small or (apart.example, "")
-    message, remedy = _apart_words(other, apart, breaks=breaks)
+    message, remedy = _describe_distinction(other, apart, breaks=breaks)
     return Remark(
         policy.id,
         "told apart",
         message,
-        told,
+        evidence,
         remedy,
         is_fault=breaks,
         is_proved=True,
@@ -102,7 +109,7 @@ def _remark(policy: Policy, other: str, apart: _Apart, observed: ObservedOutcome
     )
 
 
-def _apart_words(other: str, apart: _Apart, *, breaks: bool) -> tuple[str, str]:
+def _describe_distinction(other: str, apart: _DistinguishingExample, *, breaks: bool) -> tuple[str, str]:
     if breaks:
         return f"it refines `{other}`, but fails without it", f"remove `{other}` from its `refines`"
     remedy = "nothing, if the policy is meant for this example; add it as a case"
@@ -112,7 +119,7 @@ def _apart_words(other: str, apart: _Apart, *, breaks: bool) -> tuple[str, str]:
     return f"it seems implied by `{other}`, but an example distinguishes them{where}", remedy
 
 
-def _implied(policy: Policy, other: str, observed: ObservedOutcomes, told: str, *, is_equal: bool) -> Remark:
+def _remark_implied(policy: Policy, other: str, observed: ObservedOutcomes, evidence: str, *, is_equal: bool) -> Remark:
     implying = next(entry.header for entry in observed.bundle.policies if entry.id == other)
     message = (
         f"it fails where `{other}` fails, and nowhere else" if is_equal else f"it fails only where `{other}` fails"
@@ -123,7 +130,7 @@ def _implied(policy: Policy, other: str, observed: ObservedOutcomes, told: str, 
     is_fault = not stated and implying.severity.rank >= policy.header.severity.rank
     remedy = "nothing: its `refines` says so" if stated else _REMEDY.format(other)
     kind: Kind = "equal" if is_equal else "implied"
-    return Remark(policy.id, kind, message, told, remedy, is_fault=is_fault, other=other)
+    return Remark(policy.id, kind, message, evidence, remedy, is_fault=is_fault, other=other)
 
 
 #: The number of additional examples for a policy that does not both pass and fail on the others.

@@ -65,16 +65,16 @@ class DistinguishingSearch:
             if not left:
                 break
             if walk is None or number % _STEPS == 0:
-                walk = _begun(starts[number // _STEPS % len(starts)], by_id if parameters else {})
+                walk = _start_example(starts[number // _STEPS % len(starts)], by_id if parameters else {})
             other = by_id[self.random.choice(list(left))]
             example = self._step(*walk, other)
             if parameters:
                 example = self._with_parameters(example, [policy, other])
-            resource = self._judged(example, alone, policy, left, apart)
+            resource = self._evaluate(example, alone, policy, left, apart)
             walk = (example, resource) if resource else walk
         return apart
 
-    def _judged(
+    def _evaluate(
         self,
         example: Example,
         alone: Bundle,
@@ -99,22 +99,22 @@ class DistinguishingSearch:
         kind = self.random.randrange(8)
         passing = self.seen[other.id].passing
         if kind < 4:
-            self._written(document, resource, other)
+            self._write_values(document, resource, other)
         elif kind < 7 and passing:
             taken = self.random.choice(passing)
-            self._crossed(document, resource, taken)
+            self._copy_parts(document, resource, taken)
             as_of = taken.as_of if happens(self.random, 0.3) else as_of
         else:
-            self._left_out(document, resource)
+            self._remove_part(document, resource)
         return replace(example, document=document, as_of=as_of)
 
-    def _written(self, document: JsonObject, resource: str, other: Policy) -> None:
+    def _write_values(self, document: JsonObject, resource: str, other: Policy) -> None:
         """Write values from elsewhere at places that the other policy reads."""
         words = self.vocabulary.words[other.id]
         own = [*words.pointers, *(pointer for judged in other.header.judges for pointer in judged.where)]
         for _ in range(self.random.randrange(1, 4) if own else 0):
             pointer = self.random.choice(own)
-            holder = _holder(document, resource, is_workspace=pointer.startswith(WORKSPACE))
+            holder = _find_document(document, resource, is_workspace=pointer.startswith(WORKSPACE))
             if holder is None:
                 return
             place = place_of(self.random, holder, pointer.removeprefix(WORKSPACE))
@@ -127,10 +127,10 @@ class DistinguishingSearch:
                 pool = words.own if words.own and happens(self.random, 0.2) else values
                 put(holder, place, copied(self.random.choice(pool)))
 
-    def _crossed(self, document: JsonObject, resource: str, taken: Sighting) -> None:
+    def _copy_parts(self, document: JsonObject, resource: str, taken: Sighting) -> None:
         """Copy from an example on which the other policy passes: parts of the resource, of others, or of statements."""
         passing: JsonObject = orjson.loads(taken.text)
-        ours, theirs = _holder(document, resource), _holder(passing, taken.resource)
+        ours, theirs = _find_document(document, resource), _find_document(passing, taken.resource)
         if (
             ours is not None
             and theirs is not None
@@ -146,9 +146,9 @@ class DistinguishingSearch:
             if happens(self.random, 0.2):
                 document[kind] = passing.get(kind, [])
 
-    def _left_out(self, document: JsonObject, resource: str) -> None:
+    def _remove_part(self, document: JsonObject, resource: str) -> None:
         """Remove a part of the resource, another resource, or statements."""
-        if happens(self.random, 0.5) and (holder := _holder(document, resource)) is not None:
+        if happens(self.random, 0.5) and (holder := _find_document(document, resource)) is not None:
             open_places = [place for place in places(holder) if place[0] not in ("id", "type")]
             if open_places:
                 remove(holder, self.random.choice(open_places))
@@ -204,7 +204,7 @@ def smallest(bundle: Bundle, policy: str, other: str, example: Example, *, most:
     return last[0]
 
 
-def _begun(start: Sighting, policies: Collection[str]) -> tuple[Example, str]:
+def _start_example(start: Sighting, policies: Collection[str]) -> tuple[Example, str]:
     """Return a failing example with the parameters of only some policies."""
     example = start.example
     document = {name: value for name, value in example.document.items() if name != "snapshotVersion"}
@@ -212,7 +212,7 @@ def _begun(start: Sighting, policies: Collection[str]) -> tuple[Example, str]:
     return replace(example, document=document, parameters=parameters), start.resource
 
 
-def _holder(document: JsonObject, resource: str, *, is_workspace: bool = False) -> JsonObject | None:
+def _find_document(document: JsonObject, resource: str, *, is_workspace: bool = False) -> JsonObject | None:
     """Return the resource, declared workload or approval with an id, or its workspace."""
     entries = [entry for kind in ("resources", "workloads", "approvals") for entry in document.get(kind, ())]
     by_id: dict[str, JsonObject] = {lowered(str(entry.get("id"))): entry for entry in reversed(entries)}

@@ -69,7 +69,7 @@ def tried(observed: ObservedOutcomes, policy: Policy) -> str:
 
 def _of_policy(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Iterator[Remark]:
     seen = observed.seen[policy.id]
-    missed = [(judged, *_missed(judged, known)) for judged in policy.header.judges]
+    missed = [(judged, *_explain_mismatch(judged, known)) for judged in policy.header.judges]
     wrong = [(reason, is_proved) for _, reason, is_proved in missed if reason]
     if len(wrong) == len(missed):
         message = f"it never applies: {'; '.join(reason for reason, _ in wrong)}"
@@ -84,15 +84,15 @@ def _of_policy(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Ite
             policy.id, "vacuous", message, tried(observed, policy), remedy, is_fault=False, is_proved=is_proved
         )
     if not seen.decided or (seen.decided == {Outcome.UNKNOWN} and _decides_all(policy)):
-        yield _vacuous(policy, observed, known)
+        yield _remark_vacuous(policy, observed, known)
         return
-    yield from _one_sided(policy, observed, seen)
+    yield from _find_one_sided(policy, observed, seen)
     if seen.failures:
-        yield from _silent(policy, observed, seen)
+        yield from _find_unused_reasons(policy, observed, seen)
 
 
-def _vacuous(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Remark:
-    taken = _taken(observed.bundle.only([policy]), known)
+def _remark_vacuous(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Remark:
+    taken = _count_matches(observed.bundle.only([policy]), known)
     if taken:
         message = (
             f"it never applies: its `judges` matches {taken} resources of the baselines, but `applies` is never true"
@@ -109,27 +109,27 @@ def _decides_all(policy: Policy) -> bool:
     return policy.python is None and all(role != "unknown" for role, _ in policy.rules)
 
 
-def _taken(alone: Bundle, known: _Known) -> int:
+def _count_matches(alone: Bundle, known: _Known) -> int:
     """Count the known resources that match the `judges` of a policy."""
     distinct = {lowered(str(entry.get("id"))): entry for entry in known.resources}
     snapshot = as_read(orjson.dumps({"snapshotVersion": 1, "resources": list(distinct.values())}))
     return sum(1 for _ in plan(alone, estate_of(snapshot, alone.facts)))
 
 
-def _one_sided(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterator[Remark]:
-    told = tried(observed, policy)
+def _find_one_sided(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterator[Remark]:
+    evidence = tried(observed, policy)
     if not seen.failures:
         always = "is unknown" if seen.decided == {Outcome.UNKNOWN} else "passes"
         if len(seen.decided) > 1:
             always = "passes or is unknown"
         remedy = "add a case that fails; if there cannot be one, remove the policy"
-        yield Remark(policy.id, "dead", f"it never fails: it always {always}", told, remedy)
+        yield Remark(policy.id, "dead", f"it never fails: it always {always}", evidence, remedy)
     elif not seen.outcomes[Outcome.PASS]:
         remedy = "add a case that passes; if there cannot be one, no one can comply"
-        yield Remark(policy.id, "never passes", "it never passes", told, remedy, is_fault=False)
+        yield Remark(policy.id, "never passes", "it never passes", evidence, remedy, is_fault=False)
 
 
-def _silent(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterator[Remark]:
+def _find_unused_reasons(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterator[Remark]:
     """Yield a remark for each reason in the policy's own Rego that it never returned."""
     sources = dict(observed.bundle.modules)
     for reason in dict.fromkeys(_REASON.findall(sources.get(policy.file, ""))):
@@ -139,7 +139,7 @@ def _silent(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterator[
             yield Remark(policy.id, "reason", message, tried(observed, policy), remedy, is_fault=False)
 
 
-def _missed(judged: TargetType, known: _Known) -> tuple[str, bool]:
+def _explain_mismatch(judged: TargetType, known: _Known) -> tuple[str, bool]:
     """Return why nothing can match an entry of `judges`, and whether that is proved; empty if something may match."""
     if lowered(judged.type) not in STATEMENTS:
         return _unknown_type(judged, known), False
@@ -153,16 +153,16 @@ def _missed(judged: TargetType, known: _Known) -> tuple[str, bool]:
 def _unknown_type(judged: TargetType, known: _Known) -> str:
     kind = lowered(judged.type)
     if kind not in known.types:
-        near = next((known.types[other] for other in sorted(known.types) if _slip(kind, other)), "")
+        near = next((known.types[other] for other in sorted(known.types) if _is_misspelling(kind, other)), "")
         return f"nothing has the type `{judged.type}`; did you mean `{near}`" if near else ""
     for pointer, allowed in judged.where.items():
-        alike = known.of_type(kind)
-        if not any(has_value(entry, pointer) for entry in alike) and (near := _near_pointer(pointer, alike)):
+        peers = known.of_type(kind)
+        if not any(has_value(entry, pointer) for entry in peers) and (near := _near_pointer(pointer, peers)):
             return f"no resource of the type has `{pointer}`, expected one of {list(allowed)}; did you mean `{near}`"
     return ""
 
 
-def _slip(kind: str, other: str) -> bool:
+def _is_misspelling(kind: str, other: str) -> bool:
     """Check whether one type is a misspelling of another: nearly the same word in place of one."""
     ours, theirs = kind.split("/"), other.split("/")
     differing = [(one, two) for one, two in zip(ours, theirs, strict=False) if one != two]

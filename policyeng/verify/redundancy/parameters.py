@@ -55,7 +55,7 @@ def _values(random: Random, schema: JsonObject, words: Sequence[Json], given: Se
 
 
 @dataclass(frozen=True)
-class _Said:
+class _ValueOutcomes:
     """The outcomes of a policy on everything with one value of a parameter."""
 
     value: Json
@@ -64,13 +64,13 @@ class _Said:
 
 
 @dataclass(frozen=True)
-class _Ground:
+class _Examples:
     """The examples for each value; snapshots are read once."""
 
     alone: Bundle
     examples: tuple[tuple[Example, Snapshot], ...]
 
-    def said(self, name: str, value: Json) -> _Said:
+    def results(self, name: str, value: Json) -> _ValueOutcomes:
         """Return the outcomes with a value."""
         (policy,) = (entry.id for entry in self.alone.policies)
         counts: Counter[str] = Counter()
@@ -79,58 +79,60 @@ class _Ground:
             parameters = {policy: {**example.parameters.get(policy, {}), name: value}}
             findings = judged(self.alone, replace(example, parameters=parameters), snapshot).findings
             counts.update(finding.outcome for finding in findings)
-            said = [(finding.resource, finding.outcome, finding.denials, finding.unknowns) for finding in findings]
-            texts.append(repr(said))
-        return _Said(value, counts, tuple(texts))
+            results = [(finding.resource, finding.outcome, finding.denials, finding.unknowns) for finding in findings]
+            texts.append(repr(results))
+        return _ValueOutcomes(value, counts, tuple(texts))
 
 
 def _of_parameter(
     policy: Policy, name: str, values: Sequence[Json], observed: ObservedOutcomes, estates: EstateGenerator
 ) -> Iterator[Remark]:
     if _is_never_read(policy, name, observed.bundle, estates):
-        message, told = f"its parameter `{name}` is never read", "its text and that of what it imports"
-        yield Remark(policy.id, "parameter", message, told, "remove it", is_proved=bool(policy.rules))
+        message, evidence = f"its parameter `{name}` is never read", "its text and that of what it imports"
+        yield Remark(policy.id, "parameter", message, evidence, "remove it", is_proved=bool(policy.rules))
         return
-    ground = _ground(policy, name, observed, estates)
-    default = ground.said(name, policy.header.defaults[name])
-    said = [default]
+    examples_of_parameter = _choose_examples(policy, name, observed, estates)
+    default = examples_of_parameter.results(name, policy.header.defaults[name])
+    results = [default]
     for value in values:
-        if _is_enough(said) or len(said) == _JUDGED_WITH:
+        if _is_enough(results) or len(results) == _JUDGED_WITH:
             break
         if value != default.value:
-            said.append(ground.said(name, value))
-    told = f"{len(said)} values on {len(ground.examples)} cases and examples"
-    yield from _of_values(policy, name, said, told, observed)
+            results.append(examples_of_parameter.results(name, value))
+    evidence = f"{len(results)} values on {len(examples_of_parameter.examples)} cases and examples"
+    yield from _of_values(policy, name, results, evidence, observed)
 
 
-def _is_enough(said: Sequence[_Said]) -> bool:
+def _is_enough(results: Sequence[_ValueOutcomes]) -> bool:
     """Check whether the values show all that there is to find: both outcomes, and a difference."""
-    met = sum((entry.counts for entry in said), Counter[str]())
-    return bool(met[Outcome.FAIL] and met[Outcome.PASS]) and len({entry.findings for entry in said}) > 1
+    met = sum((entry.counts for entry in results), Counter[str]())
+    return bool(met[Outcome.FAIL] and met[Outcome.PASS]) and len({entry.findings for entry in results}) > 1
 
 
 def _of_values(
-    policy: Policy, name: str, said: Sequence[_Said], told: str, observed: ObservedOutcomes
+    policy: Policy, name: str, results: Sequence[_ValueOutcomes], evidence: str, observed: ObservedOutcomes
 ) -> Iterator[Remark]:
     seen = observed.seen[policy.id].outcomes  # with values of its cases and examples, too
-    met = sum((entry.counts for entry in said), Counter(seen))
+    met = sum((entry.counts for entry in results), Counter(seen))
     if not met:
         return  # reported elsewhere
     for outcome, verb in ((Outcome.FAIL, "fail"), (Outcome.PASS, "pass")):
-        if not met[outcome] and len(said) > 1:
+        if not met[outcome] and len(results) > 1:
             message = f"it does not {verb} with any tested value of its parameter `{name}`"
             remedy = "correct the schema or the comparison: the two may count in different units"
-            yield Remark(policy.id, "parameter", message, told, remedy)
+            yield Remark(policy.id, "parameter", message, evidence, remedy)
             return
-    if len({entry.findings for entry in said}) == 1:
+    if len({entry.findings for entry in results}) == 1:
         message = f"no tested value of its parameter `{name}` makes a difference"
         remedy = "add a case in which it does; if there cannot be one, remove it"
-        yield Remark(policy.id, "parameter", message, told, remedy, is_fault=False)
+        yield Remark(policy.id, "parameter", message, evidence, remedy, is_fault=False)
         return
     for outcome, verb in ((Outcome.FAIL, "fails"), (Outcome.PASS, "passes")):
-        if not said[0].counts[outcome]:
-            message = f"with the default of its parameter `{name}`, `{json.dumps(said[0].value)}`, it never {verb}"
-            yield Remark(policy.id, "parameter", message, told, "nothing, if users are meant to set it", is_fault=False)
+        if not results[0].counts[outcome]:
+            message = f"with the default of its parameter `{name}`, `{json.dumps(results[0].value)}`, it never {verb}"
+            yield Remark(
+                policy.id, "parameter", message, evidence, "nothing, if users are meant to set it", is_fault=False
+            )
 
 
 def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: EstateGenerator) -> bool:
@@ -147,7 +149,7 @@ def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: EstateGen
     return not any(whole.search(text) for text in modules)
 
 
-def _ground(policy: Policy, name: str, observed: ObservedOutcomes, estates: EstateGenerator) -> _Ground:
+def _choose_examples(policy: Policy, name: str, observed: ObservedOutcomes, estates: EstateGenerator) -> _Examples:
     """Return the examples: cases that set the parameter, other cases, and examples that fail or pass."""
     own = [example for _, example in cases_of(policy.id, estates)]
     giving = [example for example in own if name in example.parameters.get(policy.id, {})]
@@ -157,4 +159,4 @@ def _ground(policy: Policy, name: str, observed: ObservedOutcomes, estates: Esta
     kept = [sighting.example for sighting in (*seen.failing[:3], *seen.passing[:3])]
     chosen = (*giving[:_CASES], *others[::step][:_CASES], *kept)
     examples = tuple((example, as_read(native_text(example))) for example in chosen)
-    return _Ground(observed.bundle.only([policy]), examples)
+    return _Examples(observed.bundle.only([policy]), examples)

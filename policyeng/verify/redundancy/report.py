@@ -104,24 +104,24 @@ def as_junit(analysis: RedundancyAnalysis, naming: Sequence[str] = ()) -> str:
         remarks = [remark for remark in analysis.remarks if remark.policy == policy]
         if faults := [remark for remark in remarks if remark.is_fault]:
             failure = ET.SubElement(case, "failure", message="; ".join(remark.message for remark in faults))
-            failure.text = "\n".join(line for remark in faults for line in _explained(remark, naming))
-        if lines := [line for remark in remarks if not remark.is_fault for line in _explained(remark, naming)]:
+            failure.text = "\n".join(line for remark in faults for line in _explain(remark, naming))
+        if lines := [line for remark in remarks if not remark.is_fault for line in _explain(remark, naming)]:
             ET.SubElement(case, "system-out").text = "\n".join(lines)
     return junit_text(root)
 
 
 def _lines(analysis: RedundancyAnalysis, naming: Sequence[str]) -> Iterator[str]:
     for remark in analysis.remarks:
-        yield from _explained(remark, naming)
+        yield from _explain(remark, naming)
         yield ""
     judged = f"{count(analysis.cases, 'case')} and {count(analysis.examples, 'example')}"
     yield f"seed {analysis.seed}: {count(len(analysis.outcomes), 'policy')} on {judged}"
     faults, remarks = len(analysis.faults), len(analysis.remarks) - len(analysis.faults)
-    beside = f"; {count(remarks, 'remark')}" if remarks else ""
-    yield f"exit {int(bool(faults))}: {count(faults, 'fault') if faults else 'no fault'}{beside}"
+    rest = f"; {count(remarks, 'remark')}" if remarks else ""
+    yield f"exit {int(bool(faults))}: {count(faults, 'fault') if faults else 'no fault'}{rest}"
 
 
-def _explained(remark: Remark, naming: Sequence[str] = ()) -> Iterator[str]:
+def _explain(remark: Remark, naming: Sequence[str] = ()) -> Iterator[str]:
     yield f"{'fault' if remark.is_fault else 'remark'}: {remark.policy}: {remark.message}"
     yield f"  {'proved' if remark.is_proved else 'as far as tested'}: {remark.tried}"
     yield f"  to do: {remark.remedy}"

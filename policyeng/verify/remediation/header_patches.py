@@ -33,7 +33,7 @@ def claim(policy: Policy, finding: Finding, snapshot: Snapshot, parameters: Mapp
     if remediation is None or not remediation.patches or finding.outcome is not Outcome.FAIL or finding.unknowns:
         return None
     judged = judged_by(policy, finding, snapshot)
-    chosen = _chosen(remediation.patches, finding.denials, judged, snapshot) if judged else None
+    chosen = _choose_patches(remediation.patches, finding.denials, judged, snapshot) if judged else None
     if chosen is None:
         return None
     patches, draft = chosen
@@ -42,7 +42,7 @@ def claim(policy: Policy, finding: Finding, snapshot: Snapshot, parameters: Mapp
     return Claim(draft.edits, frozenset(name for patch in patches for name in patch.provided)) if draft.edits else None
 
 
-def _chosen(
+def _choose_patches(
     patches: Sequence[Patch], denials: Iterable[Denial], judged: FindingDocument, snapshot: Snapshot
 ) -> tuple[list[Patch], PatchBuilder] | None:
     """Return the first applicable patch for each denial, and their combined result."""
@@ -53,7 +53,7 @@ def _chosen(
             continue
         for patch in answering:
             trial = draft.fork()
-            if _is_done(patch, judged, trial):
+            if _apply_patch(patch, judged, trial):
                 draft = trial
                 chosen.append(patch)
                 break
@@ -71,15 +71,15 @@ def _answers(patch: Patch, path: str) -> bool:
     )
 
 
-def _is_done(patch: Patch, judged: FindingDocument, draft: PatchBuilder) -> bool:
+def _apply_patch(patch: Patch, judged: FindingDocument, draft: PatchBuilder) -> bool:
     """Apply a patch, if it is for the evaluated document; return whether that succeeds."""
     kind = str(judged.document.get("type", "")).lower()
     if judged.derived != bool(patch.of) or (patch.of and patch.of.lower() != kind):
         return False
-    return all(_is_performed(step, judged, draft) for step in patch.patch)
+    return all(_apply_step(step, judged, draft) for step in patch.patch)
 
 
-def _is_performed(step: JsonObject, judged: FindingDocument, draft: PatchBuilder) -> bool:
+def _apply_step(step: JsonObject, judged: FindingDocument, draft: PatchBuilder) -> bool:
     place, path = _place(step["path"], judged)
     if place is None:
         return False

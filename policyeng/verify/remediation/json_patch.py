@@ -90,14 +90,14 @@ def patched(document: JsonObject, patch: Iterable[JsonObject]) -> JsonObject | N
 def applied(snapshot: Snapshot, edits: Iterable[DocumentPatch]) -> Snapshot | None:
     """Return a copy of a snapshot after edits; None if one cannot be applied."""
     for edit in edits:
-        after = _edited(snapshot, edit)
+        after = _apply_edit(snapshot, edit)
         if after is None:
             return None
         snapshot = after
     return snapshot
 
 
-def _edited(snapshot: Snapshot, edit: DocumentPatch) -> Snapshot | None:
+def _apply_edit(snapshot: Snapshot, edit: DocumentPatch) -> Snapshot | None:
     before = document_of(snapshot, edit.kind, edit.identity)
     after = None if before is None or edit.patch == GONE else patched(before, edit.patch)
     if after is None and (before is None or edit.patch != GONE):
@@ -166,7 +166,7 @@ class PatchBuilder:
             if not makes_room(patch, number)
         ]
         removed = [entry for entry in steps if entry[1]["op"] == "remove"]
-        removed.sort(key=lambda entry: _standing(entry[1]["path"]), reverse=True)
+        removed.sort(key=lambda entry: _sort_key(entry[1]["path"]), reverse=True)
         for place, step in (*(entry for entry in steps if entry[1]["op"] != "remove"), *removed):
             whole.do(place, step)
         return whole
@@ -186,7 +186,7 @@ class PatchBuilder:
         return tuple(made)
 
 
-def _standing(path: str) -> list[tuple[int, str]]:
+def _sort_key(path: str) -> list[tuple[int, str]]:
     """Return the sort key of a path: the entries of a list by their number."""
     return [(int(key) if key.isdecimal() else -1, key) for key in keys_of(path)]
 

@@ -22,8 +22,8 @@ def as_text(suggestions: Sequence[Suggestion], snapshot: Snapshot) -> str:
     if not suggestions:
         return "there are no failures without an exemption\n"
     blocks = ["\n".join(_lines(suggestion, snapshot)) for suggestion in suggestions]
-    mended = sum(bool(suggestion.edits) for suggestion in suggestions)
-    count = f"{mended} of {len(suggestions)} failures have a verified edit"
+    fixed = sum(bool(suggestion.edits) for suggestion in suggestions)
+    count = f"{fixed} of {len(suggestions)} failures have a verified edit"
     return visible("\n\n".join([*blocks, f"{count}; {_SHAPE}"]), keep="\n") + "\n"
 
 
@@ -45,13 +45,13 @@ def _lines(suggestion: Suggestion, snapshot: Snapshot) -> list[str]:
         fix = [f"  fix: {finding.remediation}"] if finding.remediation else []
         return [*lines, f"  no safe automatic edit: {suggestion.reason}", *fix]
     for edit in suggestion.edits:
-        lines += [f"  {words}" for words in _worded(edit, suggestion, snapshot)]
+        lines += [f"  {words}" for words in _describe_edit(edit, suggestion, snapshot)]
     others = list(dict.fromkeys(policy for policy, _ in suggestion.clears[1:] if policy != finding.policy))
     cleared = " and ".join([finding.policy, *([", ".join(others)] if others else [])])
     return [*lines, f"  verified: clears {cleared}, adds nothing"]
 
 
-def _worded(edit: DocumentPatch, suggestion: Suggestion, snapshot: Snapshot) -> list[str]:
+def _describe_edit(edit: DocumentPatch, suggestion: Suggestion, snapshot: Snapshot) -> list[str]:
     """Describe an edit, one operation per line, without those that only create objects for the next ones."""
     own = lowered(edit.identity) == lowered(suggestion.finding.resource)
     of = "" if own else f" of {edit.identity}"
@@ -65,11 +65,11 @@ def _worded(edit: DocumentPatch, suggestion: Suggestion, snapshot: Snapshot) -> 
         place = _place(edit, step["path"], snapshot)
         at = f" at {place.file}:{place.line}:{place.column}" if place else ""
         now = value_at(before, step["path"])
-        held = "absent" if now is None else compact(masked(now, step["path"]))
+        current = "absent" if now is None else compact(masked(now, step["path"]))
         if step["op"] == "remove":
-            words.append(f"remove {step['path']}{of} (now {held}){at}")
+            words.append(f"remove {step['path']}{of} (now {current}){at}")
         else:
-            words.append(f"set {step['path']}{of} to {compact(step['value'])} (now {held}){at}")
+            words.append(f"set {step['path']}{of} to {compact(step['value'])} (now {current}){at}")
     return words
 
 

@@ -91,18 +91,23 @@ def targets(
     if judged.place[0] == "approval" or kind.startswith(_DECIDED):
         return
     seen: set[tuple[Place, str]] = set()
-    for found in (*_named(read, finding, judged, snapshot), *_inspected(read, finding, judged, snapshot)):
+    for found in (
+        *_denied_targets(read, finding, judged, snapshot),
+        *_inspected_targets(read, finding, judged, snapshot),
+    ):
         if (found.place, found.pointer) not in seen and not _is_hiding(policy, found, judged):
             seen.add((found.place, found.pointer))
             yield found
 
 
-def _named(read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot) -> Iterator[Target]:
+def _denied_targets(
+    read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot
+) -> Iterator[Target]:
     for denial in finding.denials:
         if judged.derived and not denial.path.startswith(WORKSPACE):
             yield from _source(denial, judged)
             continue
-        place, pointer = _placed(denial.path, judged, snapshot)
+        place, pointer = _locate(denial.path, judged, snapshot)
         if place is not None and pointer.startswith("/") and _is_read(read, denial.path):
             yield Target(place, pointer, denial, is_tag=_is_tag(pointer))
 
@@ -117,19 +122,21 @@ def _source(denial: Denial, judged: FindingDocument) -> Iterator[Target]:
         )
 
 
-def _inspected(read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot) -> Iterator[Target]:
+def _inspected_targets(
+    read: ObservedReads, finding: Finding, judged: FindingDocument, snapshot: Snapshot
+) -> Iterator[Target]:
     """Yield what the policy reads in addition to what it denies; fields of derived work are not those of a resource."""
     for pointer in read.pointers:
-        place, inside = _placed(pointer, judged, snapshot)
+        place, inside = _locate(pointer, judged, snapshot)
         own = not (judged.derived or judged.place[0] == "workload") or pointer.startswith(WORKSPACE)
         document = document_of(snapshot, *place) if place and own else None
         if place is not None and document is not None:
-            for concrete in islice(_concrete(document, inside), _MOST_MEMBERS):
+            for concrete in islice(_expand(document, inside), _MOST_MEMBERS):
                 if not _is_tag(concrete):
                     yield Target(place, concrete, finding.denials[0], named=False)
 
 
-def _concrete(document: object, pointer: str) -> Iterator[str]:
+def _expand(document: object, pointer: str) -> Iterator[str]:
     """Yield the pointers in a document that match one with `*`."""
     found: list[tuple[str, object]] = [("", document)]
     for key in keys_of(pointer):
@@ -145,7 +152,7 @@ def _members(value: object, key: str) -> Iterable[tuple[object, object]]:
     return enumerate(value) if isinstance(value, list) else ()
 
 
-def _placed(path: str, judged: FindingDocument, snapshot: Snapshot) -> tuple[Place | None, str]:
+def _locate(path: str, judged: FindingDocument, snapshot: Snapshot) -> tuple[Place | None, str]:
     """Return the document that a path of a policy refers to, and the pointer in it."""
     if path.startswith(WORKSPACE):
         return judged.workspace, path.removeprefix(WORKSPACE)
@@ -336,17 +343,17 @@ class _FindingSearch:
     def header(self) -> Suggestion | None:
         """Return the fix of the header, if it works for this snapshot."""
         claimed = claim(self.policy, self.finding, self.mender.snapshot, self.mender.parameters)
-        return self._verified(claimed.edits, from_header=True) if claimed else None
+        return self._verify_edits(claimed.edits, from_header=True) if claimed else None
 
     def searched(self) -> Suggestion:
         """Return the first verified edit: of one place, then of one for each denial, then of two places."""
         for draft in self._drafts():
             if self.tried >= MOST_TRIED or self.verified >= MOST_VERIFIED:
                 break
-            if found := self._tried(draft):
+            if found := self._evaluate_edit(draft):
                 return found
         for edits in (draft.edits for draft in self.unjudged):
-            if self.verified < MOST_VERIFIED and (found := self._verified(edits)):
+            if self.verified < MOST_VERIFIED and (found := self._verify_edits(edits)):
                 return found
         return Suggestion(self.finding, reason=self._reason(), tried=self.tried)
 
@@ -381,8 +388,8 @@ class _FindingSearch:
         """Check whether compliant resources of the type lack the field, and it does not state a fact."""
         if target.is_tag or lowered(keys_of(target.pointer)[-1]) in _HARDWARE:
             return False
-        alike = [one for one in self.mender.known(self.policy).compliant if lowered(str(one["type"])) == lowered(kind)]
-        return any(not has_value(one, target.pointer) for one in alike)
+        peers = [one for one in self.mender.known(self.policy).compliant if lowered(str(one["type"])) == lowered(kind)]
+        return any(not has_value(one, target.pointer) for one in peers)
 
     def _values(self, target: Target, document: JsonObject, current: object) -> list[Plain]:
         snapshot, known = self.mender.snapshot, self.mender.known(self.policy)
@@ -421,7 +428,7 @@ class _FindingSearch:
             if lowered(str(resource.get("type"))) == _COMPUTES and lowered(identity).startswith(f"{home}/"):
                 yield identity
 
-    def _tried(self, draft: PatchBuilder) -> Suggestion | None:
+    def _evaluate_edit(self, draft: PatchBuilder) -> Suggestion | None:
         """Evaluate an edit with its own policy, and, if that passes, with all policies."""
         self.tried += 1
         after = applied(self.mender.snapshot, draft.edits)
@@ -437,7 +444,7 @@ class _FindingSearch:
         elif left is None:
             return None
         elif left.outcome is Outcome.PASS:
-            return self._verified(draft.edits)
+            return self._verify_edits(draft.edits)
         elif left.outcome is Outcome.FAIL:
             remaining = {(denial.path, denial.msg) for denial in left.denials}
             gone = {(denial.path, denial.msg) for denial in self.finding.denials} - remaining
@@ -448,13 +455,13 @@ class _FindingSearch:
     def _is_set_where_denied(self, draft: PatchBuilder) -> bool:
         """Check whether an edit changes a denied value, rather than hiding it."""
         last = [patch[-1] for patch in draft.patches.values()]
-        return all(step["op"] != "remove" and step["path"] in self._denied for step in last)
+        return all(step["op"] != "remove" and step["path"] in self._denied_paths for step in last)
 
     @property
-    def _denied(self) -> set[str]:
+    def _denied_paths(self) -> set[str]:
         return {denial.path for denial in self.finding.denials}
 
-    def _verified(self, edits: tuple[DocumentPatch, ...], *, from_header: bool = False) -> Suggestion | None:
+    def _verify_edits(self, edits: tuple[DocumentPatch, ...], *, from_header: bool = False) -> Suggestion | None:
         """Return the suggestion for edits that pass all policies, or None."""
         self.verified += 1
         after = applied(self.mender.snapshot, edits)

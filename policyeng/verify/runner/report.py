@@ -34,7 +34,7 @@ def _lines(run: LawRun, given: Sequence[str], written: Sequence[Path | None]) ->
         yield f"{law.number:2} {law.name:16}{tried:>10}{run.tally.seconds[law.name]:10.1f}  {_state(run, law)}"
     for found, path in zip(run.found, [*written, *[None] * len(run.found)], strict=False):
         yield ""
-        yield from _explained(found, given, path)
+        yield from _explain(found, given, path)
     for broken in run.tally.broken.values():
         yield ""
         where = f", in example {_example(broken.chance)}" if broken.chance else ""
@@ -79,7 +79,7 @@ def _verdict(run: LawRun) -> str:
     return f"exit 0: {count(holding, 'law')} {'holds' if holding == 1 else 'hold'}{rest}"
 
 
-def _explained(found: ReportedViolation, given: Sequence[str], path: Path | None) -> Iterator[str]:
+def _explain(found: ReportedViolation, given: Sequence[str], path: Path | None) -> Iterator[str]:
     violation, law = found.violation, found.law
     yield f"violated: law {law.number}, {law.name}: {law.sentence}"
     for label, text in (("policy", violation.policy), ("resource", violation.resource), ("found", violation.message)):
@@ -178,8 +178,8 @@ def as_junit(run: LawRun, given: Sequence[str] = ()) -> str:
         if broken:
             ET.SubElement(case, "error", message=broken.reason)
         elif found:
-            failure = ET.SubElement(case, "failure", message=_named(found[0]))
-            failure.text = text_of_lines(line for entry in found for line in _explained(entry, given, None))
+            failure = ET.SubElement(case, "failure", message=_describe(found[0]))
+            failure.text = text_of_lines(line for entry in found for line in _explain(entry, given, None))
         elif not run.tally.findings:
             ET.SubElement(case, "error", message="no policy evaluates any example")
         elif not run.tally.tried[law.name]:
@@ -193,6 +193,6 @@ def as_junit(run: LawRun, given: Sequence[str] = ()) -> str:
     return junit_text(root)
 
 
-def _named(found: ReportedViolation) -> str:
+def _describe(found: ReportedViolation) -> str:
     where = " on ".join(filter(None, (found.violation.policy, found.violation.resource)))
     return f"{where}: {found.violation.message}" if where else found.violation.message

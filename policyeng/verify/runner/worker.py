@@ -101,15 +101,15 @@ class LawRunner:
             try:
                 example = self._source.numbered(self._seed, number)
             except Exception as error:  # a fault of a generator is reported with the number, not as a traceback
-                tally.broken.setdefault("", BrokenLaw("", chance, _spelled(error)))
+                tally.broken.setdefault("", BrokenLaw("", chance, _describe_error(error)))
                 continue
-            self._try(tally, Trial(self._grounds, example, chance), number)
+            self._test_laws(tally, Trial(self._grounds, example, chance), number)
         tally.remarks, self._grounds.remarks = self._grounds.remarks, Counter()
         return tally
 
-    def _try(self, tally: ExampleCounts, trial: Trial, number: int) -> None:
+    def _test_laws(self, tally: ExampleCounts, trial: Trial, number: int) -> None:
         started = time.perf_counter()
-        judged = _is_judged(trial)
+        judged = _can_evaluate(trial)
         tally.seconds[""] += time.perf_counter() - started
         tally.examples += 1
         for finding in trial.evaluation.findings if judged else ():
@@ -120,18 +120,18 @@ class LawRunner:
             if law.whole is not None or (number + law.number) % law.every or not (judged or law.number == _TOTAL):
                 continue
             started = time.perf_counter()
-            self._ask(tally, law, trial)
+            self._test_law(tally, law, trial)
             tally.tried[law.name] += 1
             tally.seconds[law.name] += time.perf_counter() - started
         if not judged and not any(law.number == _TOTAL for law in self._laws.values()):
             reason = "the evaluation raises an exception; run `--law total` for details"
             tally.broken.setdefault("", BrokenLaw("", trial.chance, reason))
 
-    def _ask(self, tally: ExampleCounts, law: Law, trial: Trial) -> None:
+    def _test_law(self, tally: ExampleCounts, law: Law, trial: Trial) -> None:
         try:
             violation = law.violated(trial)
         except Exception as error:  # a fault of the law is reported with the number, not as a traceback
-            tally.broken.setdefault(law.name, BrokenLaw(law.name, trial.chance, _spelled(error)))
+            tally.broken.setdefault(law.name, BrokenLaw(law.name, trial.chance, _describe_error(error)))
             return
         if violation is not None:
             failing = FailingExample(law.name, violation, trial.example, trial.chance)
@@ -139,15 +139,17 @@ class LawRunner:
 
     def again(self, law: str, policy: str, example: Example, chance: str) -> Violation | BrokenLaw | None:
         """Test a law on one example, through the reader if it accepts the example, as in shrinking."""
-        answer = self._on(self._grounds, law, example, chance)
+        answer = self._test_example(self._grounds, law, example, chance)
         if answer is None and (fresh := self._reload_policy(policy)) is not None:
-            answer = self._on(fresh, law, example, chance)
+            answer = self._test_example(fresh, law, example, chance)
         return answer
 
-    def _on(self, grounds: LawContext, law: str, example: Example, chance: str) -> Violation | BrokenLaw | None:
+    def _test_example(
+        self, grounds: LawContext, law: str, example: Example, chance: str
+    ) -> Violation | BrokenLaw | None:
         tally = ExampleCounts()
         snapshot = read(example.document, self._grounds.bundle)
-        self._ask(tally, self._laws[law], Trial(grounds, example, chance, snapshot))
+        self._test_law(tally, self._laws[law], Trial(grounds, example, chance, snapshot))
         found = next(iter(tally.failing.values()), None)
         return found.violation if found else tally.broken.get(law)
 
@@ -159,7 +161,7 @@ class LawRunner:
         """
         first = self._smallest(failing, most, lambda: self._grounds)
         lasts = first.note != NOT_AGAIN and (
-            first.note or self._on(self._grounds, failing.law, first.example, failing.chance)
+            first.note or self._test_example(self._grounds, failing.law, first.example, failing.chance)
         )
         if lasts:
             return first
@@ -175,7 +177,7 @@ class LawRunner:
         def ask(example: Example, snapshot: Snapshot) -> Violation | None:
             tally, fresh_context = ExampleCounts(), grounds()
             if fresh_context is not None:
-                self._ask(tally, self._laws[failing.law], Trial(fresh_context, example, failing.chance, snapshot))
+                self._test_law(tally, self._laws[failing.law], Trial(fresh_context, example, failing.chance, snapshot))
             found = tally.failing.get(failing.kind)
             return found.violation if found else None
 
@@ -203,7 +205,7 @@ class LawRunner:
         try:
             violations = list(self._violations(law, WholeRun(self._grounds, examples, outcomes)))
         except Exception as error:  # a fault of the law is reported, not raised
-            broken = BrokenLaw(law, "", _spelled(error))
+            broken = BrokenLaw(law, "", _describe_error(error))
         remarks, self._grounds.remarks = self._grounds.remarks, Counter()
         return Conclusion(law, violations, broken, remarks, time.perf_counter() - started)
 
@@ -231,12 +233,12 @@ _KEEPS_STATE = "the policy keeps state between evaluations; its module was loade
 _TOTAL = 4
 
 
-def _is_judged(trial: Trial) -> bool:
+def _can_evaluate(trial: Trial) -> bool:
     try:
         return bool(trial.evaluation)
     except Exception:  # law 4 reports it
         return False
 
 
-def _spelled(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

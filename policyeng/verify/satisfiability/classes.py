@@ -162,7 +162,7 @@ def classes_of(bundle: Bundle, paths: Iterable[Path] = (), chosen: Sequence[str]
     files = [file for folder in folders for file in sorted(folder.glob("*.yaml"))]
     known: dict[str, WorkloadClass] = {}
     stated: dict[str, Path] = {}
-    for file in (*files, *_given(paths)):
+    for file in (*files, *_find_files(paths)):
         entry = read_class(file)
         if entry.id in stated and file.parent != folders[0]:
             message = f"the class `{entry.id}` is also in `{stated[entry.id]}`"
@@ -178,7 +178,7 @@ def classes_of(bundle: Bundle, paths: Iterable[Path] = (), chosen: Sequence[str]
     return [entry for name, entry in sorted(known.items()) if name in wanted or not wanted]
 
 
-def _given(paths: Iterable[Path]) -> Iterator[Path]:
+def _find_files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         found = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
         if not found:
@@ -202,10 +202,10 @@ def read_class(path: Path) -> WorkloadClass:
     try:
         return WorkloadClass.model_validate(document)
     except ValidationError as error:
-        raise _malformed(error, path) from error
+        raise _to_bundle_error(error, path) from error
 
 
-def _malformed(error: ValidationError, path: Path) -> BundleError:
+def _to_bundle_error(error: ValidationError, path: Path) -> BundleError:
     """Return the first error; for several possible forms, the most specific one."""
     faults = error.errors()
     first = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])

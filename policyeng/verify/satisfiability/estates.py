@@ -95,7 +95,7 @@ class ClassEstates:
             chosen = dict(zip(options, picked, strict=True))
             parts = (self.subject, *(options[name].options[option] for name, option in chosen.items()))
             begun = Assignment(chosen, parts)
-            yield from self._valued(begun, self._placed(begun, values))
+            yield from self._assign_values(begun, self._find_places(begun, values))
 
     def snapshot(self, assignment: Assignment) -> Snapshot:
         """Return the snapshot of an assignment.
@@ -103,7 +103,7 @@ class ClassEstates:
         Raises:
             BundleError: a statement is not well formed.
         """
-        resources, stated = self._holders(assignment)
+        resources, stated = self._find_holders(assignment)
         edited = {edit.holder for edit in assignment.edits}
         holders = {
             name: copied_object(resource) if name in edited else resource for name, resource in resources.items()
@@ -115,32 +115,32 @@ class ClassEstates:
 
     def documents(self) -> list[JsonObject]:
         """Return the material of the snapshots: the class itself, and the baselines that it names."""
-        return [self.subject.model_dump(mode="json", exclude={"title", "source", "expected"}), *self._named()]
+        return [self.subject.model_dump(mode="json", exclude={"title", "source", "expected"}), *self._named_baselines()]
 
     def types(self) -> frozenset[str]:
         """Return the types in snapshots of the class, in lower case as in `judges`."""
         patched = [patch for part in self._parts() for patch in part.with_.values()]
-        stated = (str(resource["type"]) for resource in (*self._named(), *patched) if "type" in resource)
+        stated = (str(resource["type"]) for resource in (*self._named_baselines(), *patched) if "type" in resource)
         return frozenset({*map(lowered, stated), "workload", "approval"})
 
     def _parts(self) -> list[EstatePart]:
         return [self.subject, *(part for choice in self.subject.choices.values() for part in choice.options.values())]
 
-    def _named(self) -> list[JsonObject]:
+    def _named_baselines(self) -> list[JsonObject]:
         stems = dict.fromkeys(stem for part in self._parts() for stem in part.estate)
         return [self.baselines.resources[stem] for stem in stems if stem in self.baselines.resources]
 
     def stem_of(self, assignment: Assignment, identity: str) -> str | None:
         """Return the stem of the resource with an ARM id."""
-        resources, _ = self._holders(assignment)
+        resources, _ = self._find_holders(assignment)
         found = (stem for stem, resource in resources.items() if lowered(str(resource.get("id"))) == lowered(identity))
         return next(found, None)
 
     def standing(self, assignment: Assignment, stem: str) -> JsonObject:
         """Return the resource of a stem before the edits."""
-        return self._holders(assignment)[0][stem]
+        return self._find_holders(assignment)[0][stem]
 
-    def _holders(self, assignment: Assignment) -> tuple[dict[str, JsonObject], dict[str, list[JsonObject]]]:
+    def _find_holders(self, assignment: Assignment) -> tuple[dict[str, JsonObject], dict[str, list[JsonObject]]]:
         patches: dict[str, JsonObject] = {}
         for part in assignment.parts:
             for stem, patch in part.with_.items():
@@ -152,11 +152,11 @@ class ClassEstates:
         stated = {kind: [dict(entry) for part in assignment.parts for entry in getattr(part, kind)] for kind in STATED}
         return resources, stated
 
-    def _placed(
+    def _find_places(
         self, begun: Assignment, values: Mapping[str, tuple[Choice, Sequence[_Value]]]
     ) -> list[tuple[str, list[tuple[str, str, str]], Sequence[_Value]]]:
         """Return the places and values of each choice that has places in a snapshot."""
-        resources, stated = self._holders(begun)
+        resources, stated = self._find_holders(begun)
         named = {f"{kind}/{number}": entry for kind in STATED for number, entry in enumerate(stated[kind])}
         found = []
         for name, (choice, offered) in values.items():
@@ -183,7 +183,7 @@ class ClassEstates:
         return True
 
     @staticmethod
-    def _valued(
+    def _assign_values(
         begun: Assignment, placed: Sequence[tuple[str, list[tuple[str, str, str]], Sequence[_Value]]]
     ) -> Iterator[Assignment]:
         for values in product(*(offered for *_, offered in placed)):
@@ -224,10 +224,10 @@ class ClassEstates:
         if not rows:
             raise BundleError(f"no row of `{wanted.facts}` fits `where`", place=(place,), remedy="remove a condition")
         dated = [table for table in tables.values() if isinstance(table, dict)]
-        return sorted(rows, key=lambda row: _ends(lowered(str(row["name"])), dated), reverse=True)
+        return sorted(rows, key=lambda row: _end_date(lowered(str(row["name"])), dated), reverse=True)
 
 
-def _ends(name: str, tables: Iterable[JsonObject]) -> str:
+def _end_date(name: str, tables: Iterable[JsonObject]) -> str:
     dates = [str(row["date"]) for table in tables if isinstance(row := table.get(name), dict) and row.get("date")]
     return min(dates, default="9999")
 

@@ -34,7 +34,7 @@ class BlockingReason:
     @property
     def words(self) -> str:
         """Return the reason in one line."""
-        shown = f"{self.said.path}: {_shown(self.said.actual)}" if isinstance(self.said, Denial) else self.said.path
+        shown = f"{self.said.path}: {_to_text(self.said.actual)}" if isinstance(self.said, Denial) else self.said.path
         return f"{self.policy}: {self.said.msg} ({shown})"
 
     @property
@@ -43,13 +43,13 @@ class BlockingReason:
         actual = self.said.actual if isinstance(self.said, Denial) else None
         if isinstance(actual, dict):
             actual = {key: value for key, value in actual.items() if key != "because"}
-        return f"{self.policy}: {self.said.msg}{f' ({_shown(actual)})' if actual else ''}"
+        return f"{self.policy}: {self.said.msg}{f' ({_to_text(actual)})' if actual else ''}"
 
 
-def _shown(value: object) -> str:
+def _to_text(value: object) -> str:
     """Return a JSON value as text: objects as pairs."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_shown(member)}" for key, member in value.items())
+        return ", ".join(f"{key} {_to_text(member)}" for key, member in value.items())
     return value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
 
 
@@ -113,7 +113,7 @@ class JudgedEstate:
 
     def verdicts(self, as_of: datetime, *, clocked_alone: bool = False) -> Verdicts:
         """Evaluate all policies, or only those that may depend on the clock."""
-        return self._said(self._clocked if clocked_alone else self.planned, as_of)
+        return self._evaluate(self._clocked if clocked_alone else self.planned, as_of)
 
     def passes(self, as_of: datetime) -> bool:
         """Check whether a snapshot that passes all policies without a clock passes the others at a moment."""
@@ -122,7 +122,7 @@ class JudgedEstate:
         in_python = [entry for entry in self._clocked if not policies[entry.pair.policy].rules]
         # The last failing policy probably fails again, and Python costs less than Rego; the order is only for speed.
         for entries in (self._failed, in_python, in_rego):
-            failing = self._said(entries, as_of).failing if entries else {}
+            failing = self._evaluate(entries, as_of).failing if entries else {}
             if failing:
                 self._failed[:] = [entry for entry in entries if policies[entry.pair.policy].id in failing]
                 return False
@@ -134,10 +134,10 @@ class JudgedEstate:
         policies, timeless = self.judge.bundle.policies, self.judge.timeless
         return [entry for entry in self.planned if policies[entry.pair.policy].id not in timeless]
 
-    def _said(self, entries: Sequence[PlannedPair], as_of: datetime) -> Verdicts:
+    def _evaluate(self, entries: Sequence[PlannedPair], as_of: datetime) -> Verdicts:
         failing: dict[str, list[BlockingReason]] = {}
         judged = set()
-        for entry, judgement in self._judged(entries, as_of):
+        for entry, judgement in self._run_policies(entries, as_of):
             if judgement.applies:
                 judged.add(entry.pair.subject)
                 subject, policy = (
@@ -151,7 +151,7 @@ class JudgedEstate:
                     failing.setdefault(policy, []).extend(reasons)
         return Verdicts(failing, frozenset(judged))
 
-    def _judged(self, entries: Sequence[PlannedPair], as_of: datetime) -> list[tuple[PlannedPair, Judgement]]:
+    def _run_policies(self, entries: Sequence[PlannedPair], as_of: datetime) -> list[tuple[PlannedPair, Judgement]]:
         asked = [entry for entry in entries if not entry.unknowns]
         work = EvaluationRequest(
             bundle=self.judge.bundle,
@@ -177,12 +177,12 @@ def _reasons(judgement: Judgement) -> Sequence[Denial | Unknown]:
 def _is_one(judged: TargetType, subject: Resource) -> bool:
     """Check whether a subject certainly meets an entry of `judges`: its type, and a value at every pointer."""
     return lowered(judged.type) == subject.judged_type and all(
-        any(_alike(value_at(subject.document, pointer), value) for value in allowed)
+        any(_is_equal(value_at(subject.document, pointer), value) for value in allowed)
         for pointer, allowed in judged.where.items()
     )
 
 
-def _alike(found: object, wanted: object) -> bool:
+def _is_equal(found: object, wanted: object) -> bool:
     if isinstance(found, str) and isinstance(wanted, str):
         return lowered(found) == lowered(wanted)
     return type(found) is type(wanted) and found == wanted

@@ -43,8 +43,8 @@ class SatisfiabilityRun:
     @property
     def exit_code(self) -> int:
         """0 if every class is possible, 1 if one is not, 2 if there is no answer for one."""
-        said = {answer.status for answer in self.answers}
-        return 2 if "not judged" in said or not said else int("impossible" in said)
+        text = {answer.status for answer in self.answers}
+        return 2 if "not judged" in text or not text else int("impossible" in text)
 
 
 def as_text(run: SatisfiabilityRun) -> str:
@@ -60,8 +60,8 @@ def _lines(answer: SatisfiabilityResult, run: SatisfiabilityRun) -> Iterator[str
         return
     yield f"  {answer.status} as of {answer.as_of:%Y-%m-%dT%H:%M:%SZ}; {told(answer.spans)}"
     if subject.expected and not run.profile:  # expectations are about the defaults
-        said = "as the class expects" if answer.is_as_expected else f"the class expects {_expectation(answer)}"
-        yield f"  {said}: {' '.join(subject.expected.because.split())}"
+        text = "as the class expects" if answer.is_as_expected else f"the class expects {_expectation(answer)}"
+        yield f"  {text}: {' '.join(subject.expected.because.split())}"
     for begins, reasons in (answer.endings or {}).items():
         yield from (f"    {day(begins)}  {reason}" for reason in reasons[:_MOST_SHOWN])
         if len(reasons) > _MOST_SHOWN:
@@ -72,7 +72,7 @@ def _lines(answer: SatisfiabilityResult, run: SatisfiabilityRun) -> Iterator[str
             yield f"    policyeng check {run.written[subject.id]} --as-of {answer.as_of.isoformat()}{_options(run)}"
     if answer.conflicts:
         yield from _conflicting(answer)
-    yield f"  {_over(answer)}"
+    yield f"  {_describe_search(answer)}"
 
 
 def _options(run: SatisfiabilityRun) -> str:
@@ -92,8 +92,8 @@ def _conflicting(answer: SatisfiabilityResult) -> Iterator[str]:
     yield f"  the fewest policies that conflict{when}: {', '.join(first.policies)}"
     for rest in first.remainders:
         alone = len(first.policies) == 1
-        said = f"no estate passes {rest.policy}, such as one" if alone else f"all policies but {rest.policy} pass"
-        yield f"    {said} with {described(rest.assignment)}"
+        text = f"no snapshot passes {rest.policy}, such as one" if alone else f"all policies but {rest.policy} pass"
+        yield f"    {text} with {described(rest.assignment)}"
         yield f"      {rest.reason}"
         if also := sorted(rest.failing.keys() - {rest.policy}):
             yield f"      it also fails {', '.join(also)}"
@@ -103,20 +103,20 @@ def _conflicting(answer: SatisfiabilityResult) -> Iterator[str]:
         yield f"  as few conflict in {count(len(others), 'other set')}: {sets}{more}"
 
 
-def _over(answer: SatisfiabilityResult) -> str:
+def _describe_search(answer: SatisfiabilityResult) -> str:
     choices, further = answer.subject.choices, answer.extension
     if all(span.possible for span in answer.spans):
-        said = f"judged {count(answer.tried, 'estate')}, until each date had a witness"
+        text = f"judged {count(answer.tried, 'estate')}, until each date had a witness"
     else:
-        said = f"exact over {count(answer.tried - (further.tried if further else 0), 'estate')}"
-    said += f"; {count(len(choices), 'choice')}: {', '.join(choices)}" if choices else "; without a choice"
+        text = f"exact over {count(answer.tried - (further.tried if further else 0), 'estate')}"
+    text += f"; {count(len(choices), 'choice')}: {', '.join(choices)}" if choices else "; without a choice"
     if answer.outside:
-        said += f"; {count(answer.outside, 'combination')} lack the resources of the class, or no policy evaluates them"
+        text += f"; {count(answer.outside, 'combination')} lack the resources of the class, or no policy evaluates them"
     if further and further.choices:
-        said += f"; and over {further.tried} more: {count(further.begun, 'estate')} that fail least, with what denials"
-        said += f" ask for at {', '.join(further.choices)}"
-        said += f" ({count(further.left_out, 'value')} left out)" if further.left_out else ""
-    return said
+        text += f"; and over {further.tried} more: {count(further.begun, 'estate')} that fail least, with what denials"
+        text += f" ask for at {', '.join(further.choices)}"
+        text += f" ({count(further.left_out, 'value')} left out)" if further.left_out else ""
+    return text
 
 
 def _verdict(run: SatisfiabilityRun) -> str:
@@ -124,12 +124,12 @@ def _verdict(run: SatisfiabilityRun) -> str:
     expected = [one for one in impossible if one.subject.expected and one.is_as_expected and not run.profile]
     unjudged = [answer for answer in run.answers if answer.status == "not judged"]
     possible = len(run.answers) - len(impossible) - len(unjudged)
-    said = f"{len(run.answers)} {'class' if len(run.answers) == 1 else 'classes'}: {possible} possible"
-    said += f", {len(impossible)} impossible" if impossible else ""
-    said += f" ({len(expected)} as expected)" if expected else ""
-    said += f", {len(unjudged)} not judged" if unjudged else ""
+    text = f"{len(run.answers)} {'class' if len(run.answers) == 1 else 'classes'}: {possible} possible"
+    text += f", {len(impossible)} impossible" if impossible else ""
+    text += f" ({len(expected)} as expected)" if expected else ""
+    text += f", {len(unjudged)} not judged" if unjudged else ""
     profile = f", profile {run.profile}" if run.profile else ""
-    return f"exit {run.exit_code}: {said}; {count(len(run.bundle.policies), 'policy')}{profile}, {run.seconds:.1f} s"
+    return f"exit {run.exit_code}: {text}; {count(len(run.bundle.policies), 'policy')}{profile}, {run.seconds:.1f} s"
 
 
 def as_json(run: SatisfiabilityRun) -> str:
@@ -192,7 +192,7 @@ def _conflict(conflict: Conflict) -> JsonObject:
             {
                 "policy": rest.policy,
                 "choices": dict(rest.assignment.chosen),
-                "failing": {policy: [reason.words for reason in said] for policy, said in sorted(rest.failing.items())},
+                "failing": {policy: [reason.words for reason in text] for policy, text in sorted(rest.failing.items())},
             }
             for rest in conflict.remainders
         ],

@@ -68,10 +68,10 @@ def extend(search: EstateSearch) -> Extension:
             source.collect(tried, places)
         if {place: len(values) for place, values in places.items()} == known:
             break
-        taken, said.left_out = _within(places, len(bases))
+        taken, said.left_out = _limit_places(places, len(bases))
         said.choices = [f"{stem} {pointer}" for stem, pointer in taken]
         seen = {_key(tried.assignment) for tried in search.tried}
-        search.walk(edited for edited in _edited(bases, taken) if _key(edited) not in seen)
+        search.walk(edited for edited in _combine_values(bases, taken) if _key(edited) not in seen)
         if search.is_possible:
             break
     said.begun, said.tried = len(bases), len(search.tried) - before
@@ -82,7 +82,7 @@ def _key(assignment: Assignment) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(assignment.chosen.items()))
 
 
-def _edited(bases: Sequence[Tried], places: _Places) -> Iterator[Assignment]:
+def _combine_values(bases: Sequence[Tried], places: _Places) -> Iterator[Assignment]:
     """Yield each combination of values, those with the fewest changes first."""
     offered = [[None, *values.items()] for values in places.values()]
     combinations = sorted(product(*offered), key=lambda chosen: sum(value is not None for value in chosen))
@@ -95,7 +95,7 @@ def _edited(bases: Sequence[Tried], places: _Places) -> Iterator[Assignment]:
             yield assignment
 
 
-def _within(places: _Places, bases: int) -> tuple[_Places, int]:
+def _limit_places(places: _Places, bases: int) -> tuple[_Places, int]:
     """Return the places with as many values as can be tried, and the number of values left out."""
     kept = {place: list(values.items()) for place, values in places.items()}
     left_out = 0
@@ -124,14 +124,14 @@ class _Source:
         """Add what the reasons of a snapshot expect."""
         for policy, reasons in sorted(tried.failing.items()):
             for reason in reasons:
-                for stem, pointer, values in self._asked(self._policies[policy], reason, tried.assignment):
+                for stem, pointer, values in self._expected_values(self._policies[policy], reason, tried.assignment):
                     known = places.setdefault((stem, pointer), {})
                     for value in values:
                         words = "removed" if value is REMOVED else orjson.dumps(value).decode()
                         if len(known) < _MOST_VALUES:
                             known.setdefault(words, value)
 
-    def _asked(
+    def _expected_values(
         self, policy: Policy, reason: BlockingReason, assignment: Assignment
     ) -> Iterator[tuple[str, str, list[object]]]:
         pointers = [reason.said.path] if reason.said.path else list(observe(self.estates.bundle, policy).pointers)
@@ -293,7 +293,7 @@ def answer(
 
     Args:
         subject: the class.
-        bundle: the policies in force.
+        bundle: the active policies.
         as_of: the clock; the caller must consider the clock of the class.
         parameters: values that replace the defaults, by policy id.
         timeline: answer for all dates; otherwise only for the clock, which is faster.

@@ -30,27 +30,29 @@ def smallest_hitting_sets(family: Iterable[frozenset[str]]) -> list[frozenset[st
         return []
     members = {member for entry in sets for member in entry}
     for size in range(len(members) + 1):
-        found = set(_of_size(sets, frozenset(), frozenset(), size))
+        found = set(_extend_hitting_set(sets, frozenset(), frozenset(), size))
         if found:
             return sorted(found, key=sorted)
     raise AssertionError("all members together hit every set")
 
 
-def _of_size(
+def _extend_hitting_set(
     sets: list[frozenset[str]], taken: frozenset[str], barred: frozenset[str], left: int
 ) -> Iterator[frozenset[str]]:
     """Yield the hitting sets of `taken` and at most `left` more members, none of them `barred`."""
     if not sets:
         yield taken
         return
-    if _apart(sets) > left:
+    if _count_disjoint(sets) > left:
         return
     for member in sorted(min(sets, key=len) - barred):
-        yield from _of_size([entry for entry in sets if member not in entry], taken | {member}, barred, left - 1)
+        yield from _extend_hitting_set(
+            [entry for entry in sets if member not in entry], taken | {member}, barred, left - 1
+        )
         barred |= {member}  # the hitting sets with it are all found
 
 
-def _apart(sets: Iterable[frozenset[str]]) -> int:
+def _count_disjoint(sets: Iterable[frozenset[str]]) -> int:
     """Return a lower bound of the number of disjoint sets, each of which needs its own member."""
     seen: set[str] = set()
     count = 0
@@ -113,8 +115,8 @@ class EstateSearch:
         for assignment in assignments:
             if not self.open:
                 break
-            self._try(assignment)
-        self._close()
+            self._evaluate(assignment)
+        self._close_moments()
 
     @property
     def is_possible(self) -> bool:
@@ -142,7 +144,7 @@ class EstateSearch:
             clocked = self.prepared(tried.assignment).verdicts(moment, clocked_alone=True).failing
             yield tried, {policy: tried.failing[policy] for policy in tried.lasting} | dict(clocked)
 
-    def _try(self, assignment: Assignment) -> None:
+    def _evaluate(self, assignment: Assignment) -> None:
         estate = self.prepared(assignment)
         kinds = [estate.subjects_of(kind) for kind in self.estates.subject.about]
         if not all(kinds):
@@ -158,9 +160,9 @@ class EstateSearch:
             self.survivors.append((tried, estate))
             self._waiting.append(estate)
             if self.is_possible:
-                self._close()
+                self._close_moments()
 
-    def _close(self) -> None:
+    def _close_moments(self) -> None:
         """Close the moments at which a waiting snapshot passes.
 
         The snapshots wait until one passes at the clock; the search cannot end before. That one is evaluated first:
