@@ -1,4 +1,4 @@
-"""`policyeng admit`: decide whether a change may be made, for hooks and pipelines."""
+"""`policyeng admit`: decide whether a change is allowed, for hooks and pipelines."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _FORMATS: Mapping[str, Callable[[Decision], str]] = {"text": text.render, "json"
 
 ChangeInputs = Annotated[
     list[str] | None,
-    typer.Argument(metavar="CHANGE...", help="Files or directories that say what changes; - is standard input."),
+    typer.Argument(metavar="CHANGE...", help="Files or directories with changes; - reads standard input."),
 ]
 Snapshots = Annotated[
     list[str] | None,
@@ -54,37 +54,40 @@ Snapshots = Annotated[
         "--snapshot",
         metavar="FILE",
         envvar="POLICYENG_SNAPSHOT",
-        help="The state before the change: a file or a directory, in any format that `check` reads; repeatable.",
+        help="State before the change: a file or directory in any format that `check` reads; repeatable.",
     ),
 ]
 Deletes = Annotated[
-    list[str] | None, typer.Option("--delete", metavar="ID", help="The ARM id of a resource to delete; repeatable.")
+    list[str] | None, typer.Option("--delete", metavar="ID", help="ARM id of a resource to delete; repeatable.")
 ]
 Whole = Annotated[
     bool,
-    typer.Option("--whole", help="The changes are all that will be there: what the snapshot has beside is deleted."),
+    typer.Option(
+        "--whole",
+        help="Treat the changes as the complete desired state; all other resources in the snapshot are deleted.",
+    ),
 ]
 ChangeFormat = Annotated[
     str | None,
-    typer.Option("--from", metavar="FORMAT", help=f"Insist on a format of changes: {', '.join(CHANGE_FORMATS)}."),
+    typer.Option("--from", metavar="FORMAT", help=f"Format of the changes: {', '.join(CHANGE_FORMATS)}."),
 ]
 BlameOption = Annotated[
     str | None,
     typer.Option(
         "--blame",
         metavar="WHAT",
-        help=f"What a change is denied for: {', '.join(Blame)}; `touched` is also for old failures on what it changes.",
+        help=f"Failures that deny a change: {', '.join(Blame)}. `touched` includes existing failures on changed resources.",
     ),
 ]
 Standing = Annotated[
     bool,
-    typer.Option("--standing", help="List the failures of before that the change is not blamed for, too."),
+    typer.Option("--standing", help="Also list pre-existing failures that do not deny the change."),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What the command line asks for beyond the settings."""
+    """The options of one run that are not settings."""
 
     inputs: Sequence[str]
     snapshots: Sequence[str]
@@ -138,7 +141,7 @@ def admit(
     trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
-    """Decide whether a change of what a snapshot holds may be made: exit 0 allowed, 1 denied, 2 could not decide.
+    """Decide whether a change to a snapshot is allowed. Exit codes: 0 allowed, 1 denied, 2 undecided.
 
     Examples:
       policyeng admit plan.json --snapshot estate.json
@@ -168,38 +171,39 @@ def admit(
 
 
 def _require_inputs(request: _Request) -> None:
-    """Refuse a command line that does not say what changes of what.
+    """Refuse a command line without changes or without a state, or with conflicting options.
 
     Raises:
-        UsageError: naming what is missing or too much.
+        UsageError: naming what is missing or conflicts.
     """
     require_text(request.inputs, request.snapshots, request.deletes)
     if not request.inputs and not request.deletes:
-        raise UsageError("nothing is said of what changes", remedy="name a file with changes, or give --delete ID")
+        raise UsageError("no changes are given", remedy="pass a file with changes, or `--delete ID`")
     if not request.snapshots:
-        remedy = "give --snapshot FILE; for an empty one a file with `snapshotVersion`: 1"
-        raise UsageError("nothing is said of the state before the change", remedy=remedy)
+        remedy = "pass `--snapshot FILE`; for an empty state, a file with `snapshotVersion`: 1"
+        raise UsageError("missing the state before the change", remedy=remedy)
     if [*request.inputs, *request.snapshots].count("-") > 1:
-        raise UsageError("standard input is named twice", remedy="name a file for the changes or for the snapshot")
+        raise UsageError("`-` is given twice", remedy="pass a file for the changes or for the snapshot")
     if request.whole and (request.deletes or not request.inputs):
         raise UsageError(
-            "--whole deletes what the changes do not hold", remedy="leave out --delete, and name the whole"
+            "--whole already deletes every resource that is not in the changes",
+            remedy="remove --delete, and pass a file with the complete state",
         )
     for identity in request.deletes:
         if not is_resource_id(identity):
             remedy = "write /subscriptions/.../providers/<namespace>/<type>/<name>"
-            raise UsageError(f"`{identity}` is no ARM id of a resource", place=("--delete",), remedy=remedy)
+            raise UsageError(f"`{identity}` is not the ARM id of a resource", place=("--delete",), remedy=remedy)
 
 
 def _decision(request: _Request, settings: Settings) -> Decision:
-    """The decision on what could be read, with what could not be; an error of that denies.
+    """Decide on the changes that could be read; a reading error denies the change.
 
     Raises:
-        BundleError: there is no policy that judges resources, so that nothing would be denied.
+        BundleError: no policy evaluates resources, so nothing would ever be denied.
     """
     held = held_of(request.policies, request.given_data, settings, no_exemptions=request.no_exemptions)
     if {lowered(kind.type) for policy in held.bundle.policies for kind in policy.header.judges} <= {"document"}:
-        raise BundleError("no policy is left that judges resources", remedy="select more, or ignore less")
+        raise BundleError("no selected policy evaluates resources", remedy="change `--select` or `--ignore`")
     with busy("reading"):
         wants_stdin = "-" in (*request.inputs, *request.snapshots) and sys.stdin is not None
         stdin = sys.stdin.buffer.read() if wants_stdin else None
@@ -209,7 +213,7 @@ def _decision(request: _Request, settings: Settings) -> Decision:
         say(line, error=True)
     deletes = [Change(operation=Operation.DELETE, id=identity) for identity in request.deletes]
     snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}})
-    with busy(f"judging {len(snapshot.resources)} resources before and after"):
+    with busy(f"evaluating {len(snapshot.resources)} resources before and after the change"):
         decision = decide(
             held.bundle,
             snapshot,

@@ -1,4 +1,4 @@
-"""The application: every command, as typer sees it."""
+"""The typer application with all commands."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from policyeng.cli.strict_command import CheckCommand
 COMMANDS = {
     "check": Late(
         "check_options:check",
-        "Judge snapshots of workspaces and report what fails, where, why and how to mend it.",
+        "Check workspace snapshots and report violations with their location, reason and fix.",
         CheckCommand,
     ),
     "admit": Late(
         "admit:admit",
-        "Decide whether a change of what a snapshot holds may be made: exit 0 allowed, 1 denied, 2 could not decide.",
+        "Decide whether a change to a snapshot is allowed. Exit codes: 0 allowed, 1 denied, 2 undecided.",
     ),
     "diff": Late(
         "diff:diff",
-        "Compare two snapshots: exit 0 nothing new fails, 1 something new fails, 2 could not decide.",
+        "Compare the findings of two snapshots. Exit codes: 0 no new failures, 1 new failures, 2 undecided.",
     ),
     "test": Late(
         "test:test",
-        "Run the cases of every policy, the tests of the fields that are absent, and the Rego unit tests.",
+        "Run the test cases of every policy, the generated tests for absent fields and the Rego unit tests.",
     ),
     "verify": Late(
         "verify:verify",
-        "Prove that a bundle is consistent: exit 0 when it is, 1 when it is not, 2 when it could not be decided.",
+        "Verify that a policy bundle is consistent. Exit codes: 0 consistent, 1 not consistent, 2 undecided.",
     ),
     "serve": Late(
         "serve:serve",
-        "Answer over HTTP what `check` says of a document, and whether a change may be made (docs/server.md).",
+        "Run an HTTP server that checks documents and decides whether changes are allowed (docs/server.md).",
     ),
-    "policies": Late("policies:policies", "List policies, show one, or begin a new one."),
-    "bundle": Late("bundle:bundle", "Build an archive of policies, sign it, or verify one."),
-    "audit": Late("audit.app:audit", "Audit estates: collect, judge, keep, compare and tell."),
-    "snapshot": Late("snapshot:snapshot", "Make snapshots: collect one from live Azure."),
+    "policies": Late("policies:policies", "List policies, show a policy, or create one."),
+    "bundle": Late("bundle:bundle", "Build, sign or verify a policy bundle."),
+    "audit": Late("audit.app:audit", "Run, store, compare and report on audits."),
+    "snapshot": Late("snapshot:snapshot", "Collect a snapshot from live Azure resources."),
 }
 
-#: What typer returns for a KeyboardInterrupt, and no command of ours.
+#: What typer returns for a KeyboardInterrupt; no command returns it.
 _INTERRUPTED = 130
 
 app = typer.Typer(
     name="policyeng",
     cls=group_of(COMMANDS),
-    help="Judge Azure Machine Learning workspaces with policies written in Rego and Python.",
-    epilog="Exit codes: 0 compliant · 1 failures at or above --fail-on · 2 could not decide · 3 usage, configuration.",
+    help="Check Azure Machine Learning workspaces against policies written in Rego and Python.",
+    epilog="Exit codes: 0 compliant · 1 failures at or above --fail-on · 2 undecided · 3 usage or configuration error.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -69,14 +69,14 @@ def _root(
         False, "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
     ),
 ) -> None:
-    """Judge Azure Machine Learning workspaces with policies written in Rego and Python."""
+    """Check Azure Machine Learning workspaces against policies written in Rego and Python."""
 
 
 def run_typer(arguments: Sequence[str] | None) -> object:
-    """Run the application: what the command returns, or the exit code of what typer itself refuses.
+    """Run the application and return the command's result, or exit code 3 for a usage error that typer finds.
 
     Raises:
-        KeyboardInterrupt: the user ended it; typer would make it an exit code without a word.
+        KeyboardInterrupt: the user interrupted it; typer would silently turn it into an exit code.
     """
     try:
         code = app(args=arguments, prog_name="policyeng", standalone_mode=False)

@@ -1,4 +1,4 @@
-"""`policyeng bundle`: build an archive of policies, sign it, and verify one."""
+"""`policyeng bundle`: build, sign and verify policy bundles."""
 
 from __future__ import annotations
 
@@ -23,27 +23,26 @@ from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 
-bundle = typer.Typer(
-    help="Build an archive of policies, sign it, or verify one.", no_args_is_help=True, add_completion=False
-)
+bundle = typer.Typer(help="Build, sign or verify a policy bundle.", no_args_is_help=True, add_completion=False)
 
 
 _SigningAlgorithm = Annotated[
-    str, typer.Option(metavar="ALGORITHM", help="What to sign with; ES256 or RS256 by the type of the key.")
+    str,
+    typer.Option(metavar="ALGORITHM", help="Signing algorithm. Default: ES256 or RS256, depending on the key type."),
 ]
-_SigningKeyId = Annotated[str, typer.Option(metavar="ID", help="The name under which those who verify know the key.")]
+_SigningKeyId = Annotated[str, typer.Option(metavar="ID", help="Key id to record in the signature.")]
 
 
 @bundle.command(cls=Command)
 @with_trust
 def build(
-    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="Where to write it, such as bundle.tar.gz.")],
+    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="Archive to write, such as bundle.tar.gz.")],
     policy: options.Policies = None,
     revision: Annotated[
-        str, typer.Option(metavar="REVISION", help="The revision in its manifest; else that of the directory.")
+        str, typer.Option(metavar="REVISION", help="Revision for the manifest. Default: the revision of the directory.")
     ] = "",
     signing_key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A private key in PEM to sign it with.")
+        Path | None, typer.Option(metavar="FILE", help="Private key to sign the bundle with (PEM).")
     ] = None,
     signing_algorithm: _SigningAlgorithm = "",
     signing_key_id: _SigningKeyId = "",
@@ -52,7 +51,7 @@ def build(
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """Build an archive of the policies and of all they need, for OPA as for policyeng: the same input, the same bytes.
+    """Build a reproducible bundle archive of the policies and their dependencies, for policyeng and OPA.
 
     Examples:
       policyeng bundle build --output bundle.tar.gz
@@ -64,12 +63,12 @@ def build(
 
     format_ = plain_format(format_)
     if signing_key is None and (signing_algorithm or signing_key_id):
-        raise UsageError("nothing is signed without a key", remedy="add `--signing-key FILE`")
+        raise UsageError("signing options without a signing key", remedy="add `--signing-key FILE`")
     origins = open_origins(policy or (), verification_of(settings_of(trust, config)))
     key = SigningKey.read(signing_key, signing_algorithm, signing_key_id) if signing_key else None
     built = bundle_of(origins)
     _require_policies(built)
-    compile_rego(built)  # compiles it: what could not judge is not written
+    compile_rego(built)  # a bundle that does not compile is not written
     files = archive_files(built, origins, revision, key)
     content = archive_bytes(files)
     write(output, content, "archive", private=False)
@@ -87,12 +86,12 @@ def build(
 
 @bundle.command(cls=Command)
 def sign(
-    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="A directory of policies.")],
-    signing_key: Annotated[Path, typer.Option(metavar="FILE", help="A private key in PEM to sign it with.")],
+    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="Policy directory.")],
+    signing_key: Annotated[Path, typer.Option(metavar="FILE", help="Private key to sign the bundle with (PEM).")],
     signing_algorithm: _SigningAlgorithm = "",
     signing_key_id: _SigningKeyId = "",
 ) -> int:
-    """Sign every file of a directory of policies: write its `.signatures.json`, or replace it.
+    """Sign every file of a policy directory and write its `.signatures.json`.
 
     Examples:
       policyeng bundle sign policies --signing-key private.pem
@@ -102,7 +101,7 @@ def sign(
     from policyeng.bundle.signing_keys import SigningKey
 
     if not directory.is_dir():
-        remedy = "name a directory; `policyeng bundle build --signing-key FILE` signs an archive"
+        remedy = "pass a directory, or sign an archive with `policyeng bundle build --signing-key FILE`"
         raise UsageError("not a directory", place=(str(directory),), remedy=remedy)
     key = SigningKey.read(signing_key, signing_algorithm, signing_key_id)
     _require_policies(bundle_of(open_origins([directory])))
@@ -115,13 +114,13 @@ def sign(
 @bundle.command(cls=Command)
 @with_trust
 def verify(
-    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="An archive, or a directory, of policies.")],
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="Bundle archive or policy directory.")],
     format_: options.PlainFormat = "text",
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """Say whether an archive can be read, compiles and is signed as configured, and what it holds; exit 2 if not.
+    """Check that a bundle can be read, compiles and is signed as configured, and list its contents; exit 2 if not.
 
     Examples:
       policyeng bundle verify bundle.tar.gz
@@ -133,11 +132,11 @@ def verify(
     origin, *lent = open_origins([archive], verification_of(settings_of(trust, config)))
     verified = bundle_of([origin, *lent])
     _require_policies(verified)
-    compile_rego(verified)  # compiles it
+    compile_rego(verified)
     recorded = origin.manifest.recorded_digest
     if recorded not in ("", verified.digest):
-        what = f"the manifest states the digest `{recorded[:12]}`, and the content has `{verified.digest[:12]}`"
-        remedy = "build the archive anew with this version of policyeng; it was altered, or built by another version"
+        what = f"the manifest has digest `{recorded[:12]}`, but the content has `{verified.digest[:12]}`"
+        remedy = "rebuild the archive with this version of policyeng; it was altered or built by another version"
         raise BundleError(what, place=(str(archive),), remedy=remedy)
     members = [str(path) for path in sorted(origin.members)]
     said: JsonObject = {
@@ -174,8 +173,8 @@ def _standing(origin: BundleOrigin) -> str:
         return "not signed"
     held = origin.signature
     if held is None:
-        return "signed, and not verified: name the key with --verification-key"
-    parts = [f"holds, with {held.algorithm}"]
+        return "signed, not verified: pass the key with --verification-key"
+    parts = [f"valid, {held.algorithm}"]
     parts += [f"key {held.key_id}"] if held.key_id else []
     parts += [f"scope {held.scope}"] if held.scope else []
     parts += [f"until {held.expires}"] if held.expires else []
@@ -192,14 +191,14 @@ def _print(said: JsonObject, format_: str, signature: str) -> None:
     typer.echo(f"digest     {said['digest']}")
     typer.echo(f"signature  {signature}")
     if "policies" in said:
-        typer.echo(f"policies   {len(said['policies'])}, they compile: {', '.join(said['policies'])}")
+        typer.echo(f"policies   {len(said['policies'])} compiled: {', '.join(said['policies'])}")
         if said["lent"]:
-            typer.echo(f"lent       {', '.join(said['lent'])} of the built-in policies")
+            typer.echo(f"built-in   {', '.join(said['lent'])} from the built-in policies")
     for member in said["members"]:
         typer.echo(f"  {member}")
 
 
 def _require_policies(bundle: Bundle) -> None:
     if not bundle.policies:
-        remedy = "name a directory or an archive that holds policies"
-        raise BundleError("there is no policy", place=(bundle.name,), remedy=remedy)
+        remedy = "pass a directory or an archive that contains policies"
+        raise BundleError("no policies found", place=(bundle.name,), remedy=remedy)

@@ -1,4 +1,4 @@
-"""`policyeng check`: judge snapshots and report."""
+"""`policyeng check`: evaluate snapshots and report."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def check(
     trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
-    """Judge snapshots of workspaces and report what fails, where, why and how to mend it.
+    """Check workspace snapshots and report violations with their location, reason and fix.
 
     Examples:
       policyeng check snapshot.json
@@ -106,16 +106,16 @@ def _write(outputs: Sequence[tuple[str, Path]], shown: ReportOptions) -> None:
 
 
 def _refuse_reports(minimise: bool, suggest: bool, format_: str, is_grouped: bool, has_others: bool) -> None:
-    """Refuse what is about reports beside an option that prints something else.
+    """Refuse report options together with an option that prints something other than a report.
 
     Raises:
         UsageError: naming that option.
     """
-    remedy = "leave out --group-by, --baseline, --output and other values of --format, or judge once more"
+    remedy = "remove --group-by, --baseline, --output and --format, or run a separate `policyeng check`"
     if minimise and (suggest or is_grouped or has_others or format_ != "text"):
         raise UsageError("--minimise prints a snapshot instead of a report", remedy=remedy)
     if suggest and (is_grouped or format_ not in ("text", "json")):
-        raise UsageError("--suggest prints edits, as text or json, instead of a report", remedy=remedy)
+        raise UsageError("--suggest prints edits instead of a report, as text or json only", remedy=remedy)
 
 
 def _suggested(judged: CheckOutcome, format_: str) -> int:
@@ -134,13 +134,13 @@ def _minimised(judged: CheckOutcome, request: CheckRequest, settings: Settings, 
 def _grouping(given: str, names: Sequence[str]) -> str:
     group_by = chosen(given, GROUPS, "grouping")
     if not any(name in PROSE for name in names):
-        message = f"--group-by does nothing to {', '.join(dict.fromkeys(names))}"
-        raise UsageError(message, remedy=f"it is for {' and '.join(PROSE)}")
+        message = f"--group-by does not apply to {', '.join(dict.fromkeys(names))}"
+        raise UsageError(message, remedy=f"use it with {' or '.join(PROSE)}")
     return group_by
 
 
 def _printed(shown: ReportOptions, name: str) -> int:
-    """The exit code, after the report was printed."""
+    """Print the report and return the exit code."""
     evaluation = shown.judged.evaluation
     if name != "text":
         say(FORMATS[name](evaluation, **shown.options(name)).rstrip("\n"))

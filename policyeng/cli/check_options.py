@@ -1,4 +1,4 @@
-"""`policyeng check` with its options, as typer sees it; a plain run of it loads neither this module nor typer."""
+"""`policyeng check` with its options for typer; a plain run loads neither this module nor typer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from policyeng.cli import options
 from policyeng.cli.opa_options import with_opa
 from policyeng.cli.signature_options import with_trust
 
-# Where the command is defined it only names its options; here they are looked up.
+# The command only names its options, so that it does not need typer; here the names are resolved.
 checking.check.__annotations__ = get_type_hints(
     checking.check, {**vars(checking), "options": options}, include_extras=True
 )

@@ -1,4 +1,4 @@
-"""Printing without typer, which takes longer to load than a small report to make."""
+"""Printing without typer, which takes longer to load than a small report takes to create."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import TextIO
 
 from policyeng.later import lazy_pattern
 
-#: What the user wrote, and words: one that is longer than this fills the screen and says no more.
+#: Longer quotations and words are cut in messages.
 _LONGEST = 300
 _QUOTED_OR_WORD = lazy_pattern(rf"`[^`\n]*`|\S{{{_LONGEST + 1},}}")
 
 
 def say(text: str, *, error: bool = False) -> None:
-    """Print a line to standard output, or to standard error; nowhere when that was closed before we started.
+    """Print a line to standard output or standard error, unless that stream was closed before the start.
 
-    Errors repeat what the user wrote: there a terminal obeys none of it, and what is very long is cut.
+    Errors quote user input, so control characters are escaped and very long words are cut.
     """
     stream = sys.stderr if error else sys.stdout
     if stream is not None:
-        # One write for the line and its end: `print` writes them apart, and another thread may print in between.
+        # A single write: `print` writes the line end separately, and another thread may print in between.
         print(f"{_harmless(text) if error else text}\n", end="", file=stream, flush=True)
 
 
@@ -42,12 +42,12 @@ def _cut(found: re.Match[str]) -> str:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a person reads a stream; Python has None for one that was closed before it started."""
+    """Check whether a stream is a terminal; a stream that was closed before Python started is None."""
     return stream is not None and stream.isatty()
 
 
 def look() -> tuple[bool, int]:
-    """Whether standard output takes colour, and the columns to wrap text at: 100 where it is no terminal."""
+    """Return whether standard output supports color, and its width in columns: 100 if it is not a terminal."""
     if not is_terminal(sys.stdout):
         return False, 100
     return "NO_COLOR" not in os.environ, min(os.get_terminal_size(sys.stdout.fileno()).columns, 160)
@@ -55,9 +55,9 @@ def look() -> tuple[bool, int]:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """Say on a terminal's standard error what takes long, and take it away again; silent elsewhere.
+    """Show a progress line on standard error, and remove it afterwards; silent if that is not a terminal.
 
-    No thread animates it: locks that a thread holds stay locked in processes that are forked meanwhile.
+    No thread animates the line: a lock that a thread holds would stay locked in forked processes.
     """
     if not is_terminal(sys.stderr):
         yield

@@ -1,4 +1,4 @@
-"""What the commands judge with: the settings, and the bundle that they let in."""
+"""Settings, selected bundle, time and other values that commands compute from their options."""
 
 from __future__ import annotations
 
@@ -18,51 +18,50 @@ from policyeng.sources import FileWalk, whole_paths
 
 
 def chosen(given: str, known: Iterable[str], noun: str) -> str:
-    """The name among those known that is given, in any letter case.
+    """Return the known name that equals the given one, ignoring case.
 
     Args:
         given: on the command line.
         known: in lower case.
-        noun: what they name; it takes an `s`, or `ies` for its `y`.
+        noun: for the message, in the singular.
 
     Raises:
-        UsageError: there is none of that name; it has the nearest and all of them.
+        UsageError: the name is unknown; the message has the nearest name and all known ones.
     """
     names = list(known)
     if given.lower() in names:
         return given.lower()
-    remedy = f"the {count(2, noun).partition(' ')[2]} are {', '.join(names)}"
-    raise UsageError(f"no {noun} is called `{given}`{nearest(given, names)}", remedy=remedy)
+    raise UsageError(f"unknown {noun} `{given}`{nearest(given, names)}", remedy=f"choose from {', '.join(names)}")
 
 
 def plain_format(given: str, *others: str) -> str:
-    """A format of a command that prints text or JSON, or one of `others`.
+    """Return the output format of a command that prints text, JSON or one of `others`.
 
     Raises:
-        UsageError: it is another one.
+        UsageError: the format is unknown.
     """
     return chosen(given, ("text", "json", *others), "format")
 
 
 def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
-    """The settings of a run in this directory and environment.
+    """Return the settings of a run in this directory and environment.
 
     Raises:
-        UsageError: a setting is unknown or does not fit.
+        UsageError: a setting is unknown or not valid.
     """
     settings = resolve(flags, os.environ, Path.cwd(), config, flags_elsewhere=ENVIRONMENT)
     return settings.model_copy(update={"variables": IN_FORCE.get()}) if IN_FORCE.get() else settings
 
 
 def walk_of(settings: Settings, others: Iterable[str | Path | None], *, gitignore: bool) -> FileWalk:
-    """What is left out of the directories of a run; `others` are the values of options that name files."""
+    """Return which files of directories a run reads; `others` are the values of options that name files."""
     named = [other.removeprefix("@") if isinstance(other, str) else other for other in others]
     named += [*settings.exemptions, settings.verification_key]
     return FileWalk(settings.exclude, gitignore, whole_paths(named))
 
 
 def settings_files(config: Path | None) -> tuple[Path, ...]:
-    """The files that the settings of a run here are read from, or would be if they were there."""
+    """Return the files that the settings of a run here come from; they need not exist."""
     named = config or os.environ.get(f"{ENVIRONMENT_PREFIX}CONFIG")
     return (Path.cwd() / named,) if named else tuple(candidates(Path.cwd()))
 
@@ -74,52 +73,51 @@ def selected_bundle(
     select: Sequence[str] | None,
     ignore: Sequence[str] | None,
 ) -> Bundle:
-    """That bundle with the policies that the options choose.
+    """Load the bundle with the selected policies.
 
     Raises:
-        BundleError, UsageError: as of `bundle_of`, for a selector that is empty or names nothing, and where no policy
-            is left: then nothing can be said of it, as nothing can be judged with it.
+        BundleError, UsageError: as for `bundle_of`; a selector is empty or matches nothing; or no policy is left.
     """
     require_text(select, ignore)
     whole = bundle_of(policies or (), settings, given_data or ())
     left = selected(whole, split(select), split(ignore))
     if whole.policies and not left.policies:
-        what = f"of {count(len(whole.policies), 'policy')} none is left after `--select` and `--ignore`"
-        raise BundleError(what, remedy="select more, or ignore less")
+        what = f"`--select` and `--ignore` exclude all of {count(len(whole.policies), 'policy')}"
+        raise BundleError(what, remedy="change one of them")
     return left
 
 
 def moment_of(text: str | None, option: str = "--as-of") -> datetime:
-    """The time that an option names, now without one; a time without a zone is in UTC.
+    """Return the time of an option, or now without one; a time without a zone is in UTC.
 
     Raises:
-        UsageError: it is none, or out of range.
+        UsageError: the text is not a time, or out of range.
     """
     if not text:
         return datetime.now(UTC)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"`{text}` is no time for {option}", remedy="write 2026-06-01T00:00:00Z") from None
+        raise UsageError(
+            f"`{text}` is not a valid time for {option}", remedy="use ISO 8601, such as 2026-06-01T00:00:00Z"
+        ) from None
     try:
         return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except OverflowError:
-        raise UsageError(
-            f"`{text}` is out of range for {option}", remedy="write a time of the years 1 to 9999"
-        ) from None
+        raise UsageError(f"`{text}` is out of range for {option}", remedy="use a year from 1 to 9999") from None
 
 
 def require_text(*given: Sequence[str] | None) -> None:
-    """Refuse what an empty shell variable leaves behind: it would widen the run without a word.
+    """Refuse blank values, such as those of empty shell variables: they would silently widen the run.
 
     Raises:
-        UsageError: one of them is blank.
+        UsageError: a value is blank.
     """
     for values in given:
         if values and not all(value.replace(",", " ").strip() for value in values):
-            raise UsageError("an input or an option is empty", remedy="name it, or leave the option out")
+            raise UsageError("an input or option value is empty", remedy="pass a value, or remove the option")
 
 
 def split(selectors: Sequence[str] | None) -> list[str]:
-    """Selectors that were given repeatedly or with commas, one by one."""
+    """Split repeated or comma-separated selectors into a flat list."""
     return [part.strip() for entry in selectors or () for part in entry.split(",") if part.strip()]

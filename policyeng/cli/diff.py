@@ -1,4 +1,4 @@
-"""`policyeng diff`: compare two snapshots, and say of each finding that flips what it comes from."""
+"""`policyeng diff`: compare the findings of two snapshots, with the cause of each change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from policyeng.sources import DocumentContext, FileWalk, given, given_parameters
 
 @dataclass(frozen=True, slots=True)
 class ComparisonOptions:
-    """How both sides are read and judged."""
+    """How both sides are read and evaluated."""
 
     from_format: str | None
     said: DocumentContext
@@ -50,7 +50,7 @@ class ComparisonOptions:
 
 @dataclass(frozen=True, slots=True)
 class DiffSide:
-    """What is named on one side, and what it is judged with."""
+    """One side of a comparison and what it is evaluated with."""
 
     named: str
     held: EvaluationSetup
@@ -58,11 +58,11 @@ class DiffSide:
 
     @property
     def gate(self) -> ComparisonThreshold:
-        """What fails the comparison, where this is the later side."""
+        """The threshold for failing the comparison, if this is the later side."""
         return ComparisonThreshold(self.held.settings.fail_on, self.held.settings.strict_unknown)
 
     def state(self, snapshot: Snapshot, reading: ComparisonOptions, problems: Sequence[Problem] = ()) -> State:
-        """A snapshot with what it is judged with."""
+        """Combine a snapshot with what it is evaluated with."""
         held = self.held
         return State(
             held.bundle,
@@ -77,17 +77,17 @@ class DiffSide:
 
 
 def by_parts(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Comparison:
-    """Compare file with file of two directories, by their paths in there.
+    """Compare the files of two directories by relative path.
 
     Raises:
-        UsageError: a side is no directory, or an option is given that only counts for a whole.
+        UsageError: a side is not a directory, or an option does not apply to separate files.
     """
     if reading.from_format or reading.show_skipped or reading.said != DocumentContext():
-        remedy = "leave out --from, --scope, --workspace, --parameters and --show-skipped"
-        raise UsageError("--parts reads each file for itself", remedy=remedy)
+        remedy = "remove --from, --scope, --workspace, --parameters and --show-skipped"
+        raise UsageError("--parts reads each file separately", remedy=remedy)
     for side in (before, after):
         if not Path(side.named).is_dir():
-            raise UsageError("--parts compares directories", place=(side.named,), remedy="name two directories")
+            raise UsageError("--parts compares directories", place=(side.named,), remedy="pass two directories")
     with busy("comparing"):
         return compared_by_parts(
             _pairs(before, after, reading),
@@ -99,7 +99,7 @@ def by_parts(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> C
 
 
 def _pairs(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Iterator[PartPair]:
-    """The parts of both sides by their names, each read when it is asked for."""
+    """Yield the parts of both sides by name, each read on demand."""
     named = [{one.name: one for one in sources_of(_estate(side), reading.walk)} for side in (before, after)]
     for name in sorted({**named[0], **named[1]}):
         one, other = (sources.get(name) for sources in named)
@@ -123,12 +123,12 @@ def _estate(side: DiffSide) -> EstateSettings:
 
 
 def _same(one: PartSource | Collected | None, other: PartSource | Collected | None) -> bool:
-    """Whether two files hold the same bytes."""
+    """Check whether two files have the same bytes."""
     if not (isinstance(one, PartSource) and isinstance(other, PartSource)):
         return False
     try:
         return Path(one.address).read_bytes() == Path(other.address).read_bytes()
-    except OSError:  # reading says why
+    except OSError:  # reading the file reports why
         return False
 
 
@@ -138,17 +138,17 @@ _FORMATS: Mapping[str, Callable[[Comparison], str]] = {
     "markdown": markdown.render,
 }
 
-Before = Annotated[str, typer.Argument(metavar="BEFORE", help="A file or a directory; - is standard input.")]
-After = Annotated[str, typer.Argument(metavar="AFTER", help="The same, later; - is standard input.")]
+Before = Annotated[str, typer.Argument(metavar="BEFORE", help="File or directory; - reads standard input.")]
+After = Annotated[str, typer.Argument(metavar="AFTER", help="Later file or directory; - reads standard input.")]
 Parts = Annotated[
-    bool, typer.Option("--parts", help="Compare file with file of two directories, each a snapshot of its own.")
+    bool, typer.Option("--parts", help="Compare two directories file by file, each file as a separate snapshot.")
 ]
-NoCauses = Annotated[bool, typer.Option("--no-causes", help="Do not look for the causes, which judges again.")]
+NoCauses = Annotated[bool, typer.Option("--no-causes", help="Skip the search for causes, which re-evaluates policies.")]
 
 
 @dataclass(frozen=True, slots=True)
 class BeforeOptions:
-    """What BEFORE is judged with that AFTER is not; what is not given is as for AFTER."""
+    """Options for BEFORE only; those that are not given are the same as for AFTER."""
 
     policies: Sequence[Path]
     exemptions: Sequence[Path]
@@ -157,28 +157,26 @@ class BeforeOptions:
 
     @property
     def differs(self) -> bool:
-        """Whether more than the clock is another one."""
+        """Whether anything but the clock differs."""
         return bool(self.policies or self.exemptions or self.config)
 
 
 def with_earlier(command: Callable[..., int]) -> Callable[..., int]:
-    """The command with the options about the earlier side; they reach it as `earlier`."""
+    """Add the options for the earlier side to a command, as its argument `earlier`."""
     return with_group(command, "earlier", _earlier)
 
 
 def _earlier(
     *,
     policy_before: Annotated[
-        list[Path] | None, typer.Option(metavar="PATH", help="Judge BEFORE with these policies; repeatable.")
+        list[Path] | None, typer.Option(metavar="PATH", help="Policies to evaluate BEFORE with; repeatable.")
     ] = None,
     exemptions_before: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="A file of the exemptions that BEFORE has; repeatable.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Exemption file for BEFORE; repeatable.")
     ] = None,
-    config_before: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The configuration that BEFORE is judged with.")
-    ] = None,
+    config_before: Annotated[Path | None, typer.Option(metavar="FILE", help="Configuration file for BEFORE.")] = None,
     as_of_before: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Judge BEFORE as of this time; as --as-of unless given.")
+        str | None, typer.Option(metavar="TIME", help="Evaluate BEFORE as of this time. Default: --as-of.")
     ] = None,
 ) -> BeforeOptions:
     return BeforeOptions(policy_before or (), exemptions_before or (), config_before, as_of_before)
@@ -186,7 +184,7 @@ def _earlier(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the command line asks to judge with."""
+    """The options that determine what to evaluate with."""
 
     policies: Sequence[Path]
     given_data: Sequence[str]
@@ -195,12 +193,12 @@ class _Asked:
     no_exemptions: bool
 
     def held(self) -> EvaluationSetup:
-        """What that comes to."""
+        """Read the settings, policies, parameters and exemptions."""
         settings = settings_of(self.flags, self.config)
         return held_of(self.policies, self.given_data, settings, no_exemptions=self.no_exemptions)
 
     def before(self, earlier: BeforeOptions) -> _Asked:
-        """The same for the earlier side."""
+        """Return the options for the earlier side."""
         flags = {**self.flags, "exemptions": earlier.exemptions} if earlier.exemptions else self.flags
         policies, config = earlier.policies or self.policies, earlier.config or self.config
         return replace(self, policies=policies, flags=flags, config=config)
@@ -275,14 +273,14 @@ def diff(
 
 
 def _whole(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Comparison:
-    """Compare what each side reads as one snapshot."""
+    """Compare the sides, each read as one snapshot."""
     old, new = _state(before, reading), _state(after, reading)
     with busy("comparing"):
         return compared(old, new, after.gate, with_causes=reading.with_causes)
 
 
 def _state(side: DiffSide, reading: ComparisonOptions) -> State:
-    """What a side is judged with, and what was read of it."""
+    """Read one side."""
     with busy(f"reading {side.named}"):
         stdin = sys.stdin.buffer.read() if side.named == "-" and sys.stdin is not None else None
         wanted = side.held.bundle.wanted

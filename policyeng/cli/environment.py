@@ -1,15 +1,15 @@
-"""The environment variables of the command line, without the options that they belong to."""
+"""The environment variables of options."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
 
-#: By variable in force, the option of this run's command that it sets, and the value; settings have none of their own.
+#: For each environment variable that sets an option of this run: the option and its value. Settings are not included.
 IN_FORCE: ContextVar[Mapping[str, tuple[str, object]]] = ContextVar("IN_FORCE", default={})  # noqa: B039  # read only
 
-#: Options that have an environment variable of their own and no key in the configuration file; for the token of an OPA
-#: server there is nothing else beside its file.
+#: Options with an environment variable but without a configuration key. The token of an OPA server has no option, only
+#: the variable and a file.
 ENVIRONMENT = (
     "policy",
     "snapshot",

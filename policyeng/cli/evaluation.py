@@ -1,4 +1,4 @@
-"""What a command line asks to judge, and what comes of it."""
+"""The evaluation of `policyeng check`, from the command line to the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from policyeng.sources import DocumentContext, FileWalk, read_inputs
 
 @frozen
 class CheckRequest:
-    """What the command line asks for beyond the settings."""
+    """The options of one run that are not settings."""
 
     inputs: Sequence[str]
     policies: Sequence[Path]
@@ -41,7 +41,7 @@ class CheckRequest:
 
 @frozen
 class CheckOutcome:
-    """What was judged, with what, and what came of it; `options` are those of `evaluate` for more of it."""
+    """An evaluation and its inputs; `options` are the arguments to pass to `evaluate` to repeat it."""
 
     bundle: Bundle
     snapshot: Snapshot
@@ -50,7 +50,7 @@ class CheckOutcome:
 
 
 def judged_of(request: CheckRequest, settings: Settings) -> CheckOutcome:
-    """Read what is asked for and judge it; on a terminal's standard error it says what takes long.
+    """Read the inputs and evaluate them; shows progress on standard error if that is a terminal.
 
     Raises:
         PolicyengError: the policies, the settings or the inputs cannot be used.
@@ -74,7 +74,7 @@ def judged_of(request: CheckRequest, settings: Settings) -> CheckOutcome:
     snapshot = read.snapshot
     for line in reading_lines(read.read, read.skipped, show_skipped=request.show_skipped):
         say(line, error=True)
-    with busy(f"judging {len(snapshot.resources) or len(snapshot.documents)} resources"):
+    with busy(f"evaluating {len(snapshot.resources) or len(snapshot.documents)} resources"):
         options: dict[str, Any] = {
             "as_of": request.as_of,
             "exemptions": held.exemptions,
@@ -96,7 +96,7 @@ def judged_of(request: CheckRequest, settings: Settings) -> CheckOutcome:
 
 
 def say_errors(evaluation: Evaluation) -> None:
-    """Say on standard error what could not be decided, where the report does not."""
+    """Print errors on standard error for report formats that do not show them."""
     for problem in evaluation.problems:
         if problem.level == "error":
             place = f"{problem.place}: " if problem.place else ""

@@ -1,7 +1,7 @@
-"""Read a plain `policyeng check ...` without typer, which costs more time than reading, judging and reporting.
+"""Parser for a plain `policyeng check ...` without typer, which takes longer to load than the check itself.
 
-Only command lines that leave no doubt are read here, with the options below; for every other one, those with a mistake
-and those under `POLICYENG_` variables included, the answer is None and typer decides. A test holds both to the same.
+Only unambiguous command lines with the options below are parsed here. For all others, including those with mistakes or
+with `POLICYENG_` variables, the result is None and typer parses them. A test checks that both give the same result.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from policyeng import __version__
 from policyeng.cli.console import say
 
-#: By option, the parameter of `check`; a list takes the option more than once.
+#: Options and the parameters of `check` that they set; list options are repeatable.
 TEXTS = {
     "--format": "format_",
     "--from": "from_",
@@ -40,7 +40,7 @@ FLAGS = {
     "--no-gitignore": "no_gitignore",
 }
 
-#: Variables that are no option of `check`.
+#: Variables that do not set an option of `check`.
 _ELSEWHERE = {"POLICYENG_CACHE_DIR", "POLICYENG_TRACEBACK"}
 
 
@@ -50,7 +50,7 @@ def print_version() -> None:
 
 
 def plain_check(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[str, object] | None:
-    """The arguments of `check`; None when typer has to read the command line.
+    """Parse the arguments of `check`; None if typer has to parse the command line.
 
     Args:
         arguments: the command line without the program.

@@ -1,4 +1,4 @@
-"""Write the files that a command line names."""
+"""Writing of output files."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from policyeng.errors import UsageError
 if TYPE_CHECKING:
     from mmap import mmap
 
-#: What a file that may be written says where nothing may be put beside it or in its place, such as one mounted alone.
+#: Errors for a writable file whose directory cannot be written or that cannot be replaced, such as a mounted file.
 _IN_PLACE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY}
 
 
 def require_directory(path: Path | None, what: str) -> None:
-    """Refuse a place for a file, if one is named, before a long run would find out.
+    """Refuse an output path whose directory does not exist, before a long run.
 
     Raises:
-        UsageError: its directory does not exist.
+        UsageError: the directory does not exist.
     """
     if path is not None and not path.absolute().parent.is_dir():
-        raise UsageError(f"cannot write the {what}: no such directory", place=(str(path),), remedy="make it first")
+        raise UsageError(f"cannot write the {what}: no such directory", place=(str(path),), remedy="create it first")
 
 
 class FileWriter:
-    """Writes files beside a report that is printed after them; what cannot be written must not cost the report."""
+    """A writer that defers errors, so that a report is printed even if a file cannot be written."""
 
     def __init__(self) -> None:
         self._faults: list[UsageError] = []
 
     def write(self, path: Path, content: str | bytes, what: str) -> bool:
-        """Write a file as `write` does; whether it was written."""
+        """Write a file as `write` does and return whether it was written."""
         try:
             write(path, content, what)
         except UsageError as error:
@@ -44,42 +44,41 @@ class FileWriter:
         return True
 
     def require_all(self) -> None:
-        """Say what was not written, once the report is printed.
+        """Raise the first deferred error.
 
         Raises:
-            UsageError: the first file could not be written.
+            UsageError: a file could not be written.
         """
         if self._faults:
             raise self._faults[0]
 
 
 def output_of(entry: str, formats: Iterable[str]) -> tuple[str, Path]:
-    """The format and the file of an `--output FORMAT=PATH`.
+    """Parse the `FORMAT=PATH` of `--output`.
 
     Raises:
-        UsageError: it is none, or there is no such format.
+        UsageError: the text is malformed, or the format is unknown.
     """
     name, equals, path = entry.partition("=")
     known = list(formats)
     if not equals or path.strip() in ("", "-"):
-        remedy = "write, for example, --output json=report.json; --format prints"
+        remedy = "use, for example, `--output json=report.json`, or `--format` to print"
         raise UsageError(f"`{entry}` is not FORMAT=PATH", remedy=remedy)
     return chosen(name, known, "report format"), Path(path)
 
 
 def write(path: Path, content: str | bytes | mmap, what: str, *, private: bool = True) -> None:
-    """Write the whole file or leave what was there, which others may be reading; text as UTF-8.
-
-    A file that is there keeps its mode.
+    """Write a file atomically; text as UTF-8. An existing file keeps its mode.
 
     Args:
-        path: where the user wants it; a link is followed, and a device or a pipe is written to.
-        content: all of it.
-        what: what it is to the user, such as `report`.
-        private: a new file is only for the user whatever the umask, because it has the names and values of an estate.
+        path: a link is followed, and a device or a pipe is written to.
+        content: the complete content.
+        what: for error messages, such as `report`.
+        private: make a new file readable only by the user, whatever the umask, because it contains names and values
+            of resources.
 
     Raises:
-        UsageError: it cannot be written there.
+        UsageError: the file cannot be written.
     """
     octets = content.encode() if isinstance(content, str) else content
     try:
@@ -96,7 +95,7 @@ def _replace(path: Path, octets: bytes | mmap, mode: int) -> None:
     beside = path.with_name(f".policyeng-{os.getpid()}")
     try:
         try:
-            beside.unlink(missing_ok=True)  # of a process that was killed
+            beside.unlink(missing_ok=True)  # left by a process that was killed
             os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
             beside.write_bytes(octets)
             if path.exists():

@@ -1,4 +1,4 @@
-"""What `check` says of its inputs: what it reads, which files it read, which it skipped, and why."""
+"""Lines about the inputs of `check`: formats, files read, and files skipped with the reason."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from policyeng.sources import FORMATS, ReadDocument, Skipped
 
 
 def format_lines() -> Iterator[str]:
-    """One line on each input format: the name that `--from` takes, and what it looks like."""
+    """Yield one line per input format: its name for `--from` and a summary."""
     width = max(map(len, FORMATS))
     yield from (f"{name:<{width}}  {each.SUMMARY}" for name, each in FORMATS.items())
 
 
 def reading_lines(every: Sequence[ReadDocument], skipped: Sequence[Skipped], *, show_skipped: bool) -> Iterator[str]:
-    """One line on the inputs where files were skipped or several formats met, and one for each skipped file."""
+    """Yield a summary if files were skipped or have several formats, and one line per skipped file on request."""
     formats = Counter(read.format for read in every)
     if skipped or len(formats) > 1:
         what = ", ".join(f"{number} {name}" for name, number in sorted(formats.items())) or "nothing"

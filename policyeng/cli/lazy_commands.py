@@ -1,4 +1,4 @@
-"""Commands whose modules are imported when they run, or when their own help is asked for."""
+"""Commands whose modules are imported only to run them or to show their help."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @frozen
 class Late:
-    """Where a command is.
+    """A command that is not imported yet.
 
     Attributes:
-        home: `module:name` below `policyeng.cli` of its function, or of the typer application of a group.
-        help: its line in the help of the group above it; a test compares it with the help of the command.
-        kind: the class of a command that is no group.
+        home: `module:name`, relative to `policyeng.cli`, of its function or of the typer application of a group.
+        help: its line in the help of the parent group; a test compares it with the help of the command.
+        kind: the class of a command that is not a group.
     """
 
     home: str
@@ -35,7 +35,7 @@ class Late:
 
 
 class _Commands(Mapping[str, "AnyCommand"]):
-    """Commands by name, each imported when it is asked for."""
+    """Commands by name, each imported on access."""
 
     def __init__(self, places: Mapping[str, Late]) -> None:
         self._places = places
@@ -51,25 +51,25 @@ class _Commands(Mapping[str, "AnyCommand"]):
 
 
 def group_of(places: Mapping[str, Late]) -> type[TyperGroup]:
-    """Return the class of a group that has these commands, in this order."""
+    """Create the class of a group with these commands, in this order."""
 
     class LateGroup(TyperGroup):
-        """Commands that are imported when they are run."""
+        """A group whose commands are imported when they run."""
 
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
             self.commands = _Commands(places)  # type: ignore[assignment]  # typer adds none once the group is made
 
         def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002  # typer passes it
-            """Return the names of the commands; typer would import them."""
+            """Return the names of the commands, without importing them as typer would."""
             return list(places)
 
         def get_command(self, ctx: Context, cmd_name: str) -> AnyCommand | None:  # noqa: ARG002  # typer passes it
-            """Return what the help of the group shows of a command."""
+            """Return a placeholder with the help line of a command."""
             return TyperCommand(cmd_name, help=places[cmd_name].help) if cmd_name in places else None
 
         def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, AnyCommand | None, list[str]]:
-            """Return the command that a command line names, imported, and the arguments for it."""
+            """Import the command that a command line names, and return it with its arguments."""
             name, _, rest = super().resolve_command(ctx, args)
             return name, self.commands[name] if name else None, rest
 

@@ -1,4 +1,4 @@
-"""`policyeng check --minimise`: the smallest document on which a policy still fails."""
+"""`policyeng check --minimise`: print the smallest document on which a policy still fails."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from policyeng.evaluation import evaluate
 from policyeng.report.phrases import count
 from policyeng.verify.minimize import Minimised, failing, minimised, text_of
 
-#: Where the command that is named reads what was printed.
+#: The file that the printed command reads.
 _FILE = "smallest.json"
 
 
 def print_minimised(judged: CheckOutcome, request: CheckRequest, settings: Settings, config: Path | None) -> int:
-    """Print the smallest failing snapshot alone, and on standard error what it shows: exit 1, or as `check` if none.
+    """Print the smallest failing snapshot, and a summary on standard error; return 1, or the code of `check` if none.
 
     Raises:
-        UsageError: the policy that fails judges documents.
-        InputError: the failure does not outlive the native form.
+        UsageError: the failing policy evaluates documents.
+        InputError: the policy does not fail on the snapshot in its native format.
     """
     say_errors(judged.evaluation)
     policies = failing(judged.evaluation.findings, settings.fail_on)
     if not policies:
-        say(f"policyeng: nothing fails at or above `{settings.fail_on}`, so there is nothing to minimise", error=True)
+        say(f"policyeng: nothing to minimise: no failures at or above `{settings.fail_on}`", error=True)
         return judged.evaluation.exit_code
     chosen, *others = policies
     _require_resources(judged.bundle, chosen)
     found = minimised(judged.bundle, judged.snapshot, chosen, partial(evaluate, **judged.options))
     if found is None:
-        reason = f"`{chosen}` does not fail on the resources when they are written as a native snapshot"
-        raise InputError(reason, remedy="reduce the input in its own format")
+        reason = f"`{chosen}` does not fail if the resources are converted to a native snapshot"
+        raise InputError(reason, remedy="reduce the input by hand")
     for line in _lines(found, others):
         say(f"policyeng: {line}", error=True)
-    say(f"policyeng: again with: {_command(chosen, request, settings, config)}", error=True)
+    say(f"policyeng: to reproduce, run: {_command(chosen, request, settings, config)}", error=True)
     say(text_of(found.document))
     return 1
 
@@ -48,8 +48,8 @@ def print_minimised(judged: CheckOutcome, request: CheckRequest, settings: Setti
 def _require_resources(bundle: Bundle, chosen: str) -> None:
     policy = next(policy for policy in bundle.policies if policy.id == chosen)
     if any(judged.type.lower() == "document" for judged in policy.header.judges):
-        message = f"`{chosen}` judges documents as they are written, and --minimise makes snapshots of resources"
-        raise UsageError(message, remedy="select a policy that judges resources")
+        message = f"`{chosen}` evaluates documents, and --minimise only supports policies that evaluate resources"
+        raise UsageError(message, remedy="select another policy")
 
 
 def _lines(found: Minimised, others: Sequence[str]) -> Iterator[str]:
@@ -58,15 +58,15 @@ def _lines(found: Minimised, others: Sequence[str]) -> Iterator[str]:
     )
     sizes = [f"{len(text_of(document).encode()):,} bytes" for document in (found.whole, found.document)]
     yield f"{found.finding.policy} ({found.finding.severity}) fails on {found.finding.resource}"
-    yield f"from {before}, {sizes[0]}, to {after}, {sizes[1]}"
+    yield f"reduced from {before} ({sizes[0]}) to {after} ({sizes[1]})"
     yield from found.notes
     if others:
         verb = "fails" if len(others) == 1 else "fail"
-        yield f"{', '.join(others)} {verb}, too: name one with --select"
+        yield f"{', '.join(others)} also {verb}: select one with --select"
 
 
 def _command(policy: str, request: CheckRequest, settings: Settings, config: Path | None) -> str:
-    """The command that judges the document as it was judged here; what the environment sets is not repeated."""
+    """Return the command that evaluates the document in the same way; environment variables are not repeated."""
     words = ["policyeng", "check", _FILE, "--select", policy, "--as-of", request.as_of.isoformat()]
     words += [word for path in request.policies for word in ("--policy", str(path))]
     words += [word for path in request.given_data for word in ("--data", path)]

@@ -1,4 +1,4 @@
-"""The options of `--engine opa`, each declared once, and what they come to."""
+"""The options of `--engine opa`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ TOKEN_VARIABLE = "POLICYENG_OPA_TOKEN"  # noqa: S105  # the name of a variable
 
 Url = Annotated[
     str,
-    typer.Option("--opa-url", metavar="URL", envvar="POLICYENG_OPA_URL", help="An OPA server; else a private one."),
+    typer.Option(
+        "--opa-url",
+        metavar="URL",
+        envvar="POLICYENG_OPA_URL",
+        help="URL of an OPA server. Default: start a private one.",
+    ),
 ]
 TokenFile = Annotated[
     Path | None,
@@ -28,7 +33,7 @@ TokenFile = Annotated[
         "--opa-token-file",
         metavar="FILE",
         envvar="POLICYENG_OPA_TOKEN_FILE",
-        help=f"The bearer token for the OPA server; else the variable {TOKEN_VARIABLE}.",
+        help=f"File with the bearer token for the OPA server. Default: the variable {TOKEN_VARIABLE}.",
     ),
 ]
 CaFile = Annotated[
@@ -37,7 +42,7 @@ CaFile = Annotated[
         "--opa-ca-file",
         metavar="FILE",
         envvar="POLICYENG_OPA_CA_FILE",
-        help="PEM: the authorities to trust for the OPA server, instead of the public ones.",
+        help="CA certificates to trust for the OPA server instead of the public ones (PEM).",
     ),
 ]
 ClientCert = Annotated[
@@ -46,7 +51,7 @@ ClientCert = Annotated[
         "--opa-client-cert",
         metavar="FILE",
         envvar="POLICYENG_OPA_CLIENT_CERT",
-        help="PEM: our certificate and its key, for an OPA server that asks for one.",
+        help="Client certificate and key for the OPA server (PEM).",
     ),
 ]
 Timeout = Annotated[
@@ -55,7 +60,7 @@ Timeout = Annotated[
         "--opa-timeout",
         metavar="SECONDS",
         envvar="POLICYENG_OPA_TIMEOUT",
-        help="How long the OPA server may be silent before the run ends undecided.",
+        help="Timeout for a response of the OPA server; the run then exits with 2.",
     ),
 ]
 Binary = Annotated[
@@ -64,7 +69,7 @@ Binary = Annotated[
         "--opa-binary",
         metavar="FILE",
         envvar="POLICYENG_OPA_BINARY",
-        help="The `opa` program of a private server; else `opa` of the PATH.",
+        help="The `opa` program for a private server. Default: `opa` on the PATH.",
     ),
 ]
 ServedBundle = Annotated[
@@ -73,7 +78,7 @@ ServedBundle = Annotated[
         "--opa-bundle",
         metavar="NAME",
         envvar="POLICYENG_OPA_BUNDLE",
-        help="The name under which the OPA server loads our bundle itself; else it is looked for.",
+        help="Name of the bundle that the OPA server itself loads. Default: auto-detect.",
     ),
 ]
 Push = Annotated[
@@ -81,15 +86,15 @@ Push = Annotated[
     typer.Option(
         "--opa-push/--no-opa-push",
         envvar="POLICYENG_OPA_PUSH",
-        help="Whether to push the bundle; pushed unless the OPA server loads it itself.",
+        help="Whether to push the bundle to the OPA server. Default: push unless the server loads it itself.",
     ),
 ]
 
 
 def with_opa(command: Callable[..., int]) -> Callable[..., int]:
-    """A command with the options of the OPA server, which reach it together as its argument `opa`.
+    """Add the options of the OPA server to a command, as its argument `opa`.
 
-    With an argument `engine` of the command, the options are refused with an engine that has no use for them.
+    If the command has an argument `engine`, the options are refused for other engines.
     """
 
     @wraps(command)
@@ -125,20 +130,20 @@ def _given(
 
 
 def _token(file: Path | None) -> str:
-    """The bearer token, which never stands on a command line."""
+    """Read the bearer token from the file or the environment; it is never on the command line."""
     if file is None:
         return os.environ.get(TOKEN_VARIABLE, "").strip()
     try:
         token = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
-        raise UsageError("the token cannot be read", place=(str(file),), remedy="name a text file") from None
+        raise UsageError("cannot read the token", place=(str(file),), remedy="pass a text file") from None
     if not token:
-        raise UsageError("the file of the token is empty", place=(str(file),), remedy="put the token there")
+        raise UsageError("the token file is empty", place=(str(file),), remedy="write the token to it")
     return token
 
 
 def _wanted(opa: OpaOptions, engine: str) -> OpaOptions:
-    """Refuse options that nothing would come of; a token in the environment may be meant for other runs."""
+    """Refuse options without effect; a token in the environment is allowed, since it may be for other runs."""
     if engine != "opa" and replace(opa, token="") != OpaOptions():
-        raise UsageError("options of the OPA server are given", remedy="add `--engine opa`, or leave them out")
+        raise UsageError("OPA server options without `--engine opa`", remedy="add it, or remove the options")
     return opa

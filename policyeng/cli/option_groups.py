@@ -1,4 +1,4 @@
-"""Options that several commands share and that reach each of them together, as one argument."""
+"""Groups of options that commands receive as one argument."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import get_type_hints
 
 
 def with_group(command: Callable[..., int], name: str, gather: Callable[..., object]) -> Callable[..., int]:
-    """A command with the options of a group, as typer shows them.
+    """Add a group of options to a command.
 
     Args:
-        command: takes what they come to as its argument `name`.
-        name: that argument, which is no option.
-        gather: its keyword parameters are the options; what it returns is the argument.
+        command: receives the group as its argument `name`.
+        name: that argument, which is not an option itself.
+        gather: a function whose keyword parameters are the options and that returns the argument.
     """
     own, ours = _parameters(command), _parameters(gather)
 
@@ -31,7 +31,7 @@ def with_group(command: Callable[..., int], name: str, gather: Callable[..., obj
 
 
 def _parameters(function: Callable[..., object]) -> dict[str, Parameter]:
-    """Parameters by name, their annotations resolved."""
+    """Return parameters by name with resolved annotations."""
     hints = get_type_hints(function, include_extras=True)
     given = signature(function).parameters
     return {name: parameter.replace(annotation=hints[name]) for name, parameter in given.items()}

@@ -1,4 +1,4 @@
-"""The options of the commands, each declared once."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policyeng.report import FORMATS, GROUPS, INFORMED, PROSE
 from policyeng.sources import FORMATS as SOURCES
 
 Inputs = Annotated[
-    list[str], typer.Argument(metavar="INPUT...", help="Files or directories to judge; - is standard input.")
+    list[str], typer.Argument(metavar="INPUT...", help="Files or directories to check; - reads standard input.")
 ]
 Policies = Annotated[
     list[Path] | None,
@@ -21,7 +21,7 @@ Policies = Annotated[
         "--policy",
         metavar="PATH",
         envvar="POLICYENG_POLICY",
-        help="A directory or an archive of policies instead of the built-in ones; repeatable.",
+        help="Policy directory or bundle archive to use instead of the built-in policies; repeatable.",
     ),
 ]
 GivenData = Annotated[
@@ -29,26 +29,36 @@ GivenData = Annotated[
     typer.Option(
         metavar="PATH",
         envvar="POLICYENG_DATA",
-        help="A JSON or YAML file, or a directory of them, joined into `data` for the policies; repeatable.",
+        help="JSON or YAML file, or a directory of them, to merge into the policies' `data`; repeatable.",
     ),
 ]
 Select = Annotated[
     list[str] | None,
-    typer.Option(metavar="SELECTOR", help="Only these ids, areas, controls or severities; repeatable, or with commas."),
+    typer.Option(
+        metavar="SELECTOR",
+        help="Run only policies with these ids, areas, controls or severities; repeatable or comma-separated.",
+    ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(metavar="SELECTOR", help="Not these ids, areas, controls or severities; repeatable, or with commas."),
+    typer.Option(
+        metavar="SELECTOR",
+        help="Skip policies with these ids, areas, controls or severities; repeatable or comma-separated.",
+    ),
 ]
-Exemptions = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A file of exemptions; repeatable.")]
+Exemptions = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Exemption file; repeatable.")]
 NoExemptions = Annotated[
     bool,
     typer.Option(
-        "--no-exemptions", envvar="POLICYENG_NO_EXEMPTIONS", help="Apply no exemptions, whatever is configured."
+        "--no-exemptions", envvar="POLICYENG_NO_EXEMPTIONS", help="Ignore all exemptions, including configured ones."
     ),
 ]
 Config = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The configuration; else policyeng.toml or pyproject.toml upwards.")
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Configuration file. Default: the nearest policyeng.toml or pyproject.toml in this or a parent directory.",
+    ),
 ]
 From = Annotated[
     str | None,
@@ -56,7 +66,7 @@ From = Annotated[
         "--from",
         metavar="FORMAT",
         envvar="POLICYENG_FROM",
-        help=f"Insist on an input format: {', '.join(SOURCES)}. Alone, it lists them.",
+        help=f"Input format: {', '.join(SOURCES)}. Default: auto-detect. Without a value, lists the formats.",
     ),
 ]
 Scope = Annotated[
@@ -64,7 +74,7 @@ Scope = Annotated[
     typer.Option(
         metavar="ID",
         envvar="POLICYENG_SCOPE",
-        help="The resource group, or subscription, that templates and plans are deployed to.",
+        help="Resource group or subscription id that templates and plans are deployed to.",
     ),
 ]
 Workspace = Annotated[
@@ -72,7 +82,7 @@ Workspace = Annotated[
     typer.Option(
         metavar="ID",
         envvar="POLICYENG_WORKSPACE",
-        help="The workspace, by ARM id or name, that Azure CLI files belong to.",
+        help="ARM id or name of the workspace that Azure CLI files belong to.",
     ),
 ]
 TemplateParameters = Annotated[
@@ -81,48 +91,44 @@ TemplateParameters = Annotated[
         "--parameters",
         metavar="FILE|NAME=VALUE",
         envvar="POLICYENG_PARAMETERS",
-        help="Values for the parameters of ARM templates, as for `az deployment`; repeatable.",
+        help="Parameter values for ARM templates, as in `az deployment`; repeatable.",
     ),
 ]
 ShowSkipped = Annotated[
     bool,
     typer.Option(
-        "--show-skipped", envvar="POLICYENG_SHOW_SKIPPED", help="List the files and folders that are left out, and why."
+        "--show-skipped", envvar="POLICYENG_SHOW_SKIPPED", help="List skipped files and directories with the reason."
     ),
 ]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option(metavar="GLOB", help="Leave this out of directories, written as in a .gitignore; repeatable."),
+    typer.Option(metavar="GLOB", help="Exclude files and directories that match a .gitignore pattern; repeatable."),
 ]
 NoGitignore = Annotated[
     bool,
-    typer.Option(
-        "--no-gitignore", envvar="POLICYENG_NO_GITIGNORE", help="Read what .gitignore files list in directories, too."
-    ),
+    typer.Option("--no-gitignore", envvar="POLICYENG_NO_GITIGNORE", help="Also read files that .gitignore excludes."),
 ]
-StrictUnknown = Annotated[
-    bool, typer.Option("--strict-unknown", help="Let what cannot be decided fail the run as a failure does.")
-]
+StrictUnknown = Annotated[bool, typer.Option("--strict-unknown", help="Treat unknown findings as failures.")]
 Format = Annotated[
     str,
-    typer.Option("--format", metavar="FORMAT", envvar="POLICYENG_FORMAT", help=f"What to print: {', '.join(FORMATS)}."),
+    typer.Option("--format", metavar="FORMAT", envvar="POLICYENG_FORMAT", help=f"Output format: {', '.join(FORMATS)}."),
 ]
-PlainFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")]
-VerifyFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json, junit.")]
-PageFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json, markdown.")]
+PlainFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="Output format: text, json.")]
+VerifyFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="Output format: text, json, junit.")]
+PageFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="Output format: text, json, markdown.")]
 Output = Annotated[
-    list[str] | None, typer.Option(metavar="FORMAT=PATH", help="Also write a report to a file; repeatable.")
+    list[str] | None, typer.Option(metavar="FORMAT=PATH", help="Also write the report to a file; repeatable.")
 ]
 Profile = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="A named set of parameters of the policies (`policies list --profiles`)."),
+    typer.Option(metavar="NAME", help="Named set of policy parameters (see `policies list --profiles`)."),
 ]
 GroupBy = Annotated[
     str | None,
     typer.Option(
         metavar="WHAT",
         envvar="POLICYENG_GROUP_BY",
-        help=f"One heading for each {' or '.join(GROUPS)}, in the formats {' and '.join(PROSE)}.",
+        help=f"Group findings by {' or '.join(GROUPS)} (formats {' and '.join(PROSE)}).",
     ),
 ]
 
@@ -131,18 +137,21 @@ OwnerTag = Annotated[
     typer.Option(
         metavar="TAG",
         envvar="POLICYENG_OWNER_TAG",
-        help=f"The tag that says who owns a resource, in the formats {', '.join(INFORMED)}.",
+        help=f"Tag that contains the owner of a resource (formats {', '.join(INFORMED)}).",
     ),
 ]
 FailOn = Annotated[
-    str | None, typer.Option(metavar="SEVERITY", help=f"Exit 1 from this severity on: {', '.join(Severity)}.")
+    str | None,
+    typer.Option(
+        metavar="SEVERITY", help=f"Exit 1 if there are failures of this severity or higher: {', '.join(Severity)}."
+    ),
 ]
 AsOf = Annotated[
     str | None,
-    typer.Option(metavar="TIME", envvar="POLICYENG_AS_OF", help="Judge as of this time (ISO 8601); now unless given."),
+    typer.Option(metavar="TIME", envvar="POLICYENG_AS_OF", help="Evaluate as of this time (ISO 8601). Default: now."),
 ]
 Engine = Annotated[
-    str, typer.Option(metavar="ENGINE", envvar="POLICYENG_ENGINE", help=f"What judges Rego: {', '.join(ENGINES)}.")
+    str, typer.Option(metavar="ENGINE", envvar="POLICYENG_ENGINE", help=f"Rego engine: {', '.join(ENGINES)}.")
 ]
 Jobs = Annotated[
     int,
@@ -150,7 +159,7 @@ Jobs = Annotated[
         metavar="N",
         min=0,
         envvar="POLICYENG_JOBS",
-        help="Processes that judge; 0 is as many as pay, at most one for each processor.",
+        help="Number of evaluation processes; 0 chooses a number, up to one per processor.",
     ),
 ]
 Baseline = Annotated[
@@ -158,22 +167,22 @@ Baseline = Annotated[
     typer.Option(
         metavar="REPORT",
         envvar="POLICYENG_BASELINE",
-        help="An earlier JSON report: only failures that it does not have fail the run.",
+        help="Earlier JSON report; only failures that are not in it fail the run.",
     ),
 ]
 Minimise = Annotated[
     bool,
-    typer.Option("--minimise", help="Print the smallest part of the snapshot on which a policy still fails, alone."),
+    typer.Option(
+        "--minimise", help="Instead of the report, print the smallest part of the snapshot on which a policy fails."
+    ),
 ]
 Suggest = Annotated[
     bool,
-    typer.Option(
-        "--suggest", help="Print for each failure, instead of the report, the smallest edit that mends it, verified."
-    ),
+    typer.Option("--suggest", help="Instead of the report, print the smallest verified edit that fixes each failure."),
 ]
 NoCache = Annotated[
     bool,
     typer.Option(
-        "--no-cache", envvar="POLICYENG_NO_CACHE", help="Neither use nor keep compiled policies and parsed headers."
+        "--no-cache", envvar="POLICYENG_NO_CACHE", help="Do not read or write the cache of compiled policies."
     ),
 ]

@@ -1,4 +1,4 @@
-"""`policyeng policies`: what the policies are, and what one of them says."""
+"""`policyeng policies`: list, show and create policies."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from policyeng.report.phrases import count
 if TYPE_CHECKING:
     from policyeng.policy_docs import PolicyPage
 
-#: The baseline that is edited when several have the judged type.
+#: The preferred baseline if several have the evaluated type.
 _USUAL = "compute_cluster"
 _COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
-#: Where an id stands in a header: in Rego's, and in Python's.
+#: The line with the id in a header, in Rego or Python.
 _ID_LINES = re.compile(rb"""^(?:\#[ \t]+id:|[ \t]+id=)[ \t]*["']?([A-Z][A-Z0-9-]*)\b""", re.MULTILINE)
 _ARM_TYPE = re.compile(r"[A-Za-z0-9.]+(/[A-Za-z0-9]+)+")
-#: The list of roots: how it begins, and its entries.
+#: The list of roots in a manifest: its start and its entries.
 _ROOTS = re.compile(r'("roots"\s*+:\s*+\[)([^\[\]]*+)(?=\])')
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
 _LANGUAGES: Mapping[str, Language] = {"rego": "rego", "python": "python"}
@@ -67,20 +67,20 @@ _SUBJECTS = {
 }
 
 Place = Annotated[
-    str, typer.Argument(metavar="AREA/NAME", help="The folder of the policy, such as network/private_endpoints.")
+    str, typer.Argument(metavar="AREA/NAME", help="Directory of the policy, such as network/private_endpoints.")
 ]
-InLanguage = Annotated[str, typer.Option(metavar="LANGUAGE", help="What to write it in: rego, python.")]
-Identity = Annotated[str, typer.Option("--id", metavar="ID", help="Its id; else the next that is free in its area.")]
-Title = Annotated[str, typer.Option(metavar="TITLE", help="What holds when all is well; else the name in words.")]
-OfSeverity = Annotated[
-    str, typer.Option(metavar="SEVERITY", help=f"How much a failure matters: {', '.join(Severity)}.")
+InLanguage = Annotated[str, typer.Option(metavar="LANGUAGE", help="Policy language: rego, python.")]
+Identity = Annotated[str, typer.Option("--id", metavar="ID", help="Policy id. Default: the next free id of the area.")]
+Title = Annotated[
+    str, typer.Option(metavar="TITLE", help="Policy title: the compliant state. Default: derived from the name.")
 ]
+OfSeverity = Annotated[str, typer.Option(metavar="SEVERITY", help=f"Severity of failures: {', '.join(Severity)}.")]
 Judges = Annotated[
     str,
     typer.Option(
         metavar="TYPE",
-        help="What it judges: an ARM type, workload or approval.",
-        show_default="computes of a workspace",
+        help="What the policy evaluates: an ARM type, workload or approval.",
+        show_default="workspace computes",
     ),
 ]
 Directory = Annotated[
@@ -88,7 +88,7 @@ Directory = Annotated[
     typer.Option(
         "--policy",
         metavar="DIR",
-        help="Where policies are; else the current directory if it holds some, else `policies`.",
+        help="Policy directory. Default: the current directory if it contains policies, otherwise `policies`.",
     ),
 ]
 
@@ -102,7 +102,7 @@ def new(
     judges: Judges = _COMPUTES,
     directory: Directory = None,
 ) -> int:
-    """Begin a policy: a header with every field, a rule that decides nothing yet, and cases that do not hold.
+    """Create a policy from a template: a header with every field, an empty rule and failing test cases.
 
     Examples:
       policyeng policies new network/private_endpoints
@@ -126,20 +126,20 @@ def new(
     _write(root, f"{area}/{name}", policy.files())
     notes = [*_widened(root, manifest, area, name), *lacking]
     if (root / SIGNATURES).is_file():
-        notes.append("the directory is signed: sign it again")
+        notes.append("the directory is signed; sign it again")
     _say_next(root, policy.id, notes)
     return 0
 
 
 def _title(given: str) -> str:
     if not given.isprintable():
-        what = f"the title `{given}` has a line break or another character that cannot be seen"
-        raise UsageError(what, remedy="write it on one line")
+        what = f"the title `{given}` contains a line break or another non-printable character"
+        raise UsageError(what, remedy="use a single line")
     return given
 
 
 def _default_directory() -> Path:
-    """The current directory when it is a bundle or holds policies in folders of their own, else `policies` in it."""
+    """Return the current directory if it is a bundle or contains policies, otherwise `policies` in it."""
     here = Path()
     rules = (path for path in (*here.glob("*/*/*.rego"), *here.glob("*/*/*.py")) if path.is_file())
     own = (path for path in rules if path.stem == path.parent.name and _ID_LINES.search(path.read_bytes()))
@@ -148,12 +148,12 @@ def _default_directory() -> Path:
 
 def _tree(root: Path) -> Mapping[PurePosixPath, bytes]:
     if root.exists() and not root.is_dir():
-        raise UsageError("it is no directory", place=(str(root),), remedy="name the directory of the policies")
+        raise UsageError("not a directory", place=(str(root),), remedy="pass the policy directory")
     return files_of(root) if root.exists() else {}
 
 
 def _free_id(tree: Mapping[PurePosixPath, bytes], area: str, wanted: str, root: Path) -> str:
-    """The id that the user wants, or the next of the area. Headers are looked at as text: nothing is run for a name."""
+    """Return the requested id, or the next free one of the area. Headers are read as text, so no policy is run."""
     places = {
         found[1].decode(): path
         for path, content in sorted(tree.items())
@@ -161,14 +161,14 @@ def _free_id(tree: Mapping[PurePosixPath, bytes], area: str, wanted: str, root: 
         for found in _ID_LINES.finditer(content)
     }
     if wanted in places:
-        remedy = "name another one, or leave `--id` out for the next that is free"
-        raise UsageError(f"the id `{wanted}` stands already", place=(str(root / places[wanted]),), remedy=remedy)
+        remedy = "choose another id, or remove `--id` to use the next free one"
+        raise UsageError(f"the id `{wanted}` is already in use", place=(str(root / places[wanted]),), remedy=remedy)
     in_area = {identity for identity, path in places.items() if path.parts[0] == area}
     return wanted or next_id(area, in_area, places.keys() - in_area, root.resolve().name)
 
 
 def _subject(judges: str, root: Path) -> tuple[Subject, list[str]]:
-    """What is judged, by a baseline of its type, and what is lacking when there is none."""
+    """Return what the policy evaluates, from a baseline of its type, and a note if there is no baseline."""
     from policyeng.bundle.cases import Baselines, built_in_baselines
 
     baselines = Baselines.read(built_in_baselines(), root / "baselines")
@@ -182,13 +182,13 @@ def _subject(judges: str, root: Path) -> tuple[Subject, list[str]]:
             usual = ("/properties/computeType", "AmlCompute") if type_ == _COMPUTES else Subject.where
             return Subject(type_, f"baseline: {flow(stem)}", where=usual), []
     if not _ARM_TYPE.fullmatch(judges):
-        remedy = f"write an ARM type such as `{_COMPUTES}`, or workload or approval"
-        raise UsageError(f"`{judges}` is no type of a resource{nearest(judges, [*stems, *_SUBJECTS])}", remedy=remedy)
+        remedy = f"use an ARM type such as `{_COMPUTES}`, or workload or approval"
+        raise UsageError(f"`{judges}` is not a resource type{nearest(judges, [*stems, *_SUBJECTS])}", remedy=remedy)
     provider, _, kind = judges.partition("/")
     close = nearest(judges, [type_ for type_ in stems if type_.lower().startswith(f"{provider.lower()}/")])
     stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.rpartition("/")[2]).lower()
     place = (built_in_baselines() if _is_built_in(root) else root / "baselines") / f"{stem}.json"
-    lacking = f"no baseline is a `{judges}`{close}; for the cases, put a compliant one into {place}"
+    lacking = f"no baseline has the type `{judges}`{close}; for the test cases, add a compliant one to {place}"
     return Subject(judges, f"baseline: {stem}"), [lacking]
 
 
@@ -196,18 +196,18 @@ def _write(root: Path, folder: str, files: Mapping[str, str]) -> None:
     try:
         place = root / folder
         if place.exists() and (not place.is_dir() or any(place.iterdir())):
-            raise UsageError("it is there already, and is left as it is", place=(str(place),), remedy="name another")
+            raise UsageError("the directory already exists", place=(str(place),), remedy="choose another name")
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise UsageError(f"the policy cannot be written: {reason}", place=(str(root / folder),)) from error
+        raise UsageError(f"cannot write the policy: {reason}", place=(str(root / folder),)) from error
     for name, text in files.items():
         write(root / name, text, "policy", private=False)
         say(f"wrote {root / name}")
 
 
 def _widened(root: Path, manifest: Manifest, area: str, name: str) -> Iterator[str]:
-    """Add the area to the roots of the manifest where they leave it out, since OPA would refuse the bundle."""
+    """Add the area to the roots of the manifest if they do not cover it, since OPA would reject the bundle."""
     roots = manifest.roots
     path = f"{area}/{name}"
     if roots is None or any(not own or f"{path}/".startswith(f"{own.strip('/')}/") for own in roots):
@@ -224,11 +224,11 @@ def _widened(root: Path, manifest: Manifest, area: str, name: str) -> Iterator[s
         write(file, widened, "manifest", private=False)
         yield f"added `{added}` to the roots in {file}"
     else:
-        yield f"add `{added}` to the `roots` in {file}: they leave it out, and OPA refuses what lies outside"
+        yield f"add `{added}` to the `roots` in {file}; OPA rejects files outside of the roots"
 
 
 def _with_entry(entries: str, added: str) -> str:
-    """Add an entry to the text between the brackets of a list, laid out as the last one is."""
+    """Add an entry to the text between the brackets of a list, formatted like the last entry."""
     kept = entries.rstrip()
     before, _, last = kept.rpartition(",")
     space = last[: len(last) - len(last.lstrip())] if before else ""
@@ -240,7 +240,7 @@ def _say_next(root: Path, identity: str, notes: Iterable[str]) -> None:
     for note in notes:
         say(note)
     command = ["policyeng", "test", *([] if _is_built_in(root) else ["--policy", str(root)]), "--select", identity]
-    say(f"{identity} is not written yet, and its cases fail; fill in the header, the rule and the cases, then run")
+    say(f"{identity} is a template whose test cases fail; complete the header, the rule and the cases, then run")
     say(f"  {shlex.join(command)}")
 
 
@@ -248,7 +248,7 @@ def _is_built_in(root: Path) -> bool:
     return root.resolve() == built_in_root().resolve()
 
 
-policies = typer.Typer(help="List policies, show one, or begin a new one.", no_args_is_help=True, add_completion=False)
+policies = typer.Typer(help="List policies, show a policy, or create one.", no_args_is_help=True, add_completion=False)
 policies.command(cls=Command)(new)
 
 
@@ -259,22 +259,22 @@ def list_policies(
     data: options.GivenData = None,
     select: options.Select = None,
     ignore: options.Ignore = None,
-    profiles: Annotated[bool, typer.Option("--profiles", help="List the profiles that `check` takes instead.")] = False,
+    profiles: Annotated[bool, typer.Option("--profiles", help="List the profiles instead.")] = False,
     format_: options.PageFormat = "text",
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="With --format markdown: write the index and a page for each policy there."),
+        typer.Option(metavar="DIR", help="Directory for the index and policy pages, with --format markdown."),
     ] = None,
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """List the policies (id, severity, language and title), in Markdown with a page for each; or their profiles."""
+    """List policies with id, severity, language and title, or profiles; optionally write a Markdown page per policy."""
     format_ = plain_format(format_, *(() if profiles else ("markdown",)))
     if output is not None and format_ != "markdown":
-        raise UsageError("only Markdown is written to a directory", remedy="add `--format markdown`")
+        raise UsageError("`--output` requires Markdown", remedy="add `--format markdown`")
     if profiles and (select or ignore):
-        raise UsageError("profiles belong to all policies", remedy="leave the other options out")
+        raise UsageError("`--profiles` does not go with `--select` or `--ignore`", remedy="remove one of them")
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
     if profiles:
         _print_profiles(profiles_of(bundle), format_)
@@ -293,7 +293,7 @@ def list_policies(
 @policies.command(cls=Command)
 @with_trust
 def show(
-    identity: Annotated[str, typer.Argument(metavar="ID", help="The policy's id, such as AML-NET-001.")],
+    identity: Annotated[str, typer.Argument(metavar="ID", help="Policy id, such as AML-NET-001.")],
     policy: options.Policies = None,
     data: options.GivenData = None,
     profile: options.Profile = None,
@@ -302,14 +302,14 @@ def show(
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """Show what a policy says about itself: why, what it judges, what absence means, its cases and how to mend it."""
+    """Show a policy: rationale, what it evaluates, handling of absent fields, parameters, test cases and fix."""
     format_ = plain_format(format_, "markdown")
     settings = settings_of({"profile": profile, **trust}, config)
     bundle = bundle_of(policy or (), settings, data or ())
     known = {entry.id.upper(): entry for entry in bundle.policies}
     found = known.get(identity.upper())
     if found is None:
-        raise UsageError(f"no policy has the id `{identity}`{nearest(identity, known)}")
+        raise UsageError(f"unknown policy `{identity}`{nearest(identity, known)}")
     alone = bundle.only([found])
     origin = settings.origins.get("parameters", "")
     given = spread(bundle, settings.parameters, origin)
@@ -341,7 +341,7 @@ def _print_profiles(profiles: Sequence[Profile], format_: str) -> None:
 
 
 def _set_by(profile: Profile) -> Iterator[str]:
-    """What a profile sets: a line for each policy with the names of its parameters, wrapped."""
+    """Yield one wrapped line per policy with the names of the parameters that a profile sets."""
     names = {visible(identity): visible(", ".join(chosen)) for identity, chosen in profile.parameters.items()}
     column = max(map(len, names), default=0)
     for identity in sorted(names):
@@ -350,14 +350,14 @@ def _set_by(profile: Profile) -> Iterator[str]:
 
 
 def described(policy: Policy) -> JsonObject:
-    """The header of a policy with its area, language and file, as JSON."""
+    """Return the header of a policy with its area, language and file, as JSON."""
     header: JsonObject = policy.header.model_dump(mode="json")
     twin = policy.language == "rego" and policy.python is not None
     return {**header, "area": policy.area, "language": policy.language, "twin": twin, "file": policy.file}
 
 
 def _print_list(bundle: Bundle) -> None:
-    """Print a line for each policy, in columns as wide as what they hold."""
+    """Print one line per policy, in columns."""
     rows = [(entry.id, entry.header.severity.value, entry.language) for entry in bundle.policies]
     widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)]
     for row, entry in zip(rows, bundle.policies, strict=True):
@@ -368,7 +368,7 @@ def _print_list(bundle: Bundle) -> None:
 
 
 def _given(policy: Sequence[Path] | None, given_data: Sequence[str] | None) -> list[str]:
-    """The options that a later command needs to find the same policies."""
+    """Return the options that a later command needs to find the same policies."""
     return [
         *(part for path in policy or () for part in ("--policy", str(path))),
         *(part for path in given_data or () for part in ("--data", path)),
@@ -376,7 +376,7 @@ def _given(policy: Sequence[Path] | None, given_data: Sequence[str] | None) -> l
 
 
 def _print_markdown(bundle: Bundle, given: Sequence[str], output: Path | None) -> None:
-    """Print the index, or write it and the pages."""
+    """Print the index, or write the index and the pages to a directory."""
     from policyeng.cli.pages_directory import linked, write_pages
     from policyeng.policy_docs import directory, index
 
@@ -394,7 +394,7 @@ def _pages(bundle: Bundle, given: Sequence[str]) -> list[PolicyPage]:
     from policyeng.testing.observed_reads import UNOBSERVED, observe
 
     def page(policy: Policy) -> PolicyPage:
-        # Describing the policies of others runs none of their Python.
+        # Python of third-party policies is not run just to describe them.
         observed = observe(bundle, policy) if policy.rules or not given else UNOBSERVED
         return PolicyPage(policy, read_cases(policy), given=given, cited=cited(policy, bundle), observed=observed)
 

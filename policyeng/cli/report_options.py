@@ -1,4 +1,4 @@
-"""What each report format is told beside the evaluation."""
+"""Options of the report formats."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from policyeng.report import INFORMED, PROFILED, PROSE
 
 @frozen
 class ReportOptions:
-    """What was judged, and how the reader wants it shown.
+    """An evaluation and how to report it.
 
     Attributes:
         group_by: one of `GROUPS`, or None.
-        profile: the profile whose parameters were judged with.
-        owner_tag: the tag that says who owns a resource.
+        profile: the profile whose parameters were used.
+        owner_tag: the tag that contains the owner of a resource.
     """
 
     judged: CheckOutcome
@@ -25,7 +25,7 @@ class ReportOptions:
     owner_tag: str
 
     def options(self, name: str) -> dict[str, object]:
-        """Give the options that the format of that name takes."""
+        """Return the options that a report format accepts."""
         return {
             **({"group_by": self.group_by} if name in PROSE else {}),
             **({"profile": self.profile} if name in PROFILED else {}),
@@ -34,7 +34,7 @@ class ReportOptions:
 
     @cached_property
     def _about(self) -> object:
-        """An `About`, made when the first format asks for it."""
+        """The `About`, created when a format first needs it."""
         from policyeng.report.context import about_of
 
         return about_of(self.judged.bundle, self.judged.snapshot, self.owner_tag)

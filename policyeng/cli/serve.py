@@ -1,4 +1,4 @@
-"""`policyeng serve`: the same verdicts over HTTP."""
+"""`policyeng serve`: checks and admission decisions over HTTP."""
 
 from __future__ import annotations
 
@@ -31,18 +31,20 @@ if TYPE_CHECKING:
 Host = Annotated[
     str,
     typer.Option(
-        metavar="ADDRESS", help="Where to listen; beyond loopback only with --tokens.", rich_help_panel="Listening"
+        metavar="ADDRESS",
+        help="Address to listen on; non-loopback addresses require --tokens.",
+        rich_help_panel="Listening",
     ),
 ]
 Port = Annotated[
     int,
-    typer.Option(metavar="N", min=0, max=65535, help="The port; 0 is any that is free.", rich_help_panel="Listening"),
+    typer.Option(metavar="N", min=0, max=65535, help="Port; 0 chooses a free one.", rich_help_panel="Listening"),
 ]
 Insecure = Annotated[
     bool,
     typer.Option(
         "--insecure-listen",
-        help="Listen beyond loopback though callers need not say who they are.",
+        help="Listen on non-loopback addresses without authentication.",
         rich_help_panel="Listening",
     ),
 ]
@@ -50,8 +52,8 @@ Tokens = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Who may ask for what: lines of `NAME SCOPE,SCOPE sha256:HEX`; "
-        "the scopes are check, admit, metrics, history.",
+        help="File of client tokens, one `NAME SCOPE,SCOPE sha256:HEX` per line; "
+        "scopes: check, admit, metrics, history.",
         rich_help_panel="Listening",
     ),
 ]
@@ -59,23 +61,23 @@ Only = Annotated[
     list[Route] | None,
     typer.Option(
         metavar="ROUTE",
-        help=f"Answer this route alone of those that judge: {', '.join(Route)}; repeatable.",
+        help=f"Enable only this evaluation route: {', '.join(Route)}; repeatable.",
         rich_help_panel="Listening",
     ),
 ]
 TlsCert = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="The certificate, in PEM, with those between.", rich_help_panel="Listening"),
+    typer.Option(metavar="FILE", help="Certificate chain (PEM).", rich_help_panel="Listening"),
 ]
 TlsKey = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="The key of the certificate, in PEM.", rich_help_panel="Listening")
+    Path | None, typer.Option(metavar="FILE", help="Private key of the certificate (PEM).", rich_help_panel="Listening")
 ]
 TlsClientCa = Annotated[
     Path | None,
     typer.Option(
         "--tls-client-ca",
         metavar="FILE",
-        help="Roots in PEM; who asks for a verdict needs a certificate that one of them has signed.",
+        help="CA certificates for client authentication (PEM); evaluation routes then require a client certificate.",
         rich_help_panel="Listening",
     ),
 ]
@@ -83,7 +85,7 @@ UnreadyOnFault = Annotated[
     bool,
     typer.Option(
         "--unready-on-fault",
-        help="Be unready while changed policies, tokens, certificates or a changed state cannot be read.",
+        help="Report not ready while changed policies, tokens, certificates or state cannot be loaded.",
         rich_help_panel="Operation",
     ),
 ]
@@ -93,7 +95,7 @@ Drain = Annotated[
         "--drain-seconds",
         metavar="SECONDS",
         min=0,
-        help="How long to answer on, unready, after SIGTERM or SIGINT.",
+        help="How long to keep serving, reported as not ready, after SIGTERM or SIGINT.",
         rich_help_panel="Operation",
     ),
 ]
@@ -102,7 +104,7 @@ DecisionLogPlace = Annotated[
     typer.Option(
         "--decision-log",
         metavar="DIR",
-        help="Where to write what was decided, as JSON Lines; `-` is standard output.",
+        help="Directory for the decision log (JSON Lines); `-` writes to standard output.",
         rich_help_panel="Operation",
     ),
 ]
@@ -112,14 +114,14 @@ LogMaxBytes = Annotated[
         "--decision-log-max-bytes",
         metavar="N",
         min=1,
-        help="How long a file of it gets before the next is begun.",
+        help="Maximum size of a decision log file before rotation.",
         rich_help_panel="Operation",
     ),
 ]
 LogKeep = Annotated[
     int,
     typer.Option(
-        "--decision-log-keep", metavar="N", min=1, help="How many files of it are kept.", rich_help_panel="Operation"
+        "--decision-log-keep", metavar="N", min=1, help="Number of log files to keep.", rich_help_panel="Operation"
     ),
 ]
 State = Annotated[
@@ -127,8 +129,8 @@ State = Annotated[
     typer.Option(
         "--snapshot",
         metavar="PATH",
-        help="The state that changes are judged against, a file or directory, read again when it changes; repeatable. "
-        "Without it requests bring the state.",
+        help="State to evaluate changes against: a file or directory, reloaded when it changes; repeatable. "
+        "Without it, requests must contain the state.",
         rich_help_panel="State",
     ),
 ]
@@ -136,7 +138,7 @@ Store = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Show the history of audits at `/`: sqlite:///audits.db, or postgresql://user@host/database.",
+        help="Audit store whose history is shown at `/`: sqlite:///audits.db or postgresql://user@host/database.",
         rich_help_panel="State",
     ),
 ]
@@ -146,13 +148,13 @@ MaxAge = Annotated[
         "--max-snapshot-age",
         metavar="SECONDS",
         min=0,
-        help="Decide nothing by a state that is older.",
+        help="Reject decisions if the snapshot is older than this.",
         rich_help_panel="State",
     ),
 ]
 MaxBody = Annotated[
     int,
-    typer.Option("--max-body-bytes", metavar="N", min=1, help="The longest body.", rich_help_panel="Limits"),
+    typer.Option("--max-body-bytes", metavar="N", min=1, help="Maximum request body size.", rich_help_panel="Limits"),
 ]
 MaxPending = Annotated[
     int,
@@ -160,7 +162,7 @@ MaxPending = Annotated[
         "--max-pending-bytes",
         metavar="N",
         min=1,
-        help="The bodies of all requests at a time, together.",
+        help="Maximum total body size of all concurrent requests.",
         rich_help_panel="Limits",
     ),
 ]
@@ -169,14 +171,14 @@ Deadline = Annotated[
     typer.Option(
         metavar="SECONDS",
         min=0.001,
-        help="From the arrival of a request to its answer; then it is refused.",
+        help="Maximum time per request; requests that take longer are rejected.",
         rich_help_panel="Limits",
     ),
 ]
 Workers = Annotated[
     int,
     typer.Option(
-        metavar="N", min=0, help="Processes that answer; 0 is one for each processor.", rich_help_panel="Limits"
+        metavar="N", min=0, help="Number of worker processes; 0 is one per processor.", rich_help_panel="Limits"
     ),
 ]
 Waiting = Annotated[
@@ -184,7 +186,7 @@ Waiting = Annotated[
     typer.Option(
         metavar="N",
         min=0,
-        help="Requests that may wait in all processes; others are refused.",
+        help="Maximum number of queued requests, over all processes; others are rejected.",
         rich_help_panel="Limits",
     ),
 ]
@@ -192,7 +194,7 @@ _DEFAULTS = ServerOptions()
 
 
 def with_serving(command: Callable[..., int]) -> Callable[..., int]:
-    """A command with these options; they reach it as `server`."""
+    """Add the server options to a command, as its argument `server`."""
     return with_group(command, "server", _given)
 
 
@@ -262,10 +264,10 @@ def serve(
     trust: Mapping[str, object],
     server: ServerOptions,
 ) -> int:
-    """Answer over HTTP what `check` says of a document, and whether a change may be made (docs/server.md).
+    """Run an HTTP server that checks documents and decides whether changes are allowed (docs/server.md).
 
-    It prints `policyeng: listening on URL` once it takes requests. What it reads is read again when it changes and on
-    SIGHUP. SIGTERM and SIGINT end it with exit 0.
+    The server prints `policyeng: listening on URL` when it accepts requests. It reloads its files when they change and
+    on SIGHUP. SIGTERM and SIGINT shut it down with exit code 0.
 
     Examples:
       policyeng serve --snapshot snapshot.json --max-snapshot-age 3600
@@ -283,7 +285,7 @@ def serve(
 
     def load(settings: Settings) -> EvaluationSetup:
         held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
-        compile_rego(held.bundle)  # compiled now, or the first request would wait for it, and learn that it cannot be
+        compile_rego(held.bundle)  # now, so that the first request does not wait for it or fail
         return held
 
     with busy("reading"):
@@ -295,27 +297,27 @@ def serve(
 
 
 def _require_extra() -> None:
-    """Refuse to serve where what it takes is not installed.
+    """Check that the optional dependencies are installed.
 
     Raises:
-        UsageError: naming how to install it.
+        UsageError: with the command that installs them.
     """
     try:
-        import fastapi  # noqa: F401  # asked for only
+        import fastapi  # noqa: F401  # only to check that it is installed
         import httptools  # noqa: F401  # the same
         import prometheus_client  # noqa: F401  # the same
         import uvicorn  # noqa: F401  # the same
         import uvloop  # noqa: F401  # the same
     except ModuleNotFoundError as error:
-        message = f"`{error.name}` is not installed, which `policyeng serve` needs"
+        message = f"`policyeng serve` requires `{error.name}`, which is not installed"
         raise UsageError(message, remedy="run `pip install 'policyeng[server]'`") from None
 
 
 def _service(server: ServerOptions, holding: PolicyReload) -> Service:
-    """The parts of the server, all of them read once.
+    """Create the service and read its files.
 
     Raises:
-        UsageError, InputError: the tokens, the state or the certificate cannot be read, or the log not be written.
+        UsageError, InputError: the tokens, the state or the certificate cannot be read, or the log cannot be written.
     """
     from policyeng.server.file_watcher import Watched
     from policyeng.server.metrics import ServerMetrics
@@ -340,10 +342,10 @@ def _service(server: ServerOptions, holding: PolicyReload) -> Service:
 
 
 def _reports(server: ServerOptions) -> Reports | None:
-    """What is shown of the history of audits; None where nothing is.
+    """Open the audit history to show; None without a store.
 
     Raises:
-        UsageError, StoreError: there is no such store, or it cannot be used.
+        UsageError, StoreError: the store does not exist or cannot be used.
     """
     if server.store is None:
         return None
@@ -356,10 +358,10 @@ def _reports(server: ServerOptions) -> Reports | None:
 
 
 def _log(server: ServerOptions) -> DecisionLog | None:
-    """The decision log; None where none is wanted.
+    """Open the decision log; None without one.
 
     Raises:
-        UsageError: it cannot be written there.
+        UsageError: the log cannot be written.
     """
     from policyeng.server.decision_log import DecisionLog, Standard
     from policyeng.server.rotating_log import Segments

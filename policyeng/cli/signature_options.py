@@ -1,4 +1,4 @@
-"""The options for signatures: which key is trusted, and whether a directory may be unsigned."""
+"""The options for verifying signatures."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ Key = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="A public key in PEM: archives and directories of policies have to be signed with it.",
+        help="Public key to verify bundle archives and policy directories with (PEM).",
     ),
 ]
 Algorithm = Annotated[
     str | None,
-    typer.Option(metavar="ALGORITHM", help="What signatures are made with; ES256 or RS256 by the type of the key."),
+    typer.Option(metavar="ALGORITHM", help="Signature algorithm. Default: ES256 or RS256, depending on the key type."),
 ]
-KeyId = Annotated[str | None, typer.Option(metavar="ID", help="The key that a signature has to name.")]
-Scope = Annotated[str | None, typer.Option(metavar="SCOPE", help="The scope that a signature has to state.")]
+KeyId = Annotated[str | None, typer.Option(metavar="ID", help="Key id that signatures must have.")]
+Scope = Annotated[str | None, typer.Option(metavar="SCOPE", help="Scope that signatures must have.")]
 Required = Annotated[
-    bool, typer.Option("--require-signature", help="Fail without a verification key, and allow no unsigned directory.")
+    bool,
+    typer.Option("--require-signature", help="Fail if no verification key is configured or a directory is unsigned."),
 ]
 Unsigned = Annotated[
     bool,
     typer.Option(
-        "--allow-unsigned-directory", help="Read directories of policies that carry no signature, despite the key."
+        "--allow-unsigned-directory",
+        help="Accept unsigned policy directories even if a verification key is configured.",
     ),
 ]
 
 
 def with_trust(command: Callable[..., int]) -> Callable[..., int]:
-    """A command with the options about signatures; they reach it as `trust`, by the names of their settings."""
+    """Add the signature options to a command, as its argument `trust`, by setting name."""
     return with_group(command, "trust", _given)
 
 

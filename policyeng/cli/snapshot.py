@@ -1,4 +1,4 @@
-"""`policyeng snapshot`: make a snapshot of live Azure."""
+"""`policyeng snapshot`: collect a snapshot from live Azure."""
 
 from __future__ import annotations
 
@@ -21,30 +21,32 @@ from policyeng.cli.option_groups import with_group
 from policyeng.cli.strict_command import Command
 from policyeng.errors import UsageError
 
-Subscription = Annotated[
-    str, typer.Option(metavar="ID", envvar="AZURE_SUBSCRIPTION_ID", help="The subscription to read.")
+Subscription = Annotated[str, typer.Option(metavar="ID", envvar="AZURE_SUBSCRIPTION_ID", help="Subscription to read.")]
+Group = Annotated[str, typer.Option(metavar="NAME", help="Read only this resource group.")]
+Workspace = Annotated[str, typer.Option(metavar="NAME", help="Read only this workspace of the resource group.")]
+CloudName = Annotated[
+    str, typer.Option(metavar="NAME", help="Cloud: AzureCloud, AzureUSGovernment or AzureChinaCloud.")
 ]
-Group = Annotated[str, typer.Option(metavar="NAME", help="Only this resource group of it.")]
-Workspace = Annotated[str, typer.Option(metavar="NAME", help="Only this workspace of the resource group.")]
-CloudName = Annotated[str, typer.Option(metavar="NAME", help="AzureCloud, AzureUSGovernment or AzureChinaCloud.")]
 Endpoint = Annotated[
     str,
     typer.Option(
         metavar="URL",
         envvar=azure.ENDPOINT_VARIABLE,
-        help="Where the resource manager answers, where that is not the cloud's.",
+        help="Resource Manager endpoint. Default: the endpoint of the cloud.",
     ),
 ]
-JobsSince = Annotated[str, typer.Option(metavar="DURATION", help="Leave out jobs that are older, in ISO 8601.")]
-MaxJobs = Annotated[int, typer.Option(min=0, metavar="N", help="Read so many jobs of a workspace at most, the newest.")]
-Concurrency = Annotated[int, typer.Option(min=1, max=32, metavar="N", help="Ask so many questions at once.")]
+JobsSince = Annotated[str, typer.Option(metavar="DURATION", help="Skip jobs older than this (ISO 8601 duration).")]
+MaxJobs = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Maximum number of jobs to read per workspace, newest first.")
+]
+Concurrency = Annotated[int, typer.Option(min=1, max=32, metavar="N", help="Number of concurrent requests.")]
 Patience = Annotated[
-    str, typer.Option(metavar="DURATION", help="Wait so long in all for an answer that Azure puts off.")
+    str, typer.Option(metavar="DURATION", help="Total time to wait for a throttled request (ISO 8601 duration).")
 ]
 
 
 class CollectionOptions(NamedTuple):
-    """What is read, where, with how many questions at once, and for how many seconds each may be put off."""
+    """What to read and from which cloud, with the number of concurrent requests and the seconds to wait for each."""
 
     wanted: azure.CollectionScope
     cloud: Cloud
@@ -53,7 +55,7 @@ class CollectionOptions(NamedTuple):
 
 
 def with_asking(command: Callable[..., int]) -> Callable[..., int]:
-    """A command with the options, which it takes as its argument `asking`."""
+    """Add the collection options to a command, as its argument `asking`."""
     return with_group(command, "asking", _asking)
 
 
@@ -69,7 +71,7 @@ def _asking(
     patience: Patience = "PT2M",
 ) -> CollectionOptions:
     if not subscription:
-        raise UsageError("no subscription is named", remedy="add `--subscription ID`, or set AZURE_SUBSCRIPTION_ID")
+        raise UsageError("no subscription is given", remedy="add `--subscription ID`, or set AZURE_SUBSCRIPTION_ID")
     wanted = azure.CollectionScope(
         subscription=subscription,
         taken_at=datetime.now(UTC),
@@ -84,38 +86,39 @@ def _asking(
 
 
 def _duration(option: str, text: str) -> timedelta:
-    """A duration as ISO 8601 writes it.
+    """Parse an ISO 8601 duration.
 
     Raises:
-        UsageError: it is none, or too long.
+        UsageError: the text is not a duration, or it is too long.
     """
     try:
         duration = TypeAdapter(timedelta).validate_strings(text) if text[:1] == "P" else None
     except ValidationError:
         duration = None
     if duration is None or not timedelta(0) <= duration <= timedelta(days=36500):
-        raise UsageError(f"`{text}` of {option} is no duration", remedy="write, for example, P30D or PT90S")
+        raise UsageError(f"`{text}` is not a duration for {option}", remedy="use ISO 8601, such as P30D or PT90S")
     return duration
 
 
-snapshot = typer.Typer(help="Make snapshots: collect one from live Azure.", no_args_is_help=True, add_completion=False)
+snapshot = typer.Typer(help="Collect a snapshot from live Azure resources.", no_args_is_help=True, add_completion=False)
 
-Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the snapshot there instead of printing it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing of the progress and of what is missing.")]
+Output = Annotated[Path | None, typer.Option(metavar="FILE", help="File to write the snapshot to. Default: print it.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Do not print progress and warnings about missing data.")]
 
 
 @snapshot.callback()
 def _root() -> None:
-    """Make snapshots: collect one from live Azure."""
+    """Collect a snapshot from live Azure resources."""
 
 
 @snapshot.command(cls=Command)
 @with_asking
 def collect(output: Output = None, quiet: Quiet = False, *, asking: CollectionOptions) -> int:
-    """Read a subscription of Azure, or less of it, as a snapshot that `check` judges.
+    """Collect the resources of an Azure subscription into a snapshot for `check`.
 
-    Who asks is what azure-identity finds: variables of the environment, a managed identity, `az login`. Exit 0 also
-    where something could not be read: the snapshot says so under `incomplete`, and policies that need it are unknown.
+    Credentials come from azure-identity: environment variables, a managed identity or `az login`. The exit code is 0
+    even if some resources could not be read; the snapshot lists them under `incomplete`, and policies that need them
+    return unknown.
 
     Examples:
       policyeng snapshot collect --subscription 11111111-1111-1111-1111-111111111111 --output snapshot.json
@@ -132,7 +135,7 @@ def collect(output: Output = None, quiet: Quiet = False, *, asking: CollectionOp
     else:
         write(output, content, "snapshot")
     if not quiet:
-        say(f"policyeng: read {len(document['resources'])} resources of {wanted.scope}", error=True)
+        say(f"policyeng: read {len(document['resources'])} resources from {wanted.scope}", error=True)
         for line in document.get("incomplete", []):
             say(f"policyeng: incomplete: {line}", error=True)
     return 0
@@ -140,13 +143,13 @@ def collect(output: Output = None, quiet: Quiet = False, *, asking: CollectionOp
 
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Callable[[int, int, int], None] | None]:
-    """Show on a terminal's stderr how far the work is; silent elsewhere."""
+    """Show progress on standard error if that is a terminal."""
     if quiet or not is_terminal(sys.stderr):
         yield None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("asking Azure …") as status:
+    with Console(stderr=True).status("collecting from Azure …") as status:
         yield lambda done, known, read: status.update(
-            f"asking Azure: {done} of {known} questions answered, {read} resources read"
+            f"collecting from Azure: {done} of {known} requests, {read} resources"
         )

@@ -1,4 +1,4 @@
-"""How typer reads the options of a command: one that is given and blank is refused."""
+"""A typer command that refuses blank inputs and options."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from policyeng.cli.environment import IN_FORCE
 if TYPE_CHECKING:
     from typer import Context
 
-#: The command lines of `check` that ask for the input formats.
+#: The command lines of `check` that list the input formats.
 _LISTING = (["--from"], ["--from", "list"], ["--from=list"])
 
 
 class Command(TyperCommand):
-    """A command that takes no blank input and no blank option, from its line or from a variable.
+    """A command that refuses blank inputs and options, from the command line or the environment.
 
-    That is what an empty shell variable leaves behind: it would widen the run without a word, and as a path it would be
-    the current directory, whose policies are run.
+    Blank values come from empty shell variables. They would silently widen the run, and as a path they would mean the
+    current directory, whose policies are run.
     """
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer hands over this one
-        """The arguments that are left over, as of typer.
+        """Parse the arguments and return those that are left over, as in typer.
 
         Raises:
-            UsageError: one of them is blank.
+            UsageError: a value is blank.
         """
-        if not ctx.resilient_parsing:  # completion looks at lines that are not written yet
+        if not ctx.resilient_parsing:  # completion parses incomplete command lines
             from policyeng.cli.context import require_text
 
             given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
@@ -48,13 +48,13 @@ class Command(TyperCommand):
 
 
 class CheckCommand(Command):
-    """`check`: with `--from` and nothing else it lists the input formats.
+    """The command `check`, which lists the input formats for `--from` alone.
 
-    Beside an input it does not: an empty shell variable after `--from` must not end a run as if all were well.
+    With an input it does not: an empty shell variable after `--from` must not make a run succeed.
     """
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:  # type: ignore[override]  # typer hands over this one
-        """The arguments that are left over, as of typer."""
+        """List the input formats, or parse the arguments as in the base class."""
         if args in _LISTING and not ctx.resilient_parsing:
             from policyeng.cli.input_summary import format_lines
 

@@ -1,4 +1,4 @@
-"""`policyeng check --suggest`: for each failure the smallest edit that mends it."""
+"""`policyeng check --suggest`: print the smallest edit that fixes each failure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from policyeng.verify.remediation.suggestion import Suggester
 
 
 def print_suggestions(judged: CheckOutcome, format_: str) -> None:
-    """Print them as text or JSON, and on standard error what could not be decided."""
+    """Print the edits as text or JSON, and errors on standard error."""
     evaluation, snapshot, options = judged.evaluation, judged.snapshot, judged.options
     mender = Suggester(judged.bundle, snapshot, evaluation.as_of, options["parameters"], options["exemptions"])
-    with busy("looking for edits"):
+    with busy("searching for edits"):
         found = [one for finding in evaluation.findings if (one := mender.suggestion(finding)) is not None]
     say((as_json if format_ == "json" else as_text)(found, snapshot).rstrip("\n"))
     say_errors(evaluation)

@@ -1,4 +1,4 @@
-"""`policyeng test`: run the cases and the Rego unit tests of a bundle, and the absent tests that its headers imply."""
+"""`policyeng test`: run the test cases, the generated tests for absent fields and the Rego unit tests of a bundle."""
 
 from __future__ import annotations
 
@@ -33,19 +33,17 @@ def test(
     ignore: options.Ignore = None,
     coverage: Annotated[
         bool,
-        typer.Option("--coverage", help="Print the lines of Rego that no test reaches; exit with 1 if there are any."),
+        typer.Option("--coverage", help="Print the Rego lines that no test covers; exit 1 if there are any."),
     ] = False,
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="What to print: text, json.")] = "text",
+    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="Output format: text, json.")] = "text",
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit report.")] = None,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Name every case, not only those that fail.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List all test cases, not only failures.")] = False,
     config: options.Config = None,
     *,
     trust: Mapping[str, object],
 ) -> int:
-    """Run the cases of every policy, the tests of the fields that are absent, and the Rego unit tests."""
-    from policyeng.engines.embedded import using  # only this command pays for these
+    """Run the test cases of every policy, the generated tests for absent fields and the Rego unit tests."""
+    from policyeng.engines.embedded import using  # only this command loads these
     from policyeng.rego.syntax import lines_of
     from policyeng.testing.rego_tests import lines_missed, needs_session, open_session, run_unit_tests
     from policyeng.testing.runner import misspelt_pointers, run_cases
@@ -56,7 +54,7 @@ def test(
     for path in policy or ():
         if path.is_file():
             raise BundleError(
-                "an archive carries no cases", place=(str(path),), remedy="name the directory it is built from"
+                "an archive contains no test cases", place=(str(path),), remedy="pass the directory it was built from"
             )
     session = None
     if coverage or needs_session(bundle):
@@ -90,7 +88,7 @@ def test(
         passed = len(runs) + len(tests) - failed - skipped
         typer.echo(f"{passed} passed, {failed} failed{f', {skipped} skipped' if skipped else ''}")
     if not runs and not tests:
-        say("policyeng: no case was found; put a cases.yaml beside each policy", error=True)
+        say("policyeng: no test cases found; add a `cases.yaml` next to each policy", error=True)
         return 2
     return int(bool(failed or missed))
 
@@ -117,13 +115,13 @@ def _print(runs: Iterable[CaseRun], tests: Iterable[UnitTest], *, verbose: bool)
 
 def _print_coverage(missed: Mapping[str, Sequence[int]], counted: int) -> None:
     for file, lines in missed.items():
-        typer.echo(f"{file}: no test reaches {'line' if len(lines) == 1 else 'lines'} {_ranges(lines)}")
-    reached = counted - sum(map(len, missed.values()))
-    typer.echo(f"{reached} of {count(counted, 'line')} reached")
+        typer.echo(f"{file}: no test covers {'line' if len(lines) == 1 else 'lines'} {_ranges(lines)}")
+    covered = counted - sum(map(len, missed.values()))
+    typer.echo(f"{covered} of {count(counted, 'line')} covered")
 
 
 def _ranges(lines: Sequence[int]) -> str:
-    """Return numbers with those that follow each other as ranges."""
+    """Format numbers, with consecutive ones as ranges."""
     parts: list[list[int]] = []
     for line in lines:
         if parts and line == parts[-1][1] + 1:

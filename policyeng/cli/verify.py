@@ -1,4 +1,4 @@
-"""`policyeng verify`: prove that a bundle is consistent."""
+"""`policyeng verify`: verify that a bundle is consistent."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def verify(
     classes: ClassOptions,
     mutation: verifying.MutationOptions,
 ) -> int:
-    """Prove that a bundle is consistent: exit 0 when it is, 1 when it is not, 2 when it could not be decided.
+    """Verify that a policy bundle is consistent. Exit codes: 0 consistent, 1 not consistent, 2 undecided.
 
-    The laws (docs/laws.md) are tried on random examples drawn for the bundle; a violated one shows the smallest
-    snapshot. --engines, --redundancy, --satisfiable and --mutation ask something else.
+    By default, the laws (docs/laws.md) are tested on random examples for the bundle, and a violation is reported with
+    the smallest snapshot. --engines, --redundancy, --satisfiable and --mutation run other analyses instead.
 
     Examples:
       policyeng verify --policy my-policies --examples 10000 --seed 7 --counterexample smallest.json
@@ -94,18 +94,19 @@ def verify(
 
 
 def _way(named: Sequence[str]) -> str:
-    """What is asked: the laws where nothing else is.
+    """Return the option of the chosen analysis; the laws are the default.
 
     Raises:
-        UsageError: two things are.
+        UsageError: more than one is chosen.
     """
     if len(named) > 1:
-        raise UsageError(f"{' and '.join(f'`{way}`' for way in named)} are two questions", remedy="ask one at a time")
+        message = f"{' and '.join(f'`{way}`' for way in named)} cannot be combined"
+        raise UsageError(message, remedy="run them one at a time")
     return named[0] if named else LAWS
 
 
 def _refuse_what_does_nothing(way: str, given: Mapping[str, object]) -> None:
-    """Refuse options of another way of asking.
+    """Refuse options of another analysis.
 
     Raises:
         UsageError: naming one of them.
@@ -113,20 +114,20 @@ def _refuse_what_does_nothing(way: str, given: Mapping[str, object]) -> None:
     for option, value in given.items():
         ways = verifying.TAKEN_BY[option]
         if value is not None and way not in ways:
-            what = f"`{option}` does nothing with {f'`{way}`' if way else 'the laws'}"
+            what = f"`{option}` does not apply to {f'`{way}`' if way else 'the laws'}"
             belongs = " or ".join(f"`{other}`" if other else "the laws" for other in ways)
-            raise UsageError(what, remedy=f"it is for {belongs}: leave one of them out")
+            raise UsageError(what, remedy=f"use it with {belongs}")
 
 
 def _seed(given: int | None, way: str) -> int:
-    """The seed of a run: any where none is given, but for mutation, whose score is to stay what it is."""
+    """Return the seed of a run: random by default, but fixed for mutation so that its score is reproducible."""
     if given is not None:
         return given
     return 0 if way == MUTATION else random.SystemRandom().randrange(2**32)
 
 
 def _naming(policy: Sequence[Path] | None, data: Sequence[str] | None) -> Iterator[str]:
-    """The options that name the policies, as they were given."""
+    """Yield the options that name the policies, as they were given."""
     for path in policy or ():
         yield from ("--policy", str(path))
     for name in data or ():
