@@ -64,7 +64,7 @@ Whole = Annotated[
     bool,
     typer.Option(
         "--whole",
-        help="Treat the changes as the complete desired state; all other resources in the snapshot are deleted.",
+        help="Treat the changes as the complete desired state; all other resources are deleted.",
     ),
 ]
 ChangeFormat = Annotated[

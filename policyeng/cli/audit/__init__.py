@@ -1,1 +1,1 @@
-"""`policyeng audit`: audit estates and ask what came of it."""
+"""`policyeng audit`: run, store, compare and report on audits."""

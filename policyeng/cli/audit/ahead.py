@@ -1,4 +1,4 @@
-"""`policyeng audit ahead`: what will fail if nothing changes."""
+"""`policyeng audit ahead`: forecast failures."""
 
 from __future__ import annotations
 
@@ -33,18 +33,16 @@ _DAYS = 90
 
 Given = Annotated[
     list[str] | None,
-    typer.Option(
-        "--input", metavar="INPUT", help="A directory, a file or a URL, instead of what a store holds; repeatable."
-    ),
+    typer.Option("--input", metavar="INPUT", help="Directory, file or URL to read instead of the store; repeatable."),
 ]
 Days = Annotated[
-    int | None, typer.Option(metavar="N", min=1, max=36500, help=f"How many days to look ahead; {_DAYS} unless given.")
+    int | None, typer.Option(metavar="N", min=1, max=36500, help=f"Number of days to look ahead. Default: {_DAYS}.")
 ]
 Until = Annotated[
-    str | None, typer.Option("--as-of", metavar="TIME", help="Look ahead to this time (ISO 8601), instead of --days.")
+    str | None, typer.Option("--as-of", metavar="TIME", help="Look ahead to this time (ISO 8601) instead of --days.")
 ]
-Since = Annotated[str | None, typer.Option(metavar="TIME", help="Begin at this time; now unless given.")]
-TableFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"What to print: {', '.join(FORMATS)}.")]
+Since = Annotated[str | None, typer.Option(metavar="TIME", help="Start at this time (ISO 8601). Default: now.")]
+TableFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"Output format: {', '.join(FORMATS)}.")]
 
 
 @with_opa
@@ -72,10 +70,10 @@ def ahead(
     trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
-    """Say what will fail if nothing changes: exit 0 nothing new, 1 something will, 2 could not decide.
+    """Forecast failures if nothing changes. Exit codes: 0 no new failures, 1 new failures, 2 undecided.
 
-    The snapshots of the newest run are judged with what that run judged with, at every moment at which something may
-    change; with --input, what is read now is judged as `check` would.
+    The snapshots of the newest run are evaluated with the policies, parameters and exemptions of that run, at every
+    time at which a result may change. With --input, the inputs are read now and evaluated as by `check`.
 
     Examples:
       policyeng audit ahead production --days 90
@@ -89,7 +87,7 @@ def ahead(
     looking = _Looking(settings, begins, ends, engine, opa)
     if input_:
         if estate is not None:
-            raise UsageError("`--input` goes without an estate", remedy="leave one of the two out")
+            raise UsageError("`--input` and an estate cannot be combined", remedy="remove one of them")
         held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
         outlooks = [looking.at_inputs(input_, held)]
     else:
@@ -100,35 +98,35 @@ def ahead(
 
 
 def _refuse(*options_of_input: object) -> None:
-    """Refuse options that nothing would come of.
+    """Refuse options that only apply to --input.
 
     Raises:
         UsageError: one of them is given.
     """
     if any(options_of_input):
-        remedy = "add --input, or leave out --policy, --data, --select, --ignore, --exemptions and --profile"
-        raise UsageError("what a store holds is judged with what its run judged with", remedy=remedy)
+        remedy = "add --input, or remove --policy, --data, --select, --ignore, --exemptions and --profile"
+        raise UsageError("a stored run is evaluated with its own policies and exemptions", remedy=remedy)
 
 
 def _until(begins: datetime, days: int | None, until: str | None) -> datetime:
-    """The end of the time that is looked at.
+    """Return the end of the forecast.
 
     Raises:
-        UsageError: it is said twice, is not after the begin, or out of range.
+        UsageError: it is given twice, is not after the start, or is out of range.
     """
     if until is not None and days is not None:
-        raise UsageError("the end is said twice", remedy="leave out --days or --as-of")
+        raise UsageError("`--days` and `--as-of` cannot be combined", remedy="remove one of them")
     try:
         ends = moment_of(until) if until is not None else begins + timedelta(days=days or _DAYS)
     except OverflowError:
-        raise UsageError("the calendar ends before that", remedy="look fewer days ahead") from None
+        raise UsageError("`--days` is out of range", remedy="use fewer days") from None
     if ends <= begins:
-        raise UsageError("there is no time between the begin and the end", remedy="write a later --as-of")
+        raise UsageError("the end of the forecast is not after its start", remedy="use a later --as-of")
     return ends
 
 
 class _Looking:
-    """How far and with what is looked ahead."""
+    """A forecast up to a given time."""
 
     def __init__(self, settings: Settings, begins: datetime, ends: datetime, engine: str, opa: OpaOptions) -> None:
         self._gate = ComparisonThreshold(settings.fail_on, settings.strict_unknown)
@@ -136,7 +134,7 @@ class _Looking:
         self._engine, self._opa = engine, opa
 
     def at_inputs(self, inputs: Sequence[str], held: EvaluationSetup) -> Outlook:
-        """Look ahead at what is read now."""
+        """Forecast the given inputs."""
         from policyeng.audit.collection.parts import parts_of
 
         named = tuple(input_of(given, Path.cwd(), "flag --input") for given in inputs)
@@ -163,7 +161,7 @@ class _Looking:
         return self._outlook(ready(), estate.name, None)
 
     def at_store(self, store: str | None, config: Path | None, estate: str | None) -> list[Outlook]:
-        """Look ahead at the newest run of each estate."""
+        """Forecast the newest run of each estate."""
         from policyeng.audit.diff.forecast import stored_parts
 
         with store_of(store, config) as kept:
@@ -176,7 +174,7 @@ class _Looking:
     def _outlook(self, parts: Iterator[Ready], estate: str, run: int | None) -> Outlook:
         from policyeng.audit.diff.forecast import outlook
 
-        with busy(f"looking ahead at {estate}"):
+        with busy(f"forecasting {estate}"):
             return outlook(parts, estate, self._begins, self._ends, run=run, gate=self._gate)
 
 

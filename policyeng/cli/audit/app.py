@@ -1,4 +1,4 @@
-"""`policyeng audit`: its commands, each in its own module."""
+"""The commands of `policyeng audit`, each in its own module."""
 
 from __future__ import annotations
 
@@ -9,49 +9,48 @@ from policyeng.cli.lazy_commands import Late, group_of
 COMMANDS = {
     "run": Late(
         "audit.run:run",
-        "Judge every part of estates, and keep what came of it in the store; exits as `check` of all the parts would.",
+        "Evaluate estates and store the results. Exit codes as for `check`.",
     ),
-    "runs": Late("audit.runs:runs", "List the runs that the store has, the newest last."),
+    "runs": Late("audit.runs:runs", "List the stored runs, newest last."),
     "report": Late(
         "audit.report:report",
-        "Report the newest run of an estate: its findings, since when they stand, and how compliance went.",
+        "Report the newest run of an estate: findings, when they were first seen, and the compliance trend.",
     ),
     "history": Late(
         "audit.history:history",
-        "Tell the course of estates: per run the counts, both ways of compliance, and what was new, fixed or reopened.",
+        "Show compliance over time: counts, compliance rates, and new, fixed and reopened findings per run.",
     ),
     "ahead": Late(
         "audit.ahead:ahead",
-        "Say what will fail if nothing changes: exit 0 nothing new, 1 something will, 2 could not decide.",
+        "Forecast failures if nothing changes. Exit codes: 0 no new failures, 1 new failures, 2 undecided.",
     ),
     "impact": Late(
         "audit.impact:impact",
-        "Try policies and parameters on runs that are stored: what would newly fail, pass or be undecided, and whose.",
+        "Evaluate stored runs with other policies or parameters: which findings would change, and their owners.",
     ),
     "schedule": Late(
         "audit.schedule:schedule",
-        "Audit each configured estate at its times, until SIGTERM or SIGINT; SIGHUP reads the configuration again.",
+        "Run audits of the configured estates on schedule, until SIGTERM or SIGINT; SIGHUP reloads the configuration.",
     ),
     "notify": Late(
         "audit.notify:notify",
-        "Try the targets of notifications, or see and send what waits for them; "
-        "exits 2 where something does not arrive.",
+        "Test notification targets, or list and resend pending notifications. Exit code 2 if a delivery fails.",
     ),
     "verify-history": Late(
         "audit.verify_history:verify_history",
-        "Say of every row of the store whether it is the one that was written; exit 2 if not.",
+        "Verify that no row of the audit store was altered; exit code 2 if one was.",
     ),
     "replay": Late(
         "audit.replay:replay",
-        "Judge a run again, with its own snapshots, policies, parameters, exemptions, clock and engine.",
+        "Re-evaluate a run with its own snapshots, policies, parameters, exemptions, clock and engine.",
     ),
     "prune": Late(
         "audit.prune:prune",
-        "Take snapshots, evaluations and policies of old runs away; their headers, hashes and spans stay.",
+        "Delete snapshots, evaluations and policies of old runs; headers, hashes and finding history remain.",
     ),
 }
 audit = typer.Typer(
-    help="Audit estates: collect, judge, keep, compare and tell.",
+    help="Run, store, compare and report on audits.",
     cls=group_of(COMMANDS),
     no_args_is_help=True,
     add_completion=False,
@@ -60,4 +59,4 @@ audit = typer.Typer(
 
 @audit.callback()
 def _root() -> None:
-    """Audit estates: collect, judge, keep, compare and tell."""
+    """Run, store, compare and report on audits."""

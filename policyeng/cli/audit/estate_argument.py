@@ -1,4 +1,4 @@
-"""Which estates a command is about."""
+"""The argument that selects estates."""
 
 from __future__ import annotations
 
@@ -11,23 +11,21 @@ from policyeng.errors import UsageError, nearest
 if TYPE_CHECKING:
     from policyeng.audit.records import History
 
-EstateName = Annotated[
-    str | None, typer.Argument(metavar="[ESTATE]", help="One estate; all that have runs unless it is given.")
-]
+EstateName = Annotated[str | None, typer.Argument(metavar="[ESTATE]", help="Estate. Default: all estates with runs.")]
 
 
 def estates_of(kept: History, named: str | None) -> list[str]:
-    """The names of the estates that are asked for.
+    """Return the names of the selected estates.
 
     Raises:
-        UsageError: there is none of the name, or no run at all.
+        UsageError: the estate has no run, or there is no run at all.
     """
     estates = list(kept.estates())
     if not estates:
-        raise UsageError("the store has no run yet", remedy="`policyeng audit run` makes one")
+        raise UsageError("the store has no run yet", remedy="run `policyeng audit run` to create one")
     if named is None:
         return estates
     if named not in estates:
-        remedy = f"those with a run are {', '.join(estates)}"
-        raise UsageError(f"no estate `{named}` has a run{nearest(named, estates)}", remedy=remedy)
+        remedy = f"choose from {', '.join(estates)}"
+        raise UsageError(f"no run of an estate `{named}`{nearest(named, estates)}", remedy=remedy)
     return [named]

@@ -1,4 +1,4 @@
-"""`policyeng audit history`: the course of estates over their runs, and the life of a finding."""
+"""`policyeng audit history`: compliance of estates over time, and the history of findings."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json", "csv", "markdown")
 
 Resource = Annotated[
-    str | None, typer.Option(metavar="ID", help="The life of what was found on this resource, by ARM id or its end.")
+    str | None,
+    typer.Option(metavar="ID", help="Show the finding history of this resource (an ARM id or its last segments)."),
 ]
-Since = Annotated[str | None, typer.Option(metavar="RUN|TIME", help="Only from this run, or this time (ISO 8601), on.")]
+Since = Annotated[str | None, typer.Option(metavar="RUN|TIME", help="Only runs from this run or time (ISO 8601) on.")]
 RunNumber = Annotated[
-    int | None, typer.Option("--run", metavar="N", min=1, help="All that was new, fixed or changed in a run, and why.")
+    int | None, typer.Option("--run", metavar="N", min=1, help="Show the changes of this run and their causes.")
 ]
 HistoryFormat = Annotated[
-    str, typer.Option("--format", metavar="FORMAT", help=f"What to print: {', '.join(_FORMATS)}.")
+    str, typer.Option("--format", metavar="FORMAT", help=f"Output format: {', '.join(_FORMATS)}.")
 ]
 
 
@@ -52,10 +53,10 @@ def history(
     *,
     opa: OpaOptions,
 ) -> int:
-    """Tell the course of estates: per run the counts, both ways of compliance, and what was new, fixed or reopened.
+    """Show compliance over time: counts, compliance rates, and new, fixed and reopened findings per run.
 
-    With --resource it tells the life of each finding on that resource instead, and with --run N all turns of that run,
-    each with its cause.
+    With --resource, show the history of each finding on that resource instead. With --run N, show all changes of that
+    run with their causes.
 
     Examples:
       policyeng audit history production
@@ -89,27 +90,27 @@ def _lives(kept: History, estates: Sequence[str], wanted: _Wanted, format_: str)
 
 
 class _Wanted:
-    """What of the runs is asked for."""
+    """The selected runs, resources and policies."""
 
     def __init__(
         self, selectors: Sequence[str], resource: str, since: str | None, run: int | None, opa: OpaOptions
     ) -> None:
-        """Take what the options say.
+        """Parse the options.
 
         Raises:
-            UsageError: `since` is neither the number of a run nor a time.
+            UsageError: `since` is neither a run number nor a time.
         """
         self._selectors, self._resource, self._run, self._opa = selectors, resource, run, opa
         self._number = int(since) if since and since.isdecimal() else None
         self._time: datetime | None = moment_of(since, "--since") if since and self._number is None else None
 
     def nothing(self) -> str:
-        """What is said where nothing is found."""
-        what = f"nothing but passes is known of `{self._resource}`" if self._resource else "nothing flipped"
+        """Return the message for an empty result."""
+        what = f"no failures of `{self._resource}` are known" if self._resource else "no findings changed"
         return f"{what} in run {self._run}" if self._run else what
 
     def course(self, kept: History, estate: str) -> ComplianceTrend:
-        """The course of an estate, of all its findings or of some policies only."""
+        """Return the compliance trend of an estate, for all or only the selected policies."""
         from policyeng.audit.diff.inputs import Readings
         from policyeng.audit.diff.trends import course_of
 
@@ -121,7 +122,7 @@ class _Wanted:
         return course.model_copy(update={"points": tuple(point for point in course.points if point.run in late)})
 
     def lives(self, kept: History, estate: str) -> Iterator[FindingHistory]:
-        """The lives of what was found on the resource, or the turns of one run."""
+        """Yield the finding histories of the resource, or the changes of one run."""
         from policyeng.audit.diff.finding_history import lives_of
 
         policies = self._policies(kept, kept.runs(estate, last=1)[-1])
@@ -129,7 +130,7 @@ class _Wanted:
         return lives_of(kept, estate, spans, self._is_late, self._opa)
 
     def _is_on(self, span: FindingSpan) -> bool:
-        """Whether a span is of the resource, which may be named by the end of its id."""
+        """Check whether a span belongs to the resource, which may be given by the end of its id."""
         asked, whole = folded_id(self._resource), folded_id(span.resource)
         return not asked or whole == asked or whole.endswith(f"/{asked.removeprefix('/')}")
 
@@ -141,9 +142,9 @@ class _Wanted:
         return self._time is None or run.as_of >= self._time
 
     def _policies(self, kept: History, run: AuditRun) -> frozenset[str]:
-        """The ids of the policies that are selected; none where all are.
+        """Return the ids of the selected policies; empty if all are selected.
 
-        What no policy of the newest run is called is taken for the id of one that was in force earlier.
+        A selector that matches no policy of the newest run may be the id of a policy of an earlier run.
         """
         if not self._selectors:
             return frozenset()

@@ -1,4 +1,4 @@
-"""`policyeng audit impact`: what other policies or parameters would have found in the history."""
+"""`policyeng audit impact`: evaluate stored runs with other policies or parameters."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from policyeng.report.context import OWNER_TAG
 if TYPE_CHECKING:
     from policyeng.audit.diff.impact import Impact
 
-Runs = Annotated[int, typer.Option(metavar="N", min=1, help="How many of the newest runs of each estate to try.")]
+Runs = Annotated[int, typer.Option(metavar="N", min=1, help="Number of runs per estate to evaluate, newest first.")]
 MaxNew = Annotated[
     int | None, typer.Option(metavar="N", min=0, help="Exit 1 if a run would have more new failures than this.")
 ]
-OwnerTag = Annotated[str, typer.Option(metavar="TAG", help="The tag that says whose a resource is.")]
+OwnerTag = Annotated[str, typer.Option(metavar="TAG", help="Tag that contains the owner of a resource.")]
 
 
 @with_opa
@@ -50,10 +50,10 @@ def impact(
     trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
-    """Try policies and parameters on runs that are stored: what would newly fail, pass or be undecided, and whose.
+    """Evaluate stored runs with other policies or parameters: which findings would change, and their owners.
 
-    The snapshots, the clock and the engine are those of each run, and so are the exemptions unless others are given.
-    It exits 0, 1 for more new failures than --max-new-failures, and 2 when something could not be judged.
+    The snapshots, clock and engine are those of each run, and so are the exemptions unless others are given.
+    Exit codes: 0, 1 for more new failures than --max-new-failures, 2 if something could not be evaluated.
 
     Examples:
       policyeng audit impact production --policy policies-1.1/ --max-new-failures 10
@@ -72,7 +72,7 @@ def impact(
         chosen_runs = [run for name in estates_of(kept, estate) for run in kept.runs(name, last=runs)]
         impacts = []
         for run in chosen_runs:
-            with busy(f"judging run {run.number} again"):
+            with busy(f"re-evaluating run {run.number}"):
                 impacts.append(impact_on(kept, run, proposed))
     for problem in held.problems:
         say(f"policyeng: {problem.place}: {problem.message}", error=True)

@@ -1,4 +1,4 @@
-"""`policyeng audit notify`: try the targets, and see and send what waits for them."""
+"""`policyeng audit notify`: test notification targets, and list and resend pending notifications."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from policyeng.report.phrases import count, to_the_second
 if TYPE_CHECKING:
     from policyeng.audit.store.outbox import Notice
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", help="Configured targets; all unless named.")]
-Test = Annotated[bool, typer.Option("--test", help="Send each target a test.")]
-Retry = Annotated[bool, typer.Option("--retry", help="Send now what was not sent, also what was given up.")]
-Listed = Annotated[bool, typer.Option("--list", help="List what waits and what failed; without other options, too.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="[TARGET]...", help="Configured targets. Default: all.")]
+Test = Annotated[bool, typer.Option("--test", help="Send a test message to each target.")]
+Retry = Annotated[bool, typer.Option("--retry", help="Resend pending and failed notifications now.")]
+Listed = Annotated[bool, typer.Option("--list", help="List pending and failed notifications (the default).")]
 
 
 def notify(
@@ -38,7 +38,7 @@ def notify(
     config: options.Config = None,
     format_: options.PlainFormat = "text",
 ) -> int:
-    """Try the targets of notifications, or see and send what waits for them; exits 2 where something does not arrive.
+    """Test notification targets, or list and resend pending notifications. Exit code 2 if a delivery fails.
 
     Examples:
       policyeng audit notify --test owners
@@ -47,7 +47,7 @@ def notify(
     """
     format_ = plain_format(format_)
     if test + retry + list_ > 1:
-        raise UsageError("`--test`, `--retry` and `--list` do not go together", remedy="name one of them")
+        raise UsageError("`--test`, `--retry` and `--list` cannot be combined", remedy="choose one of them")
     settings = notifying_settings_of({"store": store}, config)
     chosen = _targets(settings, targets or ())
     if test:
@@ -56,19 +56,19 @@ def notify(
 
 
 def _targets(settings: Settings, names: Sequence[str]) -> Sequence[Notifying]:
-    """The targets that are named, all without names.
+    """Return the named targets, or all without names.
 
     Raises:
-        UsageError: there is none, or none of a name.
+        UsageError: no target is configured, or a name is unknown.
     """
     known = {target.name: target for target in settings.notify}
     if not known:
         remedy = "add `[[notify]]` to `policyeng.toml`, with `name` and `url`"
-        raise UsageError("no target of notifications is configured", remedy=remedy)
+        raise UsageError("no notification target is configured", remedy=remedy)
     for name in names:
         if name not in known:
-            remedy = f"the targets are {', '.join(known)}"
-            raise UsageError(f"no target is called `{name}`{nearest(name, known)}", remedy=remedy)
+            remedy = f"choose from {', '.join(known)}"
+            raise UsageError(f"unknown notification target `{name}`{nearest(name, known)}", remedy=remedy)
     return [known[name] for name in dict.fromkeys(names)] or [*known.values()]
 
 
@@ -95,7 +95,7 @@ def _retry(targets: Sequence[Notifying], settings: Settings, environ: Mapping[st
     for line in lines_of(told):
         say(line)
     if not told:
-        say("nothing waits to be sent")
+        say("no pending notifications")
     return 2 if any(each.fault for each in told) else 0
 
 
@@ -117,21 +117,21 @@ def _list(targets: Sequence[Notifying], settings: Settings, format_: str) -> int
         title = notice.title.removeprefix("policyeng: ")
         say(f"{notice.target}  {to_the_second(notice.created)}  {title}\n  {_standing(notice, orphans)}")
     if not shown:
-        say("nothing waits to be sent")
+        say("no pending notifications")
     return 0
 
 
 def _standing(notice: Notice, orphans: set[str]) -> str:
     tried = (
-        f"tried {count(notice.attempts, 'time')}, at last: {notice.fault or 'no answer'}"
+        f"{count(notice.attempts, 'attempt')}, last error: {notice.fault or 'no response'}"
         if notice.attempts
-        else "not tried yet"
+        else "not sent yet"
     )
     if notice.target in orphans:
-        return f"{tried}; waits, as no target is called `{notice.target}` any more"
+        return f"{tried}; on hold: the target `{notice.target}` is no longer configured"
     if notice.given_up:
-        return f"{tried}; given up: `policyeng audit notify --retry` tries it again"
-    return f"{tried}; due {to_the_second(notice.due)}"
+        return f"{tried}; given up; run `policyeng audit notify --retry` to resend it"
+    return f"{tried}; next attempt {to_the_second(notice.due)}"
 
 
 def _document(notice: Notice, orphans: set[str]) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Tell of the runs that a command made; what goes wrong with that is said, and changes nothing else."""
+"""Notifications after a run; failures are reported on standard error and never fail the command."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def tell_runs(store: Store, settings: Settings) -> None:
-    """Tell the configured targets what nobody was told of yet, and send what did not arrive before."""
+    """Notify the configured targets of new runs, and resend earlier notifications that failed."""
     if not settings.notify:
         return
     from policyeng.audit.notifications.notifier import lines_of, tell
 
     try:
         told = tell(store, settings.notify, os.environ, datetime.now(UTC))
-    except PolicyengError as error:  # the runs are kept, and told the next time
+    except PolicyengError as error:  # the runs are stored, and the notification is repeated next time
         say(f"policyeng: not notified: {error}", error=True)
         return
     for line in lines_of(told):

@@ -1,4 +1,4 @@
-"""The options of the audit commands, each declared once."""
+"""The options that several audit commands share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ StoreUrl = Annotated[
     typer.Option(
         "--store",
         metavar="URL",
-        help="The database of audits: sqlite:///audits.db, or postgresql://user@host/database.",
+        help="Audit store: sqlite:///audits.db or postgresql://user@host/database.",
     ),
 ]
 
@@ -28,7 +28,7 @@ def notifying_settings_of(flags: Mapping[str, object], config: Path | None) -> S
     """Read the settings of a command that sends notifications.
 
     Raises:
-        UsageError: as of `settings_of`, and where a URL of them needs the environment and may not have it.
+        UsageError: as for `settings_of`, or a URL refers to the environment but may not read it.
     """
     settings = settings_of(flags, config)
     if settings.notify:
@@ -40,11 +40,11 @@ def notifying_settings_of(flags: Mapping[str, object], config: Path | None) -> S
 
 
 def store_of(url: str | None, config: Path | None) -> Store:
-    """The store that an option, the environment or the configuration names, which has to be there.
+    """Open the existing store that an option, the environment or the configuration names.
 
     Raises:
-        UsageError: the settings do not fit, or the libraries are not installed.
-        StoreError: there is no store, or it cannot be used.
+        UsageError: a setting is not valid, or the libraries are not installed.
+        StoreError: the store does not exist or cannot be used.
     """
     from policyeng.audit.store import open_store
 

@@ -1,4 +1,4 @@
-"""`policyeng audit prune`: take away what only old runs need."""
+"""`policyeng audit prune`: delete data that only old runs need."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from policyeng.cli.context import plain_format
 from policyeng.errors import UsageError
 from policyeng.report.phrases import count
 
-#: More days than any store is old.
+#: More days than the age of any store.
 _MOST_DAYS = 36500
 KeepDays = Annotated[
     int | None,
-    typer.Option(metavar="N", min=0, max=_MOST_DAYS, help="The runs of the last N days stay whole."),
+    typer.Option(metavar="N", min=0, max=_MOST_DAYS, help="Keep the runs of the last N days."),
 ]
-KeepRuns = Annotated[int | None, typer.Option(metavar="N", min=1, help="The newest N runs of each estate stay whole.")]
+KeepRuns = Annotated[int | None, typer.Option(metavar="N", min=1, help="Keep the newest N runs of each estate.")]
 
 
 def prune(
@@ -31,9 +31,9 @@ def prune(
     config: options.Config = None,
     format_: options.PlainFormat = "text",
 ) -> int:
-    """Take snapshots, evaluations and policies of old runs away; their headers, hashes and spans stay.
+    """Delete snapshots, evaluations and policies of old runs; headers, hashes and finding history remain.
 
-    With both options a run stays whole that either of them keeps; the newest run of each estate always does.
+    With both options, a run is kept if either of them keeps it. The newest run of each estate is always kept.
 
     Examples:
       policyeng audit prune --keep-days 90
@@ -43,7 +43,7 @@ def prune(
 
     format_ = plain_format(format_)
     if keep_days is None and keep_runs is None:
-        raise UsageError("nothing says what is to stay", remedy="add `--keep-days N` or `--keep-runs N`")
+        raise UsageError("no retention is given", remedy="add `--keep-days N` or `--keep-runs N`")
     now = datetime.now(UTC)
     since = None if keep_days is None else now - timedelta(days=keep_days)
     with store_of(store, config) as opened, busy("pruning"):
@@ -51,7 +51,7 @@ def prune(
     if format_ == "json":
         say(orjson.dumps(pruned._asdict(), option=orjson.OPT_INDENT_2).decode())
         return 0
-    say(f"{count(pruned.contents, 'content')} taken away, {pruned.size} bytes, of {count(len(pruned.runs), 'run')}")
+    say(f"deleted {count(pruned.contents, 'object')} ({pruned.size} bytes) of {count(len(pruned.runs), 'run')}")
     if pruned.hash:
         say(f"retention {pruned.hash}")
     return 0

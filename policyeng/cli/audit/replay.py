@@ -1,4 +1,4 @@
-"""`policyeng audit replay`: judge a run again and compare."""
+"""`policyeng audit replay`: re-evaluate a run and compare the results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from policyeng.cli.opa_options import with_opa
 from policyeng.engines import OpaOptions
 from policyeng.report.phrases import count
 
-Number = Annotated[int, typer.Argument(metavar="RUN", help="The number of a run, as `audit runs` lists it.")]
+Number = Annotated[int, typer.Argument(metavar="RUN", help="Run number, as listed by `audit runs`.")]
 
 
 @with_opa
@@ -27,9 +27,9 @@ def replay(
     *,
     opa: OpaOptions,
 ) -> int:
-    """Judge a run again, with its own snapshots, policies, parameters, exemptions, clock and engine.
+    """Re-evaluate a run with its own snapshots, policies, parameters, exemptions, clock and engine.
 
-    It exits 2 if the evaluations are not the same, byte for byte.
+    The exit code is 2 if the evaluations are not identical, byte for byte.
 
     Examples:
       policyeng audit replay 12
@@ -37,7 +37,7 @@ def replay(
     from policyeng.audit.execution.replay import replay as judge_again
 
     format_ = plain_format(format_)
-    with store_of(store, config) as opened, busy(f"judging run {run} again"):
+    with store_of(store, config) as opened, busy(f"re-evaluating run {run}"):
         found = opened.run(run)
         replayed = judge_again(opened, found, opa)
     same = replayed.content == found.content
@@ -47,13 +47,13 @@ def replay(
         say(orjson.dumps({**document, "differences": differences}, option=orjson.OPT_INDENT_2).decode())
         return 0 if same else 2
     if same:
-        say(f"run {run}: {count(found.parts, 'part')} judged again, the same bytes\ncontent {replayed.content}")
+        say(f"run {run}: {count(found.parts, 'part')} re-evaluated, identical results\ncontent {replayed.content}")
         return 0
     for part, path, before, now in replayed.differences:
-        say(f"policyeng: {part}: {path}: was {before}, and is {now}", error=True)
+        say(f"policyeng: {part}: {path}: was {before}, now {now}", error=True)
     if replayed.engine != found.engine.version:
-        what = f"`{found.engine.name}` {found.engine.version} judged the run, and {replayed.engine} judges now"
-        say(f"policyeng: the likely cause is the engine: {what}", error=True)
-    say(f"run {run}: {count(len(replayed.differences), 'part')} of {found.parts} judged otherwise")
+        what = f"the run used `{found.engine.name}` {found.engine.version}, the replay {replayed.engine}"
+        say(f"policyeng: the likely cause is the engine version: {what}", error=True)
+    say(f"run {run}: {len(replayed.differences)} of {count(found.parts, 'part')} differ")
     say(f"content {replayed.content}\nwas     {found.content}")
     return 2

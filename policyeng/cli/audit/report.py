@@ -1,4 +1,4 @@
-"""`policyeng audit report`: a run of an estate as a report, with the past beside it."""
+"""`policyeng audit report`: report a run of an estate with its history."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from policyeng.report import FORMATS, GROUPS, INFORMED, PROSE
 if TYPE_CHECKING:
     from policyeng.audit.run_report import Reported
 
-#: Those for people and spreadsheets, and the one that holds everything; the others are about one `check`.
+#: The formats for people and spreadsheets, and JSON; the others only make sense for `check`.
 SHOWN = ("html", "csv", "csv-bom", "json", "markdown", "text")
 
-Estate = Annotated[str | None, typer.Argument(metavar="[ESTATE]", help="Whose run; the only estate there is.")]
-Number = Annotated[int | None, typer.Option("--run", metavar="N", min=1, help="This run instead of the newest.")]
-Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"What the report is: {', '.join(SHOWN)}.")]
-Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write it; else it is printed.")]
+Estate = Annotated[str | None, typer.Argument(metavar="[ESTATE]", help="Estate; may be omitted if there is only one.")]
+Number = Annotated[int | None, typer.Option("--run", metavar="N", min=1, help="Run to report. Default: the newest.")]
+Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"Report format: {', '.join(SHOWN)}.")]
+Output = Annotated[Path | None, typer.Option(metavar="FILE", help="File to write the report to. Default: print it.")]
 
 
 def report(
@@ -42,9 +42,9 @@ def report(
     store: StoreUrl = None,
     config: options.Config = None,
 ) -> int:
-    """Report the newest run of an estate: its findings, since when they stand, and how compliance went.
+    """Report the newest run of an estate: findings, when they were first seen, and the compliance trend.
 
-    The exit is 0 where there is a run to report; `audit run` is what fails.
+    The exit code is 0 if there is a run to report, whatever its findings; use the exit code of `audit run` instead.
 
     Examples:
       policyeng audit report --format html --output report.html
@@ -73,7 +73,7 @@ def report(
 
 def _grouping(given: str, name: str) -> str:
     if name not in PROSE:
-        raise UsageError(f"--group-by does nothing to {name}", remedy=f"it is for {', '.join(PROSE)}")
+        raise UsageError(f"--group-by does not apply to {name}", remedy=f"use it with {' or '.join(PROSE)}")
     return chosen(given, GROUPS, "grouping")
 
 
@@ -88,7 +88,7 @@ def _rendered(gathered: Reported, name: str, group_by: str | None, *, printed: b
 
 
 def _stream(texts: Iterable[str], output: Path | None) -> None:
-    """Print as it comes, or write the whole file or nothing; it may be larger than memory."""
+    """Print a text in parts, or write it atomically to a file; it may be larger than memory."""
     if output is None:
         if sys.stdout is not None:
             sys.stdout.writelines(texts)

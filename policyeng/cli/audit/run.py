@@ -1,4 +1,4 @@
-"""`policyeng audit run`: collect, judge and keep estates."""
+"""`policyeng audit run`: collect and evaluate estates, and store the results."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ if TYPE_CHECKING:
     from policyeng.audit.records import AuditRun
     from policyeng.audit.store.store import Store
 
-#: The exit code of what could not be decided, and how many parts that end so are named.
+#: The exit code for undecided, and the number of undecided parts that are listed.
 _UNDECIDED = 2
 _NAMED = 10
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="[ESTATE]...", help="Configured estates; all unless named.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="[ESTATE]...", help="Configured estates. Default: all.")]
 Given = Annotated[
     list[str] | None,
     typer.Option(
-        "--input", metavar="INPUT", help="A directory, a file or a URL of an estate that is not configured; repeatable."
+        "--input", metavar="INPUT", help="Directory, file or URL of an estate that is not configured; repeatable."
     ),
 ]
 Together = Annotated[
     bool,
-    typer.Option("--together", help="Of `--input`, take the files of a folder for one snapshot, not each for one."),
+    typer.Option("--together", help="With --input: read the files of a directory as one snapshot, not one per file."),
 ]
-Named = Annotated[str | None, typer.Option("--estate", metavar="NAME", help="The name of the estate of `--input`.")]
+Named = Annotated[str | None, typer.Option("--estate", metavar="NAME", help="Name of the estate for --input.")]
 Processes = Annotated[
     int,
     typer.Option(
-        metavar="N", min=0, envvar="POLICYENG_JOBS", help="Processes that judge; 0 is one for each processor."
+        metavar="N", min=0, envvar="POLICYENG_JOBS", help="Number of evaluation processes; 0 is one per processor."
     ),
 ]
-Full = Annotated[bool, typer.Option("--full", help="Judge also what did not change since the last run.")]
+Full = Annotated[bool, typer.Option("--full", help="Also re-evaluate parts that have not changed since the last run.")]
 
 
 @with_opa
@@ -82,7 +82,7 @@ def run(
     trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
-    """Judge every part of estates, and keep what came of it in the store; exits as `check` of all the parts would.
+    """Evaluate estates and store the results. Exit codes as for `check`.
 
     Examples:
       policyeng audit run
@@ -117,7 +117,7 @@ def run(
 def audited(
     store: Store, estate: EstateSettings, audit: Callable[[EstateSettings], AuditRun], format_: str
 ) -> tuple[int, JsonObject | None]:
-    """The exit code and the JSON of a run, once it was printed; one that cannot be made keeps no other from it."""
+    """Audit an estate, print the run and return its exit code and JSON; an error does not stop the other estates."""
     try:
         with busy(f"auditing {estate.name}"):
             made = audit(estate)
@@ -132,51 +132,51 @@ def audited(
 def estates_of(
     settings: Settings, names: Sequence[str], inputs: Sequence[str], name: str | None, *, together: bool = False
 ) -> Sequence[EstateSettings]:
-    """The estates that a command line names, all that are configured where it names none.
+    """Return the estates that a command line names, or all configured ones.
 
     Raises:
-        UsageError: there is none of a name, or the options do not go together.
+        UsageError: a name is unknown, or the options cannot be combined.
     """
     if inputs or name is not None:
         if names or not inputs or name is None:
-            remedy = "write `--input PATH --estate NAME`, or the names of configured estates alone"
-            raise UsageError("`--input` and `--estate` go together, and with no other estate", remedy=remedy)
+            remedy = "use `--input PATH --estate NAME`, or only names of configured estates"
+            raise UsageError("`--input` and `--estate` require each other and exclude other estates", remedy=remedy)
         require_name(name, "flag --estate")
         read = tuple(input_of(given, Path.cwd(), "flag --input") for given in inputs)
         return [EstateSettings(name=name, inputs=read, together=together)]
     if together:
-        raise UsageError("`--together` goes with `--input`", remedy="write `together = true` below `[[estates]]`")
+        raise UsageError("`--together` requires `--input`", remedy="set `together = true` in `[[estates]]` instead")
     configured = {estate.name: estate for estate in settings.estates}
     if not configured:
-        remedy = "add `[[estates]]` to `policyeng.toml`, or write `--input PATH --estate NAME`"
+        remedy = "add `[[estates]]` to `policyeng.toml`, or use `--input PATH --estate NAME`"
         raise UsageError("no estate is configured", remedy=remedy)
     for given in names:
         if given not in configured:
-            known = f"the estates are {', '.join(configured)}"
-            raise UsageError(f"no estate is called `{given}`{nearest(given, configured)}", remedy=known)
+            known = f"choose from {', '.join(configured)}"
+            raise UsageError(f"unknown estate `{given}`{nearest(given, configured)}", remedy=known)
     return [configured[given] for given in dict.fromkeys(names)] or [*configured.values()]
 
 
 def shown(store: Store, run: AuditRun) -> JsonObject:
-    """A run as JSON, with what it changed."""
+    """Return a run with its changes, as JSON."""
     turned = store.turned(run)
     document: JsonObject = orjson.loads(run.model_dump_json(by_alias=True))
     return {**document, **turned._asdict()}
 
 
 def lines_of(run: JsonObject) -> Iterator[str]:
-    """A run for a reader."""
+    """Yield the lines that describe a run."""
     summary = run["summary"]
     counts = [f"{summary[name]} {name}" for name in ("pass", "fail")]
     counts += [f"{summary[name]} {name}" for name in ("unknown", "error", "exempt") if summary[name]]
-    moved = [f"{run['new']} new", f"{run['fixed']} fixed"] + [f"{run['lost']} no longer judged"] * bool(run["lost"])
+    moved = [f"{run['new']} new", f"{run['fixed']} fixed"] + [f"{run['lost']} no longer evaluated"] * bool(run["lost"])
     found = f"{count(run['parts'], 'part')}: {', '.join(counts)} ({', '.join(moved)})"
     yield f"{run['estate']}: run {run['number']}, {found}; exit {run['exitCode']}"
     yield f"  head {run['hash']}"
 
 
 def say_run(store: Store, run: AuditRun, document: JsonObject, format_: str) -> None:
-    """Print a run where the format is text, and on standard error what a reader must know of it."""
+    """Print a run as text if that is the format, and its problems on standard error."""
     if format_ == "text":
         say("\n".join(lines_of(document)))
     for problem in run.problems:
@@ -187,13 +187,13 @@ def say_run(store: Store, run: AuditRun, document: JsonObject, format_: str) -> 
         for problem in errors[:1]:
             say_problem(f"{run.estate}: {part.name}", problem)
         if not errors:
-            say(f"policyeng: {run.estate}: {part.name}: {count(part.summary.error, 'finding')} of errors", error=True)
+            say(f"policyeng: {run.estate}: {part.name}: {count(part.summary.error, 'error')}", error=True)
     if len(undecided) > _NAMED:
         say(f"policyeng: {run.estate}: {len(undecided) - _NAMED} more parts could not be decided", error=True)
 
 
 def say_problem(where: str, problem: Problem) -> None:
-    """Say a problem on standard error."""
+    """Print a problem on standard error."""
     place = f"{problem.place}: " if problem.place else ""
     level = "" if problem.level == "error" else "warning: "
     say(f"policyeng: {where}: {level}{place}{problem.message}", error=True)

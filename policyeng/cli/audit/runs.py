@@ -1,4 +1,4 @@
-"""`policyeng audit runs`: what the store has."""
+"""`policyeng audit runs`: list stored runs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from policyeng.cli.context import plain_format
 from policyeng.errors import UsageError, nearest
 from policyeng.report.phrases import count
 
-Estate = Annotated[str | None, typer.Argument(metavar="[ESTATE]", help="Only the runs of this estate.")]
-Last = Annotated[int, typer.Option(metavar="N", min=1, help="Only the newest N runs of each estate.")]
+Estate = Annotated[str | None, typer.Argument(metavar="[ESTATE]", help="Estate. Default: all estates.")]
+Last = Annotated[int, typer.Option(metavar="N", min=1, help="Show only the newest N runs of each estate.")]
 
 
 def runs(
@@ -25,7 +25,7 @@ def runs(
     config: options.Config = None,
     format_: options.PlainFormat = "text",
 ) -> int:
-    """List the runs that the store has, the newest last.
+    """List the stored runs, newest last.
 
     Examples:
       policyeng audit runs
@@ -35,8 +35,8 @@ def runs(
     with store_of(store, config) as opened:
         names = opened.estates()
         if estate is not None and estate not in names:
-            remedy = f"the estates with runs are {', '.join(names)}" if names else "no estate has a run yet"
-            raise UsageError(f"no estate is called `{estate}`{nearest(estate, names)}", remedy=remedy)
+            remedy = f"choose from {', '.join(names)}" if names else "no estate has a run yet"
+            raise UsageError(f"no run of an estate `{estate}`{nearest(estate, names)}", remedy=remedy)
         found = [run for name in names if estate in (None, name) for run in opened.runs(name, last=last)]
     found.sort(key=lambda run: run.number)
     if format_ == "json":

@@ -1,4 +1,4 @@
-"""`policyeng audit schedule`: audit estates at their times."""
+"""`policyeng audit schedule`: run audits on schedule."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from policyeng.report.phrases import to_the_second
 if TYPE_CHECKING:
     from policyeng.audit.scheduling.planner import PlannedAudit
 
-Once = Annotated[bool, typer.Option("--once", help="Audit what is due now, and end.")]
-Listed = Annotated[bool, typer.Option("--list", help="Print when each estate is audited next, and audit nothing.")]
+Once = Annotated[bool, typer.Option("--once", help="Run the audits that are due now, then exit.")]
+Listed = Annotated[bool, typer.Option("--list", help="Print the next audit of each estate, then exit.")]
 Drain = Annotated[
     float,
     typer.Option(
         "--drain-seconds",
         metavar="SECONDS",
         min=0,
-        help="How long the audit under way may take to end after SIGTERM or SIGINT.",
+        help="How long to wait for a running audit after SIGTERM or SIGINT.",
     ),
 ]
 
@@ -64,10 +64,10 @@ def schedule(
     trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
-    """Audit each configured estate at its times, until SIGTERM or SIGINT; SIGHUP reads the configuration again.
+    """Run audits of the configured estates on schedule, until SIGTERM or SIGINT; SIGHUP reloads the configuration.
 
-    What it does stands on standard error, one line for each audit. Findings are no failure of the schedule: it exits 0,
-    and with --once 2 where an audit that is due could not be made.
+    Each audit is logged as one line on standard error. Findings do not affect the exit code: it is 0, or 2 with --once
+    if a due audit could not be completed.
 
     Examples:
       policyeng audit schedule
@@ -95,24 +95,24 @@ def schedule(
 
 def _refuse_both(once: bool, list_: bool) -> None:
     if once and list_:
-        raise UsageError("`--once` audits, and `--list` only lists", remedy="leave one of them out")
+        raise UsageError("`--once` and `--list` cannot be combined", remedy="remove one of them")
 
 
 def _require_extra() -> None:
-    """Refuse to schedule where what it takes is not installed.
+    """Check that the optional dependency is installed.
 
     Raises:
-        UsageError: naming how to install it.
+        UsageError: with the command that installs it.
     """
     from importlib.util import find_spec
 
     if find_spec("apscheduler") is None:
-        message = "schedules need `apscheduler`, which is not installed"
-        raise UsageError(message, remedy="install `policyeng[audit]`")
+        message = "`policyeng audit schedule` requires `apscheduler`, which is not installed"
+        raise UsageError(message, remedy="run `pip install 'policyeng[audit]'`")
 
 
 def _say(text: str) -> None:
-    """One line on standard error, with its time; several threads have something to say."""
+    """Print a line with the time on standard error; several threads call this."""
     say(f"{to_the_second(datetime.now(UTC))} {text}", error=True)
 
 
@@ -123,12 +123,16 @@ def _print_times(settings: Settings) -> int:
     try:
         with open_store(settings.store) as store:
             plans = planned(settings.estates, store)
-    except StoreError as error:  # before the first audit there is none
-        say(f"policyeng: no run is known: {error}", error=True)
+    except StoreError as error:  # there is no store before the first audit
+        say(f"policyeng: no runs yet: {error}", error=True)
         plans = planned(settings.estates, None)
     now = datetime.now(UTC)
     for name in [estate.name for estate in settings.estates]:
-        say(f"{name}  {_next(plans[name], now)}" if name in plans else f"{name}  only by `policyeng audit run`")
+        say(
+            f"{name}  {_next(plans[name], now)}"
+            if name in plans
+            else f"{name}  not scheduled; run `policyeng audit run`"
+        )
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`policyeng audit verify-history`: whether the store is as it was written."""
+"""`policyeng audit verify-history`: verify that the audit store was not altered."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from policyeng.report.phrases import count
 Expect = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="HASH", help="The hash of a run, or of a retention, that was noted elsewhere and has to be there."
+        metavar="HASH", help="Hash of a run or retention, recorded elsewhere, that the store must contain; repeatable."
     ),
 ]
 
@@ -27,11 +27,10 @@ def verify_history(
     config: options.Config = None,
     format_: options.PlainFormat = "text",
 ) -> int:
-    """Say of every row of the store whether it is the one that was written; exit 2 if not.
+    """Verify that no row of the audit store was altered; exit code 2 if one was.
 
-    Whoever can write the store can take its newest runs away and nothing in it would tell: note the head that `audit
-    run` prints somewhere else, and give it with --expect, or as `expect` in
-    the configuration, which `audit run` warns by, too.
+    The store alone cannot show that its newest runs were deleted. Record the head that `audit run` prints in another
+    place, and pass it with --expect or set `expect` in the configuration, which `audit run` also checks.
 
     Examples:
       policyeng audit verify-history
@@ -53,12 +52,12 @@ def verify_history(
     for fault in verified.faults:
         run = "" if fault.run is None else f" run {fault.run}:"
         say(f"policyeng: {fault.table}:{run} {fault.message}", error=True)
-    held = f"{count(len(verified.faults), 'fault')}" if verified.faults else "every row is as it was written"
+    held = f"{count(len(verified.faults), 'fault')}" if verified.faults else "no row was altered"
     say(f"{count(verified.runs, 'run')}: {held}")
     if verified.pruned:
-        say(f"retention took contents of {count(len(verified.pruned), 'run')}: {_spelled(verified.pruned)}")
+        say(f"pruned {count(len(verified.pruned), 'run')}: {_spelled(verified.pruned)}")
     if verified.unused:
-        say(f"no run needs {count(verified.unused, 'content')}; they are harmless, and `audit prune` takes them away")
+        say(f"{count(verified.unused, 'unused object')}; run `policyeng audit prune` to delete unused objects")
     say(f"head {verified.head or 'none'}")
     if verified.retention:
         say(f"retention {verified.retention}")
@@ -66,7 +65,7 @@ def verify_history(
 
 
 def _spelled(numbers: list[int]) -> str:
-    """Numbers with ranges: `1-4, 7`."""
+    """Format numbers with ranges: `1-4, 7`."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and ranges[-1][1] == number - 1:

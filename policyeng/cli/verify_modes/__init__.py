@@ -1,1 +1,1 @@
-"""What `policyeng verify` proves, a module for each way of asking."""
+"""The analyses of `policyeng verify`, one module each."""

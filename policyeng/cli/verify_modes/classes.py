@@ -1,4 +1,4 @@
-"""The options of `verify --satisfiable`, each declared once, and what they come to."""
+"""The options of `verify --satisfiable`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from policyeng.cli.option_groups import with_group
 
 @dataclass(frozen=True, slots=True)
 class ClassOptions:
-    """Which classes of workloads are asked about, and how.
+    """The workload classes to analyze, and how.
 
     Attributes:
-        asked: whether they are.
-        paths: files and directories of further classes.
-        chosen: ids; all unless given.
-        as_of: the clock; now unless given.
+        asked: whether the analysis is requested.
+        paths: files and directories of additional classes.
+        chosen: class ids; all if empty.
+        as_of: the clock; now if None.
         profile: a named set of parameters.
-        witness: the directory that witnesses are written to.
-        given: by option, its value; None where it is not given.
+        witness: the output directory for example snapshots.
+        given: the value of each option; None if it is not given.
     """
 
     asked: bool
@@ -39,7 +39,7 @@ class ClassOptions:
 
 
 def with_classes(command: Callable[..., int]) -> Callable[..., int]:
-    """A command with the options about classes of workloads; they reach it as `classes`."""
+    """Add the options for workload classes to a command, as its argument `classes`."""
     return with_group(command, "classes", _given)
 
 
@@ -47,19 +47,20 @@ def _given(
     *,
     satisfiable: Annotated[
         bool,
-        typer.Option("--satisfiable", help="Find for each class of workloads an estate that passes every policy."),
+        typer.Option("--satisfiable", help="Find, for each workload class, a snapshot that passes every policy."),
     ] = False,
     class_files: Annotated[
         list[Path] | None,
-        typer.Option("--classes", metavar="PATH", help="A file or directory of more classes; repeatable."),
+        typer.Option("--classes", metavar="PATH", help="File or directory of additional workload classes; repeatable."),
     ] = None,
     class_: Annotated[
-        list[str] | None, typer.Option("--class", metavar="ID", help="Only this class; repeatable, or with commas.")
+        list[str] | None,
+        typer.Option("--class", metavar="ID", help="Analyze only this class; repeatable or comma-separated."),
     ] = None,
     as_of: options.AsOf = None,
     profile: options.Profile = None,
     witness: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the witness of each class, a snapshot.")
+        Path | None, typer.Option(metavar="DIR", help="Directory for the example snapshot of each class.")
     ] = None,
 ) -> ClassOptions:
     moment = moment_of(as_of) if as_of else None

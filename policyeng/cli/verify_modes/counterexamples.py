@@ -1,4 +1,4 @@
-"""The files of counterexamples."""
+"""Writing of counterexamples."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def write_example(beside: FileWriter, path: Path, number: int, example: Example) -> Path | None:
-    """Write what is judged, and the parameters that it needs beside it; the file, None where not all can be written.
+    """Write a counterexample and its parameters; return the file, or None if not everything could be written.
 
     Args:
-        beside: what writes, and keeps what could not be written.
-        path: where the user said; the first is written there, the others beside it with their number.
-        number: which counterexample it is, from 1.
+        beside: writes the files and collects errors.
+        path: the file for the first counterexample; the others get a number.
+        number: the number of the counterexample, from 1.
         example: with its snapshot or documents, and its parameters.
     """
     from policyeng.verify.example_documents import snapshot_text

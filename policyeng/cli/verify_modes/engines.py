@@ -1,4 +1,4 @@
-"""`policyeng verify --engines`: prove that the engines say the same of a bundle."""
+"""`policyeng verify --engines`: verify that all engines return the same findings."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from policyeng.frozen import replace
 if TYPE_CHECKING:
     from policyeng.verify.differential.differential import Counterexample
 
-#: Differences of more kinds than this have one cause; shrinking each of them would only take time.
+#: More kinds of differences than this usually have a single cause, so the others are not shrunk.
 _MOST_SHRUNK = 10
 
 
 def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions) -> int:
-    """Compare what every engine says of the same pairs, and print it: exit 0 when they agree, 1 when they differ.
+    """Compare the engines on the same pairs, print the result, and return 0 if they agree, 1 if they differ.
 
     Raises:
-        UsageError: `without` names no engine, or leaves none to compare with, or a counterexample cannot be written.
+        UsageError: `without` has an unknown engine or leaves too few, or a counterexample cannot be written.
         EngineError: the bundle does not compile, or an engine is missing.
     """
     from policyeng.verify.differential import report
@@ -52,12 +52,12 @@ def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions
 def _left_out(without: Sequence[str], opa: OpaOptions) -> list[str]:
     left_out = [name.lower() for name in split(without)]
     if "opa" in left_out and replace(opa, token="") != OpaOptions():
-        raise UsageError("options of the OPA server are given, and `--without opa`", remedy="leave one of them out")
+        raise UsageError("OPA server options and `--without opa` cannot be combined", remedy="remove one of them")
     return left_out
 
 
 def _written(found: Sequence[Counterexample], path: Path, beside: FileWriter) -> Iterator[Path | None]:
-    """Write every counterexample; the file of each, None where it cannot be written."""
+    """Write every counterexample; yield the file of each, or None if it cannot be written."""
     from policyeng.cli.verify_modes.counterexamples import write_example
 
     for number, entry in enumerate(found, 1):

@@ -1,4 +1,4 @@
-"""`policyeng verify`: prove that the laws of consistency hold of a bundle."""
+"""`policyeng verify`: verify the consistency laws of a bundle."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 def verify_laws(asked: VerifyOptions, options: LawOptions) -> int:
-    """Try laws on random examples and print what holds: exit 0 when all do, 1 when one is violated, 2 when undecided.
+    """Test laws on random examples, print the results, and return 0 if all are true, 1 if one is violated, else 2.
 
     Raises:
-        UsageError: there is no such law, the database cannot be used, or a counterexample cannot be written.
+        UsageError: a law is unknown, the database cannot be used, or a counterexample cannot be written.
         EngineError: the bundle does not compile.
-        InputError: a file of the database is none of ours.
+        InputError: a file in the database was not written by this command.
     """
     from policyeng.verify.laws import laws_named
     from policyeng.verify.runner.run import run
 
     chosen = laws_named(split(options.names))
-    with progress(f"trying {len(chosen)} laws, seed {asked.seed}", asked.examples) as advance:
+    with progress(f"testing {len(chosen)} laws, seed {asked.seed}", asked.examples) as advance:
         done = run(
             asked.bundle,
             chosen,
@@ -47,7 +47,7 @@ def verify_laws(asked: VerifyOptions, options: LawOptions) -> int:
 
 
 def _written(found: Sequence[ReportedViolation], path: Path, beside: FileWriter) -> Iterator[Path | None]:
-    """Write every counterexample; the file of each, None where it has no snapshot or cannot be written."""
+    """Write every counterexample; yield the file of each, or None if there is no snapshot or it cannot be written."""
     from policyeng.cli.verify_modes.counterexamples import write_example
 
     number = 0

@@ -1,4 +1,4 @@
-"""`policyeng verify --mutation`: whether cases and laws notice small faults in policies."""
+"""`policyeng verify --mutation`: measure whether test cases and laws detect small faults in policies."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 
 def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
-    """Try the mutants of a bundle's policies and print what came of them.
+    """Test the mutants of a bundle's policies and print the results.
 
-    Exit 0; 1 when the score is below the minimum or a justified survivor is none; 2 when nothing could be tried, or
-    when a minimum is asked for and policies have no cases.
+    Returns:
+        0; 1 if the score is below the minimum or a justified survivor does not survive; 2 if no mutant could be tested,
+        or if there is a minimum and a policy has no test cases.
 
     Raises:
-        BundleError: cases or justified survivors are not well formed, or a case does not hold as it is.
+        BundleError: test cases or justified survivors are not well formed, or a test case fails without mutation.
         EngineError: the bundle does not compile.
     """
     from policyeng.verify.laws import LAWS
@@ -39,7 +40,7 @@ def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
     code = _exit_code(made, minimum)
     if code == 2:
         untried = ", ".join(made.without_cases) or "no mutant of any policy compiles"
-        say(f"policyeng: not everything could be tried: {untried}; put a cases.yaml beside each policy", error=True)
+        say(f"policyeng: not tested: {untried}; add a `cases.yaml` next to each policy", error=True)
     return code
 
 
@@ -53,6 +54,6 @@ def _exit_code(made: MutationRun, minimum: float | None) -> int:
 def _verdict(made: MutationRun, minimum: float | None) -> str:
     code = _exit_code(made, minimum)
     if not made.is_tried:
-        return f"exit {code}: no mutant could be tried"
-    asked = "" if minimum is None else f", {minimum:g} % asked for"
+        return f"exit {code}: no mutant could be tested"
+    asked = "" if minimum is None else f", minimum {minimum:g} %"
     return f"exit {code}: mutation score {made.score:.2f} %{asked}"

@@ -1,4 +1,4 @@
-"""The options of `policyeng verify` that no other command has, in groups, and what they come to."""
+"""The options of `policyeng verify` that no other command has."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from policyeng.bundle import Bundle
 from policyeng.cli.option_groups import with_group
 from policyeng.errors import UsageError
 
-#: Below the current directory; `policyeng.verify.runner.run` says what lies there.
+#: Relative to the current directory; see `policyeng.verify.runner.run` for the contents.
 DATABASE = Path(".policyeng/verify")
 EXAMPLES = 1000
 PAIRS = 100_000
-#: The ways of asking, by the option that names them; the laws have none.
+#: The analyses by their options; the laws have no option.
 LAWS, ENGINES, REDUNDANCY, SATISFIABLE, MUTATION = "", "--engines", "--redundancy", "--satisfiable", "--mutation"
-#: By option that not every way of asking takes, those that do.
+#: Options that not every analysis accepts, with those that do.
 TAKEN_BY = {
     "--law": (LAWS,),
     "--examples": (LAWS, REDUNDANCY),
@@ -42,24 +42,22 @@ Redundancy = Annotated[
     bool, typer.Option("--redundancy", help="Find policies that never apply, never fail or are implied by others.")
 ]
 Examples = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help=f"How many random examples are drawn; {EXAMPLES} unless given.")
+    int | None, typer.Option(metavar="N", min=1, help=f"Number of random examples. Default: {EXAMPLES}.")
 ]
-Seed = Annotated[
-    int | None, typer.Option(metavar="N", help="Draw the examples of an earlier run again; any unless given.")
-]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Random seed, to repeat an earlier run. Default: random.")]
 CounterexampleFile = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the smallest snapshot that shows what is wrong.")
+    Path | None, typer.Option(metavar="FILE", help="File for the smallest snapshot that shows a violation.")
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyOptions:
-    """What every way of asking needs.
+    """Options that all analyses share.
 
     Attributes:
-        naming: the options that name the policies, for the commands that are printed.
-        wanted: how many examples, where that is said.
-        counterexample: where the first smallest snapshot is written, the others beside it with a number.
+        naming: the options that name the policies, for printed commands.
+        wanted: the number of examples, if given.
+        counterexample: the file for the first counterexample; the others get a number.
         format: text, json or junit.
     """
 
@@ -72,18 +70,18 @@ class VerifyOptions:
 
     @property
     def examples(self) -> int:
-        """How many examples."""
+        """The number of examples."""
         return self.wanted or EXAMPLES
 
 
 @dataclass(frozen=True, slots=True)
 class LawOptions:
-    """Which laws are tried and how; `given` has by option its value, None where it is not given.
+    """The laws to test, and how; `given` has the value of each option, None if it is not given.
 
     Attributes:
-        names: numbers or names; all laws unless given.
-        jobs: processes; 0 is one for each processor.
-        database: where failures are kept; None keeps none.
+        names: numbers or names; all laws if empty.
+        jobs: the number of processes; 0 is one per processor.
+        database: the directory where failures are stored; None stores none.
     """
 
     names: Sequence[str]
@@ -94,7 +92,7 @@ class LawOptions:
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """Whether engines are compared, on how many pairs and without which."""
+    """Whether to compare engines, on how many pairs and without which engines."""
 
     asked: bool
     pairs: int
@@ -104,7 +102,7 @@ class EngineOptions:
 
 @dataclass(frozen=True, slots=True)
 class MutationOptions:
-    """Whether policies are mutated, how often each, and the score that is asked for, in percent."""
+    """Whether to mutate policies, how often each, and the minimum score in percent."""
 
     asked: bool
     sample: int
@@ -113,7 +111,7 @@ class MutationOptions:
 
 
 def with_questions(command: Callable[..., int]) -> Callable[..., int]:
-    """A command with the options of laws, engines and mutation; they reach it as `laws`, `engines` and `mutation`."""
+    """Add the options for laws, engines and mutation to a command, as its arguments of the same names."""
     with_laws = with_group(command, "laws", _law_options)
     return with_group(with_group(with_laws, "engines", _engine_options), "mutation", _mutation_options)
 
@@ -122,22 +120,23 @@ def _law_options(
     *,
     law: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this law, by name or number; repeatable, or with commas."),
+        typer.Option(metavar="NAME", help="Test only this law, by name or number; repeatable or comma-separated."),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Processes that try laws; one for each processor unless given."),
+        typer.Option(metavar="N", min=0, help="Number of test processes. Default: one per processor."),
     ] = None,
     database: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help=f"Where failures are kept, to be tried first next time; {DATABASE} unless given."
+            metavar="DIR",
+            help=f"Directory for failing examples, which are tested first next time. Default: {DATABASE}.",
         ),
     ] = None,
-    no_database: Annotated[bool, typer.Option("--no-database", help="Neither try kept failures nor keep any.")] = False,
+    no_database: Annotated[bool, typer.Option("--no-database", help="Do not read or write failing examples.")] = False,
 ) -> LawOptions:
     if database is not None and no_database:
-        raise UsageError("`--database` and `--no-database` are both given", remedy="leave one of them out")
+        raise UsageError("`--database` and `--no-database` cannot be combined", remedy="remove one of them")
     given = {"--law": law, "--jobs": jobs, "--database": database, "--no-database": no_database or None}
     return LawOptions(law or (), jobs or 0, None if no_database else database or DATABASE, given)
 
@@ -145,15 +144,15 @@ def _law_options(
 def _engine_options(
     *,
     engines: Annotated[
-        bool, typer.Option("--engines", help="Compare what every engine says of the same random pairs.")
+        bool, typer.Option("--engines", help="Compare the findings of all engines on the same random pairs.")
     ] = False,
     pairs: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help=f"With --engines: how many pairs to compare; {PAIRS} unless given."),
+        typer.Option(metavar="N", min=1, help=f"With --engines: number of pairs to compare. Default: {PAIRS}."),
     ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(metavar="ENGINE", help="With --engines: leave an engine out; repeatable, or with commas."),
+        typer.Option(metavar="ENGINE", help="With --engines: skip this engine; repeatable or comma-separated."),
     ] = None,
 ) -> EngineOptions:
     return EngineOptions(engines, pairs or PAIRS, without or (), {"--pairs": pairs, "--without": without})
@@ -162,15 +161,17 @@ def _engine_options(
 def _mutation_options(
     *,
     mutation: Annotated[
-        bool, typer.Option("--mutation", help="Write small faults into the policies: do cases and laws notice them?")
+        bool,
+        typer.Option(
+            "--mutation",
+            help="Inject small faults into the policies and measure whether test cases and laws detect them.",
+        ),
     ] = False,
     min_mutation_score: Annotated[
         float | None,
-        typer.Option(metavar="N", min=0, max=100, help="Exit 1 when fewer percent of faults are noticed."),
+        typer.Option(metavar="N", min=0, max=100, help="Exit 1 if a smaller percentage of faults is detected."),
     ] = None,
-    sample: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Try at most so many faults of each policy.")
-    ] = None,
+    sample: Annotated[int | None, typer.Option(metavar="N", min=1, help="Maximum number of faults per policy.")] = None,
 ) -> MutationOptions:
     given = {"--min-mutation-score": min_mutation_score, "--sample": sample}
     return MutationOptions(mutation, sample or 0, min_mutation_score, given)

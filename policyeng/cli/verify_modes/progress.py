@@ -11,7 +11,7 @@ from policyeng.cli.console import is_terminal
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal's stderr, told how much is done; silent elsewhere."""
+    """Show a progress bar on standard error and yield the function that advances it; silent if not a terminal."""
     if not is_terminal(sys.stderr):
         yield lambda _: None
         return

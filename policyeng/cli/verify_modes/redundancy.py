@@ -1,4 +1,4 @@
-"""`policyeng verify --redundancy`: which policies and parameters of a bundle say nothing."""
+"""`policyeng verify --redundancy`: find policies and parameters of a bundle that have no effect."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from policyeng.errors import BundleError
 
 
 def verify_redundancy(asked: VerifyOptions) -> int:
-    """Print which policies never apply, never fail or are implied by others: exit 1 when there is one, else 0.
+    """Print the policies that never apply, never fail or are implied by others; return 1 if there is one, else 0.
 
     Raises:
-        BundleError: a `cases.yaml` is not well formed, or no policy judges resources.
+        BundleError: a `cases.yaml` is not well formed, or no policy evaluates resources.
         EngineError: the bundle does not compile.
     """
     from policyeng.verify.generators.documents import judges_documents
@@ -23,10 +23,10 @@ def verify_redundancy(asked: VerifyOptions) -> int:
 
     bundle, examples = asked.bundle, asked.examples
     if all(map(judges_documents, bundle.policies)):
-        message = "all policies judge documents as they are written, and redundancy is looked for among resources"
-        raise BundleError(message, remedy="name policies that judge resources; the laws are tried on documents, too")
+        message = "all policies evaluate documents, and --redundancy only supports policies that evaluate resources"
+        raise BundleError(message, remedy="pass policies that evaluate resources")
     total = sum(map(_cases, bundle.policies)) + examples
-    with progress(f"looking for redundancy, seed {asked.seed}", total) as advance:
+    with progress(f"searching for redundancy, seed {asked.seed}", total) as advance:
         analysis = analysed(bundle, examples, asked.seed, progress=advance)
     if asked.format == "text":
         typer.echo(report.as_text(analysis, asked.naming))

@@ -1,4 +1,4 @@
-"""`policyeng verify --satisfiable`: whether each class of workloads can pass every policy at once."""
+"""`policyeng verify --satisfiable`: check that each workload class can pass all policies at once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 def verify_satisfiable(asked: VerifyOptions, settings: Settings, options: ClassOptions) -> int:
-    """Answer for each class, and print it: exit 0 where all are possible, 1 where one is not, else 2.
+    """Analyze and print each class; return 0 if all are satisfiable, 1 if one is not, else 2.
 
     Raises:
-        UsageError: a profile or a parameter does not fit, or a witness cannot be written.
-        BundleError: a class is not well formed, or none has a chosen id.
+        UsageError: a profile or a parameter is not valid, or an example snapshot cannot be written.
+        BundleError: a class is not well formed, or its id is unknown.
         EngineError: the bundle does not compile.
     """
     from policyeng.verify.satisfiability import report
@@ -42,7 +42,7 @@ def verify_satisfiable(asked: VerifyOptions, settings: Settings, options: ClassO
         _make(options.witness)
     now = datetime.now(UTC)
     answers: list[SatisfiabilityResult] = []
-    with progress("looking for witnesses", len(subjects)) as advance:
+    with progress("searching for example snapshots", len(subjects)) as advance:
         for number, subject in enumerate(subjects, 1):
             answers.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
             advance(number)
@@ -60,14 +60,14 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        remedy = "name another directory with `--witness`"
+        remedy = "use another directory for `--witness`"
         raise UsageError(
-            f"cannot make the directory of witnesses: {reason}", place=(str(folder),), remedy=remedy
+            f"cannot create the directory for example snapshots: {reason}", place=(str(folder),), remedy=remedy
         ) from error
 
 
 def _written(answers: Sequence[SatisfiabilityResult], folder: Path, beside: FileWriter) -> dict[str, Path]:
-    """Write every witness; by class the file of each that could be written."""
+    """Write every example snapshot; return the files that could be written, by class."""
     files = {}
     for found in answers:
         if found.witness:
