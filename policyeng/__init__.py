@@ -1,6 +1,6 @@
-"""Policy-as-code compliance for Azure Machine Learning: judge snapshots of workspaces, and embed the evaluator.
+"""Policy-as-code compliance for Azure Machine Learning.
 
-The names below are the public interface; they are loaded when first used, so that importing policyeng costs little.
+The names below are the public interface. They are loaded on first use, which makes importing policyeng fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m policyeng` is the command line."""
+"""The command line as `python -m policyeng`."""
 
 from policyeng.cli import main
 

@@ -1,4 +1,4 @@
-"""The evaluator for programs that embed it: the same evaluation, with the clock read when none is given."""
+"""The public functions for programs that embed policyeng; the time defaults to now."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def evaluate(
     fail_on: Severity = Severity.LOW,
     strict_unknown: bool = False,
 ) -> Evaluation:
-    """Judge a snapshot with a bundle; `as_of` is now unless given. See `policyeng.evaluation.evaluate`.
+    """Evaluate a snapshot with a bundle; `as_of` defaults to now. See `policyeng.evaluation.evaluate`.
 
-    `profile` names a set of parameters of the bundle; `parameters` go before it, and below `*` instead of a policy's id
-    they are for every policy that has one of the name.
+    `profile` names a set of parameters of the bundle, which `parameters` override. Parameters under `*` instead of a
+    policy id apply to every policy that defines them.
 
     Raises:
-        UsageError: a parameter names no policy or does not fit, or the profile or the engine does not exist.
+        UsageError: a parameter is not valid or its policy does not exist, or the profile or engine does not exist.
         BundleError: the profile is not well formed.
-        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+        EngineError: the bundle does not compile, or the OPA server does not return a result for every pair.
     """
     return _evaluate(
         bundle,
@@ -71,16 +71,17 @@ def admit(
     blame: Blame = Blame.TOUCHED,
     standing: bool = False,
 ) -> Decision:
-    """Decide whether a change of a snapshot may be made; `as_of` is now unless given. See `policyeng.admission.admit`.
+    """Decide whether a change to a snapshot is allowed; `as_of` defaults to now. See `policyeng.admission.admit`.
 
-    `change` is a resource to create or replace, an id to delete, a `Change`, or several of them; so is `before`, what
-    has been made of the snapshot already. `profile` and `parameters` are as for `evaluate`.
+    `change` is a resource to create or replace, an id to delete, a `Change`, or several of them. `before` has the same
+    form: the changes already made to the snapshot. `profile` and `parameters` are as for `evaluate`.
 
     Raises:
-        InputError: the change is none.
-        UsageError: a parameter or mode names no policy or does not fit, or the profile or the engine does not exist.
+        InputError: the change is not valid.
+        UsageError: a parameter or mode is not valid or its policy does not exist, or the profile or engine does not
+            exist.
         BundleError: the profile is not well formed.
-        EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
+        EngineError: the bundle does not compile, or the OPA server does not return a result for every pair.
     """
     return _admit(
         bundle,
@@ -103,10 +104,10 @@ def admit(
 def parameters_of(
     bundle: Bundle, profile: str | None, parameters: Mapping[str, JsonObject] | None
 ) -> Mapping[str, JsonObject]:
-    """By policy id, what replaces the defaults; the arguments are those of `evaluate`.
+    """Return, by policy id, the values that override the defaults; the arguments are as for `evaluate`.
 
     Raises:
-        UsageError: a parameter names no policy, or the profile does not exist.
+        UsageError: the policy of a parameter does not exist, or the profile does not exist.
         BundleError: the profile is not well formed.
     """
     given = spread(bundle, parameters or {})

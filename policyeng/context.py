@@ -1,4 +1,4 @@
-"""What is judged with: the bundle, exemptions and parameters in force, read as the settings say."""
+"""The bundle, exemptions and parameters of an evaluation, read according to the settings."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from policyeng.redaction import MASK, masked
 if TYPE_CHECKING:
     from policyeng.bundle import Verification
 
-#: Settings with no effect on what is found or decided; URLs with secrets are among them.
+#: Settings without effect on findings and decisions; some contain URLs with secrets.
 _ELSEWHERE = ("store", "expect", "estates", "notify")
-#: The same of options.
+#: Options without effect on findings and decisions.
 _PRESENTATION = ("format", "group-by", "owner-tag", "show-skipped", "jobs", "no-cache")
 _ENVIRONMENT = "environment "
 
 
 def applied_settings(settings: Settings) -> AppliedSettings:
-    """Describe for a report what was configured, secrets masked; files in the working directory by relative path."""
+    """Describe the configuration for a report, with masked secrets and paths relative to the working directory."""
     file = _shown(settings.file) if settings.file else ""
     given = [name for name, origin in settings.origins.items() if origin != "default" and name not in _ELSEWHERE]
     values: JsonObject = settings.model_dump(mode="json", include=set(given)) if given else {}
@@ -48,7 +48,7 @@ def applied_settings(settings: Settings) -> AppliedSettings:
         origin = _ENVIRONMENT + variable
         changes.append(SettingChange(setting=name, value=_harmless(option, value), origin=origin))
     environment = {change.origin.removeprefix(_ENVIRONMENT) for change in changes if _ENVIRONMENT in change.origin}
-    return AppliedSettings(  # a validator would cost a short run more than all of this
+    return AppliedSettings(  # validation would take longer than all of this in a short run
         file=file,
         environment=tuple(sorted(environment)),
         changes=tuple(sorted(changes, key=lambda change: change.setting)),
@@ -61,7 +61,7 @@ def _shown(path: Path) -> str:
 
 
 def _harmless(option: str, value: object) -> object:
-    """The value of an option without secrets; parameters of templates may be some, whatever their names."""
+    """Mask secrets in the value of an option; every template parameter may be a secret, whatever its name."""
     if option == "parameters" and isinstance(value, list | tuple):
         return [
             f"{name}={MASK}" if equals else name for name, equals, _ in (str(each).partition("=") for each in value)
@@ -73,13 +73,13 @@ def _harmless(option: str, value: object) -> object:
 
 @frozen
 class EvaluationSetup:
-    """What is in force.
+    """The inputs of an evaluation apart from the snapshot.
 
     Attributes:
         bundle: with the policies that the settings select.
-        parameters: by policy id, what replaces the defaults of parameters.
-        problems: an error for each fault of the exemption files; a faulty entry exempts nothing.
-        applied: the settings as reports describe them.
+        parameters: by policy id, the values that override defaults of parameters.
+        problems: errors in the exemption files; a faulty entry exempts nothing.
+        applied: the settings as described in reports.
     """
 
     bundle: Bundle
@@ -93,18 +93,18 @@ class EvaluationSetup:
 def held_of(
     policies: Sequence[Path], given_data: Sequence[str], settings: Settings, *, no_exemptions: bool = False
 ) -> EvaluationSetup:
-    """Read what is in force.
+    """Read the policies, parameters and exemptions.
 
     Args:
-        policies: directories and archives; without any, the built-in policies.
-        given_data: what `--data` names.
-        settings: what is configured.
-        no_exemptions: apply none, whatever is configured.
+        policies: directories and archives; the built-in policies if empty.
+        given_data: the paths given with `--data`.
+        settings: the settings of the run.
+        no_exemptions: ignore all exemptions, including configured ones.
 
     Raises:
-        BundleError: a bundle or a profile is not well formed, a signature is not valid, or a module in Python cannot
-            be run.
-        UsageError: a policy, a parameter, a profile or a key of the settings does not exist or does not fit.
+        BundleError: a bundle or a profile is not well formed, a signature is not valid, or a Python module cannot be
+            run.
+        UsageError: a policy, a parameter, a profile or a key of the settings does not exist or is not valid.
     """
     whole = bundle_of(policies, settings, given_data)
     bundle = selected(whole, settings.select, settings.ignore)
@@ -115,10 +115,10 @@ def held_of(
 
 
 def verification_of(settings: Settings) -> Verification | None:
-    """How the signatures of bundles are verified; None when no key is configured and none is required."""
+    """Return how to verify the signatures of bundles; None if no key is configured and no signature is required."""
     if settings.verification_key is None and not settings.require_signature:
         return None
-    from policyeng.bundle import Verification  # most runs verify nothing
+    from policyeng.bundle import Verification  # most runs do not verify signatures
 
     return Verification(
         settings.verification_key,
@@ -131,25 +131,25 @@ def verification_of(settings: Settings) -> Verification | None:
 
 
 def bundle_of(policies: Sequence[Path], settings: Settings, given_data: Sequence[str] = ()) -> Bundle:
-    """The bundle of the given directories and archives, or the built-in one, with what `--data` names.
+    """Load the bundle of the given directories and archives, or the built-in one, with the data of `--data`.
 
     Raises:
-        BundleError: it is not well formed, or its signature does not hold.
-        UsageError: the key or the algorithm of the configuration cannot be used.
+        BundleError: the bundle is not well formed, or its signature is not valid.
+        UsageError: the configured key or algorithm cannot be used.
     """
     return load_bundle(*policies, data=given_data, verification=verification_of(settings))
 
 
 def parameters_given(whole: Bundle, bundle: Bundle, settings: Settings) -> Mapping[str, JsonObject]:
-    """By policy id, the parameters that the settings give, over those of their profile.
+    """Return, by policy id, the parameters of the settings, which override those of the profile.
 
     Args:
         whole: the bundle with all policies.
-        bundle: with those in force.
-        settings: what is configured.
+        bundle: the bundle with the selected policies.
+        settings: the settings of the run.
 
     Raises:
-        UsageError: a policy, a parameter or a profile does not exist, or a value does not fit.
+        UsageError: a policy, a parameter or a profile does not exist, or a value is not valid.
         BundleError: the profile is not well formed.
     """
     origin = settings.origins.get("parameters", "")
@@ -160,7 +160,7 @@ def parameters_given(whole: Bundle, bundle: Bundle, settings: Settings) -> Mappi
 
 
 def _exemptions(settings: Settings) -> tuple[list[Exemption], list[Problem]]:
-    """Exemptions of every file; an entry that cannot be read is a problem and hides no other."""
+    """Read the exemptions of every file; an entry that cannot be read is reported and does not affect others."""
     read: list[Exemption] = []
     problems: list[Problem] = []
     if settings.exemptions:
@@ -172,7 +172,7 @@ def _exemptions(settings: Settings) -> tuple[list[Exemption], list[Problem]]:
     seen: set[str] = set()
     for exemption in read:
         if exemption.id in seen:
-            message = "the exemption stands in two files; the ids of exemptions are unique"
+            message = "two files have an exemption with this id; exemption ids must be unique"
             problems.append(Problem(level="error", message=message, place=f"exemption {exemption.id}"))
         seen.add(exemption.id)
     return read, problems

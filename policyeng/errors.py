@@ -1,13 +1,13 @@
-"""Every error that policyeng raises on purpose.
+"""The errors that policyeng raises on purpose.
 
-PolicyengError              exit 2   something could not be decided
-├── InputError              exit 2   a document cannot be read; names the file, the place and the remedy
+PolicyengError              exit 2   no decision is possible
+├── InputError              exit 2   a document cannot be read; has the file, the place and the remedy
 ├── BundleError             exit 2   a bundle or one of its policies is not well formed
-├── EngineError             exit 2   an engine could not judge at all (a single pair that fails is an `error` finding)
-├── StoreError              exit 2   a store of audits cannot be used, or does not hold together
+├── EngineError             exit 2   an engine could not evaluate at all (a single failed pair is an `error` finding)
+├── StoreError              exit 2   an audit store cannot be used, or is not consistent
 └── UsageError              exit 3   a wrong option, configuration key, policy id or parameter
 
-Messages are lower case and without a final period; what the user wrote stands in backticks.
+Messages start in lower case and have no final period; user input is in backticks.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from policyeng.redaction import masked_message
 
 
 class PolicyengError(Exception):
-    """The root: catch this to catch everything policyeng raises on purpose; secrets in its texts are masked.
+    """The base class of all errors that policyeng raises on purpose; secrets in its texts are masked.
 
     Args:
         message: what is wrong.
-        place: where, most general first (a file, a line, a JSON Pointer); empty parts are left out.
-        remedy: what the reader can do about it.
+        place: where, most general first (a file, a line, a JSON Pointer); empty parts are omitted.
+        remedy: how to fix it.
     """
 
     exit_code: ClassVar[int] = 2
@@ -53,17 +53,17 @@ class EngineError(PolicyengError):
 
 
 class StoreError(PolicyengError):
-    """A store of audits that cannot be opened or written, or whose rows are not those that were written."""
+    """An audit store that cannot be opened or written, or whose rows were altered."""
 
 
 class UsageError(PolicyengError):
-    """An option, configuration key, policy id or parameter that does not exist or does not fit."""
+    """An option, configuration key, policy id or parameter that does not exist or is not valid."""
 
     exit_code: ClassVar[int] = 3
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean …` for the known word closest to an unknown one, else nothing."""
+    """Return `; did you mean …` with the known word closest to an unknown one, or an empty string."""
     from difflib import get_close_matches
 
     spelled = {candidate.lower(): candidate for candidate in known}

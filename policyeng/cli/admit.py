@@ -76,7 +76,7 @@ BlameOption = Annotated[
     typer.Option(
         "--blame",
         metavar="WHAT",
-        help=f"Failures that deny a change: {', '.join(Blame)}. `touched` includes existing failures on changed resources.",
+        help=f"Failures that deny a change: {', '.join(Blame)}. `touched` includes old ones on changed resources.",
     ),
 ]
 Standing = Annotated[

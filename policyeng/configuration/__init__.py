@@ -1,4 +1,4 @@
-"""What a run is told: flags over environment over configuration file over defaults, with where each value came from."""
+"""Settings from flags, environment, configuration file and defaults, in this order, with the origin of each value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from policyeng.sources.file_patterns import excluded
 
 __all__ = ["ENVIRONMENT_PREFIX", "Settings", "candidates", "resolve"]
 
-#: By setting, the words that it can be.
+#: The accepted words of settings.
 _WORDS: Mapping[str, Iterable[str]] = {"fail_on": Severity, "blame": Blame}
 
 
@@ -26,18 +26,18 @@ def resolve(
     *,
     flags_elsewhere: Collection[str] = (),
 ) -> Settings:
-    """Settle every setting: a flag wins over the environment, that over the file, that over the default.
+    """Resolve every setting: flags override the environment, which overrides the file, which overrides the defaults.
 
     Args:
         flags: by setting name; None or an empty sequence means that the flag was not given.
         environ: `POLICYENG_<FLAG>` in capitals; lists are separated by commas.
-        directory: where the search for a configuration file begins; it goes upward to the root.
-        config: the configuration file that `--config` names, instead of a search; relative to `directory`.
-        flags_elsewhere: flags that others read from the environment; their variables are not refused here.
+        directory: where the search for a configuration file starts; it continues in the parent directories.
+        config: the file given with `--config`, which replaces the search; relative to `directory`.
+        flags_elsewhere: flags whose environment variables are read elsewhere and therefore known.
 
     Raises:
-        UsageError: an unknown key or variable, with the nearest name; a value that does not fit; a file that is named
-            and missing, or not TOML; a file that was found and that other users control.
+        UsageError: an unknown key or variable, with the nearest name; a value that is not valid; a given file that does
+            not exist; a file that is not TOML; or a file that was found and that other users can change.
     """
     given: dict[str, GivenSetting] = {}
     file = found(config or environ.get(f"{ENVIRONMENT_PREFIX}CONFIG"), directory)
@@ -66,8 +66,8 @@ def _settings(given: Mapping[str, GivenSetting], file: Path | None) -> Settings:
     except ValidationError as error:
         details = error.errors(include_url=False)[0]
         name = str(details["loc"][0])
-        remedy = "it should be " + details["msg"].removeprefix("Input should be ").replace("'", "`")
+        remedy = "it must be " + details["msg"].removeprefix("Input should be ").replace("'", "`")
         wrong = values[name] if len(details["loc"]) == 1 else details["input"]
         close = nearest(str(wrong), _WORDS[name]) if name in _WORDS else ""
-        message = f"`{name}` does not fit: `{wrong}`{close}"
+        message = f"invalid value `{wrong}` for `{name}`{close}"
         raise UsageError(message, place=(origins[name],), remedy=remedy) from None

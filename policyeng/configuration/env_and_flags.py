@@ -11,9 +11,9 @@ ENVIRONMENT_PREFIX = "POLICYENG_"
 
 
 def from_flags(flags: Mapping[str, object]) -> Iterator[tuple[str, GivenSetting]]:
-    """What the command line sets, by the names of the settings."""
+    """Yield the settings that the command line sets, with their names."""
     for name, value in flags.items():
-        if value in (None, (), []) or value is False:  # a flag that was not given takes nothing back
+        if value in (None, (), []) or value is False:  # a flag that was not given overrides nothing
             continue
         if name in ("select", "ignore") and isinstance(value, list | tuple):
             value = [part for entry in value for part in _parts(str(entry))]
@@ -27,10 +27,10 @@ def _parts(text: str) -> list[str]:
 def from_environment(
     environ: Mapping[str, str], flags_elsewhere: Collection[str]
 ) -> Iterator[tuple[str, GivenSetting]]:
-    """What the environment sets, by the names of the settings; variables of `flags_elsewhere` are left to others.
+    """Yield the settings that the environment sets, with their names; skips the variables of `flags_elsewhere`.
 
     Raises:
-        UsageError: a variable of ours is unknown.
+        UsageError: a `POLICYENG_` variable is unknown.
     """
     known = {f"{ENVIRONMENT_PREFIX}{name.upper()}": name for name in NAMES if name not in TABLES}
     others = {f"{ENVIRONMENT_PREFIX}{name.upper().replace('-', '_')}" for name in (*flags_elsewhere, "config")}
@@ -39,7 +39,7 @@ def from_environment(
             continue
         if variable not in known:
             message = f"unknown variable{nearest(variable, [*known, *others])}"
-            remedy = "known are " + ", ".join(f"`{name}`" for name in sorted({*known, *others}))
+            remedy = "choose from " + ", ".join(f"`{name}`" for name in sorted({*known, *others}))
             raise UsageError(message, place=(f"environment {variable}",), remedy=remedy)
         name = known[variable]
         if text:

@@ -18,17 +18,17 @@ from policyeng.frozen import fields
 _KEYS = tuple(entry.name for entry in fields(EstateSettings))
 _DURATIONS = ("every", "jitter", "grace", "deadline")
 _TEXTS = tuple(name for name in _KEYS if name not in (*_DURATIONS, "inputs", "together"))
-_TABLES = 'write `[[estates]]`, and below it `name = "..."` and `inputs = ["..."]`'
+_TABLES = 'write `[[estates]]`, followed by `name = "..."` and `inputs = ["..."]`'
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _FIELDS_OF_CRON = 5
 
 
 def estates_of(value: object, file: File) -> list[EstateSettings]:
-    """What is audited, from `[[estates]]` tables.
+    """Read the `[[estates]]` tables.
 
     Raises:
-        UsageError: one of them is none, or two have one name; with its line.
+        UsageError: a table is not valid, or two have the same name; with the line.
     """
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise UsageError("`estates` is not a list of tables", place=(file.place("estates"),), remedy=_TABLES)
@@ -37,36 +37,36 @@ def estates_of(value: object, file: File) -> list[EstateSettings]:
         place = file.place_of("estates", position)
         estate = _estate(entry, place, file.path.parent)
         if estate.name in estates:
-            raise UsageError(f"two estates are called `{estate.name}`", place=(place,), remedy="rename one of them")
+            raise UsageError(f"duplicate estate name `{estate.name}`", place=(place,), remedy="rename one of them")
         estates[estate.name] = estate
     return [*estates.values()]
 
 
 def require_name(name: str, place: str = "") -> None:
-    """Refuse what cannot be the name of an estate.
+    """Refuse an invalid estate name.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: the name is not valid.
     """
     if not _NAME.fullmatch(name):
-        remedy = "write up to 100 letters, digits, `-`, `_` and `.`"
-        raise UsageError(f"`{name}` is no name of an estate", place=(place,), remedy=remedy)
+        remedy = "use up to 100 letters, digits, `-`, `_` and `.`"
+        raise UsageError(f"invalid estate name `{name}`", place=(place,), remedy=remedy)
 
 
 def input_of(given: str, folder: Path, place: str = "") -> str:
-    """An input as it is read: a URL as it is, a path below the folder that it is relative to.
+    """Return an input as it is read: a URL unchanged, a path relative to the folder.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the input is neither.
     """
     if scheme := _URL.match(given):
         if scheme[1].lower() not in ("http", "https"):
-            message = f"`{scheme[1]}` is no scheme that is read"
-            raise UsageError(message, place=(place,), remedy="write an `https://` or `http://` URL, or a path")
+            message = f"unsupported URL scheme `{scheme[1]}`"
+            raise UsageError(message, place=(place,), remedy="use an `https://` or `http://` URL, or a path")
         return given
     if given.strip() in ("", "-"):
         raise UsageError(
-            f"`{given}` is no input of an estate", place=(place,), remedy="name a directory, a file or a URL"
+            f"invalid input `{given}` of an estate", place=(place,), remedy="use a directory, a file or a URL"
         )
     return str(folder / given)
 
@@ -75,13 +75,13 @@ def _estate(entry: Mapping[str, object], place: str, folder: Path) -> EstateSett
     for key, stated in entry.items():
         if key not in _KEYS:
             known = ", ".join(f"`{name}`" for name in _KEYS)
-            raise UsageError(f"unknown key `{key}`{nearest(key, _KEYS)}", place=(place,), remedy=f"known are {known}")
+            raise UsageError(f"unknown key `{key}`{nearest(key, _KEYS)}", place=(place,), remedy=f"choose from {known}")
         if key in (*_TEXTS, *_DURATIONS) and not (isinstance(stated, str) and stated.strip()):
-            raise UsageError(f"`{key}` of an estate is not text", place=(place,), remedy=_TABLES)
+            raise UsageError(f"`{key}` of an estate is not a string", place=(place,), remedy=_TABLES)
         if key == "together" and not isinstance(stated, bool):
-            raise UsageError("`together` does not fit", place=(place,), remedy="write true or false")
+            raise UsageError("`together` is not a boolean", place=(place,), remedy="use true or false")
     if "name" not in entry:
-        raise UsageError("the estate has no `name`", place=(place,), remedy=_TABLES)
+        raise UsageError("estate without a `name`", place=(place,), remedy=_TABLES)
     fields = {key: str(entry[key]) for key in _TEXTS if key in entry}
     require_name(fields["name"], place)
     _require_source(entry, place)
@@ -95,15 +95,17 @@ def _estate(entry: Mapping[str, object], place: str, folder: Path) -> EstateSett
 
 def _inputs(value: object, place: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(given, str) for given in value):
-        raise UsageError("`inputs` is not a list of text", place=(place,), remedy='write `inputs = ["..."]`')
+        raise UsageError("`inputs` is not a list of strings", place=(place,), remedy='write `inputs = ["..."]`')
     return value
 
 
 def _require_source(entry: Mapping[str, object], place: str) -> None:
-    """Refuse an estate that is read from nowhere, or from two kinds of places."""
+    """Refuse an estate without a source, or with both inputs and a subscription."""
     if bool(entry.get("inputs")) == ("subscription" in entry):
-        message = "the estate has " + ("both `inputs` and `subscription`" if "subscription" in entry else "no `inputs`")
-        remedy = "give `inputs`, or the `subscription` of live Azure"
+        message = (
+            "estate with both `inputs` and `subscription`" if "subscription" in entry else "estate without `inputs`"
+        )
+        remedy = "set either `inputs`, or `subscription` to read live Azure"
         raise UsageError(message, place=(place,), remedy=remedy)
     for key, above in (("workspace", "resource_group"), ("resource_group", "subscription")):
         if key in entry and above not in entry:
@@ -112,10 +114,10 @@ def _require_source(entry: Mapping[str, object], place: str) -> None:
 
 def _require_times(fields: Mapping[str, str], entry: Mapping[str, object], place: str) -> None:
     if "cron" in fields and "every" in entry:
-        raise UsageError("the estate has both `cron` and `every`", place=(place,), remedy="leave one of them out")
+        raise UsageError("estate with both `cron` and `every`", place=(place,), remedy="remove one of them")
     if "cron" in fields and len(fields["cron"].split()) != _FIELDS_OF_CRON:
-        remedy = 'write minute, hour, day, month and day of the week, such as "0 3 * * *"'
-        raise UsageError(f"`cron` does not fit: `{fields['cron']}`", place=(place,), remedy=remedy)
+        remedy = 'use five fields (minute, hour, day, month, day of the week), such as "0 3 * * *"'
+        raise UsageError(f"invalid value `{fields['cron']}` for `cron`", place=(place,), remedy=remedy)
     if "timezone" in fields:
         try:
             ZoneInfo(fields["timezone"])
@@ -123,13 +125,13 @@ def _require_times(fields: Mapping[str, str], entry: Mapping[str, object], place
             OSError,
             ValueError,
             KeyError,
-        ):  # it raises one of them for a directory, an odd path, and any other name
-            message = f"there is no time zone `{fields['timezone']}`"
-            raise UsageError(message, place=(place,), remedy='write one such as "Europe/Berlin"') from None
+        ):  # for a directory, an invalid path, and an unknown name, respectively
+            message = f"unknown time zone `{fields['timezone']}`"
+            raise UsageError(message, place=(place,), remedy='use an IANA name such as "Europe/Berlin"') from None
 
 
 def _duration(key: str, text: str, place: str) -> timedelta:
-    remedy = 'write an ISO 8601 duration such as "PT6H" or "P1D"'
+    remedy = 'use an ISO 8601 duration such as "PT6H" or "P1D"'
     try:
         duration = TypeAdapter(timedelta).validate_python(text)
     except ValidationError:
@@ -140,5 +142,5 @@ def _duration(key: str, text: str, place: str) -> timedelta:
         or duration < timedelta(0)
         or (key in ("every", "deadline") and not duration)
     ):
-        raise UsageError(f"`{key}` does not fit: `{text}`", place=(place,), remedy=remedy)
+        raise UsageError(f"invalid value `{text}` for `{key}`", place=(place,), remedy=remedy)
     return duration

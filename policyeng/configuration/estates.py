@@ -1,4 +1,4 @@
-"""What is audited: an estate under a name, where it is read, and when."""
+"""The `[[estates]]` tables: names, sources and schedules of estates."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class EstateSettings(Model):
 
     Attributes:
         name: letters, digits, `-`, `_` and `.`; unique.
-        inputs: directories, files and http(s) URLs; those that a configuration file names are relative to it.
-        together: the files of each folder directly below an input are one snapshot, and those directly in it another;
-            otherwise each file is one.
-        subscription, resource_group, workspace: what is read from live Azure instead of inputs.
-        cloud: which Azure, by the name that the Azure CLI has for it.
-        deadline: how long one document at a URL may take to be fetched.
-        cron: when a schedule runs it, as five fields.
-        every: how often a schedule runs it; neither this nor `cron`: only when it is asked for.
-        timezone: in which `cron` is read.
-        jitter: by how much at most a schedule runs it later than it says.
-        grace: how late a time that was missed is still made up for.
+        inputs: directories, files and http(s) URLs; relative to the configuration file.
+        together: whether the files of each direct subdirectory of an input form one snapshot, and the files directly in
+            the input another; otherwise each file is a snapshot.
+        subscription, resource_group, workspace: what to read from live Azure instead of inputs.
+        cloud: the Azure cloud, by its name in the Azure CLI.
+        deadline: the timeout for fetching one document from a URL.
+        cron: the schedule, as five fields.
+        every: the interval of the schedule; without it and `cron`, the estate is not scheduled.
+        timezone: the time zone of `cron`.
+        jitter: the maximum random delay of a scheduled run.
+        grace: how late a missed run is still started.
     """
 
     name: str

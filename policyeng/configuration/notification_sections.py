@@ -22,15 +22,15 @@ from policyeng.configuration.notification_targets import Notifying
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
 #: A scheme and something after it, as apprise has them; what comes after is for apprise to judge when it sends.
 _URL = re.compile(r"\$\{\w+\}|[A-Za-z][\w+.-]*://.+", re.ASCII | re.DOTALL)
-_TABLES = 'write `[[notify]]`, and below it `name = "..."` and `url = "..."`'
+_TABLES = 'write `[[notify]]`, followed by `name = "..."` and `url = "..."`'
 _KEYS = tuple(entry.name for entry in fields(Notifying) if entry.name != "inherited_from")
 
 
 def targets(value: object, file: File) -> list[Notifying]:
-    """The targets, from `[[notify]]` tables.
+    """Read the `[[notify]]` tables.
 
     Raises:
-        UsageError: one of them is none; with its line.
+        UsageError: a table is not valid; with the line.
     """
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise UsageError("`notify` is not a list of tables", place=(file.place("notify"),), remedy=_TABLES)
@@ -45,7 +45,7 @@ def _target(entry: dict[str, object], place: str, inherited_from: str) -> Notify
     for key in entry:
         if key not in _KEYS:
             known = ", ".join(f"`{name}`" for name in _KEYS)
-            raise UsageError(f"unknown key `{key}`{nearest(key, _KEYS)}", place=(place,), remedy=f"known are {known}")
+            raise UsageError(f"unknown key `{key}`{nearest(key, _KEYS)}", place=(place,), remedy=f"choose from {known}")
     return Notifying(
         name=_name(entry.get("name"), place),
         url=SecretStr(_url(entry.get("url"), place)),
@@ -59,15 +59,15 @@ def _target(entry: dict[str, object], place: str, inherited_from: str) -> Notify
 
 def _name(stated: object, place: str) -> str:
     if not isinstance(stated, str) or not _NAME.fullmatch(stated):
-        what = "the table has no `name`" if stated is None else f"`name` does not fit: `{stated}`"
-        raise UsageError(what, place=(place,), remedy="name it with letters, digits, `-`, `_` and `.`")
+        what = "target without a `name`" if stated is None else f"invalid value `{stated}` for `name`"
+        raise UsageError(what, place=(place,), remedy="use letters, digits, `-`, `_` and `.`")
     return stated
 
 
 def _url(stated: object, place: str) -> str:
-    """The URL; a message does not repeat one, as it may hold a password."""
+    """Return the URL; messages do not quote it, since it may contain a password."""
     if not isinstance(stated, str) or not _URL.fullmatch(stated):
-        what = "the table has no `url`" if stated is None else "`url` is no URL of apprise"
+        what = "target without a `url`" if stated is None else "`url` is not an apprise URL"
         raise UsageError(what, place=(place,), remedy='write `url = "mailto://..."`, or `url = "${NAME}"`')
     return stated
 
@@ -76,22 +76,22 @@ def _texts(entry: dict[str, object], key: str, place: str) -> Iterator[str]:
     stated = entry.get(key, [])
     listed = [stated] if isinstance(stated, str) else stated
     if not isinstance(listed, list) or not all(isinstance(each, str) and each.strip() for each in listed):
-        raise UsageError(f"`{key}` is not a list of text", place=(place,), remedy=f'write `{key} = ["..."]`')
+        raise UsageError(f"`{key}` is not a list of strings", place=(place,), remedy=f'write `{key} = ["..."]`')
     yield from listed
 
 
 def _severity(stated: object, place: str) -> Severity:
     names = list(map(str, Severity))
     if not isinstance(stated, str) or lowered(stated) not in names:
-        remedy = "the severities are " + ", ".join(f"`{name}`" for name in names)
-        what = f"there is no severity `{stated}`{nearest(str(stated), names)}"
+        remedy = "choose from " + ", ".join(f"`{name}`" for name in names)
+        what = f"unknown severity `{stated}`{nearest(str(stated), names)}"
         raise UsageError(what, place=(place,), remedy=remedy)
     return Severity(lowered(stated))
 
 
 def _per_hour(stated: object, place: str) -> int:
     if type(stated) is not int or stated < 1:
-        raise UsageError(f"`per_hour` does not fit: `{stated}`", place=(place,), remedy="write a number from 1")
+        raise UsageError(f"invalid value `{stated}` for `per_hour`", place=(place,), remedy="use a number from 1")
     return stated
 
 
@@ -99,5 +99,5 @@ def _refuse_twice(names: Iterable[str], places: list[str]) -> None:
     seen: set[str] = set()
     for name, place in zip(names, places, strict=True):
         if name in seen:
-            raise UsageError(f"two targets are called `{name}`", place=(place,), remedy="name one of them otherwise")
+            raise UsageError(f"duplicate target name `{name}`", place=(place,), remedy="rename one of them")
         seen.add(name)

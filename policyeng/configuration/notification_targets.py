@@ -1,4 +1,4 @@
-"""Who is told of an audit."""
+"""The `[[notify]]` tables: notification targets of audits."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from policyeng.models import UNCHECKED, Model, Severity
 
 if TYPE_CHECKING:
     from pydantic import SecretStr as Secret
-else:  # the table is read apart, and pydantic is loaded then
+else:  # pydantic is only loaded to read the table
     Secret = Annotated[object, UNCHECKED]
 
 
 @frozen(kw_only=True)
 class Notifying(Model):
-    """One `[[notify]]` table: a target, and what it is told.
+    """One `[[notify]]` table: a target, and which findings it receives.
 
     Attributes:
         name: letters, digits, `-`, `_` and `.`; unique.
-        url: as apprise has it, with `${NAME}` for what is taken from the environment; never printed.
-        estates: their names; without any, all.
-        owners: values of the tag `owner`, in any letter case; without any, all.
-        severity: findings at or above it.
-        per_hour: how many messages at most it is sent in an hour; what goes beyond is put together.
-        inherited_from: the configuration file that sets it, where a search found that in a parent directory; no
-            `${NAME}` of its URL is expanded then. Not a key of the table.
+        url: an apprise URL, in which `${NAME}` refers to the environment; never printed.
+        estates: estate names; all if empty.
+        owners: values of the tag `owner`, ignoring case; all if empty.
+        severity: the lowest severity of findings.
+        per_hour: the maximum number of messages per hour; further messages are combined.
+        inherited_from: the configuration file that sets it, if that was found in a parent directory; `${NAME}` in the
+            URL is not expanded then. Not a key of the table.
     """
 
     name: str

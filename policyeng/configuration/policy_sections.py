@@ -1,4 +1,4 @@
-"""The tables of a configuration file: parameters of policies, and the modes in which failures are enforced."""
+"""The `parameters` and `modes` tables of a configuration file, and the check of who can change the file."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from policyeng.errors import UsageError, nearest
 from policyeng.frozen import fields
 from policyeng.models import Enforcement, Mode, lowered
 
-_REMEDY = "name the file that you want with `--config FILE` or `POLICYENG_CONFIG`"
+_REMEDY = "pass the file with `--config FILE` or `POLICYENG_CONFIG`"
 
 
 def require_trusted(path: Path, start: Path) -> None:
-    """Refuse a configuration file that was found, not named, and that other users control.
+    """Refuse a configuration file that was found by search and that other users control.
 
-    The file and its directory have to belong to the user who runs policyeng, to root, or to the owner of the directory
-    where the search began: whoever owns that one can put a configuration there, and files of a checkout that is mounted
-    into a container belong to somebody outside of it. Under sudo, the user who called it counts as well, as in git.
-    In a parent directory, the file and the directory must not be writable for their group or for others either; a
-    directory with the sticky bit may be, because only its owner can replace a file there. Windows has no such
-    owners and modes, so nothing is refused.
+    The file and its directory must belong to the user who runs policyeng, to root, or to the owner of the directory
+    where the search started: that owner can add a configuration there anyway, and in a container the files of a mounted
+    checkout belong to a user outside of it. Under sudo, the calling user is also allowed, as in git.
+    In a parent directory, the file and the directory must also not be writable by their group or others. A directory
+    with the sticky bit may be, because only the owner of a file can replace it there. Windows has no such owners and
+    modes, so nothing is refused.
 
     Source: git, `safe.directory` and CVE-2022-24765.
 
     Args:
         path: the file.
-        start: the directory where the search began.
+        start: the directory where the search started.
 
     Raises:
         UsageError: another user owns the file or its directory, or can write to it.
@@ -41,14 +41,16 @@ def require_trusted(path: Path, start: Path) -> None:
     for place, status in ((path, path.lstat()), (path, path.stat()), (folder, folder.stat())):
         if status.st_uid not in trusted:
             owner = _owner(status.st_uid)
-            message = f"the configuration was not named, and its {_noun(place, path)} belongs to another user ({owner})"
+            message = (
+                f"refusing the configuration found here: its {_noun(place, path)} belongs to another user ({owner})"
+            )
             raise UsageError(message, place=(str(path),), remedy=f"{_REMEDY}, or change the owner of `{place}`")
     if folder == start:
         return
     for place, mode in ((path, path.stat().st_mode), (folder, folder.stat().st_mode)):
         if mode & (stat.S_IWGRP | stat.S_IWOTH) and not (place == folder and mode & stat.S_ISVTX):
             owner = _owner(place.stat().st_uid)
-            message = "the configuration was found in a parent directory, and other users can write to its "
+            message = "refusing the configuration found in a parent directory: other users can write to its "
             message += f"{_noun(place, path)} (owner {owner}, mode {stat.S_IMODE(mode):04o})"
             raise UsageError(message, place=(str(path),), remedy=f"{_REMEDY}, or run `chmod go-w {place}`")
 
@@ -58,7 +60,7 @@ def _noun(place: Path, path: Path) -> str:
 
 
 def _caller() -> tuple[int, ...]:
-    """The user who called sudo; sudo sets this for root, and anyone else could set it to anything."""
+    """Return the user who called sudo; only trusted for root, since other users can set the variable."""
     given = os.environ.get("SUDO_UID", "")
     return (int(given),) if os.geteuid() == 0 and given.isascii() and given.isdecimal() else ()
 
@@ -73,14 +75,14 @@ def _owner(number: int) -> str:
 
 
 _KEYS = tuple(entry.name for entry in fields(Enforcement))
-_TABLES = 'write `[[modes]]`, and below it `policy = "..."` and `mode = "warn"`'
+_TABLES = 'write `[[modes]]`, followed by `policy = "..."` and `mode = "warn"`'
 
 
 def enforcements(value: object, file: File) -> list[Enforcement]:
-    """How failures are enforced, from `[[modes]]` tables.
+    """Read the `[[modes]]` tables.
 
     Raises:
-        UsageError: one of them is none; with its line.
+        UsageError: a table is not valid; with the line.
     """
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise UsageError("`modes` is not a list of tables", place=(file.place("modes"),), remedy=_TABLES)
@@ -91,26 +93,26 @@ def _enforcement(entry: dict[str, object], place: str) -> Enforcement:
     for key, stated in entry.items():
         if key not in _KEYS:
             known = ", ".join(f"`{name}`" for name in _KEYS)
-            raise UsageError(f"unknown key `{key}`{nearest(key, _KEYS)}", place=(place,), remedy=f"known are {known}")
+            raise UsageError(f"unknown key `{key}`{nearest(key, _KEYS)}", place=(place,), remedy=f"choose from {known}")
         if not (isinstance(stated, str) and (stated.strip() or key == "scope")):
-            raise UsageError(f"`{key}` of a mode is not text", place=(place,), remedy=_TABLES)
+            raise UsageError(f"`{key}` of a mode is not a string", place=(place,), remedy=_TABLES)
     names, given = list(map(str, Mode)), str(entry.get("mode", ""))
-    remedy = "the modes are " + ", ".join(f"`{name}`" for name in names)
+    remedy = "choose from " + ", ".join(f"`{name}`" for name in names)
     if not given:
-        raise UsageError("the table has no `mode`", place=(place,), remedy=remedy)
+        raise UsageError("table without a `mode`", place=(place,), remedy=remedy)
     if lowered(given) not in names:
-        raise UsageError(f"there is no mode `{given}`{nearest(given, names)}", place=(place,), remedy=remedy)
+        raise UsageError(f"unknown mode `{given}`{nearest(given, names)}", place=(place,), remedy=remedy)
     policy, scope = str(entry.get("policy", "*")), str(entry.get("scope", ""))
     return Enforcement(policy=policy, scope=scope, mode=Mode(lowered(given)))
 
 
 def require_parameters(value: object, file: File) -> None:
-    """Refuse parameters that are no table for each policy, or whose values JSON does not have.
+    """Refuse parameters that are not a table per policy, or whose values are not JSON values.
 
     Raises:
-        UsageError: they are not, with the line.
+        UsageError: a parameter is not valid; with the line.
     """
-    remedy = 'write `[parameters."AML-..."]` and its parameters below'
+    remedy = 'write `[parameters."AML-..."]`, followed by its parameters'
     if not isinstance(value, dict):
         raise UsageError("`parameters` is not a table", place=(file.place("parameters"),), remedy=remedy)
     for policy, chosen in value.items():
@@ -121,7 +123,7 @@ def require_parameters(value: object, file: File) -> None:
             if not _is_json(content):
                 message = f"the parameter `{name}` of `{policy}` is not a JSON value"
                 raise UsageError(
-                    message, place=(file.place(name),), remedy="write times in quotes, and numbers within 64 bits"
+                    message, place=(file.place(name),), remedy="put times in quotes, and use numbers within 64 bits"
                 )
 
 

@@ -1,4 +1,4 @@
-"""The settings of a run, and their names."""
+"""The settings of a run and their names."""
 
 from __future__ import annotations
 
@@ -25,30 +25,27 @@ class Settings(Model):
     """The settings of a run.
 
     Attributes:
-        profile: the name of a profile of the bundle, whose parameters go before the defaults and after `parameters`.
+        profile: a profile of the bundle; its parameters override the defaults, and `parameters` override them.
         fail_on: failures at or above this severity fail the run.
-        strict_unknown: what cannot be decided fails it, too.
+        strict_unknown: whether unknown findings fail the run.
         select, ignore: policy ids, areas, controls or severities.
-        exemptions: exemption files; those named in a configuration file are relative to it.
-        exclude: what is left out of directories, as `policyeng.sources.excluded` gives it; that of a configuration
-            file is relative to it.
-        max_exemption_days: the longest life of an exemption.
-        verification_key: a public key; the signatures of bundles are verified with it. One that a configuration file
-            names is relative to it.
-        verification_algorithm, verification_key_id, verification_scope: what its signatures are made with and state.
-        require_signature: a verification key has to be configured, and no directory of policies may be unsigned.
-        allow_unsigned_directory: a directory of policies that carries no signature is read in spite of the key.
+        exemptions: exemption files; relative to the configuration file.
+        exclude: patterns of excluded files, as from `policyeng.sources.excluded`; relative to the configuration file.
+        max_exemption_days: the longest lifetime of an exemption.
+        verification_key: the public key for the signatures of bundles; relative to the configuration file.
+        verification_algorithm, verification_key_id, verification_scope: what the signatures must have.
+        require_signature: whether a verification key must be configured and policy directories must be signed.
+        allow_unsigned_directory: whether unsigned policy directories are read despite the key.
         parameters: by policy id and parameter name.
-        modes: how failures are enforced that a change is to blame for; where none is set they deny it.
-        store: the database of audits; a relative path in a configuration file is relative to that.
-        expect: hashes of runs or of retentions that the store has to have, as they were noted elsewhere.
-        estates: what is audited.
-        blame: whether old failures on what is changed deny a change, too; as the caller has it when None.
-        notify: who is told of audits, and of what.
-        origins: by setting, where its value came from: `flag --x`, `environment X`, `FILE:LINE` or `default`.
+        modes: how failures that a change is to blame for are enforced; the default is deny.
+        store: the audit store; a relative path is relative to the configuration file.
+        expect: hashes of runs or retentions, recorded elsewhere, that the store must contain.
+        estates: the estates to audit.
+        blame: whether existing failures on changed resources deny a change; the default of the caller if None.
+        notify: the notification targets.
+        origins: the origin of each setting: `flag --x`, `environment X`, `FILE:LINE` or `default`.
         file: the configuration file that was read; None without one.
-        variables: by variable of the environment, the option of the command line that it sets, and its value; those
-            that are no settings.
+        variables: for each environment variable of an option that is not a setting, the option and its value.
     """
 
     profile: str | None = None
@@ -78,19 +75,19 @@ class Settings(Model):
 
 
 NAMES = tuple(entry.name for entry in fields(Settings) if entry.name not in ("origins", "file", "variables"))
-#: Settings that are lists of text, for which text alone stands, too.
+#: Settings that are lists of strings; a single string is accepted as well.
 LISTS = ("select", "ignore", "exemptions", "exclude", "expect")
-#: Settings that are tables, which only a file can give.
+#: Settings that are tables, which can only be set in a file.
 TABLES = ("parameters", "modes", "estates", "notify")
 
 
 class GivenSetting(NamedTuple):
-    """A value that someone gave, and where."""
+    """The value of a setting and its origin."""
 
     value: object
     origin: str
 
 
 def known() -> str:
-    """The names of all settings, for a message."""
-    return "known are " + ", ".join(f"`{name}`" for name in NAMES)
+    """Return a remedy with the names of all settings."""
+    return "choose from " + ", ".join(f"`{name}`" for name in NAMES)

@@ -1,4 +1,4 @@
-"""The configuration file: found, read, and each of its keys with the line that sets it."""
+"""Search and reading of the configuration file, with the line of each key."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _SQLITE = "sqlite:///"
 
 
 def found(named: Path | str | None, directory: Path) -> File | None:
-    """The configuration file that is named, else the nearest one from a directory upwards; None where there is none.
+    """Read the given configuration file, or else the nearest one in a directory or its parents; None without one.
 
     Raises:
-        UsageError: the one that is named is missing or has no settings, one of them is not TOML, or one that was not
-            named can be changed by other users.
+        UsageError: the given file does not exist or has no settings, a file is not TOML, or a file that was found by
+            search can be changed by other users.
     """
     if named:
         path = directory / named
         if not path.is_file():
-            remedy = "name a file that exists, or leave `--config` out"
+            remedy = "pass an existing file, or remove `--config`"
             raise UsageError("no such configuration file", place=(str(path),), remedy=remedy)
         file = _read(path)
         if file is None:
@@ -41,24 +41,24 @@ def found(named: Path | str | None, directory: Path) -> File | None:
 
 
 def candidates(directory: Path) -> Iterator[Path]:
-    """The configuration files that a search in a directory may find, the nearest first; they need not exist."""
+    """Yield the configuration files that a search from a directory may find, nearest first; they need not exist."""
     for folder in (directory, *directory.parents):
         yield from (folder / FILE_NAME, folder / "pyproject.toml")
 
 
 def _read(path: Path) -> File | None:
-    """The table of settings in a file; None when it is a `pyproject.toml` without one."""
-    import tomllib  # only where there is a file to read
+    """Read the table of settings in a file; None for a `pyproject.toml` without one."""
+    import tomllib  # only if there is a file to read
 
     try:
         text = path.read_bytes().decode("utf-8")
         document = tomllib.loads(text)
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
-        raise UsageError(f"cannot be read ({reason})", place=(str(path),), remedy="make it readable") from None
+        raise UsageError(f"cannot read the file ({reason})", place=(str(path),), remedy="make it readable") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         reason = str(error) or "nested too deeply"
-        raise UsageError(f"not valid TOML ({reason})", place=(str(path),), remedy="correct it there") from None
+        raise UsageError(f"not valid TOML ({reason})", place=(str(path),), remedy="fix the syntax") from None
     if path.name != "pyproject.toml":
         return File(path, text, document)
     tool = document.get("tool")
@@ -70,10 +70,10 @@ def _read(path: Path) -> File | None:
 
 
 def from_file(file: File) -> Iterator[tuple[str, GivenSetting]]:
-    """What a file sets, by the names of the settings.
+    """Yield the settings that a file sets, with their names.
 
     Raises:
-        UsageError: a key is unknown, or its value does not fit.
+        UsageError: a key is unknown, or its value is not valid.
     """
     for key, value in file.table.items():
         place = file.place(key)
@@ -83,7 +83,7 @@ def from_file(file: File) -> Iterator[tuple[str, GivenSetting]]:
 
 
 def store_beside(folder: Path, url: str) -> str:
-    """The URL of a store whose path, if it has a relative one, is relative to a folder."""
+    """Return the URL of a store with a relative path resolved against a folder."""
     path = url.removeprefix(_SQLITE)
     return f"{_SQLITE}{folder / path}" if url.startswith(_SQLITE) and path else url
 
@@ -94,7 +94,7 @@ def _value(key: str, value: object, file: File, place: str) -> object:
     if key == "modes":
         return enforcements(value, file)
     if key == "estates":
-        from policyeng.configuration.estate_sections import estates_of  # most runs are no audits
+        from policyeng.configuration.estate_sections import estates_of  # most runs are not audits
 
         return estates_of(value, file)
     if key == "store" and isinstance(value, str):
@@ -104,16 +104,16 @@ def _value(key: str, value: object, file: File, place: str) -> object:
 
         return targets(value, file)
     if key == "max_exemption_days" and type(value) is not int:
-        raise UsageError(f"`{key}` does not fit: `{value}`", place=(place,), remedy="write a number of days")
+        raise UsageError(f"invalid value `{value}` for `{key}`", place=(place,), remedy="use a number of days")
     if key in ("require_signature", "allow_unsigned_directory", "strict_unknown") and not isinstance(value, bool):
-        raise UsageError(f"`{key}` does not fit: `{value}`", place=(place,), remedy="write true or false")
+        raise UsageError(f"invalid value `{value}` for `{key}`", place=(place,), remedy="use true or false")
     if key == "verification_key" and isinstance(value, str) and value:
         return file.path.parent / value
     if key not in LISTS:
         return value
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not all(isinstance(entry, str) and entry for entry in listed):
-        raise UsageError(f"`{key}` is not a list of text", place=(place,), remedy=f'write `{key} = ["..."]`')
+        raise UsageError(f"`{key}` is not a list of strings", place=(place,), remedy=f'write `{key} = ["..."]`')
     if key == "exclude":
         return excluded(listed, file.path.parent)
     return [file.path.parent / entry for entry in listed] if key == "exemptions" else listed

@@ -1,4 +1,4 @@
-"""Where keys stand in a configuration file."""
+"""Line numbers of keys in a configuration file."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class File(NamedTuple):
     """A configuration file.
 
     Attributes:
-        first: the line where its settings begin.
-        inherited: whether a search found it above the directory in which it began.
+        first: the line where the settings start.
+        inherited: whether the file was found in a parent of the directory where the search started.
     """
 
     path: Path
@@ -24,7 +24,7 @@ class File(NamedTuple):
     inherited: bool = False
 
     def place(self, key: str) -> str:
-        """The file, and the line that sets a key when it is found."""
+        """Return the file, with the line that sets a key if it is found."""
         name = rf"[\"']?{re.escape(key)}[\"']?"
         sets = re.compile(rf"\s*(\[.*(?<![\w-]){name}\s*[\].]|([\w.\"'-]+\.)?{name}\s*[=.])")
         for line, text in enumerate(self.text.splitlines(), 1):
@@ -33,7 +33,7 @@ class File(NamedTuple):
         return str(self.path)
 
     def place_of(self, key: str, position: int) -> str:
-        """The file, and the line of a table of a list of tables (`[[key]]`) by its position in the list, from 0."""
+        """Return the file and the line of a `[[key]]` table by its position, from 0."""
         begins = re.compile(rf"\s*\[\[(?:[^\]]*\.)?\s*[\"']?{re.escape(key)}[\"']?\s*\]\]")
         lines = [
             line for line, text in enumerate(self.text.splitlines(), 1) if line >= self.first and begins.match(text)
