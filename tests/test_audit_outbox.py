@@ -149,7 +149,7 @@ def test_a_failed_notification_changes_no_exit_and_is_listed(tmp_path: Path) -> 
     [notice] = orjson.loads(document.stdout)["notices"]
     assert (notice["target"], notice["attempts"], notice["givenUp"], notice["configured"]) == ("ops", 1, False, True)
     assert (failed.returncode, sent.returncode) == (2, 0)
-    assert nothing.stdout == "nothing waits to be sent\n"
+    assert nothing.stdout == "no pending notifications\n"
 
 
 def test_a_target_that_is_gone_keeps_its_messages_in_the_list(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_target_that_is_gone_keeps_its_messages_in_the_list(tmp_path: Path) ->
 
     listed = policyeng("audit", "notify", folder=tmp_path)
 
-    assert "waits, as no target is called `ops` any more" in listed.stdout
+    assert "on hold: the target `ops` is no longer configured" in listed.stdout
 
 
 def test_a_test_is_sent_to_those_who_are_named(tmp_path: Path) -> None:
@@ -185,8 +185,8 @@ def test_a_test_is_sent_to_those_who_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--test", "opps"), "no target is called `opps`; did you mean `ops`; the targets are ops"),
-        (("--test", "--retry"), "`--test`, `--retry` and `--list` do not go together"),
+        (("--test", "opps"), "unknown notification target `opps`; did you mean `ops`; choose from ops"),
+        (("--test", "--retry"), "`--test`, `--retry` and `--list` cannot be combined"),
         (("--list",), "there is no store; `policyeng audit run` makes it"),
     ],
 )

@@ -85,7 +85,7 @@ def test_what_differs_is_named_with_its_likely_cause(audited: Audited) -> None:
     same = policyeng(*words)
     assert (same.returncode, same.stdout) == (
         0,
-        f"run 1: 4 parts judged again, the same bytes\ncontent {run.content}\n",
+        f"run 1: 4 parts re-evaluated, identical results\ncontent {run.content}\n",
     )
     with (
         patch.object(sys.modules["policyeng.evaluation.evaluate"], "engine_version", lambda *_: "99.0"),

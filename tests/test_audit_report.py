@@ -182,7 +182,7 @@ def test_a_run_whose_findings_are_gone_is_refused(audited: Audited) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--format", "sarif"), "no report format is called `sarif`"),
+        (("--format", "sarif"), "unknown report format `sarif`"),
         (("--format", "csv", "--group-by", "policy"), "--group-by does nothing to csv"),
         (("--output", "none/report.html"), "no such directory"),
         (("--run", "0"), "Invalid value for '--run'"),

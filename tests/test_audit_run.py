@@ -66,7 +66,7 @@ def test_what_was_judged_and_holds_nothing_now_is_an_error(folder: Path) -> None
     (folder / "bad" / "w.json").write_text("{}", encoding="utf-8")
     ran = policyeng("audit", "run", "bad", "--policy", "policies", folder=folder)
     assert ran.returncode == 2
-    assert "(0 new, 0 fixed, 1 no longer judged); exit 2" in ran.stdout
+    assert "(0 new, 0 fixed, 1 no longer evaluated); exit 2" in ran.stdout
     assert "w.json: it was part of run 1, and holds nothing to judge now" in ran.stderr
 
 
@@ -97,12 +97,12 @@ def test_a_process_that_ends_before_its_time_ends_the_audit(folder: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nowhere"], "no estate is called `nowhere`"),
+        (["nowhere"], "unknown estate `nowhere`"),
         (["godo"], "did you mean `good`"),
         (["--input", "good"], "`--input` and `--estate` go together"),
         (["--estate", "x"], "`--input` and `--estate` go together"),
         (["good", "--input", "good", "--estate", "x"], "`--input` and `--estate` go together"),
-        (["--input", "good", "--estate", "a b"], "`a b` is no name of an estate"),
+        (["--input", "good", "--estate", "a b"], "invalid estate name `a b`"),
         (["--store", "mysql://h/x"], "is no URL of a store"),
         (["--store", "audits.db"], "is no URL of a store"),
     ],

@@ -372,7 +372,7 @@ def test_the_list_says_when(folder: Folder) -> None:
     assert "T02:30:00+0" in night
     assert night.endswith("Europe/Berlin); never audited")
     assert due == "due  due now; never audited"
-    assert never == "never  only by `policyeng audit run`"
+    assert never == "never  not scheduled; run `policyeng audit run`"
     assert not (folder.path / "audits.db").exists()
 
 

@@ -104,11 +104,11 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("check", "x.json", "--format", "jsn"), "did you mean `json`"),
         (("check", "x.json", "--from", "nativ"), "did you mean `native`"),
         (("check", "x.json", "--fail-on", "hgh"), "fail_on` does not fit: `hgh`; did you mean `high`"),
-        (("check", "x.json", "--as-of", "tomorrow"), "no time for --as-of"),
+        (("check", "x.json", "--as-of", "tomorrow"), "is not a valid time for --as-of"),
         (("check", "x.json", "--engine", "opal"), "there is no engine"),
         (("check", "x.json", "--output", "sarif"), "not FORMAT=PATH"),
         (("check", "x.json", "--output", "json= "), "not FORMAT=PATH"),
-        (("check", "x.json", "--output", "json=-"), "--format prints"),
+        (("check", "x.json", "--output", "json=-"), "or `--format` to print"),
         (("check", "x.json", "--policy", "nowhere"), "is not a directory"),
         (("check", "x.json", "--fail_on", "low"), "--fail-on"),
         (("check", "x.json", "--config", "nowhere.toml"), "no such configuration file"),
@@ -123,14 +123,14 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
             "did you mean `azureml-v2`; the profiles are azureml-v2, documents",
         ),
         (("policies", "show", "AML-NET-001", "--profile", "azureml-v3"), "did you mean `azureml-v2`"),
-        (("check", "x.json", "--group-by", "resources"), "did you mean `resource`; the groupings are resource, policy"),
-        (("check", "x.json", "--group-by", "policy", "--format", "json"), "does nothing to json; it is for text"),
+        (("check", "x.json", "--group-by", "resources"), "did you mean `resource`; choose from resource, policy"),
+        (("check", "x.json", "--group-by", "policy", "--format", "json"), "does not apply to json; use it with text"),
         (("check", "x.json", "--as-of", "9999-12-31T23:59:59-23:00"), "out of range"),
         (("check",), "INPUT"),
         (("chek",), "chek"),
         (("policies", "show", "AML-NET-0001"), "did you mean `AML-NET-001`"),
-        (("policies", "list", "--format", "xml", "--select", "NOPE-1"), "no format is called `xml`"),
-        (("policies", "show", "AML-NET-001", "--format", "xml"), "no format is called `xml`"),
+        (("policies", "list", "--format", "xml", "--select", "NOPE-1"), "unknown format `xml`"),
+        (("policies", "show", "AML-NET-001", "--format", "xml"), "unknown format `xml`"),
         (("policies", "list", "--format", "markdwn"), "did you mean `markdown`"),
         (("policies", "list", "--output", "pages"), "add `--format markdown`"),
         (("policies", "list", "--format", "markdown", "--output", "x.json"), "not a directory"),
@@ -283,10 +283,10 @@ def test_the_input_formats_are_listed(arguments: list[str], capsys: pytest.Captu
     [
         (["{path}", "--from"], "requires an argument"),
         (["{path}", "--from="], "is empty"),
-        (["{path}", "--from", "list"], "no input format is called `list`; the input formats are native, "),
-        (["--from", "--format", "json"], "no input format is called `--format`"),
+        (["{path}", "--from", "list"], "unknown input format `list`; choose from native, "),
+        (["--from", "--format", "json"], "unknown input format `--format`"),
         (["--from", "native"], "Missing argument"),
-        (["{path}", "--from", "nativ"], "no input format is called `nativ`; did you mean `native`"),
+        (["{path}", "--from", "nativ"], "unknown input format `nativ`; did you mean `native`"),
     ],
 )
 def test_nothing_is_listed_instead_of_judged(
@@ -401,7 +401,7 @@ def test_no_cases_are_no_success(failing: tuple[str, str]) -> None:
     ran = policyeng("test", "--policy", failing[0])
 
     assert ran.returncode == 2
-    assert "no case was found" in ran.stderr
+    assert "no test cases found" in ran.stderr
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_where_no_policy_judges_resources_nothing_is_allowed(folder: Path, capsy
     """Otherwise a selector that leaves none would open the gate."""
     code, _, err = called(capsys, changing(folder, workspace("w")), "--ignore", "area")
 
-    assert (code, "no policy is left that judges resources" in err) == (2, True)
+    assert (code, "no selected policy evaluates resources" in err) == (2, True)
 
 
 def test_standard_input_is_a_change_or_the_state(
@@ -157,15 +157,15 @@ def test_standard_input_is_a_change_or_the_state(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--snapshot", "before.json"], "nothing is said of what changes"),
-        (["before.json"], "nothing is said of the state before the change"),
-        (["--delete", "ws", "--snapshot", "before.json"], "`ws` is no ARM id of a resource"),
-        (["--delete", WORKSPACE, "--whole", "--snapshot", "before.json"], "--whole deletes what the changes do not"),
-        (["--delete", " ", "--snapshot", "before.json"], "an input or an option is empty"),
+        (["--snapshot", "before.json"], "no changes are given"),
+        (["before.json"], "missing the state before the change"),
+        (["--delete", "ws", "--snapshot", "before.json"], "`ws` is not the ARM id of a resource"),
+        (["--delete", WORKSPACE, "--whole", "--snapshot", "before.json"], "--whole already deletes every resource"),
+        (["--delete", " ", "--snapshot", "before.json"], "an input or option value is empty"),
         (["before.json", "--snapshot", "before.json", "--from", "what"], "did you mean"),
-        (["before.json", "--snapshot", "before.json", "--format", "sarif"], "no format is called `sarif`"),
+        (["before.json", "--snapshot", "before.json", "--format", "sarif"], "unknown format `sarif`"),
         (["before.json", "--snapshot", "before.json", "--output", "json"], "`json` is not FORMAT=PATH"),
-        (["before.json", "--snapshot", "before.json", "--blame", "all"], "`blame` does not fit: `all`"),
+        (["before.json", "--snapshot", "before.json", "--blame", "all"], "invalid value `all` for `blame`"),
         (["before.json", "--snapshot", "before.json", "--policy", "b", "--engine", "x"], "engine"),
     ],
 )

@@ -136,13 +136,13 @@ def test_what_cannot_be_read_is_undecided(folder: Path) -> None:
     [
         (["-", "-"], "standard input is named twice"),
         (["good.json"], "Missing argument"),
-        (["good.json", "bad.json", "--format", "sarif"], "no format is called `sarif`"),
-        (["good.json", "bad.json", "--as-of-before", "soon"], "`soon` is no time for --as-of-before"),
+        (["good.json", "bad.json", "--format", "sarif"], "unknown format `sarif`"),
+        (["good.json", "bad.json", "--as-of-before", "soon"], "`soon` is not a valid time for --as-of-before"),
         (["good.json", "bad.json", "--output", "json"], "`json` is not FORMAT=PATH"),
-        (["good.json", "bad.json", "--from", "x"], "no input format is called `x`"),
+        (["good.json", "bad.json", "--from", "x"], "unknown input format `x`"),
         (["good.json", "bad.json", "--parts"], "--parts compares directories"),
-        (["b", "old", "--parts", "--from", "native"], "--parts reads each file for itself"),
-        (["good.json", " "], "an input or an option is empty"),
+        (["b", "old", "--parts", "--from", "native"], "--parts reads each file separately"),
+        (["good.json", " "], "an input or option value is empty"),
     ],
 )
 def test_a_command_line_that_is_wrong_is_a_usage_error(folder: Path, words: list[str], said: str) -> None:

@@ -153,7 +153,7 @@ def test_only_the_routes_that_are_wanted_are_there(folder: Path) -> None:
         (["--policy", "nowhere"], 2, "nowhere"),
         (["--exemptions", "nowhere.yaml"], 2, "nowhere.yaml: cannot be read"),
         (["--select", "nothing"], 3, "`nothing` is no policy id"),
-        (["--fail-on", "loud"], 3, "`fail_on` does not fit: `loud`"),
+        (["--fail-on", "loud"], 3, "invalid value `loud` for `fail_on`"),
         (["--host", "256.0.0.1", "--insecure-listen"], 3, "cannot listen on `256.0.0.1` port 8180"),
         (["--deadline", "0"], 3, "--deadline"),
         (["--only", "verify"], 3, "--only"),

@@ -200,7 +200,7 @@ def test_modes_in_pyproject_are_those_of_our_table(tmp_path: Path) -> None:
     text = '[[tool.other.modes]]\n[tool.policyeng]\n[[tool.policyeng.modes]]\nmode = "warn"\n[[tool.policyeng.modes]]'
     path = configured(tmp_path, text, "pyproject.toml")
 
-    with pytest.raises(UsageError, match="the table has no `mode`") as refused:
+    with pytest.raises(UsageError, match="table without a `mode`") as refused:
         resolve({}, {}, tmp_path)
     assert refused.value.place == (f"{path}:5",)
     configured(tmp_path, "", "empty.toml")
@@ -225,28 +225,28 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
         '# x\nfailon = "high"',
         2,
         "unknown key `failon`; did you mean `fail_on`",
-        "known are `profile`",
+        "choose from `profile`",
     ),
-    "an unknown table": ("[paramters.x]", 1, "unknown key `paramters`; did you mean `parameters`", "known are"),
-    "a camelCase key": ('failOn = "high"', 1, "unknown key `failOn`; did you mean `fail_on`", "known are"),
-    "origins": ("origins = {}", 1, "unknown key `origins`", "known are"),
+    "an unknown table": ("[paramters.x]", 1, "unknown key `paramters`; did you mean `parameters`", "choose from"),
+    "a camelCase key": ('failOn = "high"', 1, "unknown key `failOn`; did you mean `fail_on`", "choose from"),
+    "origins": ("origins = {}", 1, "unknown key `origins`", "choose from"),
     "another severity": (
         '\nfail_on = "sever"',
         2,
-        "`fail_on` does not fit: `sever`",
+        "invalid value `sever` for `fail_on`",
         "`info`, `low`, `medium`, `high`",
     ),
-    "a profile that is a number": ("profile = 1", 1, "`profile` does not fit: `1`", "it should be a valid string"),
-    "a list of numbers": ("select = [1]", 1, "`select` is not a list of text", 'write `select = ["..."]`'),
+    "a profile that is a number": ("profile = 1", 1, "invalid value `1` for `profile`", "it must be a valid string"),
+    "a list of numbers": ("select = [1]", 1, "`select` is not a list of strings", 'write `select = ["..."]`'),
     "an empty file name": (
         'exemptions = [""]',
         1,
-        "`exemptions` is not a list of text",
+        "`exemptions` is not a list of strings",
         'write `exemptions = ["..."]`',
     ),
-    "days as text": ('max_exemption_days = "30"', 1, "`max_exemption_days` does not fit: `30`", "a number of days"),
-    "days that are true": ("max_exemption_days = true", 1, "`max_exemption_days` does not fit", "a number of days"),
-    "no days": ("max_exemption_days = 0", 1, "`max_exemption_days` does not fit: `0`", "greater than or equal to 1"),
+    "days as text": ('max_exemption_days = "30"', 1, "invalid value `30` for `max_exemption_days`", "a number of days"),
+    "days that are true": ("max_exemption_days = true", 1, "for `max_exemption_days`", "a number of days"),
+    "no days": ("max_exemption_days = 0", 1, "invalid value `0` for `max_exemption_days`", "greater than or equal to 1"),
     "parameters that are text": ('parameters = "x"', 1, "`parameters` is not a table", '`[parameters."AML-..."]`'),
     "a policy without a table": (
         '[parameters]\n"AML-A-1" = 3',
@@ -259,7 +259,7 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
     "a table without a mode": (
         '[[modes]]\nmode = "warn"\n[[modes]]\npolicy = "network"',
         3,
-        "the table has no `mode`",
+        "table without a `mode`",
         "the modes are `deny`, `warn`, `shadow`",
     ),
     "another mode": (
@@ -272,7 +272,7 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
         '[[ modes ]]\nmode = "warn"\npolcy = "network"',
         1,
         "unknown key `polcy`; did you mean `policy`",
-        "known are `policy`, `scope`, `mode`",
+        "choose from `policy`, `scope`, `mode`",
     ),
     "a mode that is a number": ("[[modes]]\nmode = 1", 1, "`mode` of a mode is not text", "write `[[modes]]`"),
     "a mode of no policy": (
@@ -281,7 +281,7 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
         "`policy` of a mode is not text",
         "write `[[modes]]`",
     ),
-    "another blame": ('blame = "touch"', 1, "`blame` does not fit: `touch`; did you mean `touched`", "`introduced`"),
+    "another blame": ('blame = "touch"', 1, "invalid value `touch` for `blame`; did you mean `touched`", "`introduced`"),
     "a parameter that is a time": (
         '[parameters."AML-A-1"]\nsince = 2026-01-01',
         2,
@@ -314,7 +314,7 @@ def test_a_wrong_file_is_a_usage_error(tmp_path: Path, text: str, line: int, sai
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"profile = ", "not valid TOML (Invalid value (at end of document)); correct it there"),
+        (b"profile = ", "not valid TOML (Invalid value (at end of document)); fix the syntax"),
         (b'profile = "a"\nprofile = "b"', "not valid TOML (Cannot overwrite a value (at end of document)); correct it"),
         (b"profile = '\xff'", "not valid TOML ("),
         (b"x = " + b"[" * 100_000, "not valid TOML ("),
@@ -357,25 +357,25 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(tmp_path: Path, monkeypatch
         (
             {},
             {"POLICYENG_FAILON": "high"},
-            "environment POLICYENG_FAILON: unknown variable; did you mean `POLICYENG_FAIL_ON`; known are",
+            "environment POLICYENG_FAILON: unknown variable; did you mean `POLICYENG_FAIL_ON`; choose from",
         ),
         (
             {},
             {"POLICYENG_FAIL_ON": "HIGHEST"},
-            "environment POLICYENG_FAIL_ON: `fail_on` does not fit: `HIGHEST`; did you mean `high`; it should be",
+            "environment POLICYENG_FAIL_ON: invalid value `HIGHEST` for `fail_on`; did you mean `high`; it must be",
         ),
         (
             {},
             {"POLICYENG_MAX_EXEMPTION_DAYS": "many"},
-            "environment POLICYENG_MAX_EXEMPTION_DAYS: `max_exemption_days` does not fit: `many`; it should be a valid",
+            "environment POLICYENG_MAX_EXEMPTION_DAYS: invalid value `many` for `max_exemption_days`; it must be a valid",
         ),
         (
             {},
             {"POLICYENG_STRICT_UNKNOWN": "perhaps"},
-            "environment POLICYENG_STRICT_UNKNOWN: `strict_unknown` does not fit: `perhaps`; it should be a valid",
+            "environment POLICYENG_STRICT_UNKNOWN: invalid value `perhaps` for `strict_unknown`; it must be a valid",
         ),
-        ({"fail_on": "none"}, {}, "flag --fail-on: `fail_on` does not fit: `none`; it should be"),
-        ({"selct": "x"}, {}, "flag --selct: unknown setting `selct`; did you mean `select`; known are"),
+        ({"fail_on": "none"}, {}, "flag --fail-on: invalid value `none` for `fail_on`; it must be"),
+        ({"selct": "x"}, {}, "flag --selct: unknown setting `selct`; did you mean `select`; choose from"),
     ],
 )
 def test_wrong_flags_and_variables_are_usage_errors(

@@ -117,7 +117,7 @@ def test_no_opa_is_no_agreement_with_opa(small: str, tmp_path: Path) -> None:
     [
         (("verify", "--engines", "--without", "opa,python"), "nothing to compare"),
         (("verify", "--engines", "--without", "other"), "no engine is called `other`"),
-        (("verify", "--engines", "--format", "xml"), "no format is called `xml`"),
+        (("verify", "--engines", "--format", "xml"), "unknown format `xml`"),
         (("verify", "--engines", "--pairs", "0"), "pairs"),
         (("verify", "--engines", "--select", "NOPE-1"), "`NOPE-1`"),
         (("verify", "--engines", "--without", "opa", "--opa-url", "http://127.0.0.1:1"), "leave one of them out"),

@@ -131,9 +131,9 @@ def test_a_bundle_that_judges_nothing_exits_2(tmp_path: Path) -> None:
     [
         (("--law", "orders"), "no law is called `orders`; did you mean `order`"),
         (("--law", "12"), "the laws are 1 repeatable, 2 order, 3 observed, 4 total, 8 engines, 9 both-sides"),
-        (("--engines", "--law", "monotone"), "`--law` does nothing with `--engines`"),
-        (("--pairs", "5"), "`--pairs` does nothing with the laws"),
-        (("--engines", "--format", "junit"), "no format is called `junit`; the formats are text, json"),
+        (("--engines", "--law", "monotone"), "`--law` does not apply to `--engines`"),
+        (("--pairs", "5"), "`--pairs` does not apply to the laws"),
+        (("--engines", "--format", "junit"), "unknown format `junit`; choose from text, json"),
         (("--database", "x", "--no-database"), "are both given"),
         (("--examples", "0"), "examples"),
     ],

@@ -281,6 +281,6 @@ def test_what_nothing_judges_is_undecided(user: Path) -> None:
 def test_usage() -> None:
     """Options that belong to it alone, two ways of asking at once, and unknown classes."""
     assert policyeng("verify", "--class", "x").returncode == 3
-    assert "are two questions" in policyeng("verify", "--satisfiable", "--engines").stderr
+    assert "cannot be combined" in policyeng("verify", "--satisfiable", "--engines").stderr
     ran = policyeng("verify", "--satisfiable", "--class", "batch-scorin")
     assert (ran.returncode, "did you mean `batch-scoring`" in ran.stderr) == (3, True)
