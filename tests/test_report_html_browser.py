@@ -276,7 +276,7 @@ def test_without_scripts_everything_is_there_to_read(opened: Open) -> None:
     expect(page.locator("#every tbody.finding.fail")).to_have_count(4)
     expect(page.locator("#every .more").first).to_contain_text("/properties/properties/vmSize")
     expect(page.locator("#every details")).to_contain_text("What passes (3)")
-    expect(page.locator("#stage")).to_be_hidden()
+    expect(page.locator("#browser")).to_be_hidden()
     expect(page.get_by_label("Colours")).to_be_hidden()
     page.locator("#every a").first.click()
     assert page.url.endswith("#policy-3") or "#policy-" in page.url
@@ -289,7 +289,7 @@ def test_a_reader_may_be_quicker_than_the_page(opened: Open) -> None:
     page.get_by_label("Group by").select_option("policy")
     expect(page.get_by_role("status")).to_contain_text("groups")
     page.evaluate(
-        "() => { const by = document.querySelector('#stage form').elements.group;"
+        "() => { const by = document.querySelector('#browser form').elements.group;"
         " by.value = ''; by.dispatchEvent(new Event('input', {bubbles: true}));"
         " document.getElementById('unfold').click(); }"
     )

@@ -1,6 +1,6 @@
-"""An evaluation rendered for a reader or a machine: one module per format, each a pure `render(evaluation) -> str`.
+"""Reports of an evaluation: one module per format, each with a pure `render(evaluation) -> str`.
 
-`FORMATS` names them all. A format's module, and what it needs, is imported when it first renders.
+`FORMATS` lists them all. The module of a format and its dependencies are imported on first use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _lazy(module: str, function: str = "render") -> Render:
     return render
 
 
-#: Every format by the name that `--format` and `--output` take. Same evaluation, same text; each ends with a newline.
+#: The formats by their names in `--format` and `--output`. Rendering is deterministic; texts end with a newline.
 FORMATS: Mapping[str, Render] = MappingProxyType(
     {
         "text": _lazy(".text"),
@@ -37,10 +37,10 @@ FORMATS: Mapping[str, Render] = MappingProxyType(
         "csv-bom": _lazy(".csv", "render_marked"),
     }
 )
-#: The formats that people read: they take `group_by`, one of `GROUPS` or None.
+#: The formats for people: they accept `group_by`, one of `GROUPS` or None.
 PROSE = ("text", "markdown", "html")
-#: The formats that name the profile whose parameters were judged with: they take `profile`, its name or None.
+#: The formats that name the parameter profile of the evaluation: they accept `profile`, its name or None.
 PROFILED = (*PROSE, "sarif", "junit")
-#: The formats that say what stands beside the findings, such as owners: they take `about`, an `About` or None.
+#: The formats that add context to findings, such as owners: they accept `about`, a `ReportContext` or None.
 INFORMED = ("html", "csv", "csv-bom")
 GROUPS = ("resource", "policy")

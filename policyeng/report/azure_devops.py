@@ -1,4 +1,4 @@
-"""Annotations in Azure Pipelines: logging commands, one per finding that needs a reader, each on its own line.
+"""The Azure Pipelines report: one logging command per finding that does not pass, each on its own line.
 
 Source: learn.microsoft.com, "Logging commands"; escapes as in microsoft/azure-pipelines-task-lib, `taskcommand.ts`.
 """
@@ -15,16 +15,16 @@ from policyeng.report.settings import settings_text
 
 
 def render(evaluation: Evaluation) -> str:
-    """Give `task.logissue` commands, then `task.complete result=Failed` unless the exit is 0.
+    """Return `task.logissue` commands, then `task.complete result=Failed` unless the exit code is 0.
 
-    A failure of severity high or above and an error finding are errors, other failures and unknown findings warnings.
-    The agent knows no third type, so an exempt failure is a plain line of the log. Each stands at the first field that
-    it speaks of, and names the places of the others.
+    Failures of severity high or above and error findings are errors; other failures and unknown findings are warnings.
+    The agent has no third type, so an exempt failure is a plain log line. Each command has the location of the first
+    field in its finding and names the locations of the others in its message.
     """
     lines = [_line(finding) for finding in evaluation.others]
     lines.extend(_problem(problem) for problem in evaluation.problems)
     if configured := settings_text(evaluation.settings):
-        lines.append(f"settings: {configured}")  # the agent knows no notices
+        lines.append(f"settings: {configured}")  # the agent has no notices
     words = verdict(evaluation)
     lines.append(_command("task.complete", {"result": "Failed"}, words) if evaluation.exit_code else words)
     return "".join(f"{line}\n" for line in lines)
@@ -52,7 +52,7 @@ def _sentences(finding: Finding) -> Iterator[str]:
     yield visible(f"({finding.severity}{outcome}) {finding.title}: {finding.resource}")
     yield from reasons(finding, Place() if finding.exemption is not None else first_place(finding))
     if finding.outcome is Outcome.FAIL and finding.remediation:
-        yield visible(f"mend: {finding.remediation}")
+        yield visible(f"fix: {finding.remediation}")
     if finding.exemption is not None:
         yield exemption_sentence(finding.exemption)
 

@@ -1,4 +1,4 @@
-"""What stands beside an evaluation and helps to sort its findings: owners, areas, controls and the past."""
+"""The context of findings in a report: owners, areas, controls and history."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ OWNER_TAG = "owner"
 
 
 class Owners(Mapping[str, str]):
-    """By resource id as findings have it, in any letter case, who owns it; what nobody owns is not in it."""
+    """Owners by resource id, in any letter case; resources without an owner are absent."""
 
     def __init__(self, tagged: Mapping[str, str]) -> None:
-        """Take the owners of the resources that carry the tag, by their ids in lower case."""
+        """Store the owners of tagged resources, by resource id in lower case."""
         self._tagged = tagged
 
     def __getitem__(self, resource: str) -> str:
@@ -37,10 +37,10 @@ class Owners(Mapping[str, str]):
 
 
 def owners_of(snapshot: Snapshot, tag: str = OWNER_TAG) -> Owners:
-    """Find who owns what: a tag of the resource, else of what contains it, such as its workspace.
+    """Return the owners of resources, from a tag of the resource or of its parent, such as its workspace.
 
     Args:
-        snapshot: what was judged.
+        snapshot: the evaluated snapshot.
         tag: the name of the tag, in any letter case, as Azure compares it.
     """
     known = {}
@@ -63,7 +63,7 @@ def _tag(tags: object, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PolicyCategory:
-    """Where a policy belongs: its area, and its controls such as `MCSB NS-2`."""
+    """The area of a policy, and its controls such as `MCSB NS-2`."""
 
     area: str = ""
     controls: tuple[str, ...] = ()
@@ -71,13 +71,13 @@ class PolicyCategory:
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
-    """What a report may say beyond the evaluation; all of it can be absent.
+    """Optional information for a report beyond the evaluation.
 
     Attributes:
-        owner_tag: the name of the tag that owners come from.
-        owners: by resource id, who owns it.
-        kinds: by policy id, where it belongs.
-        trend: the estate and its past, where the report is about a run of a store.
+        owner_tag: the name of the tag that contains the owner.
+        owners: owners by resource id.
+        kinds: categories by policy id.
+        trend: the history of the estate, where the report is about a stored audit run.
     """
 
     owner_tag: str = OWNER_TAG
@@ -86,25 +86,25 @@ class ReportContext:
     trend: Trend | None = None
 
     def owner(self, finding: Finding) -> str:
-        """Who owns the resource of a finding; empty where nobody does."""
+        """Return the owner of the resource of a finding; empty if unknown."""
         return self.owners.get(finding.resource, "")
 
     def kind(self, finding: Finding) -> PolicyCategory:
-        """Where the policy of a finding belongs."""
+        """Return the category of the policy of a finding."""
         return self.kinds.get(finding.policy, PolicyCategory())
 
     def since(self, finding: Finding) -> Since | None:
-        """Since when a finding stands, where the past is known."""
+        """Return when the finding first appeared, if the history is known."""
         return self.trend.since.get((finding.policy, finding.resource)) if self.trend else None
 
 
 def about_of(bundle: Bundle, snapshot: Snapshot, owner_tag: str = OWNER_TAG) -> ReportContext:
-    """Gather what a bundle and a snapshot say about the findings of the one over the other."""
+    """Create the context of an evaluation of a snapshot with a bundle."""
     return ReportContext(owner_tag, owners_of(snapshot, owner_tag), kinds_of(bundle))
 
 
 def kinds_of(bundle: Bundle) -> dict[str, PolicyCategory]:
-    """Give by policy id where each policy of a bundle belongs."""
+    """Return the categories of the policies of a bundle, by policy id."""
     return {policy.id: PolicyCategory(policy.area, tuple(_controls(policy))) for policy in bundle.policies}
 
 

@@ -1,4 +1,4 @@
-"""CSV for spreadsheets (RFC 4180): a row for each finding, and no cell that a spreadsheet would calculate."""
+"""The CSV report for spreadsheets (RFC 4180): one row per finding, with formulas escaped."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ COLUMNS = (
     "line",
     "column",
 )
-#: Characters up to which it is remembered how a cell is written: most cells are those of another row.
+#: Cells shorter than this are cached: most cells repeat those of other rows.
 _SHORT = 200
-#: By which programs know UTF-8, Excel among them.
+#: Programs such as Excel need it to detect UTF-8.
 BYTE_ORDER_MARK = "\ufeff"
 
-# Where a cell may begin: at its start, and after a semicolon, at which Excel parts lines in half of the world. What
-# begins a formula there, full-width signs included, gets an apostrophe, and so does an apostrophe: so that the guard
-# can be taken away again. Source: OWASP, "CSV Injection".
+# A cell begins at its start, and after a semicolon, which Excel uses as the separator in many locales. An apostrophe is
+# inserted before the start of a formula, full-width signs included. Existing apostrophes are escaped too, which makes
+# the escaping reversible. Source: OWASP, "CSV Injection".
 _BEGINNING = r"(^|;)(\s*)"
 _FORMULA = re.compile(_BEGINNING + r"(?=['=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 _GUARD = re.compile(_BEGINNING + "'")
 
 
 def render(evaluation: Evaluation, *, about: ReportContext | None = None) -> str:
-    """Give a heading and the rows, in UTF-8 with CRLF at the end of each; unprintable characters are JSON escapes."""
+    """Return a header and the rows, in UTF-8 with CRLF line ends; unprintable characters are JSON escapes."""
     return "".join(lines(evaluation.findings, about or ReportContext(), headed=True))
 
 
 def render_marked(evaluation: Evaluation, *, about: ReportContext | None = None) -> str:
-    """Give the same after a byte order mark, without which Excel takes UTF-8 for something else."""
+    """Return the CSV report with a byte order mark, which Excel needs to detect UTF-8."""
     return BYTE_ORDER_MARK + render(evaluation, about=about)
 
 
 def lines(findings: Iterable[Finding], about: ReportContext, *, headed: bool) -> Iterator[str]:
-    """Give the lines one after the other, for a report that is written in parts; `headed` has the heading first."""
+    """Yield the lines, for a report that is written in parts; `headed` adds the header."""
     if headed:
         yield _line(COLUMNS)
     for finding in findings:
@@ -76,17 +76,17 @@ def _short_cell(text: str) -> str:
 
 
 def guarded(text: str) -> str:
-    """Give text that no spreadsheet calculates, as it is or with an apostrophe before what begins a formula."""
+    """Escape text for a spreadsheet: insert an apostrophe before the start of a formula."""
     return _FORMULA.sub(r"\1\2'", text)
 
 
 def unguarded(text: str) -> str:
-    """Give the text that was guarded."""
+    """Reverse `guarded`."""
     return _GUARD.sub(r"\1\2", text)
 
 
 def _cells(finding: Finding, about: ReportContext) -> tuple[str, ...]:
-    kind, since, mark, at = about.kind(finding), about.since(finding), finding.exemption, finding.location
+    category, since, mark, at = about.kind(finding), about.since(finding), finding.exemption, finding.location
     reasons = map(denial_sentence, denials(finding)) if finding.outcome is Outcome.FAIL else ()
     return (
         finding.policy,
@@ -96,8 +96,8 @@ def _cells(finding: Finding, about: ReportContext) -> tuple[str, ...]:
         finding.resource,
         finding.resource_type,
         about.owner(finding),
-        kind.area,
-        ", ".join(kind.controls),
+        category.area,
+        ", ".join(category.controls),
         rfc3339(since.as_of) if since else "",
         " | ".join(reasons),
         " | ".join(map(unknown_sentence, unknowns(finding))),

@@ -1,4 +1,4 @@
-"""The text of a decision: for a person at a terminal, in a log, or whose push was refused."""
+"""The text report of an admission decision, for a terminal or a log."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from policyeng.report.phrases import count, named, short_name, to_the_second
 from policyeng.report.settings import settings_text
 
 _EXITS = {0: "bold green", 1: "bold red"}
-#: How many findings of a list are named that nobody is asked to act on.
-_NAMED = 10
-#: The lists of a decision with their titles, those with every reason first.
-_WHOLE = {"denied": "Denied", "warned": "Warned", "undecided": "Undecided", "shadowed": "Shadowed"}
-_SHORT = {"exempted": "Exempt", "standing": "Standing, from before", "cleared": "Cleared"}
+#: How many findings of a list are shown that need no action.
+_SHOWN = 10
+#: The lists of a decision with their titles: those shown with every reason, and those shown with one line per finding.
+_DETAILED = {"denied": "Denied", "warned": "Warned", "undecided": "Undecided", "shadowed": "Shadowed"}
+_BRIEF = {"exempted": "Exempt", "standing": "Existing failures", "cleared": "Cleared"}
 
 
 def render(decision: Decision, *, color: bool = False, width: int = 100) -> str:
-    """Give what denies with how to mend it, what warns, what stands and what is cleared; the verdict comes last.
+    """Return the report: the denials with their fixes, the other lists, the problems, and last the verdict.
 
-    With `color`, ANSI colours are added and the text stays the same. `width` is the columns to wrap at, at least 40.
+    `color` adds ANSI colors and does not change the text. `width` is the number of columns to wrap at, at least 40.
     """
     return printed(_lines(decision, max(width, 40)), color=color)
 
 
 def _lines(decision: Decision, width: int) -> Iterator[Line]:
-    for name, title in _WHOLE.items():
+    for name, title in _DETAILED.items():
         findings: Sequence[Finding] = getattr(decision, name)
         if findings:
             yield from heading(_title(title, findings))
             yield from under_resources(findings, width)
-    for name, title in _SHORT.items():
+    for name, title in _BRIEF.items():
         findings = getattr(decision, name)
         if findings:
             yield from heading(_title(title, findings))
-            yield from _named(findings)
+            yield from _brief_lines(findings)
     if decision.problems:
         yield from heading(f"Problems ({len(decision.problems)})")
         for problem in decision.problems:
@@ -52,10 +52,10 @@ def _title(title: str, findings: Sequence[Finding]) -> str:
     return f"{title} ({len(findings)} on {count(len({finding.resource for finding in findings}), 'resource')})"
 
 
-def _named(findings: Sequence[Finding]) -> Iterator[Line]:
-    """One line for each finding, the worst first, as far as a reader goes."""
+def _brief_lines(findings: Sequence[Finding]) -> Iterator[Line]:
+    """Yield one line per finding, the most severe first, up to a limit."""
     worst = sorted(findings, key=lambda finding: -finding.severity.rank)
-    for finding in worst[:_NAMED]:
+    for finding in worst[:_SHOWN]:
         words = f"  {short_name(finding.resource)}: {visible(finding.title)}"
         yield (
             *margin(2),
@@ -63,21 +63,21 @@ def _named(findings: Sequence[Finding]) -> Iterator[Line]:
             (visible(finding.policy), "bold"),
             (words, ""),
         )
-    if len(worst) > _NAMED:
-        yield *margin(2), (f"and {len(worst) - _NAMED} more, which the JSON form lists", "dim")
+    if len(worst) > _SHOWN:
+        yield *margin(2), (f"and {len(worst) - _SHOWN} more; the JSON report lists all", "dim")
     yield BLANK
 
 
 def _summary(decision: Decision, width: int) -> Iterator[Line]:
     yield from heading("Decision")
-    for change in decision.changes[:_NAMED]:
+    for change in decision.changes[:_SHOWN]:
         yield from labelled(change.operation, visible(change.id), width, indent=2)
-    if len(decision.changes) > _NAMED:
-        yield from labelled("", f"and {len(decision.changes) - _NAMED} more", width, indent=2)
+    if len(decision.changes) > _SHOWN:
+        yield from labelled("", f"and {len(decision.changes) - _SHOWN} more", width, indent=2)
     snapshot = decision.snapshot
     taken = f" taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
-    judged = f"with {named(decision.bundle)}, against the snapshot{taken}, as of {to_the_second(decision.as_of)}"
-    yield from labelled("judged", visible(f"{judged}, engine {named(decision.engine)}"), width, indent=2)
+    evaluated = f"with {named(decision.bundle)}, against the snapshot{taken}, as of {to_the_second(decision.as_of)}"
+    yield from labelled("evaluated", visible(f"{evaluated}, engine {named(decision.engine)}"), width, indent=2)
     if configured := settings_text(decision.settings):
         yield from labelled("settings", configured, width, indent=2)
     yield BLANK
@@ -85,8 +85,8 @@ def _summary(decision: Decision, width: int) -> Iterator[Line]:
 
 
 def verdict(decision: Decision) -> str:
-    """Give allowed or denied on one line, with the exit code and the counts."""
-    lists = {**_WHOLE, **_SHORT}
+    """Return the decision on one line, with the exit code and the counts."""
+    lists = {**_DETAILED, **_BRIEF}
     counts = ", ".join(f"{len(getattr(decision, name))} {name}" for name in lists if getattr(decision, name))
     errors = sum(problem.level == "error" for problem in decision.problems)
     lead = "allowed" if decision.allowed else "denied" if decision.exit_code == 1 else "denied, could not decide"

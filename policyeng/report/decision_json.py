@@ -1,4 +1,4 @@
-"""The JSON form of a decision: the decision itself, camelCase; `Decision.model_validate_json` reads it back."""
+"""The JSON report of an admission decision, in camelCase; `Decision.model_validate_json` reads it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _FINDINGS = ("denied", "warned", "shadowed", "undecided", "exempted", "standing"
 
 
 def render(decision: Decision) -> str:
-    """Give the decision; times are UTC, unprintable characters are JSON escapes, and the values stay exact."""
+    """Return the decision as JSON; times are in UTC, and unprintable characters are JSON escapes."""
     lists = {name: findings_in_utc(getattr(decision, name)) for name in _FINDINGS}
     times = {"as_of": in_utc(decision.as_of), "snapshot": snapshot_in_utc(decision.snapshot)}
     return dumped(decision.model_copy(update={**lists, **times}))
 
 
 def decision_schema() -> JsonObject:
-    """Give the JSON Schema (2020-12) of a decision, as published in `docs/decision.schema.json`."""
+    """Return the JSON Schema (2020-12) of a decision, as published in `docs/decision.schema.json`."""
     return published(Decision, "urn:policyeng:schema:decision:1", "policyeng decision, version 1")

@@ -1,4 +1,4 @@
-"""Make text from a snapshot safe to show: what a reader cannot see is written out, and no renderer obeys it."""
+"""Escape text from a snapshot for display: unprintable characters, build agent commands and Markdown markup."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 
 from policyeng.later import lazy_pattern
 
-# Build agents obey `##vso[...]` and `##[...]` anywhere in a line, and `::command` where a line begins; wrapping begins
-# lines at spaces.
+# Build agents run `##vso[...]` and `##[...]` anywhere in a line, and `::command` at the start of a line. Wrapping can
+# start a line at any space.
 _AGENT_COMMAND = lazy_pattern(r"#(?=#(?:vso)?\[)|(?:(?<=\s)|^):(?=:[A-Za-z])", re.MULTILINE)
-# Markdown gives these a meaning; as numeric references they have none (CommonMark 0.31, 2.5).
+# Markdown markup; numeric character references have no markup meaning (CommonMark 0.31, 2.5).
 _MARKUP = lazy_pattern(r"[\\`*_{}\[\]<>|~&$@#]|:(?=\S)|(?<=www)\.", re.IGNORECASE)
 _CALLING = lazy_pattern(r"&#(?:64|35);")
 
@@ -22,22 +22,22 @@ def _as_json_escape(text: str) -> str:
 def visible(text: str, *, keep: str = "") -> str:
     r"""Write control, bidirectional, zero-width and other unprintable characters as JSON escapes (`\u202e`).
 
-    Text meant for a build agent to obey is broken up in the same way. Inside a JSON string the value does not change,
-    so whole JSON documents may pass, with `keep="\n"` for their own newlines. Idempotent.
+    Commands to build agents are escaped in the same way. The value of a JSON string does not change, so complete JSON
+    documents can be escaped, with `keep="\n"` for their own newlines. Idempotent.
     """
     if not (text.replace(keep, "") if keep else text).isprintable():
         text = "".join(c if c.isprintable() or c in keep else _as_json_escape(c) for c in text)
-    if "##" not in text and "::" not in text:  # looked for first, because reports are long
+    if "##" not in text and "::" not in text:  # faster than the pattern, and reports are long
         return text
-    return _AGENT_COMMAND.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _AGENT_COMMAND.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def compact(value: object) -> str:
-    """Give a JSON value on one line, visible; numbers that JSON lacks become strings."""
+    """Return a JSON value on one line, escaped; numbers that JSON lacks become strings."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError):
-        from pydantic_core import to_json  # only policies in Python give such values
+        from pydantic_core import to_json  # only policies in Python return such values
 
         plain = to_json(value, inf_nan_mode="strings", fallback=str)
         text = json.dumps(json.loads(plain), ensure_ascii=False)
@@ -45,17 +45,17 @@ def compact(value: object) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Give text that GitHub Markdown shows as it stands within a line or a table: no markup, link, mention or emoji.
+    """Escape text for a line or a table of GitHub Markdown: no markup, link, mention or emoji.
 
-    Source: the zero-width space after `@` and `#` is what Renovate writes to keep names from being notified.
+    Source: Renovate also writes a zero-width space after `@` and `#` to prevent notifications.
     """
-    return _CALLING.sub(lambda found: f"{found[0]}&#8203;", _referenced(text))
+    return _CALLING.sub(lambda match: f"{match[0]}&#8203;", _referenced(text))
 
 
 def markdown_code(text: str) -> str:
-    """Give text as a `<code>` element that keeps every character, also inside a table."""
+    """Return text as a `<code>` element that shows every character, also inside a table."""
     return f"<code>{_referenced(text)}</code>"
 
 
 def _referenced(text: str) -> str:
-    return _MARKUP.sub(lambda found: f"&#{ord(found[0])};", visible(text))
+    return _MARKUP.sub(lambda match: f"&#{ord(match[0])};", visible(text))

@@ -1,4 +1,4 @@
-"""Annotations on GitHub: workflow commands, one per finding that needs a reader, each on its own line.
+"""The GitHub report: one workflow command (annotation) per finding that does not pass, each on its own line.
 
 Source: docs.github.com, "Workflow commands for GitHub Actions"; escapes as in actions/toolkit, `command.ts`.
 """
@@ -17,11 +17,12 @@ _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(evaluation: Evaluation) -> str:
-    """Give `::error`, `::warning` and `::notice` commands, a notice of the settings in force, then the exit in words.
+    """Return `::error`, `::warning` and `::notice` commands, a notice of the active settings, then the verdict.
 
     A failure has the level of its severity (high and above: error; medium, low: warning; info: notice). An exempt one
-    is a notice, an unknown finding a warning, an error finding an error, and a problem what it says. It stands at the
-    first field that it speaks of, and names the places of the others: GitHub shows ten of a kind for each step.
+    is a notice, an unknown finding is a warning, an error finding is an error, and a problem has its own level. There
+    is one annotation per finding, because GitHub shows only ten of each level per step. It has the location of the
+    first field in the finding and names the locations of the others in its message.
     """
     lines = [_annotation(finding) for finding in evaluation.others]
     lines.extend(_problem(problem) for problem in evaluation.problems)
@@ -48,16 +49,12 @@ def _name(finding: Finding) -> str:
 
 def _sentences(finding: Finding) -> Iterator[str]:
     yield short_name(finding.resource)
-    yield from reasons(finding, first_place(finding), _undecided(finding))
+    yield from reasons(finding, first_place(finding), "error" if finding.outcome is Outcome.ERROR else "unknown")
     if finding.outcome is Outcome.FAIL and finding.remediation:
-        yield visible(f"mend: {finding.remediation}")
+        yield visible(f"fix: {finding.remediation}")
     if finding.exemption is not None:
         yield exemption_sentence(finding.exemption)
     yield visible(f"resource: {finding.resource}")
-
-
-def _undecided(finding: Finding) -> str:
-    return "not decided" if finding.outcome is Outcome.FAIL else finding.outcome.value
 
 
 def _problem(problem: Problem) -> str:

@@ -1,4 +1,4 @@
-"""The findings of the text report, under one heading for each resource or for each policy."""
+"""The findings of the text report, grouped by resource or by policy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from policyeng.report.phrases import (
 
 
 def under_resources(findings: Sequence[Finding], width: int) -> Iterator[Line]:
-    """Give each resource with what its policies say, in the order of the evaluation."""
+    """Yield each resource with its findings, in the order of the evaluation."""
     for members in by_resource(findings):
         yield from _resource(members[0], width)
         for finding in members:
@@ -36,46 +36,46 @@ def under_resources(findings: Sequence[Finding], width: int) -> Iterator[Line]:
 
 
 def under_policies(findings: Sequence[Finding], width: int) -> Iterator[Line]:
-    """Give each policy, the worst first, with how to mend it once and the resources below; same reasons stand once.
+    """Yield each policy, the most severe first, with its fix and resources, and equal reasons only once.
 
-    A resource is named as shortly as its place in a file allows: the whole id follows where there is no file, or where
-    two resources share the name. Beside it stand the places of the fields, so that reasons are the same everywhere.
+    A resource has its short name. The complete id follows where there is no source file, or where two resources share
+    the name. Field locations are on the line of the resource, not of the reason, to keep equal reasons equal.
     """
     ids: dict[str, set[str]] = {}
     for finding in findings:
         ids.setdefault(short_name(finding.resource), set()).add(finding.resource)
     for members in by_policy(findings):
-        counting = next((finding for finding in members if finding.exemption is None), members[0])
-        yield from _policy(counting, width, indent=0)
+        representative = next((finding for finding in members if finding.exemption is None), members[0])
+        yield from _policy(representative, width, indent=0)
         yield from labelled("on", count(len(members), "resource"), width, indent=0)
         yield from _remedy(members[0], width, indent=0)
         blocks: dict[tuple[Line, ...], list[Finding]] = {}
         for finding in members:
-            said = (*_exemption(finding, width), *_reasons(finding, width, placed=False))
-            blocks.setdefault(said, []).append(finding)
-        for said, alike in blocks.items():
+            reason_lines = (*_exemption(finding, width), *_reasons(finding, width, placed=False))
+            blocks.setdefault(reason_lines, []).append(finding)
+        for reason_lines, affected in blocks.items():
             yield BLANK
-            for finding in alike:
+            for finding in affected:
                 name = short_name(finding.resource)
-                yield from _named(finding, name, width, whole=not finding.location.file or len(ids[name]) > 1)
-            yield from said
+                yield from _affected(finding, name, width, full_id=not finding.location.file or len(ids[name]) > 1)
+            yield from reason_lines
         yield BLANK
 
 
 def _resource(finding: Finding, width: int) -> Iterator[Line]:
-    name, whole = short_name(finding.resource), visible(finding.resource)
+    name, full_id = short_name(finding.resource), visible(finding.resource)
     yield from beside(((name, "bold"),), visible(finding.resource_type), width, indent=0, style="dim")
-    if whole != name:
-        yield ((whole, "dim"),)
+    if full_id != name:
+        yield ((full_id, "dim"),)
     if finding.location.file:
         yield ((place(finding.location), "dim"),)
 
 
-def _named(finding: Finding, name: str, width: int, *, whole: bool) -> Iterator[Line]:
+def _affected(finding: Finding, name: str, width: int, *, full_id: bool) -> Iterator[Line]:
     first, *others = field_places(finding)
     yield from beside((("  ", ""), (name, "bold")), first, width, indent=4, style="dim")
     yield from ((("    ", ""), (other, "dim")) for other in others)
-    if whole and visible(finding.resource) != name:
+    if full_id and visible(finding.resource) != name:
         yield (("    ", ""), (visible(finding.resource), "dim"))
 
 
@@ -92,12 +92,12 @@ def _exemption(finding: Finding, width: int) -> Iterator[Line]:
 
 def _remedy(finding: Finding, width: int, *, indent: int) -> Iterator[Line]:
     if finding.outcome is Outcome.FAIL:
-        yield from labelled("why", visible(finding.source), width, indent=indent)
-        yield from labelled("mend", visible(finding.remediation), width, indent=indent, style="green")
+        yield from labelled("source", visible(finding.source), width, indent=indent)
+        yield from labelled("fix", visible(finding.remediation), width, indent=indent, style="green")
 
 
 def _reasons(finding: Finding, width: int, *, placed: bool = True) -> Iterator[Line]:
-    """Each reason with its path and, if `placed`, the place of the field where it is not the resource's."""
+    """Yield each reason with its path; `placed` adds the location of the field if it differs from the resource's."""
     for denial in denials(finding) if finding.outcome is Outcome.FAIL else ():
         yield from item(visible(denial.msg), width)
         yield from _path(finding, denial.path, width, placed=placed)
@@ -106,7 +106,7 @@ def _reasons(finding: Finding, width: int, *, placed: bool = True) -> Iterator[L
             yield from labelled("actual", compact(actual), width, indent=6, style="red")
             yield from labelled("expected", compact(denial.expected), width, indent=6, style="green")
             yield from labelled("because", visible(because), width, indent=6)
-    lead = "not decided: " if finding.outcome is Outcome.FAIL else ""
+    lead = "unknown: " if finding.outcome is Outcome.FAIL else ""
     for unknown in unknowns(finding):
         yield from item(lead + visible(unknown.msg), width)
         yield from _path(finding, unknown.path, width, placed=placed)

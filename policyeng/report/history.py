@@ -1,4 +1,4 @@
-"""What a report takes from a history of audits: how compliance went, and since when a finding stands."""
+"""The history of an estate for a report: compliance over time, and when findings first appeared."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from policyeng.models.validated import ValidatedModel
 
 
 class HistoryPoint(ValidatedModel):
-    """One run of an estate in its trends.
+    """One audit run in the trend of an estate.
 
     Attributes:
         run: the number of the run.
-        as_of: its clock.
+        as_of: the evaluation time.
         strict, azure: compliance as a percentage from 0 to 100, as `Summary` has it.
-        failures: by severity, those that no exemption covers; a severity without any may be left out.
+        failures: the number of failures without an exemption, by severity; severities without any may be absent.
     """
 
     run: int
@@ -28,20 +28,20 @@ class HistoryPoint(ValidatedModel):
 
 
 class Since(ValidatedModel):
-    """Since which run a finding stands as it is, and the clock of that run."""
+    """The first run with an unchanged finding, and the evaluation time of that run."""
 
     run: int
     as_of: AwareDatetime
 
 
 class Trend(ValidatedModel):
-    """What the store says of the estate that a report is about.
+    """The history of the estate of a report.
 
     Attributes:
         estate: its name.
-        run: the number of the run that is reported.
-        points: runs up to that one, the oldest first.
-        since: by policy and resource, both as the finding has them, since when it stands.
+        run: the number of the reported run.
+        points: the runs up to that one, the oldest first.
+        since: the first run with the finding, by its policy and resource.
     """
 
     estate: str

@@ -1,4 +1,4 @@
-"""The JSON report: the evaluation itself, camelCase; `Evaluation.model_validate_json` reads it back."""
+"""The JSON report: the evaluation in camelCase; `Evaluation.model_validate_json` reads it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ _PASSED = '      "outcome": "pass",\n      "denials": [],\n      "unknowns": [],
 
 
 def render(evaluation: Evaluation) -> str:
-    """Give the JSON report; times are UTC, unprintable characters are JSON escapes, and the values stay exact."""
+    """Return the JSON report; times are in UTC, and unprintable characters are JSON escapes."""
     times = {"as_of": in_utc(evaluation.as_of), "snapshot": snapshot_in_utc(evaluation.snapshot)}
-    whole = evaluation.model_copy(update={**times, "findings": ()})
-    frame = dumped(whole)
+    frame = dumped(evaluation.model_copy(update={**times, "findings": ()}))
     if not evaluation.findings:
         return frame
-    # No text of the frame has a line of this form: in JSON a line ends between tokens only.
-    before, found, after = frame.partition('\n  "findings": []')
+    # No string in the frame can match: in JSON, lines end only between tokens.
+    before, marker, after = frame.partition('\n  "findings": []')
     findings = ",\n".join(_findings(Findings.of(evaluation.findings)))
-    return f"{before}{found[:-1]}\n{findings}\n  ]{after}"
+    return f"{before}{marker[:-1]}\n{findings}\n  ]{after}"
 
 
 def _findings(findings: Findings) -> Iterator[str]:
-    """Give each finding as it is in the list of a report; those that pass are put together of few different parts."""
+    """Yield each finding as JSON; passes are assembled from cached parts, for speed."""
 
     @cache
     def of_policy(policy: int) -> tuple[str, str]:
@@ -60,48 +59,48 @@ def _findings(findings: Findings) -> Iterator[str]:
 
 
 def _members(fields: JsonObject) -> str:
-    """Give the members of an object of the third level."""
+    """Return the members of an object at the third level of indentation."""
     return "    " + _text(fields)[2:-2].replace("\n", "\n    ")
 
 
 def report_schema() -> JsonObject:
-    """Give the JSON Schema (2020-12) of the JSON report, as published in `docs/report.schema.json`."""
+    """Return the JSON Schema (2020-12) of the JSON report, as published in `docs/report.schema.json`."""
     return published(Evaluation, "urn:policyeng:schema:report:1", "policyeng JSON report, version 1")
 
 
-def dumped(noun: Model | ValidatedModel) -> str:
-    """Give a noun as JSON text in which a reader sees every character."""
-    if isinstance(noun, Model):
-        return _text(noun) + "\n"
-    return visible(noun.model_dump_json(by_alias=True, indent=2, fallback=str), keep="\n") + "\n"
+def dumped(model: Model | ValidatedModel) -> str:
+    """Return a model as JSON text with unprintable characters escaped."""
+    if isinstance(model, Model):
+        return _text(model) + "\n"
+    return visible(model.model_dump_json(by_alias=True, indent=2, fallback=str), keep="\n") + "\n"
 
 
 def _text(value: Model | JsonObject) -> str:
     try:
         text = to_bytes(value, orjson.OPT_INDENT_2).decode()
-    except TypeError:  # what only Python has, or a number beyond 64 bits, from a policy in Python
+    except TypeError:  # a Python-only value or an integer beyond 64 bits, from a policy in Python
         if not isinstance(value, Model):
             raise
         text = value.model_dump_json(by_alias=True, indent=2, fallback=str)
     return visible(text, keep="\n")
 
 
-def published(noun: type[Model | ValidatedModel], identity: str, title: str) -> JsonObject:
-    """Give the JSON Schema of a noun as it is published, with its `$id` and title."""
-    schema = noun.model_json_schema(mode="serialization", by_alias=True)
+def published(model: type[Model | ValidatedModel], identity: str, title: str) -> JsonObject:
+    """Return the JSON Schema of a model as published, with its `$id` and title."""
+    schema = model.model_json_schema(mode="serialization", by_alias=True)
     heading = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": identity, "title": title}
     return heading | {key: value for key, value in schema.items() if key not in heading}
 
 
 def snapshot_in_utc(snapshot: SnapshotRef) -> SnapshotRef:
-    """Give the reference with its time in UTC."""
+    """Return the reference with its time in UTC."""
     if snapshot.taken_at is None:
         return snapshot
     return snapshot.model_copy(update={"taken_at": in_utc(snapshot.taken_at)})
 
 
 def findings_in_utc(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Give findings with the times of their exemptions in UTC."""
+    """Return findings with the expiry times of their exemptions in UTC."""
     return tuple(map(_expiry_in_utc, findings))
 
 

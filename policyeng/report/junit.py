@@ -1,4 +1,4 @@
-"""JUnit XML: a suite per area, a test case per finding, named by policy and resource and never by message."""
+"""The JUnit XML report: a suite per area, and a test case per finding with a name that is stable between runs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _NUMBER = re.compile(r"(?:[-_.]|(?<!\d))\d++$")
 
 
 def render(evaluation: Evaluation, *, profile: str | None = None) -> str:
-    """Give the suites, each with the digests, the clock, the engine and the profile as properties.
+    """Return the suites, each with the digests, the time, the engine and the profile as properties.
 
-    An exempt failure and an unknown finding are skipped with the reason, an error finding is an error. A problem of the
-    run has a case in `policyeng.problems`: an error, or skipped when it is only a warning. `file` and `line` of a
-    case are those of the first field that its finding speaks of.
+    Exempt failures and unknown findings are skipped with the reason; error findings are errors. A problem of the run is
+    a test case in `policyeng.problems`: an error, or skipped if it is a warning. A test case has the `file` and `line`
+    of the first field in its finding.
     """
     properties = _properties(evaluation) | ({"profile": profile} if profile else {})
     root = Element("testsuites", name="policyeng")
@@ -33,7 +33,7 @@ def render(evaluation: Evaluation, *, profile: str | None = None) -> str:
             _case(suite, finding)
     if evaluation.problems:
         suite = _suite(root, _PROBLEMS, properties)
-        for name, problem in _named(evaluation.problems):
+        for name, problem in _numbered_problems(evaluation.problems):
             _problem_case(suite, name, problem)
     for element in (*root, root):
         _count(element)
@@ -75,7 +75,7 @@ def _case(suite: Element, finding: Finding) -> None:
     at = first_place(finding)
     if at.file:
         case.attrib |= {"file": visible(at.file), "line": str(at.line)}
-    undecided = "; ".join(unknown_sentence(unknown) for unknown in unknowns(finding))
+    unknown_text = "; ".join(unknown_sentence(unknown) for unknown in unknowns(finding))
     if finding.exemption is not None:
         mark = finding.exemption
         message = visible(f"exempt: {mark.reason} {expiry(mark)}")
@@ -84,9 +84,9 @@ def _case(suite: Element, finding: Finding) -> None:
         message = "; ".join(visible(denial.msg) for denial in denials(finding))
         SubElement(case, "failure", type=finding.severity, message=message).text = _body(finding)
     elif finding.outcome is Outcome.UNKNOWN:
-        SubElement(case, "skipped", message=f"unknown: {undecided}").text = _body(finding)
+        SubElement(case, "skipped", message=f"unknown: {unknown_text}").text = _body(finding)
     elif finding.outcome is Outcome.ERROR:
-        SubElement(case, "error", type="error", message=undecided).text = _body(finding)
+        SubElement(case, "error", type="error", message=unknown_text).text = _body(finding)
 
 
 def _body(finding: Finding) -> str:
@@ -97,13 +97,13 @@ def _body_lines(finding: Finding) -> Iterator[str]:
     yield visible(f"{finding.title} ({finding.severity})")
     yield from reasons(finding, finding.location)
     yield exemption_sentence(finding.exemption) if finding.exemption else ""
-    yield visible(f"why: {finding.source}") if finding.source else ""
-    yield visible(f"mend: {finding.remediation}") if finding.remediation and finding.outcome is Outcome.FAIL else ""
-    yield f"where: {place(finding.location)}" if finding.location.file else ""
+    yield visible(f"source: {finding.source}") if finding.source else ""
+    yield visible(f"fix: {finding.remediation}") if finding.remediation and finding.outcome is Outcome.FAIL else ""
+    yield f"location: {place(finding.location)}" if finding.location.file else ""
 
 
-def _named(problems: Sequence[Problem]) -> Iterator[tuple[str, Problem]]:
-    """Name each problem by its place, numbered from the second at the same place on."""
+def _numbered_problems(problems: Sequence[Problem]) -> Iterator[tuple[str, Problem]]:
+    """Yield each problem with a unique name: its place, and a number from the second problem at that place."""
     seen: Counter[str] = Counter()
     for problem in problems:
         name = problem.place or "run"

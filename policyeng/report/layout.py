@@ -1,4 +1,4 @@
-"""Lines for a terminal: headings, paragraphs and labelled fields, wrapped between words, in colour or plain."""
+"""Lines for a terminal: headings, paragraphs and labeled fields, wrapped between words, in color or plain."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from policyeng.models import Severity
 
-#: A line as spans of (text, style); a style is a rich one, used only in colour.
+#: A line as spans of (text, style); rich styles, applied only in color.
 Line = tuple[tuple[str, str], ...]
 
 BLANK: Line = ()
-#: The columns of a label.
+#: The width of a label in columns.
 LABEL = 10
 STYLES = {
     Severity.CRITICAL: "bold red",
@@ -23,19 +23,19 @@ STYLES = {
 
 
 def printed(lines: Iterable[Line], *, color: bool) -> str:
-    """Give the lines as text; with `color`, ANSI colours are added and the text stays the same."""
+    """Return the lines as text; `color` adds ANSI colors and does not change the text."""
     paint = _painter() if color else _plain
     return "".join(f"{paint(line)}\n" for line in lines)
 
 
 def heading(title: str) -> Iterator[Line]:
-    """Give a title, underlined."""
+    """Yield an underlined title."""
     yield ((title, "bold"),)
     yield (("=" * len(title), "bold"),)
 
 
 def beside(spans: Line, text: str, width: int, *, indent: int, style: str = "") -> Iterator[Line]:
-    """Give spans with a text after them where the width allows it, else below them in one piece; nothing if empty."""
+    """Yield spans followed by a text, on the same line if it fits, else unwrapped on the next line."""
     if text and _fits(spans, text, width):
         yield (*spans, ("  ", ""), (text, style))
         return
@@ -45,7 +45,7 @@ def beside(spans: Line, text: str, width: int, *, indent: int, style: str = "") 
 
 
 def entitled(spans: Line, title: str, width: int, *, indent: int) -> Iterator[Line]:
-    """Give spans with a title after them where the width allows it, else below them as a paragraph."""
+    """Yield spans followed by a title, on the same line if it fits, else as a paragraph below."""
     if title and _fits(spans, title, width):
         yield (*spans, ("  ", ""), (title, ""))
     else:
@@ -54,13 +54,13 @@ def entitled(spans: Line, title: str, width: int, *, indent: int) -> Iterator[Li
 
 
 def paragraph(text: str, width: int, *, indent: int, style: str = "") -> Iterator[Line]:
-    """Give a text in lines of one indent."""
+    """Yield a text wrapped with an indent."""
     for part in wrapped(text, width - indent):
         yield (*margin(indent), (part, style))
 
 
 def item(text: str, width: int) -> Iterator[Line]:
-    """Give an entry of a list of reasons."""
+    """Yield a list item."""
     for number, part in enumerate(wrapped(text, width - 6)):
         yield (("      " if number else "    - ", ""), (part, ""))
 
@@ -68,18 +68,18 @@ def item(text: str, width: int) -> Iterator[Line]:
 def labelled(
     label: str, text: str, width: int, *, indent: int, style: str = "", label_style: str = "dim"
 ) -> Iterator[Line]:
-    """Give text wrapped beside a label; nothing for an empty text."""
+    """Yield a label with wrapped text next to it; nothing if the text is empty."""
     for number, part in enumerate(wrapped(text, width - indent - LABEL) if text else ()):
         yield *margin(indent), (f"{label if number == 0 else '':<{LABEL}}", label_style), (part, style)
 
 
 def margin(indent: int) -> Line:
-    """Give the spans of an indent: none for 0."""
+    """Return the spans of an indent: none for 0."""
     return ((" " * indent, ""),) if indent else ()
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Give text in lines of a width; words are never broken, so that ids and paths can be copied."""
+    """Wrap text to a width; words are never broken, because people copy ids and paths."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 

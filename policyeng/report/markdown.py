@@ -1,4 +1,4 @@
-"""Markdown for a pull-request comment or `$GITHUB_STEP_SUMMARY`: nothing is left out, details fold away."""
+"""The Markdown report for a pull-request comment or `$GITHUB_STEP_SUMMARY`, complete, with details folded."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from policyeng.report.settings import settings_text
 
 
 def render(evaluation: Evaluation, *, group_by: str | None = None, profile: str | None = None) -> str:
-    """Give a headline, the failures as a table, the rest in folded sections, and how compliance counts.
+    """Return a headline, the failures as a table, the other findings in folded sections, and the compliance.
 
-    With `group_by` there is one heading and one table for each `resource` or `policy` that fails. `profile` is the one
-    whose parameters were judged with. Text from the snapshot stands in `<code>` and can neither format, link, nor
-    mention anybody.
+    With `group_by` there is one heading and one table for each `resource` or `policy` that fails. `profile` is the name
+    of the parameter profile of the evaluation. Text from the snapshot is in `<code>`, without formatting, links and
+    mentions.
     """
     parts = [f"## policyeng: {headline(evaluation)}", f"**{markdown_text(verdict(evaluation))}**"]
     if failures := failed(evaluation):
@@ -43,23 +43,23 @@ def render(evaluation: Evaluation, *, group_by: str | None = None, profile: str 
     if evaluation.problems:
         parts.append("\n".join(["### Problems", "", *map(_problem, evaluation.problems)]))
     parts.append(_compliance(evaluation))
-    parts.append(_judged(evaluation, profile))
+    parts.append(_provenance(evaluation, profile))
     if configured := settings_text(evaluation.settings):
         parts.append(f"<sub>Settings: {markdown_text(configured)}</sub>")
     return "\n\n".join(parts) + "\n"
 
 
-def _together(failures: Sequence[Finding]) -> Iterator[str]:
-    yield table(("Severity", "Policy", "Resource", "What", "How to mend"), map(_failure, failures))
+def _ungrouped(failures: Sequence[Finding]) -> Iterator[str]:
+    yield table(("Severity", "Policy", "Resource", "Reason", "Fix"), map(_failure, failures))
 
 
 def _under_resources(failures: Sequence[Finding]) -> Iterator[str]:
-    titles = ("Severity", "Policy", "What", "How to mend")
+    titles = ("Severity", "Policy", "Reason", "Fix")
     for members in by_resource(failures):
         first = members[0]
         yield f"### {markdown_code(short_name(first.resource))}"
-        told = filter(None, (first.resource_type, first.resource, place(first.location)))
-        yield " · ".join(map(markdown_code, told))
+        details = filter(None, (first.resource_type, first.resource, place(first.location)))
+        yield " · ".join(map(markdown_code, details))
         yield table(titles, ((f.severity, _policy(f), _what(f), _remedy(f)) for f in members))
 
 
@@ -69,24 +69,23 @@ def _under_policies(failures: Sequence[Finding]) -> Iterator[str]:
         yield f"### {first.severity} {markdown_code(first.policy)} {markdown_text(first.title)}".rstrip()
         if remedy := _remedy(first):
             yield remedy
-        yield table(("Resource", "What"), ((_resource(f), _what(f)) for f in members))
+        yield table(("Resource", "Reason"), ((_resource(f), _what(f)) for f in members))
 
 
 _FAILURES: Mapping[str | None, Callable[[Sequence[Finding]], Iterator[str]]] = {
-    None: _together,
+    None: _ungrouped,
     "resource": _under_resources,
     "policy": _under_policies,
 }
 
 
 def _folded(evaluation: Evaluation) -> Iterator[str]:
-    undecided = ("Severity", "Policy", "Resource", "Why it could not be decided")
+    titles = ("Severity", "Policy", "Resource", "Reason")
     for title, outcome in (("Error", Outcome.ERROR), ("Unknown", Outcome.UNKNOWN)):
         if findings := having(evaluation, outcome):
-            yield fold(f"{title} ({len(findings)})", table(undecided, map(_undecided, findings)))
+            yield fold(f"{title} ({len(findings)})", table(titles, map(_undecided, findings)))
     if findings := exempt(evaluation):
-        titles = ("Severity", "Policy", "Resource", "What", "Exemption")
-        yield fold(f"Exempt ({len(findings)})", table(titles, map(_exempt, findings)))
+        yield fold(f"Exempt ({len(findings)})", table((*titles, "Exemption"), map(_exempt, findings)))
 
 
 def _failure(finding: Finding) -> tuple[str, ...]:
@@ -116,25 +115,25 @@ def _policy(finding: Finding) -> str:
 
 
 def _resource(finding: Finding) -> str:
-    whole = markdown_code(finding.resource)
+    full_id = markdown_code(finding.resource)
     where = f"<br>{markdown_code(place(finding.location))}" if finding.location.file else ""
-    return f"<details><summary>{markdown_code(short_name(finding.resource))}</summary>{whole}{where}</details>"
+    return f"<details><summary>{markdown_code(short_name(finding.resource))}</summary>{full_id}{where}</details>"
 
 
 def _what(finding: Finding) -> str:
     reasons = [_denial(finding, denial) for denial in denials(finding)]
-    reasons.extend(f"not decided: {_unknown(finding, unknown)}" for unknown in unknowns(finding))
+    reasons.extend(f"unknown: {_unknown(finding, unknown)}" for unknown in unknowns(finding))
     return "<br>".join(reasons)
 
 
 def _denial(finding: Finding, denial: Denial) -> str:
-    said = _unknown(finding, Unknown(msg=denial.msg, path=denial.path))
+    message = _unknown(finding, Unknown(msg=denial.msg, path=denial.path))
     if not has_values(denial):
-        return said
-    seen, because = parted(denial)
-    actual, expected = markdown_code(compact(seen)), markdown_code(compact(denial.expected))
+        return message
+    value, because = parted(denial)
+    actual, expected = markdown_code(compact(value)), markdown_code(compact(denial.expected))
     reason = f"<br>because {prose(because, markdown_code)}" if because else ""
-    return f"{said}<br>actual {actual}, expected {expected}{reason}"
+    return f"{message}<br>actual {actual}, expected {expected}{reason}"
 
 
 def _unknown(finding: Finding, unknown: Unknown) -> str:
@@ -152,18 +151,18 @@ def _compliance(evaluation: Evaluation) -> str:
     summary = evaluation.summary
     counts = (summary.pass_, summary.fail, summary.exempt, summary.unknown, summary.error)
     percentages = (f"{summary.strict_compliance:.2f} %", f"{summary.azure_compliance:.2f} %")
-    titles = ("Pass", "Fail", "of these exempt", "Unknown", "Error", "Strict compliance", "As Azure Policy counts")
+    titles = ("Pass", "Fail", "Exempt failures", "Unknown", "Error", "Strict compliance", "Azure Policy compliance")
     return table(titles, iter([(*map(str, counts), *percentages)]))
 
 
-def _judged(evaluation: Evaluation, profile: str | None) -> str:
+def _provenance(evaluation: Evaluation, profile: str | None) -> str:
     bundle, snapshot, engine = evaluation.bundle, evaluation.snapshot, evaluation.engine
     taken = f" taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
     scope = f" of {markdown_code(snapshot.scope)}" if snapshot.scope else ""
     parameters = f", profile {markdown_code(profile)}," if profile else ""
     digests = f"{markdown_code(bundle.digest)} over {markdown_code(snapshot.digest)}"
     return (
-        f"<sub>Snapshot{scope}{taken}, judged by {markdown_text(named(bundle))}{parameters} "
+        f"<sub>Snapshot{scope}{taken}, evaluated with {markdown_text(named(bundle))}{parameters} "
         f"as of {to_the_second(evaluation.as_of)} with engine {markdown_text(named(engine))} "
         f"({digests})</sub>"
     )

@@ -1,4 +1,4 @@
-"""The sentences that several reports share, and how an evaluation is summed up in words."""
+"""Phrases shared by several reports: reasons, exemptions, counts and the verdict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from policyeng.report.escaping import compact, visible
 
 Level = Literal["error", "warning", "note"]
 
-_NO_REASON = "no reason was given"
+_NO_REASON = "no reason given"
 
 
 def level(severity: Severity) -> Level:
@@ -32,7 +32,7 @@ def level(severity: Severity) -> Level:
 
 
 def in_utc(moment: datetime) -> datetime:
-    """Give the moment in UTC; one at the very edge of the calendar, which UTC cannot express, stays as it is."""
+    """Convert a time to UTC; one at the limit of the calendar that UTC cannot express stays unchanged."""
     try:
         return moment.astimezone(UTC)
     except OverflowError:
@@ -40,56 +40,56 @@ def in_utc(moment: datetime) -> datetime:
 
 
 def rfc3339(moment: datetime) -> str:
-    """Give a moment as RFC 3339 text in UTC with `Z`."""
+    """Return a time as RFC 3339 text in UTC with `Z`."""
     return in_utc(moment).isoformat().replace("+00:00", "Z")
 
 
 def to_the_second(moment: datetime) -> str:
-    """Give a moment as people read it: RFC 3339 in UTC, without fractions of a second."""
+    """Return a time as RFC 3339 text in UTC without fractions of a second."""
     return rfc3339(moment.replace(microsecond=0))
 
 
 def count(number: int, noun: str) -> str:
-    """Give `1 failure`, `2 failures`, `2 policies`."""
+    """Return a number with its noun: `1 failure`, `2 failures`, `2 policies`."""
     if number == 1:
         return f"1 {noun}"
     return f"{number} {noun[:-1]}ies" if noun.endswith(("cy", "ty")) else f"{number} {noun}s"
 
 
 def named(reference: BundleRef | EngineRef) -> str:
-    """Give the name of a bundle with its revision, or of an engine with its version, where it has one."""
+    """Return the name of a bundle with its revision, or of an engine with its version."""
     number = reference.revision if isinstance(reference, BundleRef) else reference.version
     return f"{reference.name} {number}".rstrip()
 
 
 def short_name(resource: str) -> str:
-    """Give the names in an ARM id after its last provider (`ws/cluster`); any other id is given back whole."""
+    """Return the names in an ARM id after its last provider (`ws/cluster`), or any other id unchanged."""
     _, provider, rest = resource.rpartition("/providers/")
     names = rest.split("/")[2::2]
     return visible("/".join(names) if provider and all(names) and names else resource)
 
 
 def denials(finding: Finding) -> Sequence[Denial]:
-    """Give the reasons of a failed finding: never none."""
+    """Return the reasons of a failed finding; at least one."""
     return finding.denials or (Denial(msg=_NO_REASON),)
 
 
 def unknowns(finding: Finding) -> Sequence[Unknown]:
-    """Give the reasons of an unknown or error finding, or what else a failed one could not decide."""
+    """Return the reasons of an unknown or error finding, or the undecided parts of a failed one."""
     if finding.unknowns or finding.outcome in (Outcome.PASS, Outcome.FAIL):
         return finding.unknowns
     return (Unknown(msg=_NO_REASON),)
 
 
 def has_values(denial: Denial) -> bool:
-    """Whether the denial says what it saw and what it wants; a plain message says neither."""
+    """Check whether a denial has an actual or an expected value."""
     return denial.actual is not None or denial.expected is not None
 
 
 def parted(denial: Denial) -> tuple[object, str]:
-    """Give what the denial saw and, apart from it, in words why the policy concerns the resource at all.
+    """Return the actual value of a denial without `because`, and `because`: why the policy applies to the resource.
 
-    Policies for regulated work, or for a stage, say the latter as `because` in `actual`; empty where none is said.
+    Policies for regulated work or for a stage set `because` in `actual`; otherwise it is empty.
     """
     actual = denial.actual
     because = actual.get("because") if isinstance(actual, dict) else None
@@ -99,7 +99,7 @@ def parted(denial: Denial) -> tuple[object, str]:
 
 
 def denial_sentence(denial: Denial) -> str:
-    """Give a denial on one line: ``message: /path is actual, expected value, because reason``."""
+    """Return a denial on one line: ``message: /path is actual, expected value, because reason``."""
     if not has_values(denial):
         return unknown_sentence(Unknown(msg=denial.msg, path=denial.path))
     subject = visible(f"{denial.path} is" if denial.path else "is")
@@ -109,29 +109,29 @@ def denial_sentence(denial: Denial) -> str:
 
 
 def shown_path(path: str) -> str:
-    """Give a path for a reader: that of a whole scope is its id alone."""
+    """Return a path for display; for a complete scope, its id."""
     return visible(path.removesuffix(":"))
 
 
 def unknown_sentence(unknown: Unknown) -> str:
-    """Give a reason for not deciding on one line: ``message: /path``."""
+    """Return the reason of an unknown on one line: ``message: /path``."""
     return visible(unknown.msg) + (f": {shown_path(unknown.path)}" if unknown.path else "")
 
 
 def expiry(mark: ExemptionMark) -> str:
-    """Give the date, in UTC, on which the exemption ends (`until DATE`); `without end` for one that has none."""
-    return f"until {in_utc(mark.expires_at).date().isoformat()}" if mark.expires_at else "without end"
+    """Return the expiry date of an exemption in UTC (`until DATE`), or `without expiry`."""
+    return f"until {in_utc(mark.expires_at).date().isoformat()}" if mark.expires_at else "without expiry"
 
 
 def exemption_sentence(mark: ExemptionMark) -> str:
-    """Give ``exempt until DATE by OWNER: reason``, or for an `exception` rule ``excepted by RULE: reason``."""
+    """Return ``exempt until DATE by OWNER: reason``, or for an `exception` rule ``exempt by rule RULE: reason``."""
     if mark.category == "exception":
-        return visible(f"excepted by {mark.id}: {mark.reason}")
+        return visible(f"exempt by rule {mark.id}: {mark.reason}")
     return visible(f"exempt {expiry(mark)} by {mark.owner}: {mark.reason}")
 
 
 def by_resource(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Give findings by resource, in the order of the evaluation."""
+    """Group findings by resource, in the order of the evaluation."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         at = finding.location
@@ -140,36 +140,34 @@ def by_resource(findings: Iterable[Finding]) -> list[list[Finding]]:
 
 
 def by_policy(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Give findings by policy, the most severe first, in the order of the evaluation otherwise."""
+    """Group findings by policy, the most severe first, then in the order of the evaluation."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
-        alike = (finding.policy, finding.title, finding.severity, finding.remediation, finding.source)
-        groups.setdefault(alike, []).append(finding)
+        key = (finding.policy, finding.title, finding.severity, finding.remediation, finding.source)
+        groups.setdefault(key, []).append(finding)
     return sorted(groups.values(), key=lambda members: -members[0].severity.rank)
 
 
 def failed(evaluation: Evaluation) -> list[Finding]:
-    """Give the failures that no exemption covers."""
+    """Return the failures without an exemption."""
     return [f for f in evaluation.others if f.outcome is Outcome.FAIL and f.exemption is None]
 
 
 def exempt(evaluation: Evaluation) -> list[Finding]:
-    """Give the failures that an exemption covers."""
+    """Return the failures with an exemption."""
     return [f for f in evaluation.others if f.outcome is Outcome.FAIL and f.exemption is not None]
 
 
 def having(evaluation: Evaluation, outcome: Outcome) -> list[Finding]:
-    """Give the findings of one outcome."""
+    """Return the findings with an outcome."""
     findings = evaluation.findings if outcome is Outcome.PASS else evaluation.others
     return [finding for finding in findings if finding.outcome is outcome]
 
 
 def headline(evaluation: Evaluation) -> str:
-    """Count what needs a reader (`2 failures, 1 exempt, 1 unknown, 1 error, 1 problem`), or say that all pass."""
-    summary, problems = (
-        evaluation.summary,
-        len(evaluation.problems),
-    )  # a report on many parts may list some findings only
+    """Return the counts of findings that do not pass (`2 failures, 1 exempt, 1 unknown, 1 error, 1 problem`)."""
+    # The summary counts all findings; a report on many parts may list only some of them.
+    summary, problems = evaluation.summary, len(evaluation.problems)
     failures, exempted, unknown, error = summary.fail - summary.exempt, summary.exempt, summary.unknown, summary.error
     parts = (
         count(failures, "failure") if failures else "",
@@ -181,36 +179,35 @@ def headline(evaluation: Evaluation) -> str:
     words = ", ".join(filter(None, parts))
     if words or evaluation.findings:
         return words or f"all {count(summary.pass_, 'finding')} pass"
-    return "nothing was evaluated"
+    return "no resources evaluated"
 
 
 def verdict(evaluation: Evaluation) -> str:
-    """Give the exit code and in words what decided it."""
+    """Return the exit code with its reason in words."""
     summary = evaluation.summary
     failures = summary.fail - summary.exempt
     if evaluation.exit_code == 0:
         words = _compliant(failures, summary.exempt)
-        unknown = evaluation.summary.unknown
-        words += f"; {count(unknown, 'finding')} could not be decided" if unknown else ""
+        words += f"; {count(summary.unknown, 'unknown finding')}" if summary.unknown else ""
     elif evaluation.exit_code == 1:
         unread = sum(problem.kind == "unread" for problem in evaluation.problems)
         words = _failing(failures, evaluation, unread)
     else:
         words = f"could not decide: {', '.join(_undecided(evaluation))}"
-        words += f"; {count(failures, 'failure')} besides" if failures else ""
+        words += f"; also {count(failures, 'failure')}" if failures else ""
     return f"exit {evaluation.exit_code}: {words}"
 
 
 def _failing(failures: int, evaluation: Evaluation, unread: int) -> str:
-    """What failed a run; an evaluation does not say whether unknown findings counted, and sometimes they must have."""
+    """Return the reason for exit 1; an evaluation does not record whether unknown findings counted."""
     unknown = evaluation.summary.unknown
-    undecided = f"{count(unknown, 'finding')} that could not be decided"
+    undecided = count(unknown, "unknown finding")
     if not failures:
         parts = f"{count(unread, 'unread part')} of the inputs"
         both = [words for words, number in ((undecided, unknown), (parts, unread)) if number]
-        return f"{' and '.join(both)}, which --strict-unknown counts"
+        return f"{' and '.join(both)}, not allowed with --strict-unknown"
     if _worst(having(evaluation, Outcome.UNKNOWN)) > _worst(failed(evaluation)):
-        return f"{count(failures, 'failure')} and {undecided}, at least one of all at or above --fail-on"
+        return f"{count(failures, 'failure')} and {undecided}, at least one at or above --fail-on"
     return f"{count(failures, 'failure')}, at least one at or above --fail-on"
 
 
@@ -220,8 +217,8 @@ def _worst(findings: Iterable[Finding]) -> int:
 
 def _compliant(failures: int, exempted: int) -> str:
     if failures:
-        return f"{count(failures, 'failure')}, none that counts: below --fail-on, or in the baseline already"
-    return f"nothing fails but for {count(exempted, 'exempt failure')}" if exempted else "nothing fails"
+        return f"{count(failures, 'failure')}, below --fail-on or in the baseline"
+    return f"no failures except {count(exempted, 'exempt failure')}" if exempted else "no failures"
 
 
 def _undecided(evaluation: Evaluation) -> list[str]:
@@ -229,5 +226,5 @@ def _undecided(evaluation: Evaluation) -> list[str]:
     problems = sum(problem.level == "error" for problem in evaluation.problems)
     words = [count(number, noun) for number, noun in ((errors, "policy error"), (problems, "problem")) if number]
     if not evaluation.findings:
-        words.append("nothing was evaluated")
+        words.append("no resources evaluated")
     return words or ["the run did not complete"]

@@ -1,8 +1,8 @@
-"""SARIF 2.1.0 for GitHub code scanning: one result per denial.
+"""The SARIF 2.1.0 report for GitHub code scanning: one result per denial.
 
-What GitHub requires and reads is in docs.github.com, "SARIF support for code scanning". It shows every result as an
-alert and ignores suppressions, so exempt failures are left out unless asked for, and whatever is not a failure (unknown
-and error findings, problems of the run) is a notification of the invocation.
+Source: docs.github.com, "SARIF support for code scanning". GitHub shows every result as an alert and ignores
+suppressions. Exempt failures are therefore omitted by default, and everything that is not a failure (unknown and error
+findings, problems of the run) is a notification of the invocation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from policyeng.report.phrases import (
 )
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-# GitHub's bands: above 9.0 critical, from 7.0 high, from 4.0 medium, from 0.1 low.
+# GitHub's ranges: above 9.0 critical, from 7.0 high, from 4.0 medium, from 0.1 low.
 _SECURITY_SEVERITY = {
     Severity.CRITICAL: "10.0",
     Severity.HIGH: "8.9",
@@ -46,9 +46,9 @@ _DRIVE = re.compile(r"[A-Za-z]:/")
 
 
 def render(evaluation: Evaluation, *, include_exempt: bool = False, profile: str | None = None) -> str:
-    """Give a SARIF log of one run; with `include_exempt` also the exempt failures, marked as suppressed.
+    """Return a SARIF log of one run; `include_exempt` adds the exempt failures, marked as suppressed.
 
-    `profile` is the one whose parameters were judged with.
+    `profile` is the name of the parameter profile of the evaluation.
     """
     run = _run(evaluation, include_exempt)
     if profile:
@@ -80,7 +80,7 @@ def _run(evaluation: Evaluation, include_exempt: bool) -> JsonObject:
 
 
 def _subject(scope: str) -> str:
-    """Name the snapshot by its scope, as a relative URI: the category of an upload, and where there is no file."""
+    """Return the scope as a relative URI: the category of an upload, and the location where there is no file."""
     segments = [segment for segment in scope.casefold().split("/") if segment not in ("", ".", "..")]
     return quote("/".join(segments)) or "snapshot"
 
@@ -88,8 +88,8 @@ def _subject(scope: str) -> str:
 def _rule(finding: Finding) -> JsonObject:
     title = visible(finding.title) or finding.policy
     source = f"Source: {visible(finding.source)}" if finding.source else ""
-    mend = f"How to mend: {visible(finding.remediation)}" if finding.remediation else ""
-    paragraphs = [part for part in (title, mend, source) if part]
+    fix = f"Fix: {visible(finding.remediation)}" if finding.remediation else ""
+    paragraphs = [part for part in (title, fix, source) if part]
     return {
         "id": finding.policy,
         "shortDescription": {"text": _described(title)},
@@ -108,13 +108,13 @@ def _rule(finding: Finding) -> JsonObject:
 
 
 def _described(text: str) -> str:
-    """Shorten to what GitHub accepts, with a mark that says so; the help text carries the whole."""
+    """Shorten to the limit of GitHub, ending with an ellipsis; the help text is complete."""
     literal = _literal(text)
     return literal if len(literal) <= _DESCRIPTION_LIMIT else f"{literal[: _DESCRIPTION_LIMIT - 1]}…"
 
 
 def _literal(text: str) -> str:
-    """Keep a plain text message from being read as placeholders or links (SARIF 2.1.0, 3.11.5 and 3.11.6)."""
+    """Escape placeholders and links in a plain text message (SARIF 2.1.0, 3.11.5 and 3.11.6)."""
     return text.replace("{", "{{").replace("}", "}}").replace("](", "]\\u0028")
 
 
@@ -132,7 +132,7 @@ def _alerts(
                 "ruleIndex": index[finding.policy],
                 "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint}:{seen[fingerprint]}"},
             }
-            # The standard wants suppressions on all results of a run or on none (3.27.23).
+            # The standard requires suppressions on all results of a run or on none (3.27.23).
             yield alert | ({"suppressions": _suppressions(finding)} if include_exempt else {})
 
 
@@ -168,7 +168,7 @@ def _location(finding: Finding, path: str, subject: str) -> JsonObject:
 
 
 def _related(finding: Finding, path: str, subject: str) -> JsonObject:
-    """The place of the resource, where a field of it stands at another."""
+    """Return the location of the resource if that of the field differs."""
     if not elsewhere(finding, path):
         return {}
     physical = _physical(finding.location, subject)
@@ -223,7 +223,7 @@ def _invocation(evaluation: Evaluation, index: Mapping[str, int], subject: str) 
 
 
 def _notification(finding: Finding, unknown: Unknown, index: Mapping[str, int], subject: str) -> JsonObject:
-    outcome = "not decided" if finding.outcome is Outcome.FAIL else finding.outcome
+    outcome = "error" if finding.outcome is Outcome.ERROR else "unknown"
     text = f"{outcome}: {unknown_sentence(unknown)} ({short_name(finding.resource)})"
     return {
         "level": "error" if finding.outcome is Outcome.ERROR else "warning",

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from policyeng.models import AppliedSettings, SettingChange
 from policyeng.report.escaping import compact, visible
 
-#: How many characters of a value are shown; the JSON report has all of it.
+#: The longest value shown, in characters; the JSON report has the complete value.
 _LONGEST = 100
 
 
 def settings_text(settings: AppliedSettings) -> str:
-    """Give the configuration file and the variables with what they set, on one line; empty where there are none.
+    """Return the configuration file and the environment variables with their settings, on one line; empty without any.
 
-    Flags are left out: whoever reads a report for people can see the command line, or does not need it.
+    Flags are omitted: they are visible on the command line.
     """
     return visible("; ".join(_sources(settings)))
 

@@ -1,4 +1,4 @@
-"""The text report: for a person at a terminal or in a log."""
+"""The text report, for a terminal or a log."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ def render(
     group_by: str | None = None,
     profile: str | None = None,
 ) -> str:
-    """Give the failures by resource, what could not be decided, the problems and a summary; the exit comes last.
+    """Return the failures, the unknown and error findings, the problems, a summary, and last the verdict.
 
-    With `color`, ANSI colours are added and the text stays the same. `width` is the columns to wrap at, at least 40;
-    words are never broken, so that ids and paths can be copied. `group_by` may ask for one heading for each `policy`
-    instead, and `profile` is the one whose parameters were judged with.
+    Args:
+        evaluation: the evaluation to report.
+        color: adds ANSI colors and does not change the text.
+        width: the number of columns to wrap at, at least 40; words are never broken, because people copy ids and paths.
+        group_by: `resource` (the default) or `policy`.
+        profile: the name of the parameter profile of the evaluation.
     """
     return printed(_lines(evaluation, max(width, 40), group_by or "resource", profile), color=color)
 
@@ -71,7 +74,7 @@ def _summary(evaluation: Evaluation, width: int, profile: str | None) -> Iterato
         yield BLANK
         yield from _worst(evaluation, width)
         yield from labelled("compliant", _compliance(evaluation), width, indent=2)
-    yield from labelled("judged", visible(_judged(evaluation, profile)), width, indent=2)
+    yield from labelled("evaluated", visible(_provenance(evaluation, profile)), width, indent=2)
     if configured := settings_text(evaluation.settings):
         yield from labelled("settings", configured, width, indent=2)
     yield BLANK
@@ -102,7 +105,7 @@ def _cell(number: int, width: int) -> str:
 
 
 def _worst(evaluation: Evaluation, width: int) -> Iterator[Line]:
-    """The three worst policies: the most severe, of these who fail most; exempt failures do not count."""
+    """Yield the three worst policies, by severity and number of failures without an exemption."""
     ranked = sorted(by_policy(failed(evaluation)), key=lambda members: (-members[0].severity.rank, -len(members)))
     for number, (finding, *others) in enumerate(ranked[:3]):
         words = f"{len(others) + 1} x {finding.policy} ({finding.severity}) {finding.title}"
@@ -111,19 +114,19 @@ def _worst(evaluation: Evaluation, width: int) -> Iterator[Line]:
 
 def _compliance(evaluation: Evaluation) -> str:
     summary = evaluation.summary
-    strict = f"{summary.strict_compliance:.2f} % strictly (only passes count)"
-    return f"{strict}, {summary.azure_compliance:.2f} % as Azure Policy counts (exempt and unknown count too)"
+    strict = f"{summary.strict_compliance:.2f} % strict (only passes count)"
+    return f"{strict}, {summary.azure_compliance:.2f} % as in Azure Policy (exempt and unknown count too)"
 
 
-def _judged(evaluation: Evaluation, profile: str | None) -> str:
+def _provenance(evaluation: Evaluation, profile: str | None) -> str:
     bundle, snapshot, engine = evaluation.bundle, evaluation.snapshot, evaluation.engine
     findings = Findings.of(evaluation.findings)
     resources, policies = count(len(findings.resources), "resource"), count(len(findings.policies), "policy")
-    subject = f"{resources}, with {policies}" if findings else "nothing, with no policy"
+    subject = f"{resources} with {policies} of" if findings else "no resources with"
     parameters = f", profile {profile}" if profile else ""
     scope = f" of {snapshot.scope}" if snapshot.scope else ""
     taken = f", taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
     return (
-        f"{subject} of {named(bundle)}{parameters}, in the snapshot{scope}{taken}, "
+        f"{subject} {named(bundle)}{parameters}, snapshot{scope}{taken}, "
         f"as of {to_the_second(evaluation.as_of)}, engine {named(engine)}"
     )

@@ -1,7 +1,7 @@
-"""The HTML report: one file that needs nothing else, to read, sort, filter and print in a browser.
+"""The HTML report: a self-contained file to read, sort, filter and print in a browser.
 
-Every text is shown through `visible` and escaped; the page's own style and script are the only ones that its content
-security policy lets through, by their hashes, and it may load nothing.
+All text passes through `visible` and is escaped. The content security policy allows only the page's own style and
+script, by their hashes, and no other loads.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from policyeng.report.html.findings import HtmlFindings
 from policyeng.report.locations import elsewhere, place
 from policyeng.report.settings import settings_text
 
-#: How many passes are listed; those beyond are counted, and the page says so.
+#: How many passes are listed; the page shows the number of the others.
 LISTED_PASSES = 20_000
-#: The paths of the server that shows reports: where all of them stand, and where one signs in and out.
+#: The paths of the history server: the list of estates, and signing in and out.
 HOME, SIGN_IN, SIGN_OUT = "/", "/sign-in", "/sign-out"
 
 
@@ -38,18 +38,18 @@ def render(
     about: ReportContext | None = None,
     served: bool = False,
 ) -> str:
-    """Give the page.
+    """Return the page.
 
     Args:
-        evaluation: what it is about. Where the summary counts more passes than there are findings of them, as in a
-            report on many parts, the page says how many are not listed.
-        group_by: what findings stand under at first, `resource` or `policy`; the reader may change it.
-        profile: the one whose parameters were judged with.
-        about: owners, areas and controls to filter by, and the past of an estate.
-        served: whether a server shows it, with ways to other reports and to sign out.
+        evaluation: the evaluation to report. Its summary can count more passes than it lists, as in a report on many
+            parts; the page shows how many are not listed.
+        group_by: the initial grouping, `resource` or `policy`.
+        profile: the name of the parameter profile of the evaluation.
+        about: owners, areas and controls to filter by, and the history of an estate.
+        served: whether a server shows it, with links to other reports and to sign out.
     """
-    told = about or ReportContext()
-    trend = told.trend
+    context = about or ReportContext()
+    trend = context.trend
     points = trend.points if trend and len(trend.points) > 1 else ()
     style, script = _asset("page.css"), _asset("page.js")
     text = (
@@ -57,10 +57,10 @@ def render(
         .get_template("page.html")
         .render(
             evaluation=evaluation,
-            findings=HtmlFindings(evaluation, told, LISTED_PASSES),
+            findings=HtmlFindings(evaluation, context, LISTED_PASSES),
             group_by=group_by or "",
             profile=profile,
-            about=told,
+            about=context,
             trend=trend,
             points=points,
             charts=(compliance_chart(points), severity_chart(points)) if points else (),
@@ -74,14 +74,14 @@ def render(
 
 
 def content_security_policy(style: str, script: str, *, served: bool) -> str:
-    """Give the content security policy of a page: its own style and script, by their hashes, and nothing else."""
+    """Return a content security policy that allows only the style and script of the page, by their hashes."""
     forms = "'self'" if served else "'none'"
     allowed = f"style-src '{_hash(style)}'; script-src '{_hash(script)}'" if script else f"style-src '{_hash(style)}'"
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action {forms}"
 
 
 def page(template: str, **values: object) -> str:
-    """Give another page in the same style, without a script, such as the list of estates of a server."""
+    """Return a server page in the same style, without a script, such as the list of estates."""
     style = _asset("page.css")
     policy = content_security_policy(style, "", served=True)
     text = _environment().get_template(template).render(style=style, policy=policy, **values)
@@ -94,7 +94,7 @@ def _hash(text: str) -> str:
 
 @cache
 def _asset(name: str) -> Markup:
-    """The text of a file of this package, which is ours and needs no escaping."""
+    """Read a file of this package, which needs no escaping."""
     return Markup(files(__name__).joinpath(name).read_text(encoding="utf-8"))  # noqa: S704  # our own file
 
 

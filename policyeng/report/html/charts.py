@@ -1,4 +1,4 @@
-"""Trend charts as the points of inline SVG; the template draws them, and beside each stands a table of the same."""
+"""Trend charts as coordinates for inline SVG; the template draws them, with a table of the same values."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from policyeng.report.history import HistoryPoint
 from policyeng.report.phrases import in_utc
 
 WIDTH, HEIGHT = 640, 240
-#: Room for the labels of the axes: left, top, right, bottom.
+#: Margins for the axis labels: left, top, right, bottom.
 LEFT, TOP, RIGHT, BOTTOM = 44, 12, 12, 30
-#: How many dates stand below a chart at most.
+#: The maximum number of dates below a chart.
 _DATES = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A label of an axis, at its place on it."""
+    """A label of an axis, with its coordinate."""
 
     at: float
     label: str
@@ -27,7 +27,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A point or a bar: the place of its middle or its top, its height, and what it says."""
+    """A point or a bar: its center or top, its height, and its tooltip."""
 
     x: float
     y: float
@@ -37,7 +37,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The marks of one name, such as a severity; `line` joins them."""
+    """The marks of one name, such as a severity; `line` connects them."""
 
     name: str
     title: str
@@ -51,11 +51,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart: what it shows, its axes and its series; bars are `breadth` wide, and a line has none."""
+    """A chart: its description, axes and series; `breadth` is the width of bars, or 0 for lines."""
 
     name: str
     title: str
-    said: str
+    description: str
     dates: Sequence[Tick]
     values: Sequence[Tick]
     series: Sequence[Series]
@@ -66,7 +66,7 @@ class Chart:
 
 
 def compliance_chart(points: Sequence[HistoryPoint]) -> Chart:
-    """Draw compliance over runs, strict and as Azure counts, on an axis from 0 to 100 percent."""
+    """Create the chart of strict and Azure Policy compliance over runs, in percent."""
     across, up = _across(points), _Axis(100)
     lines = [
         Series(
@@ -78,22 +78,22 @@ def compliance_chart(points: Sequence[HistoryPoint]) -> Chart:
             ],
         )
         for name, title, values in (
-            ("strict", "strictly", [point.strict for point in points]),
-            ("azure", "as Azure counts (dashed)", [point.azure for point in points]),
+            ("strict", "strict", [point.strict for point in points]),
+            ("azure", "as in Azure Policy (dashed)", [point.azure for point in points]),
         )
     ]
     first, last = points[0], points[-1]
-    said = f"{len(points)} runs: strictly from {first.strict:.2f} % to {last.strict:.2f} %, "
-    said += f"as Azure counts from {first.azure:.2f} % to {last.azure:.2f} %"
+    description = f"{len(points)} runs: strict compliance from {first.strict:.2f} % to {last.strict:.2f} %, "
+    description += f"Azure Policy compliance from {first.azure:.2f} % to {last.azure:.2f} %"
     percentages = [Tick(tick.at, f"{tick.label} %") for tick in up.ticks]
-    return Chart("compliance", "Compliance over runs", said, _dates(points, across), percentages, lines)
+    return Chart("compliance", "Compliance over runs", description, _dates(points, across), percentages, lines)
 
 
 def severity_chart(points: Sequence[HistoryPoint]) -> Chart:
-    """Draw failures that no exemption covers over runs, a bar for each, with the worst severity at the bottom."""
+    """Create the chart of failures without an exemption, a bar for each run, the worst severity at the bottom."""
     across = _across(points)
     totals = [sum(point.failures.values()) for point in points]
-    up = _Axis(_nice(max(totals)))
+    up = _Axis(_round_up(max(totals)))
     below = [0] * len(points)
     bars = []
     for severity in reversed(Severity):
@@ -106,13 +106,15 @@ def severity_chart(points: Sequence[HistoryPoint]) -> Chart:
                 label = f"run {point.run}, {_day(point)}: {failures} {severity}"
                 marks.append(Mark(x, top, round(up.at(below[number] - failures) - top, 2), label))
         bars.append(Series(f"bar-{severity}", severity.value, marks))
-    said = f"{len(points)} runs: from {totals[0]} to {totals[-1]} failures that no exemption covers"
+    description = f"{len(points)} runs: from {totals[0]} to {totals[-1]} failures without an exemption"
     breadth = max(2.0, min(36.0, round(0.7 * (WIDTH - LEFT - RIGHT) / len(points), 2)))
-    return Chart("severity", "Failures by severity over runs", said, _dates(points, across), up.ticks, bars, breadth)
+    return Chart(
+        "severity", "Failures by severity over runs", description, _dates(points, across), up.ticks, bars, breadth
+    )
 
 
 class _Axis:
-    """An axis upwards from 0 to a value."""
+    """A vertical axis from 0 to a value."""
 
     def __init__(self, highest: int) -> None:
         self._highest = highest
@@ -124,8 +126,8 @@ class _Axis:
         return round(HEIGHT - BOTTOM - length * value / self._highest, 2)
 
 
-def _nice(highest: int) -> int:
-    """The least round number from which on a value fits: 4, 5, 8, 10, 15, 20, 25, 30, 40, 50, 80, 100 and so on."""
+def _round_up(highest: int) -> int:
+    """Round a value up to the next round number: 4, 5, 8, 10, 15, 20, 25, 30, 40, 50, 80, 100 and so on."""
     if highest <= 4:
         return 4
     ten: int = 10 ** int(log10(highest))
@@ -135,7 +137,7 @@ def _nice(highest: int) -> int:
 
 
 def _across(points: Sequence[HistoryPoint]) -> list[float]:
-    """The place of each run: the middles of equal parts, as runs follow each other and not as the calendar goes."""
+    """Return the x coordinate of each run; the runs have equal distances, whatever their dates."""
     part = (WIDTH - LEFT - RIGHT) / len(points)
     return [round(LEFT + part * (number + 0.5), 2) for number in range(len(points))]
 

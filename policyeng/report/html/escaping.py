@@ -1,4 +1,4 @@
-"""HTML in which text from a snapshot shows as it is and cannot become markup."""
+"""Escaping of text from a snapshot for HTML."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from markupsafe import Markup, escape
 from policyeng.report.escaping import visible
 
 _CODE = re.compile(r"`([^`\n]+)`")
-#: What could end a script element or begin a comment in it; as JSON escapes they mean the same.
+#: Characters that could end a script element or start a comment in it, as equivalent JSON escapes.
 _ENDING = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
 def shown(value: object) -> object:
-    """Give what a template prints with every character visible; markup of ours passes as it is."""
+    """Escape unprintable characters in a template value; trusted markup stays unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def prose(text: str) -> Markup:
-    """Give text as HTML, what it has between backticks as code."""
+    """Escape text for HTML, and format parts between backticks as code."""
     parts = _CODE.split(visible(text))
     return Markup("").join(_code(part) if number % 2 else escape(part) for number, part in enumerate(parts))
 
 
 def island(value: object) -> Markup:
-    """Give a JSON value for a script element, which nothing in it can end."""
+    """Return a JSON value for a script element; nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Markup(visible(text).translate(_ENDING))  # noqa: S704  # no markup is left in it
 

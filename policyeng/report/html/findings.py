@@ -1,4 +1,4 @@
-"""The findings as the page lists them, and the index that its script sorts, filters and groups them by."""
+"""The findings of the HTML report, and the index that its script sorts, filters and groups."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from policyeng.report.history import Since
 from policyeng.report.html.escaping import island
 from policyeng.report.phrases import rfc3339, short_name
 
-#: Outcomes as a reader tells them apart, the worst first; an exempt failure is one of its own.
+#: Outcomes as shown, the worst first; an exempt failure has its own.
 OUTCOMES = ("fail", "error", "unknown", "exempt", "pass")
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
-    """A policy of the page: what its findings share, and how many there are of each outcome."""
+class PolicyRow:
+    """A policy of the page: what its findings share, and their number by outcome."""
 
     number: int
     finding: Finding
@@ -31,86 +31,86 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
-    """A finding with what stands beside it."""
+    """A finding with its context."""
 
     finding: Finding
     outcome: str
-    ruling: Ruling
+    policy: PolicyRow
     owner: str
     since: Since | None
 
 
 def outcome_of(finding: Finding) -> str:
-    """Give one of `OUTCOMES`."""
+    """Return one of `OUTCOMES`."""
     return "exempt" if finding.exemption is not None else finding.outcome.value
 
 
 class HtmlFindings:
-    """The findings of an evaluation, the worst first; `listed` is how many passes are among them at most."""
+    """The findings of an evaluation, the worst first, with at most `listed` passes."""
 
     def __init__(self, evaluation: Evaluation, about: ReportContext, listed: int) -> None:
-        self._rulings: dict[tuple[object, ...], Ruling] = {}
+        self._policies: dict[tuple[object, ...], PolicyRow] = {}
         rows = sorted((self._row(finding, about) for finding in evaluation.findings), key=_urgency)
-        needing = sum(row.outcome != "pass" for row in rows)
-        #: Those that need a reader, and those that pass.
-        self.needing, self.passing = rows[:needing], rows[needing : needing + listed]
+        open_count = sum(row.outcome != "pass" for row in rows)
+        #: Findings that do not pass, and listed passes.
+        self.open, self.passing = rows[:open_count], rows[open_count : open_count + listed]
         self.counts = Counter(row.outcome for row in rows)
         self.unlisted = evaluation.summary.pass_ - len(self.passing)
         summary = evaluation.summary
-        #: Whether tables count what the evaluation has, and not what of it is listed.
-        self.whole = len(rows) == summary.pass_ + summary.fail + summary.unknown + summary.error
+        #: Whether the counts in tables include all findings of the evaluation.
+        self.complete = len(rows) == summary.pass_ + summary.fail + summary.unknown + summary.error
         self.resources = len({row.finding.resource for row in rows})
         self.severities = Counter((row.outcome, row.finding.severity) for row in rows)
 
     @cached_property
-    def rulings(self) -> Sequence[Ruling]:
+    def policies(self) -> Sequence[PolicyRow]:
         """The policies, those with the most severe failures first."""
-        return sorted(self._rulings.values(), key=_weight)
+        return sorted(self._policies.values(), key=_weight)
 
     @property
     def index(self) -> Markup:
-        """The index as JSON: what each finding refers to by number, and the findings in their order."""
+        """The index as JSON: policies and resources, and the findings, which refer to them by number."""
         resources: dict[tuple[str, str, str], int] = {}
         rows = [
             [
                 OUTCOMES.index(row.outcome),
-                row.ruling.number,
+                row.policy.number,
                 resources.setdefault((row.finding.resource, row.finding.resource_type, row.owner), len(resources)),
                 rfc3339(row.since.as_of) if row.since else "",
             ]
             for row in self._rows()
         ]
         return island(
-            {"policies": list(map(_entry, self._rulings.values())), "resources": _named(resources), "rows": rows}
+            {"policies": list(map(_entry, self._policies.values())), "resources": _named(resources), "rows": rows}
         )
 
     def _rows(self) -> Iterator[FindingRow]:
-        yield from self.needing
+        yield from self.open
         yield from self.passing
 
     def _row(self, finding: Finding, about: ReportContext) -> FindingRow:
-        alike = (finding.policy, finding.title, finding.severity, finding.remediation, finding.source)
-        ruling = self._rulings.get(alike)
-        if ruling is None:
-            ruling = self._rulings[alike] = Ruling(len(self._rulings), finding, about.kind(finding))
+        key = (finding.policy, finding.title, finding.severity, finding.remediation, finding.source)
+        policy = self._policies.get(key)
+        if policy is None:
+            policy = self._policies[key] = PolicyRow(len(self._policies), finding, about.kind(finding))
         outcome = outcome_of(finding)
-        ruling.counts[outcome] += 1
-        return FindingRow(finding, outcome, ruling, about.owner(finding), about.since(finding))
+        policy.counts[outcome] += 1
+        return FindingRow(finding, outcome, policy, about.owner(finding), about.since(finding))
 
 
 def _urgency(row: FindingRow) -> tuple[object, ...]:
-    return (row.outcome == "pass", -row.finding.severity.rank, OUTCOMES.index(row.outcome), row.ruling.number)
+    return (row.outcome == "pass", -row.finding.severity.rank, OUTCOMES.index(row.outcome), row.policy.number)
 
 
-def _weight(ruling: Ruling) -> tuple[int, ...]:
-    failing = ruling.counts["fail"]
-    found = failing + ruling.counts["error"] + ruling.counts["unknown"] + ruling.counts["exempt"]
-    rank = ruling.finding.severity.rank
-    return (-rank if failing else len(Severity), -failing, -found, -rank, ruling.number)
+def _weight(policy: PolicyRow) -> tuple[int, ...]:
+    failing = policy.counts["fail"]
+    total = failing + policy.counts["error"] + policy.counts["unknown"] + policy.counts["exempt"]
+    rank = policy.finding.severity.rank
+    return (-rank if failing else len(Severity), -failing, -total, -rank, policy.number)
 
 
-def _entry(ruling: Ruling) -> list[object]:
-    finding, kind = ruling.finding, ruling.kind
+def _entry(policy: PolicyRow) -> list[object]:
+    finding, kind = policy.finding, policy.kind
     return [finding.policy, finding.title, finding.severity.rank, kind.area, list(kind.controls)]
 
 

@@ -1,6 +1,6 @@
 "use strict";
-// The findings stand in the page once, as HTML that browsers without scripts show. Here that is text, of which a page
-// at a time becomes elements; what is sorted, filtered and grouped are numbers of the index beside it.
+// The page contains the findings once, as HTML in a noscript element. The script reads that as text and creates elements
+// for one page of findings at a time. It sorts, filters and groups the numbers of the index.
 (() => {
   const byId = (id) => document.getElementById(id);
   const OUTCOMES = ["fail", "error", "unknown", "exempt", "pass"];
@@ -15,22 +15,22 @@
     const severity = SEVERITIES.length - 1 - rank;
     return { number, outcome, severity, policy, policyNumber, title, area, controls, name, resource, type, owner, since };
   });
-  const form = document.querySelector("#stage form");
+  const form = document.querySelector("#browser form");
   const fields = form.elements;
   const table = byId("table");
   const collator = new Intl.Collator("en", { numeric: true });
 
-  // ---- what is to be seen
+  // ---- the visible findings
 
   const state = { key: "", direction: 1, by: "", page: 0, open: new Set(), unfolded: false, shown: [], groups: [] };
 
   const words = new Map();
   const wordsOf = (finding) => {
     if (!words.has(finding.number)) {
-      const said = lines[finding.number].replace(/<[^>]*>/g, " ").replace(/&(lt|gt|amp|#34|#39);/g, (entity) =>
+      const text = lines[finding.number].replace(/<[^>]*>/g, " ").replace(/&(lt|gt|amp|#34|#39);/g, (entity) =>
         ({ "&lt;": "<", "&gt;": ">", "&amp;": "&", "&#34;": '"', "&#39;": "'" })[entity]);
       const { title, resource, type, area, controls } = finding;
-      words.set(finding.number, [said, title, resource, type, area, ...controls].join(" ").toLowerCase());
+      words.set(finding.number, [text, title, resource, type, area, ...controls].join(" ").toLowerCase());
     }
     return words.get(finding.number);
   };
@@ -82,14 +82,14 @@
   // ---- elements
 
   const element = (tag, properties, ...children) => {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...children);
-    return made;
+    const created = Object.assign(document.createElement(tag), properties);
+    created.append(...children);
+    return created;
   };
 
   const bodyOf = (finding) => {
     const template = document.createElement("template");
-    template.innerHTML = lines[finding.number]; // our own markup, in which every text of others is escaped
+    template.innerHTML = lines[finding.number]; // trusted markup, in which all external text is escaped
     const body = template.content.firstElementChild;
     const more = body.rows[1];
     if (!more) return body;
@@ -114,7 +114,7 @@
     button.setAttribute("aria-expanded", String(state.open.has(group.name)));
     button.addEventListener("click", () => {
       if (!state.open.delete(group.name)) state.open.add(group.name);
-      lay();
+      layOut();
       for (const one of table.querySelectorAll(".group .fold")) if (one.textContent === group.name) one.focus();
     });
     const head = element("th", { colSpan: table.tHead.rows[0].cells.length, scope: "rowgroup" }, button,
@@ -122,30 +122,30 @@
     return element("tbody", { className: "group" }, element("tr", {}, head));
   };
 
-  /** The findings and heads of groups, one after the other, that the pages are cut from. */
-  const strip = (all) => {
+  /** List the findings and group headings of all pages. */
+  const listEntries = (all) => {
     if (!state.by) return state.shown;
     return state.groups.flatMap((group) => [group, ...(all || state.unfolded || state.open.has(group.name) ? group.members : [])]);
   };
 
   const draw = (entries) => {
     for (const body of [...table.tBodies]) body.remove();
-    const made = document.createDocumentFragment();
-    for (const entry of entries) made.append(entry.members ? headOf(entry) : bodyOf(entry));
-    table.append(made);
+    const fragment = document.createDocumentFragment();
+    for (const entry of entries) fragment.append(entry.members ? headOf(entry) : bodyOf(entry));
+    table.append(fragment);
   };
 
-  const lay = () => {
-    const entries = strip(false);
+  const layOut = () => {
+    const entries = listEntries(false);
     const many = Number(byId("many").value);
     const pages = Math.max(1, Math.ceil(entries.length / many));
     state.page = Math.min(state.page, pages - 1);
     const begin = state.page * many;
-    const seen = entries.slice(begin, begin + many);
-    if (seen.length && !seen[0].members && state.groups.length) {
-      seen.unshift(entries.slice(0, begin).findLast((entry) => entry.members)); // the group goes on
+    const visible = entries.slice(begin, begin + many);
+    if (visible.length && !visible[0].members && state.groups.length) {
+      visible.unshift(entries.slice(0, begin).findLast((entry) => entry.members)); // the group continues from the page before
     }
-    draw(seen);
+    draw(visible);
     byId("page").textContent = `Page ${state.page + 1} of ${pages}`;
     byId("earlier").disabled = state.page === 0;
     byId("later").disabled = state.page === pages - 1;
@@ -153,32 +153,32 @@
 
   const number = (count) => count.toLocaleString("en");
 
-  const renew = () => {
+  const update = () => {
     state.shown = filtered();
     if (state.key) state.shown.sort(compare);
-    const by = state.by = fields.group.value; // what is drawn before the next time goes by this one
+    const by = state.by = fields.group.value; // until the next update
     state.groups = by ? grouped(state.shown, by) : [];
     state.page = 0;
-    lay();
+    layOut();
     const groups = by ? `, in ${number(state.groups.length)} groups` : "";
-    byId("said").textContent = `${number(state.shown.length)} of ${number(findings.length)} findings${groups}`;
+    byId("count").textContent = `${number(state.shown.length)} of ${number(findings.length)} findings${groups}`;
   };
 
-  // ---- what the reader does
+  // ---- controls
 
-  const offer = (name, values) => {
+  const addOptions = (name, values) => {
     for (const [value, label] of values) fields[name].append(element("option", { value }, label));
     fields[name].parentElement.hidden = values.length < 2;
   };
   const distinct = (values) => [...new Set(values)].filter(Boolean).sort(collator.compare);
   const same = (value) => [value, value];
-  offer("policy", distinct(findings.map((finding) => finding.policy)).map(same));
-  offer("area", distinct(findings.map((finding) => finding.area)).map(same));
-  offer("control", distinct(findings.flatMap((finding) => finding.controls)).map(same));
+  addOptions("policy", distinct(findings.map((finding) => finding.policy)).map(same));
+  addOptions("area", distinct(findings.map((finding) => finding.area)).map(same));
+  addOptions("control", distinct(findings.flatMap((finding) => finding.controls)).map(same));
   const owners = distinct(findings.map((finding) => finding.owner)).map(same);
-  offer("owner", owners.length && findings.some((finding) => !finding.owner) ? [[" ", "no owner"], ...owners] : owners);
+  addOptions("owner", owners.length && findings.some((finding) => !finding.owner) ? [[" ", "no owner"], ...owners] : owners);
   const types = new Map(findings.map((finding) => [finding.type.toLowerCase(), finding.type]));
-  offer("type", distinct([...types.keys()]).map((key) => [key, types.get(key)]));
+  addOptions("type", distinct([...types.keys()]).map((key) => [key, types.get(key)]));
 
   const keys = ["outcome", "severity", "policy", "name", "owner", "since"];
   [...table.tHead.rows[0].cells].slice(0, -1).forEach((cell, column) => {
@@ -188,7 +188,7 @@
       state.key = keys[column];
       for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
       cell.setAttribute("aria-sort", state.direction === 1 ? "ascending" : "descending");
-      renew();
+      update();
     });
     cell.replaceChildren(button);
   });
@@ -196,59 +196,59 @@
   let waiting = 0;
   form.addEventListener("input", () => {
     clearTimeout(waiting);
-    waiting = setTimeout(renew, 120);
+    waiting = setTimeout(update, 120);
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => {
     state.open.clear();
-    renew();
+    update();
   }));
   byId("unfold").addEventListener("click", (event) => {
     state.unfolded = !state.unfolded;
     event.currentTarget.setAttribute("aria-pressed", String(state.unfolded));
-    lay();
+    layOut();
   });
   const turn = (by) => {
     state.page += by;
-    lay();
+    layOut();
     byId("findings-title").scrollIntoView();
   };
   byId("earlier").addEventListener("click", () => turn(-1));
   byId("later").addEventListener("click", () => turn(1));
-  byId("many").addEventListener("change", lay);
+  byId("many").addEventListener("change", layOut);
 
-  // ---- print and colours
+  // ---- printing and colors
 
   addEventListener("beforeprint", () => {
     const unfolded = state.unfolded;
     state.unfolded = true;
-    const entries = strip(true);
+    const entries = listEntries(true);
     draw(entries.slice(0, PRINTED));
     state.unfolded = unfolded;
     if (entries.length > PRINTED) byId("page").textContent = `The first ${number(PRINTED)} of ${number(entries.length)} are printed`;
   });
-  addEventListener("afterprint", lay);
+  addEventListener("afterprint", layOut);
 
   const theme = byId("theme");
-  const kept = (store) => {
+  const useStorage = (use) => {
     try {
-      return store(localStorage);
+      return use(localStorage);
     } catch {
-      return ""; // a browser that keeps nothing for files
+      return ""; // some browsers have no storage for local files
     }
   };
   const paint = () => {
     if (theme.value) document.documentElement.dataset.theme = theme.value;
     else delete document.documentElement.dataset.theme;
   };
-  theme.value = kept((storage) => storage.getItem("policyeng-theme")) || "";
+  theme.value = useStorage((storage) => storage.getItem("policyeng-theme")) || "";
   theme.addEventListener("change", () => {
     paint();
-    kept((storage) => storage.setItem("policyeng-theme", theme.value));
+    useStorage((storage) => storage.setItem("policyeng-theme", theme.value));
   });
   paint();
 
   theme.parentElement.hidden = false;
-  byId("stage").hidden = false;
-  renew();
+  byId("browser").hidden = false;
+  update();
 })();
