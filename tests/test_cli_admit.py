@@ -54,7 +54,7 @@ def test_a_bad_change_is_denied_and_a_good_one_allowed(folder: Path, capsys: pyt
     assert (code, err) == (1, "")
     assert "change.json:1:1" in out
     assert "set x to 1" in out
-    assert "Standing, from before (1 on 1 resource)" in out
+    assert "Existing failures (1 on 1 resource)" in out
     assert out.endswith("exit 1: denied: 1 change; 1 denied, 1 standing\n")
     assert short.endswith("exit 1: denied: 1 change; 1 denied\n")
     assert (good, allowed.splitlines()[-1]) == (0, "exit 0: allowed: 1 change")

@@ -87,7 +87,7 @@ def test_every_report_shows_the_mark_of_an_exception(tmp_path: Path) -> None:
     assert finding.exemption is not None
     assert (finding.exemption.id, finding.exemption.category) == ("data.a.exception", "exception")
     assert finding.exemption.expires_at is None
-    assert "excepted by data.a.exception" in sarif.render(evaluation, include_exempt=True)
+    assert "exempt by rule data.a.exception" in sarif.render(evaluation, include_exempt=True)
     for name, render in FORMATS.items():
         if name == "sarif":  # it leaves out what an exemption covers, unless it is asked for
             continue

@@ -405,7 +405,7 @@ def test_bicep_is_compiled_and_judged(repository: Repository) -> None:
     valued = repository.run(given)
 
     assert without.returncode == 0, without.stdout
-    assert "1 finding could not be decided" in without.stdout
+    assert "1 unknown finding" in without.stdout
     assert repository.run(f"{given} --strict-unknown").returncode == 1
     assert valued.returncode == 1, valued.stdout
     assert "AML-NET-001" in valued.stdout
@@ -519,7 +519,7 @@ def test_a_commit_that_is_compliant_passes(compliant: Repository) -> None:
 
     assert ran.returncode == 0, ran.stdout
     assert "Passed" in ran.stdout
-    assert "exit 0: nothing fails" in ran.stdout
+    assert "exit 0: no failures" in ran.stdout
 
 
 def test_a_commit_of_other_files_starts_nothing(failing: Repository) -> None:

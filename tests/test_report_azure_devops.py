@@ -96,6 +96,6 @@ def test_a_failure_reads_as_documented() -> None:
         "code=AML-NET-001;](high) "
         f"Public network access to the workspace is disabled: {WORKSPACE}; public network access is not disabled: "
         '/properties/publicNetworkAccess is "Enabled", expected "Disabled"; '
-        "mend: Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint."
+        "fix: Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint."
     )
     assert last == verdict(SAMPLES["below the limit"])

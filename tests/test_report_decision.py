@@ -95,10 +95,10 @@ def test_what_denies_says_how_to_mend_it_and_what_stands_says_little() -> None:
     said = text.render(decision)
 
     assert said.startswith("Denied (1 on 1 resource)\n")
-    assert "    mend      Set publicNetworkAccess to Disabled" in said
-    assert "Standing, from before (12 on 12 resources)" in said
+    assert "    fix       Set publicNetworkAccess to Disabled" in said
+    assert "Existing failures (12 on 12 resources)" in said
     assert "  high      AML-NET-001  ws0: Public network access" in said
-    assert "and 2 more, which the JSON form lists" in said
+    assert "and 2 more; the JSON report lists all" in said
     assert "warning   plan.json:3: " in said
     assert f"  replace   {WORKSPACE}\n" in said
     assert said.endswith("exit 1: denied: 1 change; 1 denied, 12 standing\n")

@@ -88,6 +88,6 @@ def test_a_failure_reads_as_documented() -> None:
         "::error file=samples/inference.json,line=12,col=1,"
         "title=AML-NET-001 (high)%3A Public network access to the workspace is disabled::ws"
         '%0Apublic network access is not disabled: /properties/publicNetworkAccess is "Enabled", expected "Disabled"'
-        "%0Amend: Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint."
+        "%0Afix: Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint."
         f"%0Aresource: {WORKSPACE}"
     )

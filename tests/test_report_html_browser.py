@@ -80,7 +80,7 @@ def test_details_say_everything(opened: Open) -> None:
         "/properties/properties/vmSize",
         '"Standard_DS3_v2"',
         "Standard_E64is_v3",
-        "not decided: the quota of the family was not collected",
+        "unknown: the quota of the family was not collected",
         "samples/inference.json:48:1",
         "research",
         "Choose one of the isolated sizes",
@@ -216,7 +216,7 @@ def test_a_screen_reader_finds_its_way(opened: Open) -> None:
         '- heading "Findings" [level=2]',
         '- search "Findings":',
         "- status: 7 of 10 findings",
-        '- img "Compliance over runs 12 runs: strictly from 61.00 % to 72.00 %',
+        '- img "Compliance over runs 12 runs: strict compliance from 61.00 % to 72.00 %',
         '- columnheader "Outcome":',
         '- rowheader "Details of AML-ISO-101 on ws/train-gpu AML-ISO-101":',
         '- group "Outcome":',
@@ -247,7 +247,7 @@ def test_colours_follow_the_system_until_the_reader_says_otherwise(opened: Open)
     page.emulate_media(color_scheme="light")
     assert page.evaluate(background) == "rgb(255, 255, 255)"
 
-    page.get_by_label("Colours").select_option("dark")
+    page.get_by_label("Colors").select_option("dark")
     assert page.evaluate(background) == "rgb(20, 23, 28)"
     assert page.evaluate("localStorage.getItem('policyeng-theme')") == "dark"
 
@@ -275,9 +275,9 @@ def test_without_scripts_everything_is_there_to_read(opened: Open) -> None:
 
     expect(page.locator("#every tbody.finding.fail")).to_have_count(4)
     expect(page.locator("#every .more").first).to_contain_text("/properties/properties/vmSize")
-    expect(page.locator("#every details")).to_contain_text("What passes (3)")
+    expect(page.locator("#every details")).to_contain_text("Passes (3)")
     expect(page.locator("#browser")).to_be_hidden()
-    expect(page.get_by_label("Colours")).to_be_hidden()
+    expect(page.get_by_label("Colors")).to_be_hidden()
     page.locator("#every a").first.click()
     assert page.url.endswith("#policy-3") or "#policy-" in page.url
 

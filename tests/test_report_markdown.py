@@ -119,10 +119,10 @@ def test_groups_read_as_documented() -> None:
         '<sub>001 "Compute isolation"</sub>',
         "",
     ]
-    assert by_policy[8] == "| Resource | What |"
+    assert by_policy[8] == "| Resource | Reason |"
     assert ", profile <code>azureml-v2</code>, as of" in by_policy[-1]
     assert by_resource[4] == "### <code>ws/train-gpu</code>"
-    assert by_resource[8] == "| Severity | Policy | What | How to mend |"
+    assert by_resource[8] == "| Severity | Policy | Reason | Fix |"
 
 
 def test_why_a_policy_concerns_a_resource_is_a_line_of_its_own() -> None:
@@ -154,15 +154,15 @@ def test_a_bundle_without_a_revision_leaves_no_blank() -> None:
     bundle = evaluation.bundle.model_copy(update={"name": "ours", "revision": ""})
     bare = evaluation.model_copy(update={"bundle": bundle})
 
-    assert "judged by ours as of" in render(bare)
-    assert "with 1 policy of ours, in the snapshot" in " ".join(render_text(bare).split())
+    assert "evaluated with ours as of" in render(bare)
+    assert "with 1 policy of ours, snapshot" in " ".join(render_text(bare).split())
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "## policyeng: 4 failures, 1 exempt, 1 unknown, 1 error, 3 problems",
-        "**exit 2: could not decide: 1 policy error, 2 problems; 4 failures besides**",
+        "**exit 2: could not decide: 1 policy error, 2 problems; also 4 failures**",
         "<details><summary>Error (1)</summary>",
         "<details><summary>Unknown (1)</summary>",
         "<details><summary>Exempt (1)</summary>",
@@ -179,5 +179,5 @@ def test_lines_of_every_outcome(line: str) -> None:
 def test_parts_with_nothing_to_say_are_left_out() -> None:
     """A compliant run is a headline, the exit, the counts and what was judged."""
     text = render(SAMPLES["all pass"])
-    assert text.startswith("## policyeng: all 2 findings pass\n\n**exit 0: nothing fails**\n\n| Pass |")
+    assert text.startswith("## policyeng: all 2 findings pass\n\n**exit 0: no failures**\n\n| Pass |")
     assert "<details>" not in text

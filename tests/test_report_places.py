@@ -114,7 +114,7 @@ infra/cluster.yml:3:1
       path      /tags
       actual    {}
       expected  {"owner": "*"}
-    - not decided: the workspace's network is not known
+    - unknown: the workspace's network is not known
       path      workspace:/properties/managedNetwork  infra/workspace.yml:21:3
 """
 
@@ -159,10 +159,10 @@ def test_an_unknown_finding_shows_its_whole_reason_with_the_remedy() -> None:
     [
         ("github", "::error file=infra/cluster.yml,line=9,col=7,title=AML-ISO-101 "),
         ("azure-devops", "type=error;sourcepath=infra/cluster.yml;linenumber=9;columnnumber=7;code=AML-ISO-101;"),
-        ("github", 'expected {"owner": "*"}, at infra/cluster.yml:3:1%0Anot decided: '),
-        ("azure-devops", 'expected {"owner": "*"}, at infra/cluster.yml:3:1; not decided: '),
+        ("github", 'expected {"owner": "*"}, at infra/cluster.yml:3:1%0Aunknown: '),
+        ("azure-devops", 'expected {"owner": "*"}, at infra/cluster.yml:3:1; unknown: '),
         ("junit", 'file="infra/cluster.yml" line="9"'),
-        ("junit", "\nwhere: infra/cluster.yml:3:1</failure>"),
+        ("junit", "\nlocation: infra/cluster.yml:3:1</failure>"),
         ("markdown", "<code>/properties/properties/vmSize</code> at <code>infra/cluster.yml&#58;9&#58;7</code><br>"),
         ("markdown", "<code>infra/cluster.yml&#58;3&#58;1</code></details>"),
     ],

@@ -38,8 +38,8 @@ samples/inference.json:12:1
       path      /properties/publicNetworkAccess
       actual    "Enabled"
       expected  "Disabled"
-    why       004 "Network isolation"; Azure Policy 438c38d2-3772-465a-a9cc-7a6666a275ce
-    mend      Set publicNetworkAccess to Disabled and reach the workspace through a private
+    source    004 "Network isolation"; Azure Policy 438c38d2-3772-465a-a9cc-7a6666a275ce
+    fix       Set publicNetworkAccess to Disabled and reach the workspace through a private
               endpoint.
 
 Summary
@@ -52,13 +52,13 @@ Summary
   pass               -     -       -    -     -      -
 
   worst     1 x AML-NET-001 (high) Public network access to the workspace is disabled
-  compliant 0.00 % strictly (only passes count), 0.00 % as Azure Policy counts (exempt and unknown
-            count too)
-  judged    1 resource, with 1 policy of policyeng 0.1.0, in the snapshot of
-            /subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml, taken
+  compliant 0.00 % strict (only passes count), 0.00 % as in Azure Policy (exempt and unknown count
+            too)
+  evaluated 1 resource with 1 policy of policyeng 0.1.0, snapshot of
+            /subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml taken
             2026-05-31T22:15:00Z, as of 2026-06-01T00:00:00Z, engine embedded 0.14.1
 
-exit 0: 1 failure, none that counts: below --fail-on, or in the baseline already
+exit 0: 1 failure, below --fail-on or in the baseline
 """
 
 
@@ -80,14 +80,14 @@ def test_sections_come_in_order_and_the_exit_last() -> None:
     text = render(SAMPLES["every outcome"])
     places = [text.index(title) for title in ("Failures (5", "Unknown (1", "Errors (1", "Problems (3", "Summary")]
     assert places == sorted(places)
-    assert text.endswith("exit 2: could not decide: 1 policy error, 2 problems; 4 failures besides\n")
+    assert text.endswith("exit 2: could not decide: 1 policy error, 2 problems; also 4 failures\n")
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "Failures (5 on 3 resources, 1 exempt)",
-        "    - not decided: the quota of the family was not collected",
+        "    - unknown: the quota of the family was not collected",
         "    - the compute of the job is not in the snapshot",
         "    - the deadline of 1000 ms passed while judging",
         "  warning   exemptions.yaml:4: exemption `EX-3` expired on 2026-05-01 and no longer applies",
@@ -165,7 +165,7 @@ def test_why_a_policy_concerns_a_resource_is_a_sentence_of_its_own() -> None:
       actual    {"size": "Standard_DS3_v2"}
       expected  "an isolated size"
       because   the tag `data-classification` of the workspace is `restricted`
-    why """
+    source """
         in text
     )
 
@@ -175,8 +175,8 @@ Failures (4 on 4 resources, 1 exempt)
 =====================================
 critical  AML-ISO-101  Regulated work runs on an isolated VM size
 on        3 resources
-why       001 "Compute isolation"
-mend      Choose one of the isolated sizes, or move the regulated data out of the workspace.
+source    001 "Compute isolation"
+fix       Choose one of the isolated sizes, or move the regulated data out of the workspace.
 
   ws/a  samples/inference.json:48:1
   ws/b
@@ -230,7 +230,9 @@ def test_grouping_by_resource_is_the_default() -> None:
     evaluation = SAMPLES["every outcome"]
 
     assert render(evaluation, group_by="resource") == render(evaluation)
-    assert "of policyeng 0.1.0, profile azureml-v2, in" in " ".join(render(evaluation, profile="azureml-v2").split())
+    assert "of policyeng 0.1.0, profile azureml-v2, snapshot" in " ".join(
+        render(evaluation, profile="azureml-v2").split()
+    )
 
 
 @laws

@@ -66,13 +66,13 @@ def test_moments_are_utc_with_z() -> None:
 @pytest.mark.parametrize(
     ("sample", "words"),
     [
-        ("every outcome", "exit 2: could not decide: 1 policy error, 2 problems; 4 failures besides"),
+        ("every outcome", "exit 2: could not decide: 1 policy error, 2 problems; also 4 failures"),
         ("failures", "exit 1: 2 failures, at least one at or above --fail-on"),
-        ("all pass", "exit 0: nothing fails"),
-        ("only exempt", "exit 0: nothing fails but for 1 exempt failure"),
-        ("below the limit", "exit 0: 1 failure, none that counts: below --fail-on, or in the baseline already"),
-        ("empty", "exit 2: could not decide: nothing was evaluated"),
-        ("only problems", "exit 2: could not decide: 2 problems, nothing was evaluated"),
+        ("all pass", "exit 0: no failures"),
+        ("only exempt", "exit 0: no failures except 1 exempt failure"),
+        ("below the limit", "exit 0: 1 failure, below --fail-on or in the baseline"),
+        ("empty", "exit 2: could not decide: no resources evaluated"),
+        ("only problems", "exit 2: could not decide: 2 problems, no resources evaluated"),
     ],
 )
 def test_verdict(sample: str, words: str) -> None:
@@ -85,7 +85,7 @@ def test_verdict(sample: str, words: str) -> None:
     [
         ("every outcome", "4 failures, 1 exempt, 1 unknown, 1 error, 3 problems"),
         ("all pass", "all 2 findings pass"),
-        ("empty", "nothing was evaluated"),
+        ("empty", "no resources evaluated"),
     ],
 )
 def test_headline(sample: str, words: str) -> None:
@@ -98,4 +98,4 @@ def test_a_run_that_passes_its_gate_says_what_it_could_not_decide() -> None:
     evaluation = SAMPLES["all pass"]
     unsure = evaluation.model_copy(update={"summary": evaluation.summary.model_copy(update={"unknown": 2})})
 
-    assert verdict(unsure) == "exit 0: nothing fails; 2 findings could not be decided"
+    assert verdict(unsure) == "exit 0: no failures; 2 unknown findings"

@@ -79,7 +79,7 @@ def test_a_part_that_was_not_read_counts(bundle: Bundle) -> None:
 
     assert (loose.exit_code, tight.exit_code) == (0, 1)
     assert [problem.message.rpartition(": ")[2] for problem in tight.problems] == ["forbidden"]
-    assert verdict(tight) == "exit 1: 1 unread part of the inputs, which --strict-unknown counts"
+    assert verdict(tight) == "exit 1: 1 unread part of the inputs, not allowed with --strict-unknown"
 
 
 def test_an_error_outranks_it(bundle: Bundle) -> None:
@@ -151,15 +151,15 @@ def test_the_verdict_says_what_decided(bundle: Bundle, tmp_path: Path) -> None:
     both = load_bundle(write(tmp_path / "both", {**files(), "area/b/b.rego": low}))
 
     assert verdict(judged(bundle, UNSURE, strict_unknown=True)) == (
-        "exit 1: 1 finding that could not be decided, which --strict-unknown counts"
+        "exit 1: 1 unknown finding, not allowed with --strict-unknown"
     )
     assert verdict(judged(both, UNSURE, strict_unknown=True, fail_on=Severity.HIGH)) == (
-        "exit 1: 1 failure and 1 finding that could not be decided, at least one of all at or above --fail-on"
+        "exit 1: 1 failure and 1 unknown finding, at least one at or above --fail-on"
     )
     assert verdict(judged(bundle, FAILS, UNSURE, strict_unknown=True)) == (
         "exit 1: 1 failure, at least one at or above --fail-on"
     )
-    assert verdict(judged(bundle, UNSURE)) == "exit 0: nothing fails; 1 finding could not be decided"
+    assert verdict(judged(bundle, UNSURE)) == "exit 0: no failures; 1 unknown finding"
 
 
 def test_the_library_takes_it(bundle: Bundle) -> None:

@@ -125,8 +125,9 @@ def _provenance(evaluation: Evaluation, profile: str | None) -> str:
     subject = f"{resources} with {policies} of" if findings else "no resources with"
     parameters = f", profile {profile}" if profile else ""
     scope = f" of {snapshot.scope}" if snapshot.scope else ""
-    taken = f", taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
+    taken = f" taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
+    source_snapshot = f", snapshot{scope}{taken}" if scope or taken else ""
     return (
-        f"{subject} {named(bundle)}{parameters}, snapshot{scope}{taken}, "
+        f"{subject} {named(bundle)}{parameters}{source_snapshot}, "
         f"as of {to_the_second(evaluation.as_of)}, engine {named(engine)}"
     )
