@@ -147,8 +147,8 @@ def test_only_the_routes_that_are_wanted_are_there(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (["--host", "0.0.0.0"], 3, "--host: `0.0.0.0` can be reached from elsewhere"),  # noqa: S104  # what is refused
-        (["--tokens", "nowhere"], 3, "nowhere: the tokens cannot be read (no such file or directory)"),
+        (["--host", "0.0.0.0"], 3, "--host: `0.0.0.0` is reachable from other machines"),  # noqa: S104  # what is refused
+        (["--tokens", "nowhere"], 3, "nowhere: cannot read the tokens (no such file or directory)"),
         (["--snapshot", "nowhere.json"], 2, "nowhere.json: cannot be read (no such file or directory)"),
         (["--policy", "nowhere"], 2, "nowhere"),
         (["--exemptions", "nowhere.yaml"], 2, "nowhere.yaml: cannot be read"),

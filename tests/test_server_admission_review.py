@@ -100,7 +100,7 @@ def test_an_update_is_blamed_for_what_it_makes_worse_alone(bundle: Bundle) -> No
 
         assert (worse["allowed"], left["allowed"], mended["allowed"]) == (False, True, True)
         assert left["warnings"][0] == (
-            "T-A-1 failed before, and does still: open to the public: /spec/publicNetworkAccess"
+            "T-A-1 still fails, as before the change: open to the public: /spec/publicNetworkAccess"
         )
         assert not any("T-A-1" in warning for warning in mended.get("warnings", ()))
 
@@ -157,7 +157,7 @@ def test_what_is_not_ours_is_allowed_with_nothing_said(document: JsonObject) -> 
         (review_of("CREATE", object_of("Workspace", None)), "an object without a `spec`"),
         (review_of("CREATE", workspace_object(), object=None), "there is no `object`"),
         (review_of("CREATE", workspace_object(), object=[1]), "no object: a list"),
-        (review_of("REPLACE", workspace_object()), "no operation that is known: `REPLACE`"),
+        (review_of("REPLACE", workspace_object()), "unknown operation: `REPLACE`"),
         (review_of("CREATE", workspace_object(), object=object_of("ConfigMap", {}, api_version="v1")), "another kind"),
         (review_of("CREATE", workspace_object(), kind={"version": "v1", "kind": "ConfigMap"}), "another kind"),
         (review_of("CREATE", workspace_object(), kind=None), "what kind of object"),

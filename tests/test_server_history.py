@@ -145,7 +145,7 @@ def test_who_needs_a_certificate_needs_it_for_every_page(service: Service, tmp_p
     page, again = ask(service, get("/", cookie=cookie), sign_in("open"))
 
     assert (page.status_code, again.status_code) == (403, 403)
-    assert "the client has shown no certificate" in page.text
+    assert "the client sent no certificate" in page.text
 
 
 def test_every_page_is_kept_out_of_frames_and_caches(service: Service) -> None:
@@ -162,10 +162,10 @@ def test_every_page_is_kept_out_of_frames_and_caches(service: Service) -> None:
 @pytest.mark.parametrize(
     ("token", "status", "said"),
     [
-        ("wrong", 401, "the token is not known"),
+        ("wrong", 401, "unknown token"),
         ("", 401, "the request has no token"),
-        ("judge", 403, "the token of `ci` is not for `history`"),
-        ("%3Cscript%3E", 401, "the token is not known"),
+        ("judge", 403, "the token of `ci` lacks the scope `history`"),
+        ("%3Cscript%3E", 401, "unknown token"),
     ],
 )
 def test_a_token_that_is_not_for_it_begins_no_session(service: Service, token: str, status: int, said: str) -> None:

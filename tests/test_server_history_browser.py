@@ -65,7 +65,7 @@ def test_one_signs_in_looks_and_signs_out(browser: Browser, address: str) -> Non
         expect(page.get_by_label("Token")).to_be_focused()
         page.keyboard.type("wrong")
         page.keyboard.press("Enter")
-        expect(page.get_by_role("alert")).to_contain_text("the token is not known")
+        expect(page.get_by_role("alert")).to_contain_text("unknown token")
 
         page.get_by_label("Token").fill("open")
         page.keyboard.press("Enter")

@@ -86,7 +86,7 @@ def test_a_file_that_others_took_away_is_begun_anew(tmp_path: Path) -> None:
 def test_a_folder_has_one_writer(tmp_path: Path) -> None:
     """And has to be one that can be written."""
     segments = Segments(tmp_path)
-    with pytest.raises(UsageError, match="another process writes its decision log there"):
+    with pytest.raises(UsageError, match="another process writes its decision log to this folder"):
         Segments(tmp_path)
     segments.close()
     Segments(tmp_path).close()

@@ -115,9 +115,9 @@ def test_files_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
 def test_options_of_certificates_go_together() -> None:
     """None is left out by mistake; clients' certificates say who asks."""
     file = Path("x")
-    with pytest.raises(UsageError, match="--tls-key: a certificate and its key go together"):
+    with pytest.raises(UsageError, match="--tls-key: a certificate needs its key, and a key its certificate"):
         ServerOptions(tls_cert=file)
-    with pytest.raises(UsageError, match="--tls-client-ca: clients have no certificates without TLS"):
+    with pytest.raises(UsageError, match="--tls-client-ca: client certificates need TLS"):
         ServerOptions(tls_client_ca=file)
     beyond = "0.0.0.0"  # noqa: S104  # what is tried
     with pytest.raises(UsageError, match="callers need not say who they are"):
@@ -132,7 +132,7 @@ def test_without_a_certificate_there_is_no_verdict(tmp_path: Path) -> None:
     service = service_of(in_force, standing(since=now()), **files)
 
     refused = asked(service, "/v1/admit", workspace("there"))
-    assert (refused.status_code, refused.json()["detail"]) == (403, "the client has shown no certificate")
+    assert (refused.status_code, refused.json()["detail"]) == (403, "the client sent no certificate")
     alive, ready, document = got(service, "/healthz", "/readyz", "/openapi.json")
     assert [each.status_code for each in (alive, ready, document)] == [200, 200, 200]
     assert {"403"} < document.json()["paths"]["/v1/admit"]["post"]["responses"].keys()

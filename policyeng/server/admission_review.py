@@ -1,7 +1,7 @@
-"""The Kubernetes webhook: an AdmissionReview comes in, one goes out. Pure: no I/O, no clock.
+"""The Kubernetes webhook: converts AdmissionReview requests to responses. Pure: no I/O, no clock.
 
-Objects of Azure Service Operator and of the Azure ML extension are judged as the changes of Azure resources that they
-ask for; all others are allowed with nothing said. What cannot be read, or not be decided, is denied.
+Objects of Azure Service Operator and of the Azure ML extension are evaluated as the changes of Azure resources that
+they request; all others are allowed. What cannot be read or decided is denied.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _MOST_DENIALS = 3
 _MOST_UNDECIDED = 3
 
 
-def answer(uid: str, *, allowed: bool, **said: object) -> JsonObject:
-    """A review as it goes out; what is said beside the verdict is left out where it is empty."""
-    response = {"uid": uid, "allowed": allowed, **{key: value for key, value in said.items() if value}}
+def answer(uid: str, *, allowed: bool, **members: object) -> JsonObject:
+    """Return an AdmissionReview response; empty members are omitted."""
+    response = {"uid": uid, "allowed": allowed, **{key: value for key, value in members.items() if value}}
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
 def of_decision(uid: str, decision: Decision, asked: ReviewedObject, decision_id: str) -> JsonObject:
-    """The answer that a decision comes to."""
+    """Return the response for a decision."""
     annotations = {
         "decision-id": _cut(visible(decision_id), _MOST_VALUE),
         "denied-policies": _listed(decision.denied, _MOST_VALUE),
@@ -53,20 +53,20 @@ def of_decision(uid: str, decision: Decision, asked: ReviewedObject, decision_id
 
 
 def of_nothing(uid: str, asked: ReviewedObject) -> JsonObject:
-    """The answer to a request that changes nothing in Azure."""
+    """Return the response to a request that changes nothing in Azure."""
     return answer(uid, allowed=True, warnings=_bounded(asked.remarks))
 
 
 def of_error(uid: str, error: PolicyengError, decision_id: str, *, unfit: bool = False) -> JsonObject:
-    """The answer where nothing could be decided: what is asked is unfit to be read, or nothing judges it now."""
+    """Return the response without a decision: the request is invalid (`unfit`), or the evaluation failed."""
     status = {
         "code": 422 if unfit else 500,
         "message": _cut(visible(f"policyeng could not decide: {error}"), _MOST_MESSAGE),
         "reason": "Invalid" if unfit else "InternalError",
     }
     annotations = {"decision-id": _cut(visible(decision_id), _MOST_VALUE), "exit-code": "2"}
-    kept = {key: value for key, value in annotations.items() if value}
-    return answer(uid, allowed=False, status=status, auditAnnotations=kept)
+    non_empty = {key: value for key, value in annotations.items() if value}
+    return answer(uid, allowed=False, status=status, auditAnnotations=non_empty)
 
 
 def _status(decision: Decision, asked: ReviewedObject) -> JsonObject:
@@ -74,10 +74,10 @@ def _status(decision: Decision, asked: ReviewedObject) -> JsonObject:
     lines = [*_lines(decision, asked)]
     policies = len({finding.policy for finding in decision.denied})
     heading = "policyeng could not decide" if undecided else f"{count(policies, 'policy')} of policyeng"
-    said = [f"{heading}:", *lines[:_MOST_LINES]]
+    message_lines = [f"{heading}:", *lines[:_MOST_LINES]]
     if len(lines) > _MOST_LINES:
-        said.append(f"and {len(lines) - _MOST_LINES} more")
-    message = _cut("\n".join(said), _MOST_MESSAGE)
+        message_lines.append(f"and {len(lines) - _MOST_LINES} more")
+    message = _cut("\n".join(message_lines), _MOST_MESSAGE)
     return {
         "code": 500 if undecided else 403,
         "message": message,
@@ -94,12 +94,12 @@ def _lines(decision: Decision, asked: ReviewedObject) -> Iterator[str]:
         more = f"; and {len(reasons) - _MOST_DENIALS} more" if len(reasons) > _MOST_DENIALS else ""
         on = "" if folded_id(finding.resource) in asked.fields else f" on {short_name(finding.resource)}"
         sentence = "; ".join(reasons[:_MOST_DENIALS]) + more
-        said = "could not be judged: " if finding.outcome is Outcome.ERROR else ""
-        yield _cut(f"{finding.policy} ({finding.severity}){on}: {said}{sentence}", _MOST_LINE)
+        lead = "could not be evaluated: " if finding.outcome is Outcome.ERROR else ""
+        yield _cut(f"{finding.policy} ({finding.severity}){on}: {lead}{sentence}", _MOST_LINE)
 
 
 def _reasons(finding: Finding, fields: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
-    """Why a finding is none that passes, with the fields as the object has them."""
+    """Return the reasons of a finding, with paths in the Kubernetes object."""
     there = Origin(file="", fields=fields.get(folded_id(finding.resource), {}))
     if finding.outcome is Outcome.FAIL:
         return [denial_sentence(_moved(denial, there)) for denial in denials(finding)]
@@ -111,10 +111,10 @@ def _moved(reason: _Reason, there: Origin) -> _Reason:
 
 
 def _warnings(decision: Decision, asked: ReviewedObject) -> Iterator[str]:
-    """What who asks should know, what matters most first."""
+    """Yield the warnings, the most important first."""
     yield from (f"{each.policy} fails: {_short(each, asked)}" for each in decision.warned)
     here = [each for each in decision.standing if folded_id(each.resource) in asked.fields]
-    yield from (f"{each.policy} failed before, and does still: {_short(each, asked)}" for each in here)
+    yield from (f"{each.policy} still fails, as before the change: {_short(each, asked)}" for each in here)
     yield from asked.remarks
     yield from (problem.message for problem in decision.problems if problem.level == "warning")
     open_ = decision.undecided
@@ -125,20 +125,20 @@ def _warnings(decision: Decision, asked: ReviewedObject) -> Iterator[str]:
 
 
 def _short(finding: Finding, asked: ReviewedObject) -> str:
-    """A finding without the values that it found."""
+    """Return a finding in one sentence, without the actual values."""
     bare = tuple(denial.model_copy(update={"actual": None, "expected": None}) for denial in denials(finding))
     on = "" if folded_id(finding.resource) in asked.fields else f" on {short_name(finding.resource)}"
     return _reasons(finding.model_copy(update={"denials": bare}), asked.fields)[0] + on
 
 
 def _bounded(warnings: Iterable[str]) -> list[str]:
-    said = [_cut(visible(warning), _MOST_WARNING) for warning in dict.fromkeys(warnings)]
-    more = [f"and {len(said) - _MOST_WARNINGS} more warnings"] if len(said) > _MOST_WARNINGS else []
-    return said[:_MOST_WARNINGS] + more
+    texts = [_cut(visible(warning), _MOST_WARNING) for warning in dict.fromkeys(warnings)]
+    more = [f"and {len(texts) - _MOST_WARNINGS} more warnings"] if len(texts) > _MOST_WARNINGS else []
+    return texts[:_MOST_WARNINGS] + more
 
 
 def _listed(findings: Iterable[Finding], most: int) -> str:
-    """The policies of findings, each once, as many as there is room for."""
+    """Return the distinct policies of findings, as many as fit."""
     policies = list(dict.fromkeys(finding.policy for finding in findings))
     text = ""
     for position, policy in enumerate(policies):

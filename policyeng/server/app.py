@@ -84,7 +84,7 @@ class Middleware:
             _log.exception("request %s: internal error", request_id)
             if began:
                 raise
-            message = "internal error; the log of the server has it by the id of the request"
+            message = "internal error; see the server log for this request id"
             refused = RequestRefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, message)
             await problem_response(refused, request_id)(scope, receive, sending)
 
@@ -99,7 +99,7 @@ _ADDING = {
 
 
 def application(service: Service) -> FastAPI:
-    """The application of a service, which it starts and stops with itself."""
+    """Return the application of a service, and start and stop the service with it."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -151,7 +151,7 @@ def _document(app: FastAPI, service: Service) -> JsonObject:
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """What Starlette refuses: a path that there is not, or a method."""
+    """Return the response for a path or a method that Starlette does not know."""
     status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
     refused = RequestRefusedError(
         status, f"`{request.method} {request.url.path}` is not answered here", headers=headers

@@ -138,7 +138,7 @@ class DecisionLog:
         self._sink.close()
 
     def _take(self) -> list[Answered]:
-        """The entries that wait, not too many of them; none at the end."""
+        """Return a limited number of waiting entries; none at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._entries or self._ended)
             batch = [self._entries.popleft() for _ in range(min(_BATCH, len(self._entries)))]
@@ -172,7 +172,7 @@ class DecisionLog:
         self._failing = False
 
     def _missing(self, gap: Counter[str]) -> list[bytes]:
-        """The line of a gap, where there is one."""
+        """Return the line that records a gap, if there is one."""
         entry = {"gap": dict(gap), "timestamp": timestamp(), "labels": dict(self._labels)}
         return [orjson.dumps(entry) + b"\n"] if gap else []
 

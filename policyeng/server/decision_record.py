@@ -28,7 +28,7 @@ _LISTED = ("denied", "warned", "shadowed", "undecided", "exempted", "cleared")
 
 
 def line_of(answered: Answered, labels: Mapping[str, str], longest: int = MAX_ENTRY_BYTES) -> bytes:
-    """The entry of an answer as a line of JSON, masked, with `input` or `result` left out where it would be too long.
+    """Return the entry as a line of masked JSON, without `input` or `result` if they are too long.
 
     Args:
         answered: what came of a request.
@@ -53,7 +53,7 @@ def line_of(answered: Answered, labels: Mapping[str, str], longest: int = MAX_EN
 
 
 def entry_of(answered: Answered, labels: Mapping[str, str]) -> JsonObject:
-    """The entry of an answer, nothing masked yet; what has nothing to say is left out."""
+    """Return the entry before masking; empty members are omitted."""
     outcome, held = answered.outcome, answered.held
     entry: JsonObject = {
         "decision_id": answered.decision_id,
@@ -87,7 +87,7 @@ def timestamp() -> str:
 
 
 def mode_of(decision: Decision) -> str:
-    """The strictest mode in which a decision found something to blame; empty where there was nothing."""
+    """Return the strictest mode of a decision with findings that do not pass; empty without any."""
     found = {Mode.DENY: decision.denied, Mode.WARN: decision.warned, Mode.SHADOW: decision.shadowed}
     return next((str(mode) for mode, findings in found.items() if findings), "")
 
@@ -120,7 +120,7 @@ def _said(outcome: Evaluation | Decision) -> JsonObject:
 
 
 def _brief(finding: Finding) -> JsonObject:
-    """What a finding says, without what the policy says of itself."""
+    """Return the content of a finding, without the static fields of its policy."""
     return {
         "policy": finding.policy,
         "severity": str(finding.severity),

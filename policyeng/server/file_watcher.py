@@ -1,4 +1,4 @@
-"""What is read from files and read again when they change: a bad reading keeps the last good one and says why."""
+"""Values that are read from files and reloaded when the files change; a failed reload keeps the last good value."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from typing import Generic, TypeVar
 from policyeng.errors import InputError, PolicyengError
 
 _T = TypeVar("_T", covariant=True)
-#: What is another one after files changed.
+#: A value that changes with the files.
 Fingerprint = tuple[object, ...]
 _log = logging.getLogger("policyeng.server")
 
 
 @dataclass(frozen=True, slots=True)
 class ReloadFault:
-    """Why the last reading is not in force, and since when."""
+    """Why the last reload failed, and since when reloads fail."""
 
     message: str
     since: datetime
 
 
 class Watched(Generic[_T]):
-    """The last good reading of files.
+    """A value read from files, reloaded when they change.
 
     Args:
-        what: how messages name it.
-        load: reads it; raises what `PolicyengError` is when that cannot be.
-        paths: files and directories that it is read from.
-        seconds: how often they are looked at.
+        what: its name in messages.
+        load: reads the value; raises `PolicyengError` if that fails.
+        paths: the files and directories to watch.
+        seconds: the polling interval.
 
     Attributes:
-        what: how messages name it.
-        failures: how many readings were bad.
-        then: called after each good reading but the first, by who has it read.
+        what: its name in messages.
+        failures: the number of failed reloads.
+        then: called after each successful reload, by the thread that reloads.
 
     Raises:
-        PolicyengError: as `load`, of the first reading.
+        PolicyengError: the first reading failed.
     """
 
     def __init__(self, what: str, load: Callable[[], _T], paths: Sequence[Path], *, seconds: float = 2.0) -> None:
@@ -64,17 +64,17 @@ class Watched(Generic[_T]):
 
     @property
     def current(self) -> _T:
-        """The last good reading."""
+        """The last good value."""
         return self._current
 
     @property
     def fault(self) -> ReloadFault | None:
-        """Why a later reading is not in force; None when the last one is."""
+        """Why the last reload failed; None if it succeeded."""
         return self._fault
 
     @property
     def loaded(self) -> datetime:
-        """When the last good reading was made."""
+        """The time of the last good reading."""
         return self._loaded
 
     @property
@@ -83,7 +83,7 @@ class Watched(Generic[_T]):
         return self._seen
 
     def reload(self) -> None:
-        """Read again; what cannot be read leaves what was read before, and a fault."""
+        """Reload; a failure keeps the last good value and sets `fault`."""
         with self._reading:
             try:
                 current = self.read()
@@ -95,65 +95,69 @@ class Watched(Generic[_T]):
             self.then()
 
     def read(self, seen: Fingerprint | None = None) -> _T:
-        """Read again, and change nothing of what is in force.
+        """Read the files without activating the value.
 
         Args:
             seen: the fingerprint of the files that another process has read.
 
         Raises:
-            PolicyengError: they cannot be read, or change meanwhile: it may be half of the one and half of the other.
+            PolicyengError: reading failed, or the files changed meanwhile, so the value may mix two versions.
         """
-        self._seen = fingerprint(self._files()) if seen is None else seen  # a change while they are read is seen
+        self._seen = (
+            fingerprint(self._files()) if seen is None else seen
+        )  # taken first, to detect changes during the read
         current = self._load()
         if fingerprint(self._files()) != self._seen:
-            raise InputError("the files changed while they were read", remedy="they are read again soon")
+            raise InputError("the files changed while they were read", remedy="they are reloaded soon")
         return current
 
     def take(self, current: _T) -> None:  # type: ignore[misc]  # the only use of what is otherwise given
-        """Put a good reading in force."""
+        """Activate a value."""
         self._current = current
         self._loaded = datetime.now(UTC)
         if self._fault is not None:
-            _log.warning("%s: what is there now is in force", self.what)
+            _log.warning("%s: reloaded; the current files are active", self.what)
         self._fault = None
 
     def keep(self, error: PolicyengError) -> None:
-        """Leave in force what was read before, and say why."""
+        """Keep the last good value active, and record and log the error."""
         self.failures += 1
         since = self._fault.since if self._fault is not None else datetime.now(UTC)
         self._fault = ReloadFault(str(error), since)
-        # An excerpt of the file follows the first line; an entry of a log has one.
-        _log.warning("%s: what was read before stays in force: %s", self.what, str(error).partition("\n")[0])
+        # Log one line only; an excerpt of the file follows.
+        _log.warning(
+            "%s: reload failed, the last good version stays active: %s", self.what, str(error).partition("\n")[0]
+        )
 
     def keep_as(self, fault: ReloadFault, failures: int) -> None:
-        """Leave in force what was read before, for the reason that another process has said."""
+        """Keep the last good value active, with the fault that another process reported."""
         self._fault, self.failures = fault, failures
 
     def look(self) -> None:
-        """Read again if the files are others than those of the last reading."""
+        """Reload if the files changed since the last reading."""
         if fingerprint(self._files()) != self._seen:
             self.reload()
 
     def ask(self) -> None:
-        """Have it read again soon, by the thread that watches; it takes no time."""
+        """Request a reload by the watching thread, without blocking."""
         self._asked = True
         self._woken.set()
 
     def start(self) -> None:
-        """Look at the files again and again, from now on."""
+        """Start to poll the files."""
         self._ended = False
         self._thread = threading.Thread(target=self._watch, name=f"policyeng-watch-{self.what}", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Look at them no more."""
+        """Stop polling."""
         self._ended = True
         self._woken.set()
         if self._thread is not None:
             self._thread.join()
 
     def _files(self) -> Sequence[Path]:
-        """What it is read from."""
+        """Return the files and directories to watch."""
         return self._paths
 
     def _watch(self) -> None:
@@ -165,14 +169,14 @@ class Watched(Generic[_T]):
             try:
                 if self.is_due():
                     self.reload()
-            except Exception:  # nothing ends the watch, or what is in force would grow old without a word
-                _log.exception("%s: cannot be watched", self.what)
+            except Exception:  # the thread must survive, or the value would become stale unnoticed
+                _log.exception("%s: polling failed", self.what)
 
     def is_due(self) -> bool:
-        """Look at the files, and say whether to read them again: when asked to, or when they changed and stand still.
+        """Poll the files, and return whether to reload: on request, or when they changed and are stable again.
 
-        Who writes several files is given the time to end: those that changed have to be as they were at the look
-        before. What is read half-written all the same is most often bad, and read again when the rest is there.
+        Stable means equal in two consecutive polls, so that a process that writes several files can finish. A
+        half-written file that is read anyway most often fails to load, and is reloaded when complete.
         """
         there = fingerprint(self._files())
         is_due = self._asked or (there != self._seen and there == self._pending)
@@ -183,9 +187,9 @@ class Watched(Generic[_T]):
 
 
 def fingerprint(paths: Sequence[Path]) -> Fingerprint:
-    """What is another one after the files at and below these paths changed: inodes, sizes and times of change.
+    """Return a value that changes with the files at and below these paths: inodes, sizes, times of change.
 
-    Links are followed, so that the links which Kubernetes turns to a new version count as a change.
+    Follows links: Kubernetes updates a ConfigMap by replacing a symbolic link.
     """
     return tuple(entry for path in paths for entry in _below(path))
 
@@ -202,7 +206,7 @@ def _below(path: Path) -> Iterator[tuple[object, ...]]:
 
 def _stated(path: str) -> tuple[object, ...]:
     try:
-        status = os.stat(path)  # noqa: PTH116  # the tree is walked every second, and paths cost more than what they say
+        status = os.stat(path)  # noqa: PTH116  # runs every second over whole trees; Path is slow
     except OSError as error:
         return path, error.errno
     return path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

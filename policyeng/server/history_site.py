@@ -1,4 +1,4 @@
-"""The reports that the server shows of the runs of a store, made on threads, a few at a time, and kept for a while."""
+"""The web pages of the audit history: sessions, sign-in limits, and cached reports rendered on threads."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from policyeng.server.tokens import Tokens, TokenScope, digest_of
 if TYPE_CHECKING:
     from policyeng.audit.store import Store
 
-#: Seconds that a session lasts, and how many there are at a time; the oldest goes.
+#: The lifetime of a session in seconds, and the maximum number of sessions; the oldest is removed.
 LASTING = 8 * 3600
 _MOST = 10_000
-#: Refused attempts within so many seconds: from one address, from all of them, and addresses that are remembered.
+#: The window for refused attempts in seconds, their limits per address and in total, and the maximum of addresses.
 _WINDOW, _FROM_ONE, _FROM_ALL, _ADDRESSES = 60, 10, 200, 1_000
 
 
@@ -35,12 +35,12 @@ class _Session:
 
 
 class Sessions:
-    """The sessions of browsers, in the memory of all workers: who restarts the server signs everybody out.
+    """Browser sessions in memory shared by all workers; a restart ends them.
 
-    A session is kept under the hash of its key, and asks for its token each time: with that it ends.
+    A session is stored under the hash of its key. It is valid only while its token is.
 
     Args:
-        clock: in seconds, and never set back.
+        clock: a monotonic clock in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,21 +48,21 @@ class Sessions:
         self._known: Shared[Mapping[bytes, _Session]] = Shared({})
 
     def begin(self, token: str) -> str:
-        """Begin a session of a token that was looked at; gives its key, for a cookie."""
+        """Start a session for a checked token, and return its key for the cookie."""
         key = secrets.token_urlsafe(32)
-        begun = {digest_of(key): _Session(digest_of(token), self._clock() + LASTING)}
-        self._known.replace(lambda known: dict([*known.items()][-(_MOST - 1) :]) | begun)
+        session = {digest_of(key): _Session(digest_of(token), self._clock() + LASTING)}
+        self._known.replace(lambda known: dict([*known.items()][-(_MOST - 1) :]) | session)
         return key
 
     def holder(self, key: str, tokens: Tokens) -> str | None:
-        """Give the name of who has the session; None where there is none, or none any more."""
+        """Return the name of the owner of a session; None if it does not exist or has ended."""
         session = self._known.value.get(digest_of(key))
         if session is None or session.ends <= self._clock():
             return None
         return tokens.name_of(session.digest, TokenScope.HISTORY)
 
     def end(self, key: str) -> None:
-        """End a session, if it is one."""
+        """End a session, if it exists."""
         ended = digest_of(key)
         self._known.replace(lambda known: {one: session for one, session in known.items() if one != ended})
 
@@ -75,10 +75,10 @@ class _RefusedAttempts(NamedTuple):
 
 
 class Attempts:
-    """Refused attempts to sign in, of late, of all workers.
+    """Recent refused attempts to sign in, shared by all workers.
 
     Args:
-        clock: in seconds, and never set back.
+        clock: a monotonic clock in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -89,43 +89,43 @@ class Attempts:
         """Refuse an attempt after too many.
 
         Raises:
-            RefusedError: with when to try again (429).
+            RequestRefusedError: with the time to retry (429).
         """
         refused = self._refused.value
         for times, most in ((refused.by_address.get(address, ()), _FROM_ONE), (refused.all, _FROM_ALL)):
-            late = self._late(times)
-            if len(late) >= most:
-                wait = str(int(late[0] + _WINDOW - self._clock()) + 1)
-                message = "too many attempts to sign in were refused"
+            recent = self._recent(times)
+            if len(recent) >= most:
+                wait = str(int(recent[0] + _WINDOW - self._clock()) + 1)
+                message = "too many failed sign-in attempts"
                 headers = {"Retry-After": wait}
                 raise RequestRefusedError(
-                    HTTPStatus.TOO_MANY_REQUESTS, message, remedy=f"try again in {wait} seconds", headers=headers
+                    HTTPStatus.TOO_MANY_REQUESTS, message, remedy=f"retry in {wait} seconds", headers=headers
                 )
 
     def refused(self, address: str) -> None:
-        """Count an attempt that was refused."""
+        """Record a refused attempt."""
 
         def counted(refused: _RefusedAttempts) -> _RefusedAttempts:
             others = {one: times for one, times in refused.by_address.items() if one != address}
-            from_one = (*self._late(refused.by_address.get(address, ())), self._clock())
+            from_one = (*self._recent(refused.by_address.get(address, ())), self._clock())
             latest = dict([*others.items()][-(_ADDRESSES - 1) :]) | {address: from_one}
-            return _RefusedAttempts((*self._late(refused.all), self._clock()), latest)
+            return _RefusedAttempts((*self._recent(refused.all), self._clock()), latest)
 
         self._refused.replace(counted)
 
-    def _late(self, times: Sequence[float]) -> Sequence[float]:
+    def _recent(self, times: Sequence[float]) -> Sequence[float]:
         return tuple(each for each in times if each > self._clock() - _WINDOW)
 
 
-#: Reports that are made at a time, that may wait for it, and that are kept when they are made.
-_AT_A_TIME, _WAITING, _KEPT = 2, 16, 8
-#: Runs of an estate that the list of estates leads to.
+#: How many reports are rendered at the same time, may wait, and are cached.
+_PARALLEL, _WAITING, _CACHED = 2, 16, 8
+#: How many runs of each estate the list of estates links.
 _LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class EstateStatus:
-    """An estate in the list: its newest run, and those before."""
+    """An estate in the list: its latest run, and earlier ones."""
 
     name: str
     run: AuditRun
@@ -133,15 +133,15 @@ class EstateStatus:
 
 
 class Reports:
-    """What there is to be seen of a store."""
+    """The pages of an audit store."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._making: OrderedDict[str, asyncio.Future[bytes]] = OrderedDict()
-        self._room = asyncio.Semaphore(_AT_A_TIME)
+        self._reports: OrderedDict[str, asyncio.Future[bytes]] = OrderedDict()
+        self._room = asyncio.Semaphore(_PARALLEL)
 
     async def estates(self, holder: str) -> bytes:
-        """Give the page that lists the estates.
+        """Return the page that lists the estates.
 
         Raises:
             StoreError: the store cannot be read.
@@ -149,7 +149,7 @@ class Reports:
         return await asyncio.to_thread(self._estates, holder)
 
     async def newest(self, estate: str) -> AuditRun | None:
-        """Give the newest run of an estate; None where there is none.
+        """Return the latest run of an estate; None without any.
 
         Raises:
             StoreError: the store cannot be read.
@@ -158,57 +158,57 @@ class Reports:
         return runs[0] if runs else None
 
     async def run(self, number: int) -> AuditRun:
-        """Give a run.
+        """Return a run.
 
         Raises:
-            UsageError: there is none of that number.
+            UsageError: no run has that number.
             StoreError: the store cannot be read.
         """
         return await asyncio.to_thread(self._store.run, number)
 
     async def report(self, run: AuditRun) -> bytes:
-        """Give the report on a run; who asks for the same at the same time waits for the same.
+        """Return the report of a run; concurrent requests for a run share one rendering.
 
         Raises:
             RefusedError: too many wait (503).
-            UsageError: retention has taken what the run found.
+            UsageError: retention has deleted the findings of the run.
             StoreError: the store cannot be read.
         """
-        made = self._making.get(run.hash)
-        if made is None:
-            if sum(not each.done() for each in self._making.values()) >= _AT_A_TIME + _WAITING:
-                raise too_busy("too many reports are being made")
-            made = self._making[run.hash] = asyncio.ensure_future(self._made(run))
-        self._making.move_to_end(run.hash)
+        report = self._reports.get(run.hash)
+        if report is None:
+            if sum(not each.done() for each in self._reports.values()) >= _PARALLEL + _WAITING:
+                raise too_busy("too many reports are being rendered")
+            report = self._reports[run.hash] = asyncio.ensure_future(self._render_async(run))
+        self._reports.move_to_end(run.hash)
         try:
-            return await asyncio.shield(made)
+            return await asyncio.shield(report)
         finally:
             self._forget()
 
     def close(self) -> None:
-        """Give the store free."""
+        """Close the store."""
         self._store.close()
 
-    async def _made(self, run: AuditRun) -> bytes:
+    async def _render_async(self, run: AuditRun) -> bytes:
         async with self._room:
-            return await asyncio.to_thread(self._rendered, run)
+            return await asyncio.to_thread(self._render, run)
 
-    def _rendered(self, run: AuditRun) -> bytes:
-        told = reported(self._store, run)
-        return render(told.evaluation, about=told.about, served=True).encode()
+    def _render(self, run: AuditRun) -> bytes:
+        stored = reported(self._store, run)
+        return render(stored.evaluation, about=stored.about, served=True).encode()
 
     def _estates(self, holder: str) -> bytes:
-        standings = []
+        statuses = []
         for name in self._store.estates():
             *earlier, newest = self._store.runs(name, last=_LISTED)
-            standings.append(EstateStatus(name, newest, earlier[::-1]))
-        return page("estates.html", estates=standings, holder=holder).encode()
+            statuses.append(EstateStatus(name, newest, earlier[::-1]))
+        return page("estates.html", estates=statuses, holder=holder).encode()
 
     def _forget(self) -> None:
-        """Keep the reports that were asked for last, and none that could not be made."""
-        for key, made in [*self._making.items()]:
-            if made.done() and (made.cancelled() or made.exception() is not None):
-                del self._making[key]
-        done = [key for key, made in self._making.items() if made.done()]
-        for key in done[:-_KEPT]:
-            del self._making[key]
+        """Remove failed reports and the least recently used ones."""
+        for key, report in [*self._reports.items()]:
+            if report.done() and (report.cancelled() or report.exception() is not None):
+                del self._reports[key]
+        done = [key for key, report in self._reports.items() if report.done()]
+        for key in done[:-_CACHED]:
+            del self._reports[key]

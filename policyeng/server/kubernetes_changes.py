@@ -43,7 +43,7 @@ class ReviewedObject(NamedTuple):
 
 
 def asked_for(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
-    """What a request on an object that is judged asks for.
+    """Return the changes that a request about a supported object asks for.
 
     Raises:
         InputError: the object, or where it lies in Azure, cannot be told; with the place and the remedy.
@@ -71,7 +71,7 @@ def asked_for(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
 
 
 def _deleted(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
-    """A deletion needs no more of the object than which resource it stands for."""
+    """Return the deletion, for which the resource id of the object is enough."""
     old = request.old or {}
     if is_kept(old):
         return ReviewedObject()
@@ -88,7 +88,7 @@ def _deleted(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
 
 
 def _drawn(document: JsonObject, known: str, beside: BesideSnapshot, gone: Sequence[str] = ()) -> ReviewedObject:
-    """The changes that bring Azure to what an object says, and take away the instance types that are gone.
+    """Return the changes that apply an object to Azure, and delete the instance types that it no longer has.
 
     Raises:
         InputError: it cannot be read.
@@ -105,7 +105,7 @@ def _drawn(document: JsonObject, known: str, beside: BesideSnapshot, gone: Seque
 
 
 def _readable(document: JsonObject, known: str, beside: BesideSnapshot) -> tuple[Change, ...]:
-    """What an object of before says; nothing where that cannot be told, which makes all of the new one new."""
+    """Return the content of the old object; empty if unreadable, so that everything in the new one counts as new."""
     try:
         return _drawn(document, known, beside).changes
     except InputError:
@@ -152,7 +152,7 @@ def _typed(entry: Placed | None, gone: Sequence[str], beside: BesideSnapshot) ->
 
 
 def _with_types(compute: JsonObject, types: JsonObject, beside: BesideSnapshot) -> Change:
-    """A compute with instance types put in; those that are null taken out."""
+    """Return a compute with instance types added, and those that are null removed."""
     properties = compute["properties"]
     inside = properties.get("properties")
     inside = inside if isinstance(inside, dict) else {}
@@ -170,7 +170,7 @@ def _with_types(compute: JsonObject, types: JsonObject, beside: BesideSnapshot) 
 
 
 def _type_names(document: JsonObject | None) -> list[str]:
-    """The names of an instance type, or of those in a list of them; of any other object its own."""
+    """Return the names of an instance type or of a list of them; for any other object, its own name."""
     listed = inner(document, "items")
     return [words(inner(entry, "metadata", "name")) for entry in (listed if isinstance(listed, list) else [document])]
 
@@ -180,7 +180,7 @@ def _is_extensions(document: JsonObject) -> bool:
 
 
 def _known_id(old: JsonObject | None) -> str:
-    """The id that the service gave the resource of an object that is there."""
+    """Return the id that the service assigned to the resource of an existing object."""
     return words(inner(old, "status", "id"))
 
 

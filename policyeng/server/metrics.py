@@ -63,7 +63,7 @@ class Numbers:
             self._own.values[self._own.place(key)] = value
 
     def total(self) -> dict[Key, float]:
-        """The sums of all workers."""
+        """Return the sums over all workers."""
         sums: Counter[Key] = Counter()
         with self._lock:
             for part in self._parts:
@@ -102,7 +102,7 @@ class _WorkerNumbers:
         return self._places[key]
 
     def read(self) -> dict[Key, float]:
-        """The numbers as they are now."""
+        """Return the current numbers."""
         self._learn()
         return {key: self.values[place] for key, place in self._places.items()}
 
@@ -256,7 +256,7 @@ class _Measured(Collector):
         self._numbers = numbers
 
     def collect(self) -> Iterator[Metric]:
-        """The families."""
+        """Yield the metric families."""
         numbers = self._numbers.total()
         yield from self._readings()
         yield from self._policies()
@@ -331,7 +331,7 @@ class _Measured(Collector):
 
 
 def _counted(numbers: Mapping[Key, float], *, with_log: bool) -> Iterator[Metric]:
-    """The families of what workers count, and of what they have now."""
+    """Yield the families of the workers' counters and gauges."""
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {
         name: CounterMetricFamily(name, text, labels=labels) for name, (text, labels) in _COUNTED.items()
     }
@@ -354,7 +354,7 @@ def _counted(numbers: Mapping[Key, float], *, with_log: bool) -> Iterator[Metric
 
 
 def _process_families(numbers: Mapping[Key, float]) -> Iterator[Metric]:
-    """The families of every service on Prometheus, with the sums of the workers, and of who started them."""
+    """Yield all families: the sums over the workers, and those of the parent process."""
     processes = [int(value) for (name, *_), value in numbers.items() if name == _PROCESS] or [os.getpid()]
     families: dict[str, Metric] = {}
     for process in processes:

@@ -28,16 +28,16 @@ _RESOURCE = {
 }
 _SNAPSHOT = {"snapshotVersion": 1, "resources": [_RESOURCE]}
 _REFUSALS: Mapping[int, str] = {
-    400: "The body is empty, no JSON, or not what was announced.",
-    401: "The request has no token, or one that is not known.",
-    403: "The token is not for this.",
+    400: "The body is empty, not JSON, or does not have the announced length.",
+    401: "The request has no token, or an unknown one.",
+    403: "The token lacks the scope.",
     408: "The body did not arrive in time.",
     413: "The body is longer than allowed.",
     415: "The body is of another media type, compressed, or not in UTF-8.",
-    422: "The body is JSON, and not what is asked for.",
-    429: "Too many requests at a time.",
-    500: "Something nobody foresaw.",
-    503: "It could not be decided, or not in time; nothing is allowed.",
+    422: "The body is JSON, but not a valid request.",
+    429: "Too many requests at the same time.",
+    500: "Unexpected error.",
+    503: "Not decided, or not in time; the change is not allowed.",
 }
 
 _STANDING = {
@@ -187,7 +187,7 @@ def _asking(summary: str, answers: Mapping[int, JsonObject], **extra: object) ->
 
 
 def _who(service: Service) -> tuple[int, ...]:
-    """The refusals of who asks."""
+    """Return the responses for requests that are refused."""
     certificate = (403,) if service.options.tls_client_ca is not None else ()
     return (401, 403) if service.tokens is not None else certificate
 

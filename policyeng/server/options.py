@@ -74,30 +74,32 @@ class ServerOptions:
     store: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse to be open to others by mistake.
+        """Check the options for accidental exposure.
 
         Raises:
-            UsageError: the host is beyond loopback, and nobody has to say who they are, or not who they are that read
-                the history; a certificate without a key.
+            UsageError: the host is not a loopback address, and clients or readers of the history need not
+                authenticate; or a certificate has no key.
         """
         if (self.tls_cert is None) != (self.tls_key is None):
             missing = "--tls-key" if self.tls_key is None else "--tls-cert"
-            raise UsageError("a certificate and its key go together", place=(missing,), remedy="give both, or neither")
+            raise UsageError(
+                "a certificate needs its key, and a key its certificate", place=(missing,), remedy="set both or neither"
+            )
         if self.tls_client_ca is not None and self.tls_cert is None:
-            message = "clients have no certificates without TLS"
-            raise UsageError(message, place=("--tls-client-ca",), remedy="give --tls-cert and --tls-key, too")
+            message = "client certificates need TLS"
+            raise UsageError(message, place=("--tls-client-ca",), remedy="also set --tls-cert and --tls-key")
         if not (self.tokens or self.tls_client_ca or self.insecure_listen or is_loopback(self.host)):
-            message = f"`{self.host}` can be reached from elsewhere, and callers need not say who they are"
-            remedy = "give --tokens FILE or --tls-client-ca FILE, or listen on 127.0.0.1; --insecure-listen insists"
+            message = f"`{self.host}` is reachable from other machines, without authentication"
+            remedy = "set --tokens FILE or --tls-client-ca FILE, or listen on 127.0.0.1; --insecure-listen allows it"
             raise UsageError(message, place=("--host",), remedy=remedy)
         if self.store is not None and self.tokens is None and not is_loopback(self.host):
-            message = f"`{self.host}` can be reached from elsewhere, and who reads the history need not sign in"
-            remedy = "give --tokens FILE with tokens for `history`, or listen on 127.0.0.1"
+            message = f"`{self.host}` is reachable from other machines, and the history needs no sign-in"
+            remedy = "set --tokens FILE with tokens for `history`, or listen on 127.0.0.1"
             raise UsageError(message, place=("--store",), remedy=remedy)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is one that only this machine reaches; a name other than `localhost` may be anything."""
+    """Check whether a host is a loopback address; names other than `localhost` do not count."""
     if host.lower() == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Why a request is refused: an error with the status it answers with, as a problem of RFC 9457."""
+"""Refused requests: errors with an HTTP status, returned as problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from policyeng.errors import InputError, PolicyengError, UsageError
 from policyeng.models import JsonObject
 
 PROBLEM = "application/problem+json"
-#: After how many seconds it is worth to ask again.
+#: Seconds after which clients may retry.
 _RETRY_AFTER = "1"
 
 
 class RequestRefusedError(InputError):
-    """A request that gets no verdict.
+    """A request that the server refuses.
 
     Args:
-        status: of HTTP.
+        status: the HTTP status.
         message, place, remedy: as of every error.
-        headers: that belong to the status.
+        headers: the headers for the status.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class RequestRefusedError(InputError):
 
 
 def too_busy(message: str, *, status: int = HTTPStatus.SERVICE_UNAVAILABLE) -> RequestRefusedError:
-    """A refusal of what may go well later."""
-    return RequestRefusedError(status, message, remedy="ask again later", headers={"Retry-After": _RETRY_AFTER})
+    """Return a refusal of a request that may succeed later."""
+    return RequestRefusedError(status, message, remedy="retry later", headers={"Retry-After": _RETRY_AFTER})
 
 
 def status_of(error: PolicyengError) -> int:
-    """The status for an error: what is wrong with a request is its caller's to mend, the rest is ours."""
+    """Return the status of an error: 4xx for faults of the request, 503 for others."""
     if isinstance(error, RequestRefusedError):
         return error.status
     if isinstance(error, InputError | UsageError):
@@ -54,21 +54,21 @@ def status_of(error: PolicyengError) -> int:
 
 
 def problem_of(error: PolicyengError, request_id: str) -> JsonObject:
-    """The members of the problem; those that have nothing to say are left out."""
+    """Return the members of the problem; empty ones are omitted."""
     status = HTTPStatus(status_of(error))
-    said = {"place": ": ".join(error.place), "remedy": error.remedy}
+    details = {"place": ": ".join(error.place), "remedy": error.remedy}
     return {
         "type": "about:blank",
         "title": status.phrase,
         "status": status.value,
         "detail": error.message,
-        **{key: text for key, text in said.items() if text},
+        **{key: text for key, text in details.items() if text},
         "requestId": request_id,
     }
 
 
 def problem_response(error: PolicyengError, request_id: str) -> Response:
-    """The answer to a request that is refused."""
+    """Return the response to a refused request."""
     headers = error.headers if isinstance(error, RequestRefusedError) else {}
     body = orjson.dumps(problem_of(error, request_id))
     return Response(body, status_of(error), headers, PROBLEM)

@@ -36,7 +36,7 @@ class Bodies:
 
     @asynccontextmanager
     async def body_of(self, request: Request, until: float) -> AsyncIterator[bytes]:
-        """The body, which counts as held until the block ends.
+        """Read the body; it counts as buffered until the block ends.
 
         Args:
             request: of which nothing is read yet.
@@ -61,8 +61,8 @@ class Bodies:
                         raise too_busy("too much is being sent at a time")
                     parts.append(part)
             if announced is not None and size != announced:
-                message = f"the body has {size} bytes, and {announced} were announced"
-                raise RequestRefusedError(HTTPStatus.BAD_REQUEST, message, remedy="send the whole of it")
+                message = f"the body has {size} bytes, but `Content-Length` is {announced}"
+                raise RequestRefusedError(HTTPStatus.BAD_REQUEST, message, remedy="send the complete body")
             if not size:
                 raise RequestRefusedError(HTTPStatus.BAD_REQUEST, "the body is empty", remedy="send a document")
             yield b"".join(parts)
@@ -84,7 +84,7 @@ class Bodies:
             return None
         if not (text.isascii() and text.isdigit()):
             raise RequestRefusedError(
-                HTTPStatus.BAD_REQUEST, "`Content-Length` is no number", remedy="send the bytes of it"
+                HTTPStatus.BAD_REQUEST, "`Content-Length` is not a number", remedy="send the length in bytes"
             )
         _refuse_size(int(text), longest)
         return int(text)
@@ -93,7 +93,7 @@ class Bodies:
 def _refuse_size(size: int, longest: int) -> None:
     if size > longest:
         message = f"the body is longer than {longest} bytes"
-        remedy = "send less, or have the limit raised (`--max-body-bytes`)"
+        remedy = "send less, or raise the limit (`--max-body-bytes`)"
         if longest == MAX_YAML_BYTES:
             remedy = "send it as JSON, which may be longer"
         raise RequestRefusedError(
@@ -102,7 +102,7 @@ def _refuse_size(size: int, longest: int) -> None:
 
 
 def media_type_of(request: Request, taken: Collection[str]) -> str:
-    """What a body says it is, without parameters and in lower case.
+    """Return the media type of a body in lower case, without parameters.
 
     Raises:
         RefusedError: it is none of those that are taken, compressed, or not in UTF-8 (415).
@@ -110,13 +110,13 @@ def media_type_of(request: Request, taken: Collection[str]) -> str:
     coding = request.headers.get("content-encoding", "identity").strip().lower()
     if coding != "identity":
         message = f"the body is compressed (`{coding}`)"
-        raise _unsupported(message, "send it as it is", {"Accept-Encoding": "identity"})
+        raise _unsupported(message, "send it uncompressed", {"Accept-Encoding": "identity"})
     name, *parameters = request.headers.get("content-type", "").split(";")
     kind = name.strip().lower()
     if kind not in taken:
-        said = f"the body is `{kind}`" if kind else "the body does not say what it is"
+        message = f"the body is `{kind}`" if kind else "the request has no `Content-Type`"
         remedy = f"send `Content-Type: {' or '.join(taken)}`"
-        raise _unsupported(said, remedy, {"Accept": ", ".join(taken)})
+        raise _unsupported(message, remedy, {"Accept": ", ".join(taken)})
     for parameter in parameters:
         key, _, value = parameter.partition("=")
         if key.strip().lower() == "charset" and value.strip().strip('"').lower() not in ("utf-8", "utf8", "us-ascii"):
@@ -129,7 +129,7 @@ def _unsupported(message: str, remedy: str, headers: dict[str, str]) -> RequestR
 
 
 def json_of(content: bytes) -> object:
-    """A body as JSON.
+    """Parse a body as JSON.
 
     Raises:
         RefusedError: it is what the strict reader refuses (400).

@@ -43,26 +43,26 @@ class ReviewRequest(NamedTuple):
 
 
 def request_in(review: object) -> JsonObject:
-    """The request of a review, which has a uid, by which its answer is told from others.
+    """Return the request of a review; it must have a uid, which identifies its response.
 
     Raises:
         InputError: it is no review of the version that is answered.
     """
     kind, version = inner(review, "kind"), inner(review, "apiVersion")
     if kind != KIND or not isinstance(version, str):
-        message = f"no admission review: {kind_of(review)} without the `apiVersion` and `kind` of one"
+        message = f"not an admission review: {kind_of(review)} without the `apiVersion` and `kind` of one"
         raise InputError(message, place=("/",), remedy=f"send an `{KIND}` of `{API_VERSION}`")
     if version != API_VERSION:
-        message = f"no admission review of a version that is answered: `{shortened(version)}`"
+        message = f"unsupported version of admission reviews: `{shortened(version)}`"
         raise InputError(message, place=("/apiVersion",), remedy=_LISTED)
     request = inner(review, "request")
     if not isinstance(request, dict) or not isinstance(request.get("uid"), str) or not request["uid"]:
-        raise InputError("an admission review without the uid of a request", place=("/request/uid",), remedy="give it")
+        raise InputError("admission review without a request uid", place=("/request/uid",), remedy="add it")
     return request
 
 
 def request_of(request: JsonObject) -> ReviewRequest | None:
-    """What a request of a review asks; None where it is about nothing that is judged, or changes nothing of it.
+    """Return the object and the operation of a request; None if policies do not apply to it or nothing changes.
 
     Raises:
         InputError: what it asks cannot be told; names the place in the review.
@@ -73,17 +73,17 @@ def request_of(request: JsonObject) -> ReviewRequest | None:
         return None
     operation = request.get("operation")
     if operation not in list(Verb):
-        message = f"no operation that is known: {spelled(operation)}"
-        raise InputError(message, place=("/request/operation",), remedy=f"there are {', '.join(Verb)}")
+        message = f"unknown operation: {spelled(operation)}"
+        raise InputError(message, place=("/request/operation",), remedy=f"use one of {', '.join(Verb)}")
     # An update of the status is what the operator reports; the API server leaves the `spec` as it is then.
     if operation == Verb.CONNECT or (operation == Verb.UPDATE and request.get("subResource") == "status"):
         return None
     needed = "oldObject" if operation == Verb.DELETE else "object"
     for key, held in zip(("object", "oldObject"), objects, strict=True):
         if held is None and key == needed:
-            raise InputError(f"there is no `{key}` to judge", place=(f"/request/{key}",), remedy="send it")
+            raise InputError(f"the request has no `{key}`", place=(f"/request/{key}",), remedy="send it")
         if held is not None and _kind_of(held) != kind:
-            message = f"an object of another kind than `{shortened(' '.join(kind))}`, which `kind` says"
+            message = f"the object is not a `{shortened(' '.join(kind))}`, the `kind` of the request"
             raise InputError(message, place=(f"/request/{key}",), remedy="send the object that the request is about")
     return ReviewRequest(Verb(operation), *objects)
 
@@ -92,15 +92,15 @@ def _object(request: JsonObject, key: str) -> JsonObject | None:
     value = request.get(key)
     if value is None or isinstance(value, dict):
         return value
-    raise InputError(f"no object: {spelled(value)}", place=(f"/request/{key}",), remedy="send an object, or null")
+    raise InputError(f"not an object: {spelled(value)}", place=(f"/request/{key}",), remedy="send an object, or null")
 
 
 def _kind(request: JsonObject) -> tuple[str, str]:
-    """The `apiVersion` and `kind` that a request says it is about."""
+    """Return the `apiVersion` and `kind` of the object of a request."""
     parts = [inner(request, "kind", part) for part in ("group", "version", "kind")]
     group, version, kind = (part if isinstance(part, str) else "" for part in parts)
     if not version or not kind:
-        raise InputError("what kind of object it is about is not said", place=("/request/kind",), remedy="say it")
+        raise InputError("the request has no kind", place=("/request/kind",), remedy="add it")
     return (f"{group}/{version}" if group else version), kind
 
 

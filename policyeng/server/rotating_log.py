@@ -49,12 +49,12 @@ class Segments:
         except BlockingIOError:
             remedy = "give each server a folder of its own"
             raise UsageError(
-                "another process writes its decision log there", place=(str(folder),), remedy=remedy
+                "another process writes its decision log to this folder", place=(str(folder),), remedy=remedy
             ) from None
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            message = f"the decision log cannot be written ({reason})"
-            raise UsageError(message, place=(str(folder),), remedy="name a folder that can be written") from None
+            message = f"cannot write the decision log ({reason})"
+            raise UsageError(message, place=(str(folder),), remedy="use a writable folder") from None
 
     def write(self, lines: bytes) -> None:
         """Append whole lines, all of them or none.

@@ -54,12 +54,12 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Have the client take what waits, in bounded time."""
+        """Pause writing until the client reads, for a limited time."""
         super().pause_writing()
         self._await_taking()
 
     def resume_writing(self) -> None:
-        """It did."""
+        """Continue writing: the client has read enough."""
         self._stop_taking()
         super().resume_writing()
 
@@ -262,7 +262,7 @@ class DrainingServer(uvicorn.Server):
 
 
 def _waiting(bound: socket.socket) -> Iterator[socket.socket]:
-    """The connections that wait to be accepted."""
+    """Accept and yield the waiting connections."""
     bound.setblocking(False)
     with suppress(OSError):  # in the end there are no more
         while True:

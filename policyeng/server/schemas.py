@@ -77,7 +77,7 @@ _NUMBER = {"type": "number", "minimum": -(2**63), "maximum": 2**63 - 1}
 
 
 def schemas(*, brings_state: bool) -> JsonObject:
-    """The schemas by name.
+    """Return the schemas by name.
 
     Args:
         brings_state: a request brings the state that its change is judged against.
@@ -106,7 +106,7 @@ def _named(name: str) -> JsonObject:
 
 
 def _of(noun: type[CheckOptions] | type[RestrictionsRequest]) -> JsonObject:
-    """The schema of a request, all of it in one place."""
+    """Return the complete schema of a request, without references to other documents."""
     schema = noun.model_json_schema(by_alias=True)
     inner = schema.pop("$defs", {})
 

@@ -69,7 +69,7 @@ class Queue:
             raise too_busy("too many requests at a time", status=HTTPStatus.TOO_MANY_REQUESTS)
 
     async def run(self, work: Callable[[], _T], until: float) -> _T:
-        """What the work returns or raises.
+        """Return the result of the work, or raise its error.
 
         Args:
             work: called on a thread of ours.
@@ -298,40 +298,38 @@ class Service:
             RefusedError: it has shown none (403).
         """
         if self.options.tls_client_ca is not None and not subject:
-            remedy = "connect with a certificate that the server's roots have signed"
-            raise RequestRefusedError(HTTPStatus.FORBIDDEN, "the client has shown no certificate", remedy=remedy)
+            remedy = "connect with a certificate signed by the server's trusted roots"
+            raise RequestRefusedError(HTTPStatus.FORBIDDEN, "the client sent no certificate", remedy=remedy)
 
     def faults(self) -> list[str]:
-        """What was read and is not in force; what was read before is."""
+        """Return the reasons of failed reloads, for which the last good values stay active."""
         return [f"{each.what}: {each.fault.message}" for each in self.watched() if each.fault]
 
     def standing(self, given: SnapshotState | None, at: datetime) -> tuple[SnapshotState, float]:
-        """The state to judge changes against, and its age in seconds.
+        """Return the state to evaluate changes against, and its age in seconds.
 
         Args:
-            given: what the request brings.
+            given: the state in the request.
             at: the time of the decision.
 
         Raises:
             RefusedError: there is none, or two, or it is too old.
         """
         if given is not None and self.state is not None:
-            message = "the request brings a `state`, and the server judges against its own"
-            raise RequestRefusedError(
-                HTTPStatus.UNPROCESSABLE_ENTITY, message, place=("/state",), remedy="leave it out"
-            )
+            message = "the request has a `state`, but the server uses its own"
+            raise RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=("/state",), remedy="omit it")
         return self.fresh(given or (self.state.current if self.state is not None else None), at)
 
     def fresh(self, standing: SnapshotState | None, at: datetime) -> tuple[SnapshotState, float]:
-        """A state to judge changes against, and its age in seconds.
+        """Return the state to evaluate changes against, and its age in seconds.
 
         Raises:
             RefusedError: there is none, or it is too old.
         """
         if standing is None:
-            remedy = "send `state`, or have the server started with `--snapshot`"
+            remedy = "send `state`, or start the server with `--snapshot`"
             raise RequestRefusedError(
-                HTTPStatus.UNPROCESSABLE_ENTITY, "there is no state to judge changes against", remedy=remedy
+                HTTPStatus.UNPROCESSABLE_ENTITY, "no state to evaluate changes against", remedy=remedy
             )
         return standing, require_fresh(standing, at, self.options.max_snapshot_age)
 
@@ -373,13 +371,13 @@ class Service:
             # Another change was allowed meanwhile, and the two together may be one too many.
 
     def watched(self) -> Iterator[Watched[object]]:
-        """What is read again when it changes."""
+        """Return the values that are reloaded when their files change."""
         parts = (self.holding, self.state, self.tokens, self.certificates)
         yield from (each for each in parts if each is not None)
 
 
 def now() -> datetime:
-    """The clock of evaluations, to the second."""
+    """Return the time of evaluations, to the second."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
@@ -393,7 +391,7 @@ def decide(
     *,
     is_standing: bool = False,
 ) -> Decision:
-    """The decision on a change, with what is in force; `before` are changes that have been made of the state already.
+    """Decide on a change with the active setup; `before` are changes already made to the state.
 
     `blame` counts where the settings say nothing of it. With `is_standing` failures of before are listed, too.
 

@@ -99,7 +99,7 @@ class Shared(Generic[_T]):
 
 
 def _file_in_memory() -> int:
-    """A file without a name that goes with its last process."""
+    """Create an unnamed file, which disappears with its last process."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("policyeng")
     with tempfile.TemporaryFile() as file:  # not on Linux

@@ -55,7 +55,7 @@ def standing_of(paths: Sequence[Path], wanted: WantedInputs) -> SnapshotState:
 
 
 def require_fresh(standing: SnapshotState, now: datetime, longest: float | None) -> float:
-    """The age in seconds of a state by which may be decided.
+    """Return the age in seconds of a state, if it is recent enough to decide by.
 
     Raises:
         RefusedError: it is older than that, or was taken at a time that has not come yet.
@@ -71,5 +71,5 @@ def _written(read: Inputs) -> datetime:
     try:
         first = min(Path(file).stat().st_mtime for file in read.files)
     except (OSError, ValueError):
-        raise InputError("the state went away while it was read", remedy="write it elsewhere and rename it") from None
+        raise InputError("the state disappeared while it was read", remedy="write a new file and rename it") from None
     return datetime.fromtimestamp(first, UTC)

@@ -34,7 +34,7 @@ class Certificates(Watched[ssl.SSLContext]):
         super().__init__("certificate", lambda: context_of(certificate, key, client_ca), files, seconds=seconds)
 
     def context(self) -> ssl.SSLContext:
-        """A context for a server: each new connection gets the certificate that is in force then."""
+        """Return a server context; each new connection gets the certificate that is active then."""
         context = _Newest(ssl.PROTOCOL_TLS_SERVER)
         context.certificates = self
         return context
@@ -53,12 +53,12 @@ class _Newest(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        """What an event loop asks for each connection."""
+        """Return the context of a new connection."""
         return self.certificates.current.wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
 
 def context_of(certificate: Path, key: Path, client_ca: Path | None) -> ssl.SSLContext:
-    """A context of a server.
+    """Create a server context.
 
     A client need not have a certificate to ask whether the server is alive; one that it has must be good.
 
@@ -77,20 +77,20 @@ def context_of(certificate: Path, key: Path, client_ca: Path | None) -> ssl.SSLC
     try:
         context.load_cert_chain(certificate, key, password=lambda: _refuse_encrypted(key))
     except ssl.SSLError as error:
-        message = f"the certificate and its key cannot be used ({_reason(error)})"
-        raise UsageError(message, place=(str(certificate),), remedy=f"give PEM files that fit, with `{key}`") from None
+        message = f"cannot use the certificate and its key ({_reason(error)})"
+        raise UsageError(message, place=(str(certificate),), remedy=f"set matching PEM files, with `{key}`") from None
     if client_ca is not None:
         context.verify_mode = ssl.CERT_OPTIONAL
         try:
             context.load_verify_locations(client_ca)
         except ssl.SSLError as error:
-            message = f"the roots of clients' certificates cannot be used ({_reason(error)})"
-            raise UsageError(message, place=(str(client_ca),), remedy="give certificates in PEM") from None
+            message = f"cannot use the roots of client certificates ({_reason(error)})"
+            raise UsageError(message, place=(str(client_ca),), remedy="use PEM certificates") from None
     return context
 
 
 def subject_of(connection: ssl.SSLObject | None) -> str:
-    """The subject of a client's certificate, as RFC 4514 writes it, but the widest part first; empty without one."""
+    """Return the subject of a client certificate as in RFC 4514, the widest part first; empty without one."""
     shown: Mapping[str, Any] = (connection.getpeercert() if connection is not None else None) or {}
     parts = (pair for group in shown.get("subject", ()) for pair in group)
     return ",".join(f"{_SHORT.get(name, name)}={value.translate(_ESCAPED)}" for name, value in parts)
@@ -105,7 +105,9 @@ def _require_readable(path: Path) -> None:
 
 
 def _refuse_encrypted(key: Path) -> NoReturn:
-    raise UsageError("the key is encrypted", place=(str(key),), remedy="give one that is not, readable for us only")
+    raise UsageError(
+        "the key is encrypted", place=(str(key),), remedy="use an unencrypted key that only the server can read"
+    )
 
 
 def _reason(error: ssl.SSLError) -> str:

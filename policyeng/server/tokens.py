@@ -1,4 +1,4 @@
-"""Who may ask for what: bearer tokens with scopes, of which the server knows the hashes only."""
+"""Authorization by bearer tokens with scopes; the server stores only their hashes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HASH = re.compile(r"sha256:([0-9a-f]{64})", re.IGNORECASE)
 
 
 class TokenScope(StrEnum):
-    """What a token lets its holder ask for."""
+    """What a token permits."""
 
     CHECK = "check"
     ADMIT = "admit"
@@ -30,7 +30,7 @@ class TokenScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """One token: whose it is, what it is for, and its SHA-256."""
+    """A token: its owner, its scopes, and its SHA-256."""
 
     name: str
     scopes: frozenset[TokenScope]
@@ -38,15 +38,15 @@ class ApiToken:
 
 
 class Tokens:
-    """The tokens that are known; without any, every request is refused."""
+    """The known tokens; without any, every request is refused."""
 
     def __init__(self, known: Sequence[ApiToken] = ()) -> None:
         self._known = tuple(known)
 
     def holder(self, authorization: str, scope: TokenScope) -> str:
-        """The name of who asks.
+        """Return the name of the token owner.
 
-        Every hash is compared, each in constant time, so that the time says nothing of any token.
+        Compares every hash, each in constant time, so that the time reveals nothing about a token.
 
         Args:
             authorization: the header as it came; empty when there is none.
@@ -61,15 +61,15 @@ class Tokens:
         holders = self._holders(digest_of(given.strip()))
         if not holders:
             what = 'error="invalid_token"'
-            raise _refused(HTTPStatus.UNAUTHORIZED, "the token is not known", "send one that the server knows", what)
+            raise _refused(HTTPStatus.UNAUTHORIZED, "unknown token", "send a token from the server's token file", what)
         if scope not in holders[0].scopes:
             what = f'error="insufficient_scope", scope="{scope}"'
-            message = f"the token of `{holders[0].name}` is not for `{scope}`"
+            message = f"the token of `{holders[0].name}` lacks the scope `{scope}`"
             raise _refused(HTTPStatus.FORBIDDEN, message, f"send one with the scope `{scope}`", what)
         return holders[0].name
 
     def name_of(self, digest: bytes, scope: TokenScope) -> str | None:
-        """The name of whose token has this hash; None where none has, or it is not for that."""
+        """Return the name of the token with this hash; None if it is unknown or lacks the scope."""
         return next((token.name for token in self._holders(digest) if scope in token.scopes), None)
 
     def _holders(self, digest: bytes) -> list[ApiToken]:
@@ -77,7 +77,7 @@ class Tokens:
 
 
 def digest_of(token: str) -> bytes:
-    """The hash by which a token is known."""
+    """Return the hash that identifies a token."""
     return hashlib.sha256(token.encode("latin-1", "replace")).digest()
 
 
@@ -89,7 +89,7 @@ def _refused(status: int, message: str, remedy: str, what: str = "") -> RequestR
 def read_tokens(path: Path) -> Tokens:
     """Read a file of tokens: in each line a name, scopes with commas between them, and the hash of a token.
 
-    Empty lines and those that begin with `#` say nothing.
+    Empty lines and those that start with `#` are ignored.
 
     Raises:
         UsageError: it cannot be read, has none, or a line of it is not well formed.
@@ -98,7 +98,7 @@ def read_tokens(path: Path) -> Tokens:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = (getattr(error, "strerror", None) or "not UTF-8").lower()
-        message = f"the tokens cannot be read ({reason})"
+        message = f"cannot read the tokens ({reason})"
         raise UsageError(message, place=(str(path),), remedy="name a text file that exists") from None
     known = list(_tokens(text, str(path)))
     if not known:
@@ -114,21 +114,23 @@ def _tokens(text: str, file: str) -> Iterator[ApiToken]:
             continue
         token = _token(line.split(), f"{file}:{number}")
         if token.name in names or token.digest in digests:
-            message = f"the {'name' if token.name in names else 'token'} of `{token.name}` stands there twice"
-            raise UsageError(message, place=(f"{file}:{number}",), remedy="give each holder a name and a token")
+            message = f"the {'name' if token.name in names else 'token'} of `{token.name}` is duplicated"
+            raise UsageError(message, place=(f"{file}:{number}",), remedy="use a unique name and token per owner")
         names.add(token.name)
         digests.add(token.digest)
         yield token
 
 
 def _token(words: Sequence[str], place: str) -> ApiToken:
-    if len(words) != 3 or not (found := _HASH.fullmatch(words[2])):  # the line is not repeated: it may hold a token
-        raise UsageError("the line is not well formed", place=(place,), remedy=_REMEDY)
+    if len(words) != 3 or not (
+        found := _HASH.fullmatch(words[2])
+    ):  # the message omits the line: it may contain a token
+        raise UsageError("invalid line", place=(place,), remedy=_REMEDY)
     scopes = words[1].lower().split(",")
     known = [str(scope) for scope in TokenScope]
     if wrong := next((scope for scope in scopes if scope not in known), None):
         remedy = f"the scopes are {', '.join(known)}"
-        raise UsageError(f"there is no scope `{wrong}`{nearest(wrong, known)}", place=(place,), remedy=remedy)
+        raise UsageError(f"unknown scope `{wrong}`{nearest(wrong, known)}", place=(place,), remedy=remedy)
     if "" in scopes:
         raise UsageError("a scope is empty", place=(place,), remedy=_REMEDY)
     return ApiToken(words[0], frozenset(map(TokenScope, scopes)), bytes.fromhex(found[1]))

@@ -167,7 +167,7 @@ def judge(
 
 
 def _quoted(column: str) -> str:
-    """The name of a column in the words of Spark, which takes a dot for a step into one."""
+    """Quote the name of a column for Spark, where a dot would select a nested field."""
     return f"`{column.replace('`', '``')}`"
 
 

@@ -69,7 +69,7 @@ class PendingRows:
                 values += [row.get(column) for row in rows]
 
     def taken(self) -> RecordBatch:
-        """The rows in the form of Arrow; none wait afterwards."""
+        """Return the rows in Arrow format, and clear the buffer."""
         import pyarrow as pa
 
         kinds = {"string": pa.string(), "int": pa.int32(), "timestamp": pa.timestamp("us", tz="UTC")}

@@ -65,7 +65,7 @@ def add(app: FastAPI, service: Service) -> None:
         return RouteResponse(orjson.dumps(said.answer), held, document, decision, age, said.refusal)
 
     def refused(asked: RouteRequest, error: PolicyengError) -> RouteResponse:
-        """An AdmissionReview all the same, so that nothing is let in where the webhook is told to ignore failures."""
+        """Return an AdmissionReview for an error, because a webhook that ignores failures would admit the object."""
         document = _review_of(asked)
 
         def admit(*_: Sequence[Change]) -> NoReturn:
@@ -84,12 +84,12 @@ def _is_dry_run(document: object) -> bool:
 
 
 def _state(service: Service, at: datetime) -> SnapshotState:
-    """What objects are evaluated beside: of a server without a state, nothing, and nothing else is known."""
+    """Return the snapshot to evaluate objects against; without a state, an empty one with everything else unknown."""
     return service.state.current if service.state is not None else SnapshotState(_UNLISTED, at)
 
 
 def _review_of(asked: RouteRequest) -> object:
-    """The review that is asked.
+    """Read the review of a request.
 
     Raises:
         RefusedError: it is none of the version that is answered.

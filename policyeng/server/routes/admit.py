@@ -43,7 +43,7 @@ def add(app: FastAPI, service: Service) -> None:
 
 
 def decided(service: Service, asked: RouteRequest) -> RouteResponse:
-    """The decision on a change.
+    """Decide on a change.
 
     Raises:
         RefusedError: the body is no JSON (400) or no change, or there is no state (422), or it is too old (503).
@@ -73,7 +73,7 @@ def decided(service: Service, asked: RouteRequest) -> RouteResponse:
 
 
 def rendered(decision: Decision, decision_id: str, age: float) -> bytes:
-    """The decision in JSON, with its id and the age of the state in seconds before the rest."""
+    """Return the decision as JSON, with its id and the age of the state in seconds first."""
     begun = orjson.dumps({"decisionId": decision_id, "stateAgeSeconds": age})
     return begun[:-1] + b"," + decision.model_dump_json(by_alias=True, fallback=str).encode()[1:]
 
@@ -95,7 +95,7 @@ def _parts(document: object) -> tuple[ChangesRead, object, bool]:
 
 
 def _change(document: object) -> ChangesRead:
-    """What is about to change: changes of ours, or a document that `policyeng admit` reads, such as what-if output."""
+    """Read the changes of a request: our own format, or a document of `policyeng admit`, such as what-if output."""
     if isinstance(document, str) or (isinstance(document, dict) and _is_ours(document)):
         return ChangesRead(changes_of(document), (), {})
     if isinstance(document, list) and document and all(isinstance(each, dict | str) for each in document):
@@ -114,7 +114,7 @@ def _is_ours(document: JsonObject) -> bool:
 
 
 def _state(given: object, held: EvaluationSetup, asked: RouteRequest) -> SnapshotState:
-    """What a request says is there before the change; it is of now unless it says otherwise."""
+    """Read the state before the change from a request; its time is now unless it has one."""
     read = read_inputs(["-"], stdin=orjson.dumps(given), **held.bundle.wanted)
     try:
         raise_errors(read.problems)

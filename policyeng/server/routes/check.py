@@ -63,7 +63,7 @@ def add(app: FastAPI, service: Service) -> None:
 
 
 def judged(service: Service, asked: RouteRequest) -> RouteResponse:
-    """The report on a document.
+    """Return the report on a document.
 
     Raises:
         RefusedError: the body is no JSON (400), or its options do not fit (422).
@@ -96,14 +96,14 @@ def judged(service: Service, asked: RouteRequest) -> RouteResponse:
 
 
 def _applied(held: EvaluationSetup, options: CheckOptions) -> AppliedSettings:
-    """The settings of the server, without those that the request replaces."""
+    """Return the settings of the server, without those that the request replaces."""
     replaced = {name for name in ("exemptions", "fail_on", "strict_unknown") if getattr(options, name) is not None}
     changes = tuple(change for change in held.applied.changes if change.setting not in replaced)
     return held.applied.model_copy(update={"changes": changes}) if replaced else held.applied
 
 
 def _wanted(asked: RouteRequest) -> tuple[bytes, CheckOptions]:
-    """The document to judge, and what is said beside it."""
+    """Read the document to evaluate, and its options."""
     if asked.media_type in YAML:
         return asked.content, CheckOptions()
     document = json_of(asked.content)

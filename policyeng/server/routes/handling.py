@@ -96,7 +96,7 @@ Otherwise = Callable[[RouteRequest, PolicyengError], RouteResponse]
 async def answer(
     service: Service, request: Request, point: Endpoint, work: Work, otherwise: Otherwise | None = None
 ) -> Response:
-    """The response to a request to judge, within its time.
+    """Respond to a request for an evaluation, within its time limit.
 
     Args:
         service: the parts of the server.
@@ -156,7 +156,7 @@ async def answer(
 
 
 def caller_of(service: Service, request: Request, scope: TokenScope) -> str:
-    """The name of who sends a request.
+    """Return the name of the client.
 
     Raises:
         RefusedError: as `Service.caller`.
@@ -166,7 +166,7 @@ def caller_of(service: Service, request: Request, scope: TokenScope) -> str:
 
 
 async def _unless_gone(request: Request, work: Coroutine[object, object, _T]) -> _T:
-    """What the work gives; it is ended where it can be when the client goes away.
+    """Return the result of the work; cancel it if the client disconnects.
 
     Raises:
         ClientDisconnect: it did.

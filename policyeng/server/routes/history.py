@@ -64,7 +64,7 @@ class _Pages:
         self._cookie = "__Host-policyeng" if self._secure else "policyeng"
 
     def for_holders(self, show: Callable[[Request, str], Awaitable[bytes]]) -> Callable[[Request], Awaitable[Response]]:
-        """A page for those who have signed in, or send a token as programs do; others are led to the form."""
+        """Return a page to clients with a session or a token; redirect others to the sign-in form."""
 
         async def shown(request: Request) -> Response:
             try:
@@ -85,19 +85,21 @@ class _Pages:
         return await self._reports.estates(holder)
 
     async def estate(self, request: Request, _: str) -> bytes:
-        """The newest run of an estate."""
+        """Return the latest run of an estate."""
         name = request.path_params["estate"]
         if (run := await self._reports.newest(name)) is None:
-            raise RequestRefusedError(HTTPStatus.NOT_FOUND, f"there is no run of estate `{name}`", remedy="see `/`")
+            raise RequestRefusedError(HTTPStatus.NOT_FOUND, f"estate `{name}` has no runs", remedy="see `/`")
         return await self._reports.report(run)
 
     async def run(self, request: Request, _: str) -> bytes:
-        """A run by its number."""
+        """Return a run by its number."""
         number = request.path_params["number"]
         try:
             found = await self._reports.run(int(number) if number.isascii() and number[:9].isdigit() else 0)
         except (UsageError, ValueError):
-            raise RequestRefusedError(HTTPStatus.NOT_FOUND, f"there is no run `{number}`", remedy="see `/`") from None
+            raise RequestRefusedError(
+                HTTPStatus.NOT_FOUND, f"run `{number}` does not exist", remedy="see `/`"
+            ) from None
         return await self._reports.report(found)
 
     async def form(self, request: Request) -> Response:
@@ -182,8 +184,8 @@ def _require_host(service: Service, request: Request) -> None:
     """
     host = _split(f"//{request.headers.get('host', '')}").hostname or ""
     if service.tokens is None and not is_loopback(host):
-        message = f"`{host}` is not how this server is called"
-        raise RequestRefusedError(HTTPStatus.MISDIRECTED_REQUEST, message, remedy="ask `127.0.0.1` or `localhost`")
+        message = f"`{host}` is not a name of this server"
+        raise RequestRefusedError(HTTPStatus.MISDIRECTED_REQUEST, message, remedy="use `127.0.0.1` or `localhost`")
 
 
 def _require_same_site(request: Request) -> None:
@@ -196,12 +198,12 @@ def _require_same_site(request: Request) -> None:
     host = request.headers.get("host")  # HTTP/1.0 need not send one
     ours = site in ("same-origin", "none") if site else not origin or (bool(host) and _split(origin).netloc == host)
     if not ours:
-        message = "the form was sent by a page of another site"
+        message = "the form was sent by another site"
         raise RequestRefusedError(HTTPStatus.FORBIDDEN, message, remedy=f"open `{SIGN_IN}` here")
 
 
 def _split(url: str) -> SplitResult:
-    """The parts of a URL; of what is none, nothing."""
+    """Split a URL into its parts; empty ones for an invalid URL."""
     try:
         return urlsplit(url)
     except ValueError:

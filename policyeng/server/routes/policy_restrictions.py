@@ -69,7 +69,7 @@ def add(app: FastAPI, service: Service) -> None:
 
 
 def evaluated(service: Service, asked: RouteRequest) -> RouteResponse:
-    """What the policies say of a resource that is about to be made, in Azure's form.
+    """Return the result of the policies for a resource that does not exist yet, in Azure's format.
 
     Raises:
         RefusedError: the body is no JSON (400) or not of this form, there is no state (422), or it is too old (503).
@@ -91,7 +91,7 @@ def evaluated(service: Service, asked: RouteRequest) -> RouteResponse:
 
 
 def resource_of(details: Details) -> JsonObject:
-    """The resource with an id: its own, else made of the scope, its type and its name as ARM does.
+    """Return the resource with an id: its own, else one from the scope, the type and the name, as ARM builds it.
 
     Raises:
         RefusedError: its type, its name or its id is none.

@@ -16,6 +16,6 @@ class DirectRoute(APIRoute):
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[object, object, Response]]:
-        """The function itself."""
+        """Return the function itself."""
         function: Callable[[Request], Coroutine[object, object, Response]] = self.endpoint
         return function
