@@ -33,8 +33,8 @@ def test_refusals_are_counted_from_the_thousandth_on() -> None:
     refusals = reading_of(entries).refusals
 
     assert len(refusals) == MAX_REFUSALS + 1
-    assert refusals[0].message == "reason 0 (like the next one)"
-    assert refusals[-2].message == f"reason {MAX_REFUSALS - 1} (like the next one)"
+    assert refusals[0].message == "reason 0 (same for the next one)"
+    assert refusals[-2].message == f"reason {MAX_REFUSALS - 1} (same for the next one)"
     assert refusals[-1].message == "3 more parts of the document cannot be read"
     assert len(reading_of(Refusal("", f"{number}") for number in range(MAX_REFUSALS)).refusals) == MAX_REFUSALS
 

@@ -187,7 +187,7 @@ def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
         ("/v1/check", b'{"snapshot": {}, "fail": "high"}', 422, "unknown key `fail`"),
         ("/v1/check", b'{"snapshot": {}, "asOf": "2026-01-01"}', 422, "asOf"),
         ("/v1/check", b'{"snapshot": {}, "asOf": "0001-01-01T00:00:00+14:00"}', 422, "out of range"),
-        ("/v1/check", b'{"snapshot": {}, "from": "arm"}', 422, "there is no format `arm`"),
+        ("/v1/check", b'{"snapshot": {}, "from": "arm"}', 422, "unknown format `arm`"),
         ("/v1/check", b'{"snapshot": {}, "scope": "rg"}', 422, "scope"),
         ("/v1/admit", b'{"id": "x", "id": "y"}', 400, "this key stands twice"),
         ("/v1/admit", b"5", 422, "this is not a change"),

@@ -73,7 +73,7 @@ def test_files_of_several_formats_become_one_snapshot(here: Path) -> None:
     assert str(snapshot.taken_at) == "2026-11-01 00:00:00+00:00"
     assert [workload.id for workload in snapshot.workloads] == ["W"]
     assert snapshot.incomplete == (
-        "computes.json: the list goes on at its `nextLink`, and the next page is not in the file",
+        "computes.json: the list continues at its `nextLink`, and the next page is not in the file",
         "jobs",
     )
 
@@ -155,14 +155,14 @@ def test_an_unreadable_input_hides_no_other(here: Path) -> None:
         "<stdin>",
     ]
     said = [problem.message for problem in inputs.problems]
-    assert said[0] == "cannot be read (no such file or directory); name a file that exists and that you may read"
+    assert said[0] == "cannot be read (no such file or directory); give a file that exists and that you can read"
     assert said[1] == "/a: not valid JSON; correct the syntax there"
-    assert said[2].startswith("of no readable format: an object with the keys `version`, `planned`; ")
+    assert said[2].startswith("unsupported format: an object with the keys `version`, `planned`; ")
     assert all(f"`{name}`: {reader.SUMMARY}" in said[2] for name, reader in FORMATS.items())
-    assert said[3] == "an error answer (`Forbidden`), not a resource; mend the request and save its answer again"
-    assert said[4].startswith("the directory holds no `*.json` or `*.jsonc` or ")
-    assert said[4].endswith(" file; name a directory with JSON or YAML documents, or a file")
-    assert said[5] == "cannot be read (embedded null byte); name a file that exists and that you may read"
+    assert said[3] == "an error response (`Forbidden`), not a resource; fix the request and save its response again"
+    assert said[4].startswith("the directory contains no `*.json` or `*.jsonc` or ")
+    assert said[4].endswith(" file; give a directory with JSON or YAML documents, or a file")
+    assert said[5] == "cannot be read (embedded null byte); give a file that exists and that you can read"
     assert said[6] == "there is no standard input; pipe a document in, or name a file"
 
 
@@ -174,7 +174,7 @@ def test_what_the_system_says_is_passed_on(here: Path, monkeypatch: pytest.Monke
         raise PermissionError(13, "Permission denied", "d")
 
     monkeypatch.setattr(Path, "open", refuse)
-    assert read_inputs(["d/x.json"]).problems[0].message.startswith("cannot be read (permission denied); name a file")
+    assert read_inputs(["d/x.json"]).problems[0].message.startswith("cannot be read (permission denied); give a file")
     monkeypatch.setattr(os, "scandir", refuse)
     [problem] = read_inputs(["d"]).problems
     assert (problem.place, problem.message[:34]) == ("d", "cannot be read (permission denied)")
@@ -183,11 +183,11 @@ def test_what_the_system_says_is_passed_on(here: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({"nodes": []}, "of no readable format: an object with the keys `nodes`"),
-        ({}, "of no readable format: an empty object"),
-        ([[1]], "of no readable format: a list that begins with a list that begins with a number"),
-        ("x", "of no readable format: a string"),
-        ({"primaryKey": "x"}, "an answer that carries keys or tokens, not a resource"),
+        ({"nodes": []}, "unsupported format: an object with the keys `nodes`"),
+        ({}, "unsupported format: an empty object"),
+        ([[1]], "unsupported format: a list that begins with a list that begins with a number"),
+        ("x", "unsupported format: a string"),
+        ({"primaryKey": "x"}, "a response with keys or tokens, not a resource"),
     ],
 )
 def test_a_found_file_that_holds_nothing_is_skipped(here: Path, document: object, said: str) -> None:
@@ -223,7 +223,7 @@ def test_a_found_file_that_is_broken_is_an_error(here: Path) -> None:
 
 
 def test_one_id_twice_in_a_file_is_an_error_that_names_both_places(here: Path) -> None:
-    """Even when the two are equal; ids compare without case, and the first is judged."""
+    """Even when the two are equal; ids compare without case, and only the first is checked."""
     again = resource("a")
     again["id"] = again["id"].upper()
     written(here / "x.json", [resource("a", n=1), resource("b"), again])
@@ -234,15 +234,15 @@ def test_one_id_twice_in_a_file_is_an_error_that_names_both_places(here: Path) -
     assert inputs.problems == (
         Problem(
             level="error",
-            message=f"the resource `{again['id']}` stands twice: x.json:2 and x.json:14; the first is judged, "
-            "remove one of them",
+            message=f"duplicate resource `{again['id']}`: x.json:2 and x.json:14; only the first is checked, "
+            "so remove one of them",
             place="x.json:14",
         ),
     )
 
 
 def test_one_id_with_two_bodies_in_two_files_is_an_error(here: Path) -> None:
-    """Both places are named, and the first is judged."""
+    """Both places are named, and only the first is checked."""
     written(here / "x.json", resource("a", n=1))
     written(here / "y.json", [resource("a", n=2)])
     inputs = read_inputs(["x.json", "y.json"])
@@ -250,7 +250,7 @@ def test_one_id_with_two_bodies_in_two_files_is_an_error(here: Path) -> None:
     assert [entry["properties"] for entry in inputs.snapshot.resources] == [{"n": 1}]
     [problem] = inputs.problems
     assert (problem.level, problem.place) == ("error", "y.json:2")
-    assert "x.json:1 and y.json:2; the first is judged" in problem.message
+    assert "x.json:1 and y.json:2; only the first is checked" in problem.message
 
 
 def test_the_same_resources_in_two_files_are_judged_once(here: Path) -> None:
@@ -263,7 +263,7 @@ def test_the_same_resources_in_two_files_are_judged_once(here: Path) -> None:
     assert inputs.problems == (
         Problem(
             level="warning",
-            message="2 entries stand in `x.json` as well, with the same content; each is judged once",
+            message="2 entries are also in `x.json`, with the same content; each is checked once",
             place="y.json",
         ),
     )
@@ -292,7 +292,7 @@ def test_a_file_named_twice_is_read_once(here: Path) -> None:
 
     assert inputs.files == ("d/x.json", "<stdin>")
     assert inputs.problems == tuple(
-        Problem(level="warning", message="named twice; it is read once", place=place)
+        Problem(level="warning", message="given twice; it is read once", place=place)
         for place in ("d/x.json", "<stdin>")
     )
 
@@ -302,19 +302,19 @@ def test_from_insists_on_a_format(here: Path) -> None:
     written(here / "x.json", {"snapshotVersion": 1})
 
     [problem] = read_inputs(["x.json"], from_format="arm-rest").problems
-    assert problem.message.startswith("neither an ARM `id` nor a `type`, so not a resource: `snapshotVersion`")
+    assert problem.message.startswith("not a resource, because it has neither `id` nor `type`: `snapshotVersion`")
     assert read_inputs(["x.json"], from_format="native").problems == ()
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("arm_rest", "; did you mean `arm-rest`; there are "), ("zzz", "; there are ")]
+    ("name", "said"), [("arm_rest", "; did you mean `arm-rest`; the formats are "), ("zzz", "; the formats are ")]
 )
 def test_an_unknown_format_is_a_usage_error(name: str, said: str) -> None:
     """It names the nearest format, and all of them."""
     with pytest.raises(UsageError) as refused:
         read_inputs([], from_format=name)
 
-    assert str(refused.value) == f"there is no format `{name}`{said}" + ", ".join(f"`{known}`" for known in FORMATS)
+    assert str(refused.value) == f"unknown format `{name}`{said}" + ", ".join(f"`{known}`" for known in FORMATS)
 
 
 def test_the_size_limit_holds_for_files_and_standard_input(here: Path) -> None:
@@ -351,7 +351,9 @@ def test_load_snapshot_gives_all_or_nothing(here: Path) -> None:
     assert ids(load_snapshot(here / "good.json").resources) == ["a"]
     with pytest.raises(InputError) as refused:
         load_snapshot("bad.json")
-    assert str(refused.value).startswith("bad.json:4: /quota: unknown key `quota`; did you mean `quotas`; known are")
+    assert str(refused.value).startswith(
+        "bad.json:4: /quota: unknown key `quota`; did you mean `quotas`; the known keys are"
+    )
     assert str(refused.value).endswith(" (and 1 more)")
 
 

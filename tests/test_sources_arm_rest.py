@@ -72,22 +72,52 @@ def test_missing_properties_are_unreadable(extra: JsonObject) -> None:
 
 
 REFUSED: dict[str, tuple[object, str, str, str, bool]] = {
-    "an error answer": ({"error": {"code": "NotFound"}}, "", "an error answer (`NotFound`)", "save its answer", False),
-    "keys": ({"primaryKey": "x"}, "", "an answer that carries keys or tokens", "leave it out", True),
+    "an error answer": (
+        {"error": {"code": "NotFound"}},
+        "",
+        "an error response (`NotFound`)",
+        "save its response",
+        False,
+    ),
+    "keys": ({"primaryKey": "x"}, "", "a response with keys or tokens", "leave it out", True),
     "a token": (
         {"tokenType": "Bearer", "scope": "x"},
         "",
-        "an answer that carries keys or tokens",
+        "a response with keys or tokens",
         "leave it out",
         True,
     ),
-    "an operation": ({"status": "Succeeded"}, "", "the status of an operation", "once it is done", True),
-    "an example without a body": ({"parameters": {}, "responses": {}}, "", "answers have no body", "with a body", True),
-    "a request body": ({"name": "ws", "properties": {}}, "", "a request body, or a child cut out", "REST API", False),
-    "a child cut out": ([RESOURCE, {"properties": {}}], "/1", "a request body, or a child cut out", "REST API", False),
-    "a placeholder id": ({**RESOURCE, "id": "string"}, "", "`id` or `type` is a placeholder", "real resource", False),
-    "a placeholder type": ({**RESOURCE, "type": "string"}, "", "`id` or `type` is a placeholder", "real", False),
-    "braces in the id": ({**RESOURCE, "id": WORKSPACE + "{x}"}, "", "is a placeholder", "real resource", False),
+    "an operation": ({"status": "Succeeded"}, "", "the status of an operation", "operation is complete", True),
+    "an example without a body": (
+        {"parameters": {}, "responses": {}},
+        "",
+        "responses have no body",
+        "with a body",
+        True,
+    ),
+    "a request body": (
+        {"name": "ws", "properties": {}},
+        "",
+        "a request body or a part of a resource",
+        "REST API",
+        False,
+    ),
+    "a child cut out": (
+        [RESOURCE, {"properties": {}}],
+        "/1",
+        "a request body or a part of a resource",
+        "REST API",
+        False,
+    ),
+    "a placeholder id": ({**RESOURCE, "id": "string"}, "", "`id` or `type` is a placeholder", "with a value", False),
+    "a placeholder type": (
+        {**RESOURCE, "type": "string"},
+        "",
+        "`id` or `type` is a placeholder",
+        "with a value",
+        False,
+    ),
+    "braces in the id": ({**RESOURCE, "id": WORKSPACE + "{x}"}, "", "is a placeholder", "with a value", False),
     "a short id": (
         {**RESOURCE, "id": "ws"},
         "",
@@ -106,16 +136,16 @@ REFUSED: dict[str, tuple[object, str, str, str, bool]] = {
     "id and type that disagree": (
         {**RESOURCE, "type": "workspace/outboundRules"},
         "",
-        "`id` is that of a `Microsoft.MachineLearningServices/workspaces`, and `type` says `workspace/outboundRules`",
+        "`id` has the type `Microsoft.MachineLearningServices/workspaces`, but `type` is `workspace/outboundRules`",
         "correct the one that is wrong",
         False,
     ),
-    "a type that is a number": ({**RESOURCE, "type": 1}, "", "and `type` says `1`", "correct the one", False),
+    "a type that is a number": ({**RESOURCE, "type": 1}, "", "but `type` is `1`", "correct the one", False),
     "properties that are text": ({**RESOURCE, "properties": "[x]"}, "", "`properties` is a string", "REST API", False),
     "a flattened listing": (
         [RESOURCE, {"id": COMPUTE["id"], "type": COMPUTE["type"], "vmSize": "x"}],
         "/1",
-        "a flattened listing: `vmSize` stands beside `id`",
+        "a flattened listing: `vmSize` is next to `id`",
         "REST API",
         False,
     ),
@@ -129,11 +159,17 @@ REFUSED: dict[str, tuple[object, str, str, str, bool]] = {
     "quotas": (
         {"value": [{"id": "/subscriptions/x/quotas/f", "type": "A/quotas", "limit": 1, "unit": "Count"}] * 3},
         "/value/0",
-        "a quota or usage entry, not a resource (like the next 2)",
-        "state quotas under `quotas` of a native snapshot",
+        "a quota or usage entry, not a resource (same for the next 2)",
+        "list quotas under `quotas` in a native snapshot",
         True,
     ),
-    "sizes": ({"value": [{"name": "s", "vCPUs": 2}]}, "/value/0", "not a resource: `name`, `vCPUs`", "REST API", True),
+    "sizes": (
+        {"value": [{"name": "s", "vCPUs": 2}]},
+        "/value/0",
+        "neither `id` nor `type`: `name`, `vCPUs`",
+        "REST API",
+        True,
+    ),
     "an entry that is text": ({"value": ["x"]}, "/value/0", "a string where an object should be", "REST API", False),
 }
 
@@ -189,7 +225,7 @@ def test_insisting_does_not_turn_command_output_into_resources() -> None:
     """Read as ARM nevertheless, output of `az ml` is refused by its keys."""
     [refusal] = arm_rest.read([COMMAND_OUTPUT]).refusals
 
-    assert refusal.message == "not an ARM resource: keys like `min_instances` are those of a command's output"
+    assert refusal.message == "not an ARM resource: keys such as `min_instances` are from the output of a command"
 
 
 @pytest.mark.parametrize(

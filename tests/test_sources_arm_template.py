@@ -117,7 +117,7 @@ def test_a_template_without_resources_is_refused() -> None:
     """One with an empty list deploys nothing."""
     broken = arm_template.read({"$schema": SCHEMA.format("deploymentTemplate")})
     assert [refusal.message for refusal in broken.refusals] == ["a template without `resources`"]
-    assert read(template()).nothing == "a template that deploys no resource"
+    assert read(template()).nothing == "a template that deploys no resources"
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,13 @@ def test_a_template_without_resources_is_refused() -> None:
         (3, "not a resource: a number where an object should be"),
         ({"name": "x"}, "a resource without a `type` such as `Microsoft.MachineLearningServices/workspaces`"),
         ({"type": "A.B/c"}, "a resource without a `name`"),
-        ({"type": "A.B/c/d", "name": "x"}, "`A.B/c/d` takes 2 names, and 1 are there"),
+        ({"type": "A.B/c/d", "name": "x"}, "`A.B/c/d` takes 2 names, not 1"),
         ({"type": "A.B/c", "name": "x//y"}, "a part of the name `x//y` is empty"),
-        ({**WORKSPACE, "copy": {"name": "c", "count": 801}}, "a copy is made 0 to 800 times, and its `count` is `801`"),
-        ({**WORKSPACE, "copy": {"name": "c"}}, "a copy is made 0 to 800 times, and its `count` is null"),
+        (
+            {**WORKSPACE, "copy": {"name": "c", "count": 801}},
+            "the `count` of a copy loop is `801`; it should be 0 to 800",
+        ),
+        ({**WORKSPACE, "copy": {"name": "c"}}, "the `count` of a copy loop is null; it should be 0 to 800"),
     ],
 )
 def test_what_is_no_resource_is_refused(resource: Any, message: str) -> None:
@@ -387,9 +390,9 @@ def test_a_resource_that_may_be_deployed_is_unreadable_as_a_whole() -> None:
         )
     )
     assert [own(placed)[""].partition(":")[0] for placed in reading.resources] == [
-        "whether it is deployed",
-        "whether it is deployed",
-        "how many copies there are",
+        "its condition is not known",
+        "its condition is not known",
+        "the number of copies is not known",
     ]
     assert len(set(ids(reading))) == 3
 
@@ -503,8 +506,8 @@ def test_the_parameter_file_beside_a_template_is_used(tmp_path: Path) -> None:
     assert resource["name"] == "GEN-UNIQUE"
     assert "in a key vault" in inputs.snapshot.unreadable[lowered(resource["id"])]["/kind"]
     assert [problem.message for problem in inputs.problems] == [
-        "parameters have the values of `azuredeploy.parameters.json` beside it where `--parameters` gives none",
-        "other files of parameters lie beside it: `azuredeploy.parameters.us.json`; to judge with one of them, give it "
+        "parameters without a value in `--parameters` take it from `azuredeploy.parameters.json` in the same directory",
+        "the directory has other parameter files: `azuredeploy.parameters.us.json`; to use one of them, give it "
         "as `--parameters`",
     ]
     said = read_inputs([path], said=DocumentContext(parameters={"kind": "Hub"}))
@@ -599,7 +602,7 @@ def test_linked_templates_are_read_where_they_lie_beside(tmp_path: Path, link: J
     assert not missing.snapshot.resources
     assert missing.problems[0].level == "error"
     assert "the template of the deployment `inner` is not read" in missing.snapshot.incomplete[0]
-    assert "no template `modules/ws.json` beside the file; put it there, by that path" in missing.snapshot.incomplete[0]
+    assert "no template `modules/ws.json` next to the file; add it at that path" in missing.snapshot.incomplete[0]
     (tmp_path / file).parent.mkdir(exist_ok=True)
     inner = template({**WORKSPACE, "name": "[parameters('n')]"}, parameters={"n": {"type": "string"}})
     write(tmp_path, file, inner)

@@ -94,7 +94,7 @@ def test_a_linked_template_is_not_judged_alone(tmp_path: Path) -> None:
         assert accesses(inputs) == {"outer": "Disabled", "inner": "Disabled"}
         assert skipped(inputs, tmp_path) == {"nested/c.json": "read as part of `main.json`"} or named == paths[1:]
         assert [entry.file for entry in inputs.read] == [str(paths[1])]
-        assert not [problem for problem in inputs.problems if "named twice" not in problem.message]
+        assert not [problem for problem in inputs.problems if "given twice" not in problem.message]
     assert accesses(read(paths[:1])) == {"inner": "Enabled"}
 
 
@@ -162,7 +162,7 @@ def test_a_module_of_two_templates_is_that_of_both(tmp_path: Path) -> None:
     inputs = read(paths)
     (problem,) = inputs.problems
     assert (problem.level, problem.place) == ("warning", str(paths[1]))
-    assert f"one entry stands in `{paths[0]}` as well" in problem.message
+    assert f"one entry is also in `{paths[0]}`" in problem.message
     written(tmp_path, {"two.json": template(linked(link, "Enabled"))})
     (problem,) = read(paths).problems
     place = f"{paths[2]}:11"
@@ -197,9 +197,9 @@ def test_the_end_of_a_uri_is_looked_for_beside(tmp_path: Path, uri: str, called:
     (main,) = written(folder, {"main.json": template(linked({"uri": uri}), parameters=parameters)})
     (gap,) = read([main]).snapshot.incomplete
     if not called:
-        assert gap.endswith("names no file that may lie beside; compile everything into one template")
+        assert gap.endswith("nor links to a local file; compile everything into one template")
         return
-    assert f"there is no template `{called}` beside the file; put it there, by that path" in gap
+    assert f"there is no template `{called}` next to the file; add it at that path" in gap
     written(folder, {called: template(workspace("inner"))})
     inputs = read([main])
     assert (accesses(inputs), inputs.snapshot.incomplete) == ({"inner": "Disabled"}, ())
@@ -220,7 +220,7 @@ def test_the_longest_end_of_a_uri_goes_before(tmp_path: Path) -> None:
     (tmp_path / "nested/deep/main.json").unlink()
     assert accesses(read([main])) == {"deep": "Disabled"}
     (tmp_path / "deep/main.json").unlink()
-    assert "there is no template `deep/main.json` beside the file" in read([main]).snapshot.incomplete[0]
+    assert "there is no template `deep/main.json` next to the file" in read([main]).snapshot.incomplete[0]
 
 
 def test_links_inside_a_linked_template_begin_at_its_folder_or_at_the_first(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_file_beside_that_is_no_template_is_not_taken_for_one(tmp_path: Path) 
     (main, _) = written(
         tmp_path, {"main.json": template(linked({"relativePath": "c.json"})), "c.json": {"parameters": {}}}
     )
-    assert "there is no template `c.json` beside the file" in read([main]).snapshot.incomplete[0]
+    assert "there is no template `c.json` next to the file" in read([main]).snapshot.incomplete[0]
 
 
 @given(odd=st.lists(ODD, max_size=3), outputs=ODD, link=ODD)

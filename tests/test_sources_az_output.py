@@ -262,17 +262,17 @@ def test_what_is_no_output_is_left_alone(document: object) -> None:
     ("document", "pointer", "message", "remedy"),
     [
         ({"ERROR": "x"}, "", "the error of a command that failed", "save its output again"),
-        ([CLUSTER, 3], "/1", "not what `az ml` prints: a number", "save what"),
-        ([CLUSTER, {"id": ID, "a_b": 1}], "/1", "no `id` of Machine Learning", "save what"),
-        ([CLUSTER, {"a_b": 1}], "/1", "no `id` of Machine Learning", "save what"),
-        ({"id": f"{ML}/workspaces/<ws>/computes/c", "a_b": 1}, "/id", "`id` is a placeholder", "a real resource"),
+        ([CLUSTER, 3], "/1", "not the output of `az ml`: a number", "save the output"),
+        ([CLUSTER, {"id": ID, "a_b": 1}], "/1", "no `id` of Azure Machine Learning", "save the output"),
+        ([CLUSTER, {"a_b": 1}], "/1", "no `id` of Azure Machine Learning", "save the output"),
+        ({"id": f"{ML}/workspaces/<ws>/computes/c", "a_b": 1}, "/id", "`id` is a placeholder", "with a value"),
         (
             {"id": "/subscriptions/s/providers/Microsoft.MachineLearningServices/locations/l/usages/u", "a_b": 1},
             "",
-            "of which nothing is judged",
+            "which no policy checks in the output of `az ml`",
             "leave it out",
         ),
-        (None, "", "not what `az ml` prints: null", "save what"),
+        (None, "", "not the output of `az ml`: null", "save the output"),
     ],
 )
 def test_what_cannot_be_read_is_refused(document: object, pointer: str, message: str, remedy: str) -> None:
@@ -326,7 +326,7 @@ def test_an_output_without_its_id_is_placed_by_its_name() -> None:
     reading = az_output.read(document, Surroundings())
 
     assert placed.resource["id"] == f"{WORKSPACE}/computes/c"
-    assert "does not state its `id`" in placed.unreadable["/id"]
+    assert "it has no `id`" in placed.unreadable["/id"]
     assert az_output.belongs_to_workspace(document)
     assert not az_output.belongs_to_workspace(CLUSTER)
     assert reading.movable == reading.resources[0].resource["id"]

@@ -64,11 +64,17 @@ def test_a_report_is_read_back_equal(here: Path) -> None:
 REFUSED: dict[str, tuple[object, str]] = {
     "a snapshot": ({"snapshotVersion": 1}, "r.json:1: not a JSON report: an object with the keys `snapshotVersion`; "),
     "a list": ([], "r.json:1: not a JSON report: an empty list; give a report that `--output json=PATH` wrote"),
-    "another version": ({**REPORT, "reportVersion": 2}, "r.json:2: /reportVersion: `reportVersion` is `2`; version 1"),
-    "a version that is true": ({**REPORT, "reportVersion": True}, "/reportVersion: `reportVersion` is true; version 1"),
+    "another version": (
+        {**REPORT, "reportVersion": 2},
+        "r.json:2: /reportVersion: `reportVersion` is `2`; only version 1",
+    ),
+    "a version that is true": (
+        {**REPORT, "reportVersion": True},
+        "/reportVersion: `reportVersion` is true; only version 1",
+    ),
     "an unknown key": (
         {**REPORT, "finding": []},
-        "/finding: unknown key `finding`; did you mean `findings`; known are",
+        "/finding: unknown key `finding`; did you mean `findings`; the known keys are",
     ),
     "an unknown outcome": (
         {**REPORT, "findings": [{**REPORT["findings"][0], "outcome": "maybe"}]},
@@ -78,7 +84,7 @@ REFUSED: dict[str, tuple[object, str]] = {
         {key: value for key, value in REPORT.items() if key != "findings"},
         "r.json:1: `findings` is missing; add `findings`",
     ),
-    "a time without zone": ({**REPORT, "asOf": "2026-11-21T00:00:00"}, "/asOf: `asOf` has no zone"),
+    "a time without zone": ({**REPORT, "asOf": "2026-11-21T00:00:00"}, "/asOf: `asOf` has no time zone"),
 }
 
 

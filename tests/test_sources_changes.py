@@ -105,11 +105,11 @@ REFUSED: dict[str, tuple[object, str]] = {
         {"operation": "create", "id": f"{WORKSPACE}2", "resource": workspace()},
         "/resource: the change names `/subscriptions/s",
     ),
-    "no resource at all": ([{"operation": "create", "resource": {"id": 1}}], "/0/resource: neither an ARM `id`"),
+    "no resource at all": ([{"operation": "create", "resource": {"id": 1}}], "/0/resource: not a resource, because"),
     "an id in a list": (["ws"], "/0: `id` is not the full ARM id"),
     "a number in a list": (["/subscriptions/s", 7], "/1: not a change: expected an object, found a number"),
     "nothing": ({"snapshotVersion": 1, "resources": []}, "the documents contain no changes"),
-    "another document": ({"name": "x"}, "of no readable format"),
+    "another document": ({"name": "x"}, "unsupported format"),
 }
 
 

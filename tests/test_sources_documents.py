@@ -122,7 +122,7 @@ def test_the_digest_of_a_snapshot_covers_its_documents(tmp_path: Path) -> None:
 
 def test_a_format_of_azure_says_nothing_to_policies_of_documents(tmp_path: Path) -> None:
     """`--from` would be ignored, so it is refused."""
-    with pytest.raises(UsageError, match="judge documents only"):
+    with pytest.raises(UsageError, match="check only documents"):
         read_inputs([tmp_path], from_format="arm-rest", documents=True, resources=False)
 
 

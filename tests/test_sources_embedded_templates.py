@@ -150,7 +150,10 @@ def test_records_of_deployments_state_nothing(body: JsonObject) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (resource(DEPLOYMENT, {"templateLink": {"uri": "https://x.example/t.json"}}), "the document does not hold it"),
+        (
+            resource(DEPLOYMENT, {"templateLink": {"uri": "https://x.example/t.json"}}),
+            "the document does not contain it",
+        ),
         (resource(DEPLOYMENT, {"template": "{"}), "it is text that is not JSON"),
         (resource(DEPLOYMENT, {"template": []}), "it is a list, not an object"),
         (resource(DEPLOYMENT, {"template": {"contentVersion": "1"}}), "a template without `resources`"),
@@ -165,7 +168,7 @@ def test_records_of_deployments_state_nothing(body: JsonObject) -> None:
             resource("Microsoft.Blueprint/blueprintAssignments", {"blueprintId": "x"}),
             "the templates are in a blueprint",
         ),
-        (template({"type": STACK, "name": "x", "properties": "[reference('y')]"}), "the document does not hold it"),
+        (template({"type": STACK, "name": "x", "properties": "[reference('y')]"}), "the document neither contains it"),
         (template({"type": STACK, "name": "x", "properties": {"template": "[reference('y')]"}}), "it is not known"),
         (
             template({"type": STACK, "name": "x", "properties": {"template": {"resources": "[reference('y').z]"}}}),
@@ -183,7 +186,7 @@ def test_records_of_deployments_state_nothing(body: JsonObject) -> None:
         (plan("azurerm_resource_deployment_script_azure_cli", {"name": "x"}), "it runs a script"),
         (plan("azurerm_managed_application", {"name": "x"}), "managed application definition"),
         (plan("azurerm_blueprint_assignment", {"name": "x"}), "the templates are in a blueprint"),
-        (plan(GROUP, {"name": "x", "template_spec_version_id": "/x"}), "the document does not hold it"),
+        (plan(GROUP, {"name": "x", "template_spec_version_id": "/x"}), "the document does not contain it"),
         (plan(GROUP, {"name": "x", "template_content": "{"}), "it is text that is not JSON"),
         (
             plan("azapi_resource_action", {"type": f"{DEPLOYMENT}@2022-09-01", "method": "PUT"}),
@@ -193,7 +196,7 @@ def test_records_of_deployments_state_nothing(body: JsonObject) -> None:
             plan(
                 "azapi_update_resource", {"type": f"{DEPLOYMENT}@1", "resource_id": f"{SCOPE}/providers/{DEPLOYMENT}/x"}
             ),
-            "the document does not hold it",
+            "the document does not contain it",
         ),
     ],
 )

@@ -68,10 +68,20 @@ def without(key: str) -> dict[str, object]:
 REFUSED: dict[str, tuple[dict[str, object], int, str, str]] = {
     "no end": (without("expiresAt"), 2, "`expiresAt` is missing", "add `expiresAt`"),
     "no owner": (without("owner"), 2, "`owner` is missing", "add `owner`"),
-    "a time without zone": ({**ENTRY, "createdAt": "2026-01-01T00:00:00"}, 9, "`createdAt` has no zone", "with a zone"),
-    "a day": ({**ENTRY, "expiresAt": "2026-12-01"}, 10, "`expiresAt` is not a time", "with a zone"),
-    "a time of digits": ({**ENTRY, "expiresAt": "1800000000"}, 10, "`expiresAt` is not a time", "with a zone"),
-    "a time that is a number": ({**ENTRY, "expiresAt": 1800000000}, 10, "`expiresAt` is not a time", "with a zone"),
+    "a time without zone": (
+        {**ENTRY, "createdAt": "2026-01-01T00:00:00"},
+        9,
+        "`createdAt` has no time zone",
+        "with a time zone",
+    ),
+    "a day": ({**ENTRY, "expiresAt": "2026-12-01"}, 10, "`expiresAt` is not a time", "with a time zone"),
+    "a time of digits": ({**ENTRY, "expiresAt": "1800000000"}, 10, "`expiresAt` is not a time", "with a time zone"),
+    "a time that is a number": (
+        {**ENTRY, "expiresAt": 1800000000},
+        10,
+        "`expiresAt` is not a time",
+        "with a time zone",
+    ),
     "an end before the beginning": (
         {**ENTRY, "expiresAt": "2025-12-31T00:00:00Z"},
         10,
@@ -127,10 +137,15 @@ REFUSED: dict[str, tuple[dict[str, object], int, str, str]] = {
     "a pattern of policies": (
         {**ENTRY, "policy": "AML-NET-*"},
         3,
-        "not one exact id: `AML-NET-*`",
+        "not the exact id of one policy: `AML-NET-*`",
         "one exemption for",
     ),
-    "two policies": ({**ENTRY, "policy": "AML-NET-001, AML-NET-002"}, 3, "not one exact id", "one exemption for each"),
+    "two policies": (
+        {**ENTRY, "policy": "AML-NET-001, AML-NET-002"},
+        3,
+        "not the exact id of one policy",
+        "one exemption for each",
+    ),
     "a list of policies": ({**ENTRY, "policy": ["AML-NET-001"]}, 3, "`policy` does not fit", "a valid string"),
     "a scope that is a name": ({**ENTRY, "scope": "ws"}, 4, "`scope` is not an ARM id: `ws`", "give the ARM id of"),
     "a scope that is everything": ({**ENTRY, "scope": "/"}, 4, "`scope` is not an ARM id: `/`", "give the ARM id of"),
@@ -142,7 +157,7 @@ REFUSED: dict[str, tuple[dict[str, object], int, str, str]] = {
         {**ENTRY, "expires": ""},
         11,
         "unknown key `expires`; did you mean `expiresAt`",
-        "known are `id`",
+        "the known keys are `id`",
     ),
     "a snake_case key": (
         {**without("approvedBy"), "approved_by": "b"},
@@ -180,7 +195,7 @@ FAULTS: list[tuple[dict[str, object], str]] = [
         {"owner": "\uff41@b.example", "approvedBy": "a@b.example"},
         f"`owner` and `approvedBy` are both `a@b.example`{SAME}",
     ),
-    ({"policy": "*"}, "`policy` is not one exact id: `*`; write one exemption for each policy id"),
+    ({"policy": "*"}, "`policy` is not the exact id of one policy: `*`; write one exemption for each policy id"),
     (
         {"scope": "ws"},
         "`scope` is not an ARM id: `ws`; give the ARM id of a resource, resource group, subscription or management "
@@ -210,7 +225,7 @@ def test_no_sign_of_a_pattern_is_part_of_a_policy(here: Path, sign: str) -> None
     exemptions, [problem] = read_exemptions("e.yaml")
 
     assert exemptions == ()
-    assert "`policy` is not one exact id" in problem.message
+    assert "`policy` is not the exact id of one policy" in problem.message
 
 
 def test_letters_are_no_signs_of_a_pattern(here: Path) -> None:
@@ -297,7 +312,7 @@ def test_json_files_are_refused_with_their_lines_too(here: Path) -> None:
         ),
         ("- exemptions", "e.yaml:1", "no `exemptions` in the file: "),
         ("exemptions", "e.yaml:1", "no `exemptions` in the file: "),
-        ("exemption: []", "e.yaml:1", "no `exemptions` in the file: an object with the keys `exemption`; begin with"),
+        ("exemption: []", "e.yaml:1", "no `exemptions` in the file: an object with the keys `exemption`; start with"),
         ("exemptions: {}", "e.yaml:1", "`exemptions` is an object, not a list; list the exemptions, each with a dash"),
         ("exemptions:\n", "e.yaml:1", "`exemptions` is null, not a list; list the exemptions, each with a dash"),
         ("exemptions: []\nexemption: []", "e.yaml:2", "unknown key `exemption`; did you mean `exemptions`; remove it"),
@@ -312,12 +327,12 @@ def test_a_file_that_does_not_fit_is_refused(here: Path, text: str, place: str, 
     assert problem.place == place
     assert problem.message.startswith(said)
     if said.startswith("no `exemptions`"):
-        assert problem.message.endswith("; begin with `exemptions:` and list them")
+        assert problem.message.endswith("; start with `exemptions:` and list them below it")
 
 
 def test_a_missing_file_is_refused() -> None:
     """The message names it."""
-    with pytest.raises(InputError, match=r"^none\.yaml: cannot be read \(no such file or directory\); name a file"):
+    with pytest.raises(InputError, match=r"^none\.yaml: cannot be read \(no such file or directory\); give a file"):
         load_exemptions("none.yaml")
 
 
@@ -328,7 +343,9 @@ def test_one_id_twice_is_refused(here: Path) -> None:
 
     assert [exemption.policy for exemption in exemptions] == ["AML-NET-001"]
     assert problem.place == "e.yaml:11"
-    assert problem.message == "exemption `EX-1`: another exemption before it has the same `id`; give each its own"
+    assert (
+        problem.message == "exemption `EX-1`: an earlier exemption has the same `id`; give each exemption its own `id`"
+    )
 
 
 def test_a_faulty_entry_hides_no_other(here: Path) -> None:
@@ -337,7 +354,7 @@ def test_a_faulty_entry_hides_no_other(here: Path) -> None:
 
     assert [exemption.id for exemption in read_exemptions("e.yaml").exemptions] == ["EX-2"]
     with pytest.raises(
-        InputError, match=r"^e\.yaml:3: exemption `EX-1`: `policy` is not one exact id.*\(and 1 more\)$"
+        InputError, match=r"^e\.yaml:3: exemption `EX-1`: `policy` is not the exact id of one policy.*\(and 1 more\)$"
     ):
         load_exemptions("e.yaml")
 

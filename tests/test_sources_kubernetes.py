@@ -1265,7 +1265,7 @@ def test_owners_that_own_each_other_are_refused() -> None:
     machine = other("compute.azure.com/v1api20201201", "VirtualMachine", {"owner": {**owner, "kind": "VirtualMachine"}})
 
     [refusal] = kubernetes.read([circle, circle], HERE).refusals
-    assert refusal.message == "the owner of the object is unknown (like the next one)"
+    assert refusal.message == "the owner of the object is unknown (same for the next one)"
     assert only([machine]).resource["id"] == f"{GROUP}/providers/Microsoft.Compute/virtualMachines/it"
 
 

@@ -113,21 +113,26 @@ REFUSED: dict[str, tuple[object, str, str, str]] = {
     "another version": (
         changed(snapshotVersion=2),
         "/snapshotVersion",
-        "`snapshotVersion` is `2`; version 1",
+        "`snapshotVersion` is `2`; only version 1",
         "write 1",
     ),
-    "a version that is true": (changed(snapshotVersion=True), "/snapshotVersion", "is true; version 1", "write 1"),
-    "a version as text": (changed(snapshotVersion="1"), "/snapshotVersion", "version 1 is the one", "write 1"),
-    "no version": ({"resources": []}, "", "`snapshotVersion` is null; version 1 is the one that is read", "write 1"),
+    "a version that is true": (changed(snapshotVersion=True), "/snapshotVersion", "is true; only version 1", "write 1"),
+    "a version as text": (changed(snapshotVersion="1"), "/snapshotVersion", "only version 1", "write 1"),
+    "no version": ({"resources": []}, "", "`snapshotVersion` is null; only version 1 is supported", "set it to 1"),
     "an unknown key": (
         changed(resorces=[]),
         "/resorces",
         "unknown key `resorces`; did you mean `resources`",
-        "known are",
+        "the known keys are",
     ),
-    "a snake_case key": (changed(taken_at=""), "/taken_at", "`taken_at`; did you mean `takenAt`", "known are"),
-    "a time without zone": (changed(takenAt="2026-11-01T00:00:00"), "/takenAt", "`takenAt` has no zone", "with a zone"),
-    "a time of digits": (changed(takenAt="1700000000"), "/takenAt", "`takenAt` is not a time", "with a zone"),
+    "a snake_case key": (changed(taken_at=""), "/taken_at", "`taken_at`; did you mean `takenAt`", "the known keys are"),
+    "a time without zone": (
+        changed(takenAt="2026-11-01T00:00:00"),
+        "/takenAt",
+        "`takenAt` has no time zone",
+        "with a time zone",
+    ),
+    "a time of digits": (changed(takenAt="1700000000"), "/takenAt", "`takenAt` is not a time", "with a time zone"),
     "a scope that is no text": (changed(scope=1), "/scope", "`scope` does not fit: `1`", "it should be a valid string"),
     "resources that are no list": (changed(resources={}), "/resources", "is an object, not a list", "as a list"),
     "approvals that are null": (changed(approvals=None), "/approvals", "is null, not a list", "as a list"),
@@ -149,7 +154,7 @@ REFUSED: dict[str, tuple[object, str, str, str]] = {
         changed(covers=["Computes at /"]),
         "/covers/0",
         f"`Computes` is not an ARM type; did you mean `{COMPUTES}`",
-        "write its namespace",
+        "include its namespace",
     ),
     "an entry of covers with a relative id": (
         changed(covers=[f"{COMPUTES} at resourceGroups/g"]),
@@ -161,7 +166,7 @@ REFUSED: dict[str, tuple[object, str, str, str]] = {
         changed(covers=[f"{COMPUTES} at /resourceGroups/g"]),
         "/covers/0",
         "`/resourceGroups/g` is not the id of a scope or a resource",
-        "as ARM does",
+        "as in ARM",
     ),
     "a resource that is no object": (changed(resources=[1]), "/resources/0", "a number where an object", "REST API"),
     "a resource without id": (changed(resources=[{"type": "A/b"}]), "/resources/0", "without `id`", "ARM `id`"),
@@ -169,7 +174,7 @@ REFUSED: dict[str, tuple[object, str, str, str]] = {
     "a flattened resource": (
         changed(resources=[{**RESOURCE, "properties": None, "hbiWorkspace": True}]),
         "/resources/0",
-        "a flattened listing: `hbiWorkspace` stands beside `id`, and `properties` is missing",
+        "a flattened listing: `hbiWorkspace` is next to `id`, and `properties` is missing",
         "REST API",
     ),
     "an approval without scope": (
@@ -188,13 +193,13 @@ REFUSED: dict[str, tuple[object, str, str, str]] = {
         changed(approvals=[{"id": "A-1", "scope": "/", "status": "granted", "aprovedBy": "x"}]),
         "/approvals/0/aprovedBy",
         "unknown key `aprovedBy`; did you mean `approvedBy`",
-        "known are",
+        "the known keys are",
     ),
     "an approval that lapses at digits": (
         changed(approvals=[{"id": "A-1", "scope": "/", "status": "granted", "expiresAt": "1700000000"}]),
         "/approvals/0/expiresAt",
         "`expiresAt` is not a time: `1700000000`",
-        "with a zone",
+        "with a time zone",
     ),
     "a workload with an unknown purpose": (
         changed(workloads=[{"id": "w", "purpose": "fun"}]),
@@ -206,7 +211,7 @@ REFUSED: dict[str, tuple[object, str, str, str]] = {
         changed(workloads=[{"id": "w", "model": {"sizeGB": 1}}]),
         "/workloads/0/model/sizeGB",
         "unknown key `sizeGB`; did you mean `sizeGiB`",
-        "known are `sizeGiB`, `memoryGiB`",
+        "the known keys are `sizeGiB`, `memoryGiB`",
     ),
     "a quota as text": (
         changed(quotas=[{"scope": "/", "region": "r", "family": "f", "limitVCpus": "100"}]),
@@ -217,8 +222,8 @@ REFUSED: dict[str, tuple[object, str, str, str]] = {
     "a metric without zone": (
         changed(metrics=[{"resourceId": "r", "name": "n", "unit": "u", "to": "2026-11-01T00:00:00"}]),
         "/metrics/0/to",
-        "`to` has no zone",
-        "with a zone",
+        "`to` has no time zone",
+        "with a time zone",
     ),
     "a principal with an empty id": (
         changed(principals=[{"id": ""}]),
@@ -226,7 +231,7 @@ REFUSED: dict[str, tuple[object, str, str, str]] = {
         "`id` does not fit",
         "at least 1 character",
     ),
-    "a list": ([], "", "not a native snapshot: a list where an object should be", "begin with `snapshotVersion`: 1"),
+    "a list": ([], "", "not a native snapshot: a list where an object should be", "add `snapshotVersion`: 1"),
 }
 
 

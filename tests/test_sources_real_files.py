@@ -126,7 +126,7 @@ def test_a_whole_folder_of_real_files_is_one_run() -> None:
         name for name, entry in expected().items() if name.startswith("arm_rest_live/") and "format" not in entry
     ]
     assert len(files) == len(files_in(REAL / "arm_rest_live")) - len(refused_whole)
-    repeated = [problem for problem in problems if "stands twice" in problem.message]
+    repeated = [problem for problem in problems if "duplicate " in problem.message]
     assert len(snapshot.resources) == alone - len(repeated)
     assert len({resource["id"].lower() for resource in snapshot.resources}) == len(snapshot.resources)
 

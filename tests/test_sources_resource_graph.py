@@ -148,8 +148,8 @@ def test_rows_of_no_resource_are_refused_with_the_query_to_write() -> None:
     reading = resource_graph.read(rest([summary, summary, row, 3], totalRecords=4))
 
     assert [refusal.message for refusal in reading.refusals] == [
-        "a row without `id`, which is of no resource that can be told: `location`, `count_` (like the next one)",
-        "no row of a query: a number where an object, or as many cells as columns, should be",
+        "a row without `id`, so its resource is not known: `location`, `count_` (same for the next one)",
+        "not a row of a query: a number where an object, or as many cells as columns, should be",
     ]
     assert PROJECT in reading.refusals[0].remedy
     assert len(reading.resources) == 1
@@ -172,14 +172,14 @@ OPERATION = {"name": "Microsoft.ResourceGraph/operations/read", "display": {}}
 @pytest.mark.parametrize(
     ("document", "nothing"),
     [
-        ({"changes": [CHANGE]}, "changes of resources"),
-        ([CHANGE], "changes of resources"),
-        (CHANGE, "changes of resources"),
+        ({"changes": [CHANGE]}, "changes to resources"),
+        ([CHANGE], "changes to resources"),
+        (CHANGE, "changes to resources"),
         ({"count": 1, "snapshots": {"columns": [], "rows": []}}, "the history of resources"),
         ({"value": [OPERATION]}, "the operations of Azure Resource Graph"),
-        ({"query": "", "status": {"category": "Failed"}}, "a query that was written"),
-        (rest([], totalRecords=0), "a query that found nothing"),
-        (rest({"columns": [], "rows": []}), "a query that found nothing"),
+        ({"query": "", "status": {"category": "Failed"}}, "a query that Azure Resource Graph generated"),
+        (rest([], totalRecords=0), "a query without results"),
+        (rest({"columns": [], "rows": []}), "a query without results"),
     ],
 )
 def test_answers_without_resources(document: object, nothing: str) -> None:
@@ -324,6 +324,6 @@ def test_real_files() -> None:
     assert sum(bool(each.skipped) for each in every) == 9
     refused = [problem.message for each in every for problem in each.problems if not each.snapshot.resources]
     assert sum("a row without `id`" in message for message in refused) == 10
-    assert sum("an example of the REST API whose answers have no body" in message for message in refused) == 3
+    assert sum("an example of the REST API whose responses have no body" in message for message in refused) == 3
     assert sum("is not the full ARM id" in message for message in refused) == 7
     assert len(refused) == 20

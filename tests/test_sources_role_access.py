@@ -82,7 +82,9 @@ def test_a_missing_principal_type_is_unreadable() -> None:
     """Old lists do not say the type of the principal; that is not the same as having none."""
     entry = {key: value for key, value in ASSIGNMENT.items() if key != "principalType"}
 
-    assert only([entry]).unreadable == {"/properties/principalType": "the list does not say the type of the principal"}
+    assert only([entry]).unreadable == {
+        "/properties/principalType": "the list does not state the type of the principal"
+    }
 
 
 def test_a_listed_definition_is_brought_into_arm_shape() -> None:
@@ -161,7 +163,7 @@ def test_a_placeholder_scope_leaves_the_rest_readable() -> None:
     """A role is written before it has a scope; its permissions can be judged, its scopes cannot."""
     placed = only({**WRITTEN, "AssignableScopes": ["/subscriptions/<id>"]})
 
-    assert placed.unreadable == {"/properties/assignableScopes": "`/subscriptions/<id>` holds a placeholder"}
+    assert placed.unreadable == {"/properties/assignableScopes": "`/subscriptions/<id>` contains a placeholder"}
 
 
 def test_arm_form_stands_beside_the_others() -> None:
@@ -177,25 +179,29 @@ REFUSED: dict[str, tuple[JsonObject, str, str]] = {
     "an assignment without scope": (
         {**ASSIGNMENT, "scope": None},
         "a role assignment without `scope`",
-        "give `scope`",
+        "add `scope`",
     ),
     "an assignment without id": (
         {key: value for key, value in ASSIGNMENT.items() if key != "id"},
         "a role assignment without `id`",
-        "give `id` as text",
+        "add `id` as a string",
     ),
     "an assignment with the id of a definition": (
         {**ASSIGNMENT, "id": DEFINITION["id"]},
-        "`id` is that of a `Microsoft.Authorization/roleDefinitions`",
+        "`id` has the type `Microsoft.Authorization/roleDefinitions`",
         "correct the one that is wrong",
     ),
     "a role without name": ({**WRITTEN, "Name": ""}, "a role definition without a role name", "give it a name"),
     "a role without scopes": ({**WRITTEN, "AssignableScopes": []}, "has no list of assignable scopes", "as a list of"),
-    "a role with text for actions": ({**WRITTEN, "Actions": "*"}, "has actions that are not lists of text", "as lists"),
+    "a role with text for actions": (
+        {**WRITTEN, "Actions": "*"},
+        "has actions that are not lists of strings",
+        "as lists",
+    ),
     "permissions that are no list": ({**DEFINITION, "permissions": {}}, "has actions that are not lists", "as lists"),
     "a permission that is text": ({**DEFINITION, "permissions": ["*"]}, "has actions that are not lists", "as lists"),
     "a definition with a short id": ({**DEFINITION, "id": ROLE}, "`id` is not the full ARM id", "give it as"),
-    "something else": ({"properties": {}}, "a request body, or a child cut out of its parent", "REST API"),
+    "something else": ({"properties": {}}, "a request body or a part of a resource", "REST API"),
 }
 
 

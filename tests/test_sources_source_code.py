@@ -73,9 +73,7 @@ def test_what_was_made_of_it_is_read_in_its_place(
 
     assert [problem for problem in inputs.problems if problem.level == "error"] == []
     said = {Path(skipped.file).relative_to(tmp_path).as_posix(): skipped.reason for skipped in inputs.skipped}
-    assert said[source] == (
-        f"`{tmp_path / made}` is read in its place; that it was made from the present text is assumed"
-    )
+    assert said[source] == (f"`{tmp_path / made}` is read instead; it is assumed to be up to date")
 
 
 @pytest.mark.parametrize(

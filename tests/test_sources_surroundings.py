@@ -43,15 +43,15 @@ def test_a_workspace_is_named_by_id_or_by_name_in_a_scope(
 @pytest.mark.parametrize(
     ("scope", "workspace", "said"),
     [
-        ("rg-ml", "", "`rg-ml` is no subscription and no resource group"),
-        (f"{SCOPE}{WORKSPACES}ws", "", "is no subscription and no resource group"),
-        ("", SCOPE, "is no workspace"),
-        ("", f"{SCOPE}{WORKSPACES}ws/computes/c", "is no workspace"),
+        ("rg-ml", "", "`rg-ml` is not a subscription or a resource group"),
+        (f"{SCOPE}{WORKSPACES}ws", "", "is not a subscription or a resource group"),
+        ("", SCOPE, "is not a workspace"),
+        ("", f"{SCOPE}{WORKSPACES}ws/computes/c", "is not a workspace"),
     ],
 )
 def test_another_id_is_a_usage_error(scope: str, workspace: str, said: str) -> None:
     """It names what was given and the form that is read."""
-    with pytest.raises(UsageError, match="write") as refused:
+    with pytest.raises(UsageError, match="give") as refused:
         given(scope, workspace, {})
 
     assert said in str(refused.value)
@@ -109,7 +109,7 @@ def test_what_lies_beside_is_read_by_its_relative_path(tmp_path: Path) -> None:
         around.beside("missing.yml")
     with pytest.raises(InputError, match="2 documents where one should be"):
         around.beside("two.yml")
-    with pytest.raises(InputError, match="standard input has no file beside it"):
+    with pytest.raises(InputError, match="standard input has no files next to it"):
         surroundings(Named("<stdin>", None), DocumentContext(), [], 1000).beside("x")
 
 

@@ -611,7 +611,7 @@ def test_a_log_of_several_lines_is_refused_with_the_command(tmp_path: Path, suff
     file.write_text(f"{line}\n{line}{suffix}", encoding="utf-8")
 
     [problem] = read_inputs([file]).problems
-    assert "the log of `terraform plan -json`, not the plan; give what `terraform plan -out" in problem.message
+    assert "the log of `terraform plan -json`, not the plan; give the output of `terraform plan -out" in problem.message
 
 
 @pytest.mark.parametrize(

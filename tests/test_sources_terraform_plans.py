@@ -734,7 +734,7 @@ def test_the_output_says_what_the_service_says(output: object) -> None:
         assert DONE not in placed.unreadable
         assert placed.fields[DONE].endswith("/output" if isinstance(output, str) else f"/output{DONE}")
     anew = plan([entry], [change(entry, {}, before={**values, "id": WORKSPACE_ID}, actions=("delete", "create"))])
-    assert "once the resource exists" in read(anew).resources[0].unreadable[DONE]
+    assert "when it creates the resource" in read(anew).resources[0].unreadable[DONE]
 
 
 @pytest.mark.parametrize("output", [None, {}, {"properties": 3}, "{", [1], {"alias": "Succeeded"}])

@@ -92,7 +92,7 @@ def test_exclude_is_written_as_in_a_gitignore(here: Path, patterns: list[str], l
 @pytest.mark.parametrize("pattern", ["", "# x", "!", "a[z-a]"])
 def test_what_is_no_pattern_is_refused(here: Path, pattern: str) -> None:
     """It would silently exclude nothing."""
-    with pytest.raises(UsageError, match="is no pattern"):
+    with pytest.raises(UsageError, match="is not a file pattern"):
         excluded([pattern], here)
 
 
@@ -119,11 +119,11 @@ def test_links_do_not_lead_out_of_a_directory(here: Path) -> None:
     read = read_inputs(["d"])
     assert (names(read), read.problems) == (["a"], ())
     assert skipped(read) == {
-        "d/__pycache__/": "a folder that tools fill",
-        "d/node_modules/": "a folder that tools fill",
+        "d/__pycache__/": "a directory that tools create",
+        "d/node_modules/": "a directory that tools create",
         "d/folder/": "a link to a directory, which is not followed",
-        "d/loop.json": "a link that leads to itself",
-        "d/out.json": "a link that leads out of the directory",
+        "d/loop.json": "a link to itself",
+        "d/out.json": "a link to outside of the directory",
     }
     assert not any("root" in one.reason for one in read.skipped)
 

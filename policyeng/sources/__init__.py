@@ -1,8 +1,8 @@
-"""Documents that come in: detect the format, read it into ARM shape, say what could not be read, join into a snapshot.
+"""Input formats: detection, conversion of documents to ARM resources, and merging of all inputs into a snapshot.
 
-A format is one module with `SUMMARY`, `detect` and `read`, named in `FORMATS`; nothing else knows about it. One whose
-documents lie within a workspace that they do not name has `belongs_to_workspace`, too, and one whose documents name
-things of each other has `names_in`.
+A format is a module with `SUMMARY`, `detect` and `read` that is listed in `FORMATS`; no other code depends on it. If
+its documents belong to a workspace that they do not name, it also has `belongs_to_workspace`. If its documents refer to
+things that other documents name, it has `names_in`.
 """
 
 from __future__ import annotations

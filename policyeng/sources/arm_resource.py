@@ -1,4 +1,4 @@
-"""One entry that should be an ARM resource: accepted as it is, or refused with the reason."""
+"""Reading of one entry as an ARM resource: it is accepted unchanged, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from policyeng.parsing.json_text import shortened
 from policyeng.sources.parsed import Placed, Refusal, keys_seen, kind_of, spelled
 
 _NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
-_SAVE_GET = "save what the REST API answers to GET (`az rest --method get --url <id>?api-version=...`)"
+_SAVE_GET = "save the response of the REST API to GET (`az rest --method get --url <id>?api-version=...`)"
 _PLACEHOLDERS = lazy_pattern(r"[{}<>]")
-#: `$(name)` of Azure Pipelines anywhere; `$NAME` of a shell as the whole; `__NAME__` of a token replacement anywhere,
-#: unless in lower case inside of a name, as `team__ml__prod` is one. No token is longer, so that the time is linear.
+#: `$(name)` of Azure Pipelines anywhere; `$NAME` of a shell as the complete text; `__NAME__` of a token replacement
+#: anywhere, except in lower case inside a name such as `team__ml__prod`. The limit of the length keeps the time linear.
 _TOKEN = lazy_pattern(
     r"\$\(|\A\s*(?:azureml:)?\$\w+\s*\Z|__[A-Z][A-Z0-9_]{0,127}__|(?<![^\W_])__\w{1,128}__(?![^\W_])", re.ASCII
 )
 
 
 def read_entry(entry: object, pointer: str) -> Placed | Refusal:
-    """Take one JSON value as an ARM resource.
+    """Read one JSON value as an ARM resource.
 
-    A missing `type` is read off a full ARM id. Without `properties` the resource is kept and they are unreadable.
+    A missing `type` is derived from a full ARM id. If `properties` is missing, it is reported as unreadable.
     """
     if not isinstance(entry, dict):
         return Refusal(pointer, f"not an ARM resource: {kind_of(entry)} where an object should be", _SAVE_GET)
@@ -39,30 +39,30 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
         return read._replace(fields={**fields, **read.fields})
     if "_" in "".join(entry):
         key = next(key for key in entry if "_" in key)
-        message = f"not an ARM resource: keys like `{shortened(key)}` are those of a command's output"
+        message = f"not an ARM resource: keys such as `{shortened(key)}` are from the output of a command"
         return Refusal(pointer, message, _SAVE_GET)
     identity, kind = entry.get("id"), entry.get("type")
     if "limit" in entry and "unit" in entry and "properties" not in entry:
-        remedy = "state quotas under `quotas` of a native snapshot, with their region"
+        remedy = "list quotas under `quotas` in a native snapshot, with their region"
         return Refusal(pointer, "a quota or usage entry, not a resource", remedy, holds_nothing=True)
     if not isinstance(identity, str) or not identity:
         return _without_id(entry, pointer)
     types = types_of(identity)
     if is_placeholder(identity) or is_placeholder(kind):
-        return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "give a real resource")
+        return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "replace the placeholder with a value")
     if not types:
         if kind is None and "properties" not in entry:
             return _without_id(entry, pointer)
         message = f"`id` is not the full ARM id of a resource: `{shortened(identity)}`"
         return Refusal(pointer, message, "give it as `/subscriptions/.../providers/<namespace>/<type>/<name>`")
     if kind is not None and not (isinstance(kind, str) and lowered(kind) in types):
-        message = f"`id` is that of a `{shortened(_spelled_type(identity, types))}`, and `type` says {spelled(kind)}"
+        message = f"`id` has the type `{shortened(_spelled_type(identity, types))}`, but `type` is {spelled(kind)}"
         return Refusal(pointer, message, "correct the one that is wrong")
     return _with_properties(entry if kind else {**entry, "type": _spelled_type(identity, types)}, pointer)
 
 
 def with_top_level_names(entry: JsonObject) -> JsonObject:
-    """An object with the keys of a resource as ARM spells them; where two have one name, as it is."""
+    """Return an object with its resource keys in ARM's spelling, or unchanged if two keys have the same name."""
     other = {} if entry.keys() <= ENVELOPE else _spelled_otherwise(entry)
     if not other or isinstance(other, Refusal):
         return entry
@@ -70,7 +70,7 @@ def with_top_level_names(entry: JsonObject) -> JsonObject:
 
 
 def _spelled_otherwise(entry: JsonObject) -> dict[str, str] | Refusal:
-    """By key of a resource the name that ARM spells otherwise, or why there are two of one name."""
+    """Return the ARM spelling of each key that is spelled differently, or a refusal if two keys have the same name."""
     other: dict[str, str] = {}
     for key in entry:
         name = top_level_name(key)
@@ -78,42 +78,40 @@ def _spelled_otherwise(entry: JsonObject) -> dict[str, str] | Refusal:
             continue
         first = name if name in entry else next((one for one, known in other.items() if known == name), None)
         if first is not None:
-            message = (
-                f"`{shortened(key)}` and `{shortened(first)}` are one member to ARM, which reads names without case"
-            )
-            return Refusal(f"/{escaped(key)}", message, "remove one of the two")
+            message = f"`{shortened(key)}` and `{shortened(first)}` are the same member: ARM ignores case in names"
+            return Refusal(f"/{escaped(key)}", message, "remove one of them")
         other[key] = name
     return other
 
 
 def is_resource_id(text: str) -> bool:
-    """Whether a text is the full ARM id of a resource, and no placeholder of one."""
+    """Check whether a text is the full ARM id of a resource and not a placeholder."""
     return bool(types_of(text)) and not is_placeholder(text)
 
 
 def is_placeholder(value: object) -> bool:
-    """Whether a value stands for another one: `string`, `{name}`, `<name>`."""
+    """Check whether a value is a placeholder: `string`, `{name}`, `<name>`."""
     if not isinstance(value, str):
         return False
     return value == "string" or _PLACEHOLDERS.search(value) is not None
 
 
 def stands_for_value(text: str) -> bool:
-    """Whether text that someone writes stands for a value: a placeholder, `$NAME`, `$(name)`, `__NAME__`.
+    """Check whether a text is or contains a substitution token: a placeholder, `$NAME`, `$(name)`, `__NAME__`.
 
-    Not for prose and programs, which may have all of these for other reasons.
+    Not for prose and programs, which can contain all of these for other reasons.
     """
     return is_placeholder(text) or bool(_TOKEN.search(text))
 
 
 def looks_like_arm(value: object) -> bool:
-    """Whether a JSON value has the marks of an ARM resource, well formed or not."""
+    """Check whether a JSON value looks like an ARM resource, well formed or not."""
     if not isinstance(value, dict) or "_" in "".join(value):
         return False
     value = with_top_level_names(value)
     identity, kind = value.get("id"), value.get("type")
     if isinstance(kind, str) and "/" not in kind and not is_placeholder(kind) and "properties" not in value:
-        return False  # a type of some command's output
+        return False  # a `type` in the output of a command
     if isinstance(identity, str) and types_of(identity):
         return True
     if "properties" not in value and not isinstance(identity, str):
@@ -132,15 +130,15 @@ def _spelled_type(identity: str, types: tuple[str, ...]) -> str:
 def _without_id(entry: JsonObject, pointer: str) -> Refusal:
     kind = entry.get("type")
     if is_placeholder(kind):
-        return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "give a real resource")
+        return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "replace the placeholder with a value")
     if isinstance(kind, str):
         other = next((key for key in entry if lowered(key) == "resourceid"), "")
-        remedy = f"rename `{other}` to `id`" if other else "give its full ARM `id`"
+        remedy = f"rename `{other}` to `id`" if other else "add its full ARM `id`"
         return Refusal(pointer, "a resource without `id`", remedy)
     if "properties" in entry:
-        message = "a request body, or a child cut out of its parent: `properties` without `id` and `type`"
+        message = "a request body or a part of a resource: `properties` without `id` and `type`"
         return Refusal(pointer, message, _SAVE_GET)
-    message = f"neither an ARM `id` nor a `type`, so not a resource: {keys_seen(entry) or 'an empty object'}"
+    message = f"not a resource, because it has neither `id` nor `type`: {keys_seen(entry) or 'an empty object'}"
     return Refusal(pointer, message, _SAVE_GET, holds_nothing=True)
 
 
@@ -152,6 +150,6 @@ def _with_properties(entry: JsonObject, pointer: str) -> Placed | Refusal:
         return Refusal(pointer, f"`properties` is {kind_of(properties)}, not an object", _SAVE_GET)
     flat = [key for key in entry if key not in ENVELOPE]
     if flat:
-        message = f"a flattened listing: `{shortened(flat[0])}` stands beside `id`, and `properties` is missing"
+        message = f"a flattened listing: `{shortened(flat[0])}` is next to `id`, and `properties` is missing"
         return Refusal(pointer, message, _SAVE_GET)
     return Placed(entry, pointer, _NO_PROPERTIES)

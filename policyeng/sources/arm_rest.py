@@ -1,4 +1,4 @@
-"""What the ARM REST API answers: one resource, a list of them, or a body that holds none."""
+"""Responses of the ARM REST API: one resource, a list of resources, or a body without a resource."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _STATUS_BODIES = frozenset(
 
 
 def detect(document: object) -> bool:
-    """Whether the document is an answer of the ARM REST API, even one that holds no resource."""
+    """Check whether the document is a response of the ARM REST API, even one without a resource."""
     if isinstance(document, list):
         return not document or any(looks_like_arm(entry) for entry in document)
     if not isinstance(document, dict):
@@ -56,8 +56,8 @@ def detect(document: object) -> bool:
     return looks_like_arm(document) or _is_list(document) or _nothing_here(document) is not None
 
 
-def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
-    """Read an answer; one that holds no resource is refused with what it is."""
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # the document is complete
+    """Read a response; one without a resource is refused with a description of what it is."""
     return _read_at(document, "")
 
 
@@ -65,8 +65,8 @@ def _read_at(document: object, base: str) -> ParsedDocument:
     if isinstance(document, list):
         return _listed(reading_of(_entries(document, base)))
     if not isinstance(document, dict):
-        message = f"not an ARM answer: {kind_of(document)} where an object or a list should be"
-        return ParsedDocument(refusals=(Refusal(base, message, "save what the REST API answers to GET"),))
+        message = f"not an ARM response: {kind_of(document)} where an object or a list should be"
+        return ParsedDocument(refusals=(Refusal(base, message, "save the response of the REST API to GET"),))
     example = example_body(document)
     if example is not None:
         status, body = example
@@ -78,7 +78,7 @@ def _read_at(document: object, base: str) -> ParsedDocument:
 
 
 def _listed(reading: ParsedDocument) -> ParsedDocument:
-    """A list with what it covers, unless further pages follow."""
+    """Add what a list covers, unless further pages follow."""
     if reading.truncated or reading.refusals:
         return reading
     shown = covered_by((placed.resource for placed in reading.resources), is_list=True)
@@ -94,7 +94,7 @@ def _is_list(document: JsonObject) -> bool:
 
 
 def example_body(document: JsonObject) -> tuple[str, object] | None:
-    """The body of a file of REST API examples (`parameters` and `responses`): that of 200, else of 201."""
+    """Return the status and body of the first success in a REST API example (`parameters` and `responses`), if any."""
     responses = document.get("responses")
     if not isinstance(responses, dict) or not isinstance(document.get("parameters"), dict):
         return None
@@ -105,17 +105,21 @@ def example_body(document: JsonObject) -> tuple[str, object] | None:
 
 
 def _nothing_here(document: JsonObject) -> Refusal | None:
-    """What an answer without a resource is; None when it is nothing that ARM answers."""
+    """Describe a response without a resource; return None if the document is not a response of ARM."""
     error = document.get("error")
     if isinstance(error, dict) and "code" in error:
-        message = f"an error answer (`{shortened(str(error['code']))}`), not a resource"
-        return Refusal("", message, "mend the request and save its answer again")
+        message = f"an error response (`{shortened(str(error['code']))}`), not a resource"
+        return Refusal("", message, "fix the request and save its response again")
     if not document.keys().isdisjoint(_KEY_BODIES):
-        return Refusal("", "an answer that carries keys or tokens, not a resource", "leave it out", True)
+        return Refusal("", "a response with keys or tokens, not a resource", "leave it out", True)
     if isinstance(document.get("status"), str) and document.keys() <= _STATUS_BODIES:
-        return Refusal("", "the status of an operation, not a resource", "save the resource once it is done", True)
+        return Refusal(
+            "", "the status of an operation, not a resource", "save the resource when the operation is complete", True
+        )
     if isinstance(document.get("responses"), dict) and isinstance(document.get("parameters"), dict):
-        return Refusal("", "an example of the REST API whose answers have no body", "give one with a body", True)
+        return Refusal(
+            "", "an example of the REST API whose responses have no body", "give an example with a body", True
+        )
     if isinstance(document.get("properties"), dict) and document.keys() <= ENVELOPE:
         refused = read_entry(document, "")
         return refused if isinstance(refused, Refusal) else None

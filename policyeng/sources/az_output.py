@@ -1,4 +1,4 @@
-"""What the commands of the Azure CLI's extension `ml` print: one entity, or a list of them.
+"""The output of the commands of the Azure CLI extension `ml`: one entity or a list of entities.
 
 Source: `_to_dict` of the entities in azure-ai-ml 1.35.2, which is what `az ml ... -o json|yaml` prints.
 """
@@ -17,33 +17,33 @@ from policyeng.sources.azure_cli.base import PRINTED, CliDocumentKind, at_home, 
 from policyeng.sources.azure_cli.tables import said_by_output
 from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, kind_of, reading_of
 
-SUMMARY = "what `az ml ... show` or `list` prints, as JSON or YAML"
+SUMMARY = "the output of `az ml ... show` or `list`, as JSON or YAML"
 
 _PROVIDER = "/providers/microsoft.machinelearningservices/"
-_REMEDY = "save what `az ml ... show -o json` prints"
+_REMEDY = "save the output of `az ml ... show -o json`"
 _OF_ERRORS = frozenset({"ERROR", "Code", "Message", "Exception Details", "Target"})
-_NO_ID = "the output was cut: it does not state its `id`; save the whole of it"
+_NO_ID = "the output is incomplete: it has no `id`; save the complete output"
 
 
 def detect(document: object) -> bool:
-    """Whether the document is what a command printed, be it what it printed when it failed."""
+    """Check whether the document is the output of a command, even of one that failed."""
     if isinstance(document, list):
         return any(_is_output(entry) for entry in document)
     return _is_output(document) or _failed(document)
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
-    """Bring every entity of the output into ARM shape."""
+    """Convert every entity of the output to an ARM resource."""
     if _failed(document):
-        message = "the error of a command that failed, not what it prints about a resource"
-        return ParsedDocument(refusals=(Refusal("", message, "mend the command and save its output again"),))
+        message = "the error of a command that failed, not its output"
+        return ParsedDocument(refusals=(Refusal("", message, "fix the command and save its output again"),))
     if not isinstance(document, list):
         return _entries([("", document)], around)
     return _entries([(f"/{index}", entry) for index, entry in enumerate(document)], around)
 
 
 def belongs_to_workspace(document: object) -> bool:
-    """Whether it lies within a workspace that it does not name: only where its `id` was left out."""
+    """Check whether the entity belongs to a workspace that it does not name; only one without an `id` does."""
     if not isinstance(document, dict) or not _is_output(document) or "id" in document:
         return False
     kind = kind_of_file(document)
@@ -64,13 +64,13 @@ def _entry(
     entry: object, kind: CliDocumentKind | None, pointer: str, around: Surroundings
 ) -> Iterator[Placed | Refusal]:
     if not isinstance(entry, dict):
-        yield Refusal(pointer, f"not what `az ml` prints: {kind_of(entry)} where an object should be", _REMEDY)
+        yield Refusal(pointer, f"not the output of `az ml`: {kind_of(entry)} where an object should be", _REMEDY)
     elif kind is None:
         yield _unknown(entry, pointer)
     elif is_placeholder(entry.get("id")):
-        yield Refusal(f"{pointer}/id", "`id` is a placeholder, not a value", "give a real resource")
+        yield Refusal(f"{pointer}/id", "`id` is a placeholder, not a value", "replace the placeholder with a value")
     else:
-        # Kinds know an output by its `id`; whatever id a kind makes of another is its own.
+        # Kinds recognize an output by its `id`.
         output = {"id": "", **entry}
         for given in kind.bring(output, pointer, at_home(entry, around)):
             if not isinstance(given, Placed):
@@ -89,7 +89,7 @@ def _kind(entry: object) -> CliDocumentKind | None:
 
 
 def _is_output(entry: object) -> bool:
-    """Whether an entry has the keys of the CLI and the id of ARM, or no id and keys that only an output has."""
+    """Check whether an entry has CLI keys and an ARM id, or no id and keys that only an output has."""
     if not isinstance(entry, dict) or ("properties" in entry and _names_arm_type(entry)):
         return False
     if "id" not in entry:
@@ -105,7 +105,7 @@ def _names_arm_type(entry: JsonObject) -> bool:
 
 
 def _type_of(entry: JsonObject) -> str:
-    """The ARM type of its id, in lower case; empty when it has none of Machine Learning."""
+    """Return the ARM type of its id in lower case, or an empty string if it is not of Azure Machine Learning."""
     stated = stated_id(entry)
     return next(iter(types_of(stated)), "") if _PROVIDER in lowered(stated) else ""
 
@@ -113,8 +113,8 @@ def _type_of(entry: JsonObject) -> str:
 def _unknown(entry: JsonObject, pointer: str) -> Refusal:
     arm_type = _type_of(entry)
     if not arm_type:
-        return Refusal(pointer, "not what `az ml` prints: no `id` of Machine Learning", _REMEDY)
-    message = f"a `{shortened(arm_type)}`, of which nothing is judged as `az ml` prints it"
+        return Refusal(pointer, "not the output of `az ml`: no `id` of Azure Machine Learning", _REMEDY)
+    message = f"a `{shortened(arm_type)}`, which no policy checks in the output of `az ml`"
     return Refusal(pointer, message, "leave it out", holds_nothing=True)
 
 

@@ -1,4 +1,4 @@
-"""An earlier JSON report, read back for `--baseline`: only failures that it does not have are new."""
+"""The JSON report for `--baseline`: only failures that it does not contain are new."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read_baseline(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Ev
     """Read a JSON report.
 
     Raises:
-        InputError: it cannot be read, is no report, is of another version, or does not fit; names file, line, JSON
+        InputError: it cannot be read, is not a report, has another version, or is not valid; with the file, line, JSON
             Pointer and remedy of the first fault.
     """
     file = display(Path(path))
@@ -38,6 +38,6 @@ def _read(document: object) -> tuple[Evaluation | None, tuple[Refusal, ...]]:
         return None, (Refusal("", f"not a JSON report: {seen(document)}", _REMEDY),)
     version = document["reportVersion"]
     if type(version) is not int or version != 1:
-        message = f"`reportVersion` is {spelled(version)}; version 1 is the one that is read"
-        return None, (Refusal("/reportVersion", message, "write the report again"),)
+        message = f"`reportVersion` is {spelled(version)}; only version 1 is supported"
+        return None, (Refusal("/reportVersion", message, "create the report again"),)
     return validated(Evaluation, document, "")

@@ -1,4 +1,4 @@
-"""What a document does not say itself: where it is deployed to, which workspace it belongs to, what lies beside it."""
+"""The context of a document: its deployment scope, its workspace and the files in its directory."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _WORKSPACES = "/providers/Microsoft.MachineLearningServices/workspaces/"
 
 
 class DocumentContext(NamedTuple):
-    """What the user says of all documents.
+    """What the user states for all documents.
 
     Attributes:
-        scope: the ARM id of a subscription or resource group; empty when the documents or nobody says.
-        workspace: the ARM id of a workspace, or its name in that scope; empty when nobody says.
+        scope: the ARM id of a subscription or resource group; empty if the user does not state it.
+        workspace: the ARM id of a workspace, or its name in that scope; empty if the user does not state it.
         parameters: values of template parameters, by name in lower case.
-        as_applied: the Kubernetes objects are those that the API server gets, in which nothing is a placeholder.
+        as_applied: the Kubernetes objects are those that the API server receives, so nothing in them is a placeholder.
     """
 
     scope: str = ""
@@ -34,27 +34,27 @@ class DocumentContext(NamedTuple):
 
 
 class Home(NamedTuple):
-    """A workspace that some file names, and the directory of that file."""
+    """A workspace that a file names, and the directory of that file."""
 
     directory: PurePath
     workspace: str
 
 
 def given(scope: str, workspace: str, parameters: Mapping[str, object]) -> DocumentContext:
-    """What the user says, brought into form.
+    """Return the normalized context that the user states.
 
     Raises:
-        UsageError: `scope` is no id of a subscription or resource group, or `workspace` none of a workspace.
+        UsageError: `scope` is not the id of a subscription or resource group, or `workspace` not that of a workspace.
     """
     scope, workspace = scope.strip().rstrip("/"), workspace.strip().rstrip("/")
     kinds = types_of(scope)
     if scope and not any(kind.startswith("microsoft.resources/") for kind in kinds):
-        remedy = "write /subscriptions/<id>/resourceGroups/<name>"
-        raise UsageError(f"`{scope}` is no subscription and no resource group", remedy=remedy)
+        remedy = "give /subscriptions/<id>/resourceGroups/<name>"
+        raise UsageError(f"`{scope}` is not a subscription or a resource group", remedy=remedy)
     if kinds[:1] == ("microsoft.resources/subscriptions",):
         scope += UNKNOWN_SCOPE[UNKNOWN_SCOPE.index("/resourceGroups") :]
     if "/" in workspace and WORKSPACE_TYPE not in types_of(workspace):
-        raise UsageError(f"`{workspace}` is no workspace", remedy="write its name, or its whole ARM id")
+        raise UsageError(f"`{workspace}` is not a workspace", remedy="give its name or its full ARM id")
     if "/" in workspace and not scope:
         scope = workspace[: lowered(workspace).index("/providers/")]
     if workspace and "/" not in workspace:
@@ -63,7 +63,7 @@ def given(scope: str, workspace: str, parameters: Mapping[str, object]) -> Docum
 
 
 def surroundings(named: Named, said: DocumentContext, homes: Iterable[Home], max_bytes: int) -> Surroundings:
-    """Those of one file, among the workspaces that the other inputs name."""
+    """Return the surroundings of one file, given the workspaces that the other inputs name."""
     scope = said.scope or UNKNOWN_SCOPE
     text_beside = _beside(named, max_bytes)
     workspace = said.workspace or _nearest(directory_of(named), homes) or f"{scope}{_WORKSPACES}{{workspace}}"
@@ -80,7 +80,7 @@ def surroundings(named: Named, said: DocumentContext, homes: Iterable[Home], max
 
 
 def directory_of(named: Named) -> PurePath:
-    """The directory of a file, whole; that of standard input is the current one."""
+    """Return the absolute directory of a file; for standard input, the current directory."""
     try:
         return whole(named.path).parent if named.path else Path.cwd()
     except OSError:
@@ -88,7 +88,7 @@ def directory_of(named: Named) -> PurePath:
 
 
 def whole(path: Path) -> PurePath:
-    """A path by which a file is told from others, whole and without links where it can be resolved."""
+    """Return the path that identifies a file: absolute and without links if it can be resolved."""
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):
@@ -96,10 +96,7 @@ def whole(path: Path) -> PurePath:
 
 
 def _nearest(directory: PurePath, homes: Iterable[Home]) -> str:
-    """The workspace of the directory or of the nearest one above it, else the only one of all; empty if none, or two.
-
-    One that lies above a file counts for it as one beside it does.
-    """
+    """Return the workspace of the nearest directory that names one, else the only one; empty if none or several."""
     known = list(homes)
     for folder in (directory, *directory.parents):
         here = [home.workspace for home in known if home.directory == folder]
@@ -109,15 +106,15 @@ def _nearest(directory: PurePath, homes: Iterable[Home]) -> str:
 
 
 def _only(workspaces: Sequence[str]) -> str:
-    """The one workspace that all of these are, compared without case; empty if there are two, or none."""
+    """Return the workspace if all of these are the same one, compared without case; else an empty string."""
     return workspaces[0] if len({lowered(workspace) for workspace in workspaces}) == 1 else ""
 
 
 def _beside(named: Named, max_bytes: int) -> Callable[[str], Text]:
     def beside(path: str) -> Text:
         if named.path is None:
-            what = "standard input" if named.file == STDIN else "what is no file"
-            raise InputError(f"{what} has no file beside it", place=(named.file,), remedy="name a file")
+            what = "standard input" if named.file == STDIN else "input that is not a file"
+            raise InputError(f"{what} has no files next to it", place=(named.file,), remedy="give a file")
         found = named.path.parent / path
         file = str(PurePath(named.file).parent / path)
         content = content_of(Named(file, found), None, max_bytes)
@@ -142,7 +139,7 @@ def _names_beside(named: Named) -> list[str]:
 
 
 def lies_beside(path: Path) -> list[Path]:
-    """The files beside one that may name its workspace."""
+    """Return the files next to one that may name its workspace."""
     names = ("workspace.yml", "workspace.yaml", "config.json", ".azureml/config.json")
     return [beside for name in names if _is_file(beside := path.parent / name) and beside != path]
 

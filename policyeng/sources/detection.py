@@ -1,4 +1,4 @@
-"""From bytes to readings: each document recognised, read where it belongs, or left out with the reason."""
+"""Detection of the format of each document, and reading of the documents in order of their dependencies."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _EVERYWHERE = ""
 
 
 class Naming:
-    """The things that the documents of one format name."""
+    """An index of the things that the documents of one format name."""
 
     def __init__(self) -> None:
-        """Know of no document yet."""
+        """Create an empty index."""
         self._found: dict[tuple[Hashable, str | PurePath], list[NamedThing]] = defaultdict(list)
 
     def add(self, names: Mapping[Hashable, JsonObject], file: str, directory: PurePath) -> Find:
-        """Take note of what a document names.
+        """Add what a document names.
 
         Args:
             names: the things by key.
-            file: the one of the document, as the user named it.
-            directory: that of the file, whole.
+            file: the file of the document, as the user named it.
+            directory: its absolute directory.
 
         Returns:
-            what finds things from there: those of the file, else of the directory or of the nearest one above it that
-            has any, else of all inputs.
+            a function that finds things for the document: first those of its file, then those of its directory or the
+            nearest one above it that has any, then those of all inputs.
         """
 
         def find(key: Hashable) -> Sequence[NamedThing]:
@@ -60,10 +60,10 @@ class Naming:
 
 
 class UnrecognisedError(InputError):
-    """A document of no readable format."""
+    """A document in an unsupported format."""
 
     def __init__(self, message: str, document: object, *, place: tuple[str, ...], remedy: str) -> None:
-        """Keep the document beside what `InputError` takes."""
+        """Store the document in addition to the arguments of `InputError`."""
         super().__init__(message, place=place, remedy=remedy)
         self.document = document
 
@@ -81,7 +81,7 @@ class DetectedDocument:
 
 
 def parts_of(named: Named, text: Text, formats: Mapping[str, Format]) -> Iterator[DetectedDocument | UnrecognisedError]:
-    """The documents of a file, each with the first format that takes it; a format alone takes all."""
+    """Yield the documents of a file, each with the first format that detects it; a single format takes all."""
     for pointer, document in text.documents:
         name = next((name for name, each in formats.items() if len(formats) == 1 or each.detect(document)), "")
         if name:
@@ -89,12 +89,12 @@ def parts_of(named: Named, text: Text, formats: Mapping[str, Format]) -> Iterato
         else:
             readable = ", ".join(f"`{known}`: {each.SUMMARY}" for known, each in formats.items())
             place = (named.file, pointer) if pointer else (named.file,)
-            message = f"of no readable format: {seen(document)}"
-            yield UnrecognisedError(message, document, place=place, remedy=f"readable are {readable}")
+            message = f"unsupported format: {seen(document)}"
+            yield UnrecognisedError(message, document, place=place, remedy=f"supported formats are {readable}")
 
 
 def belongs_to_workspace(part: DetectedDocument) -> bool:
-    """Whether a document lies within a workspace that it does not name."""
+    """Check whether a document belongs to a workspace that it does not name."""
     belongs = getattr(part.format, "belongs_to_workspace", None)
     return bool(belongs and belongs(part.document))
 
@@ -102,7 +102,7 @@ def belongs_to_workspace(part: DetectedDocument) -> bool:
 def loaded(
     parts: Iterable[DetectedDocument], said: DocumentContext, max_bytes: int
 ) -> list[tuple[DetectedDocument, Loaded]]:
-    """Read the documents, those that belong to a workspace once the others have said which there are."""
+    """Read the documents; those that belong to a workspace come last, because the others name the workspaces."""
     waiting = list(parts)
     finding = _finding(waiting)
     done: dict[int, Loaded] = {}
@@ -120,9 +120,10 @@ def loaded(
 
 
 def _without_linked(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dict[int, Loaded]:
-    """The documents that are read as part of another one, with that as the reason why nothing of them is judged.
+    """Return the documents that are read as part of another one, without content and with that as the reason.
 
-    One that is left to another takes nothing with it. Of files that link to one another the first by name is kept.
+    A document that is read as part of another does not remove others. Of files that link to each other, the first by
+    name remains.
     """
     left: dict[int, Loaded] = {}
     links = _links(parts, done)
@@ -141,7 +142,7 @@ def _without_linked(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded
 
 
 def _links(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dict[int, frozenset[int]]:
-    """Which documents are read as part of which, by their positions, where any are."""
+    """Return, by position, which documents are read as part of which."""
     if not any(document.reading.linked for document in done.values()):
         return {}
     files = {index: path for index in done if (path := parts[index].named.path)}
@@ -158,12 +159,12 @@ def _links(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dic
 
 
 def _returns(index: int, links: Mapping[int, frozenset[int]]) -> bool:
-    """Whether a document links to one that links back to it."""
+    """Check whether a document links to one that links back to it."""
     return any(index in links.get(other, ()) for other in links.get(index, ()))
 
 
 def _finding(parts: list[DetectedDocument]) -> list[Find]:
-    """For each document, what finds the things that all documents of its format name."""
+    """Return, for each document, the function that finds the things that all documents of its format name."""
     naming = {part.name: Naming() for part in parts}
     finding: list[Find] = []
     for part in parts:

@@ -1,4 +1,4 @@
-"""From what the user named to bytes: files, directories, standard input."""
+"""Discovery of input files in paths and directories, and reading of their bytes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from policyeng.sources.file_patterns import EVERYTHING, FileWalk, Rules
 
 _UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-#: Where the zeros are among the first bytes of UTF-16 without a mark that begins with two ASCII characters, or with the
-#: one that it has. Source: RFC 4627, section 3.
+#: The positions of zeros in the first bytes of UTF-16 without a byte order mark that begins with two ASCII characters,
+#: or consists of one. Source: RFC 4627, section 3.
 _ZEROS = {(0, 1, 0, 1): "utf-16-le", (1, 0, 1, 0): "utf-16-be", (0, 1): "utf-16-le", (1, 0): "utf-16-be"}
 
 
@@ -37,10 +37,10 @@ def as_utf8(content: bytes) -> bytes:
 
 
 STDIN = "<stdin>"
-#: Folders that tools fill; hidden ones are not looked into either, except this one of the Azure ML SDK.
+#: Directories that tools create. Hidden directories are not searched either, except the one of the Azure ML SDK.
 _TOOLS = frozenset({"__pycache__", "node_modules"})
 _SDK = ".azureml"
-_NAME_IT = "name it to read it"
+_NAME_IT = "give its path to read it"
 
 
 class Named(NamedTuple):
@@ -58,7 +58,7 @@ class Named(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A file, a folder, or one document of a file, in which nothing is evaluated, and why."""
+    """A file, a directory or one document of a file that is not evaluated, and the reason."""
 
     file: str
     reason: str
@@ -74,9 +74,9 @@ def named_inputs(
     *,
     deep: bool = True,
 ) -> Iterator[Found]:
-    """The documents behind the inputs, in their order; a directory stands for every file below it of those suffixes.
+    """Yield the files of the inputs in order; a directory yields every file below it that has one of the suffixes.
 
-    Without `deep` it stands for the files that lie directly in it.
+    Without `deep`, a directory yields only the files directly in it.
     """
     for given in paths:
         if str(given) == "-":
@@ -92,14 +92,16 @@ def named_inputs(
 
 
 def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
-    """The bytes of one document, as UTF-8 without a byte order mark where it is UTF-8 or UTF-16.
+    """Return the bytes of one file, converted to UTF-8 without a byte order mark if it is UTF-8 or UTF-16.
 
     Raises:
         InputError: it does not exist, cannot be read, or is larger than the limit.
     """
     if named.path is None:
         if stdin is None:
-            raise InputError("there is no standard input", place=(STDIN,), remedy="pipe a document in, or name a file")
+            raise InputError(
+                "there is no standard input", place=(STDIN,), remedy="pipe a document to it, or give a file"
+            )
         return as_utf8(stdin)
     try:
         with named.path.open("rb") as stream:
@@ -113,7 +115,7 @@ def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
 
 
 def display(path: Path) -> str:
-    """A path as text, bytes that are not UTF-8 escaped."""
+    """Return a path as text; bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -137,8 +139,8 @@ def _below(directory: Path, suffixes: tuple[str, ...], walk: FileWalk, *, deep: 
     yield from (_unreadable(Path(fault.filename), fault) for fault in faults)
     if not files and not faults:
         sought = " or ".join(f"`*{suffix}`" for suffix in suffixes)
-        remedy = "name a directory with JSON or YAML documents, or a file"
-        yield InputError(f"the directory holds no {sought} file", place=(display(directory),), remedy=remedy)
+        remedy = "give a directory with JSON or YAML documents, or a file"
+        yield InputError(f"the directory contains no {sought} file", place=(display(directory),), remedy=remedy)
     yield from sorted(skipped)
     left = {entry.file for entry in skipped}
     kept = [path for path in sorted(files) if display(path) not in left]
@@ -149,26 +151,26 @@ def _below(directory: Path, suffixes: tuple[str, ...], walk: FileWalk, *, deep: 
 
 
 def _why_not_entered(folder: Path, why: str) -> str:
-    """Why a folder is not walked, with why the rules leave it out; empty when it is."""
+    """Return why a directory is not searched, or an empty string; `why` is the reason that the rules give."""
     if folder.is_symlink():
         return f"a link to a directory, which is not followed; {_NAME_IT}"
-    return f"a folder that tools fill; {_NAME_IT}" if folder.name in _TOOLS else why
+    return f"a directory that tools create; {_NAME_IT}" if folder.name in _TOOLS else why
 
 
 def _why_not_followed(path: Path, top: Path) -> str:
-    """Why a file is not opened; empty when it is, if the rules do not leave it out."""
+    """Return why a file is not opened, or an empty string; exclusion rules are checked separately."""
     if path.is_fifo():
-        return "no regular file"
+        return "not a regular file"
     if not path.is_symlink():
         return ""
     try:
-        return "" if path.resolve().is_relative_to(top) else f"a link that leads out of the directory; {_NAME_IT}"
+        return "" if path.resolve().is_relative_to(top) else f"a link to outside of the directory; {_NAME_IT}"
     except (OSError, RuntimeError):
-        return "a link that leads to itself"
+        return "a link to itself"
 
 
 def _read_at_most(stream: BinaryIO, count: int) -> bytes:
-    """Read in pieces, because `stream.read(count)` takes memory for all of `count` before it reads."""
+    """Read in pieces, because `stream.read(count)` allocates memory for all of `count` first."""
     pieces = []
     while count > 0 and (piece := stream.read(min(count, 1 << 20))):
         pieces.append(piece)
@@ -179,4 +181,4 @@ def _read_at_most(stream: BinaryIO, count: int) -> bytes:
 def _unreadable(path: Path, error: OSError | ValueError) -> InputError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
     message = f"cannot be read ({(reason or type(error).__name__).lower()})"
-    return InputError(message, place=(display(path),), remedy="name a file that exists and that you may read")
+    return InputError(message, place=(display(path),), remedy="give a file that exists and that you can read")

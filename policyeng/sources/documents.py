@@ -1,4 +1,4 @@
-"""Inputs as they were written, for policies that judge documents, YAML read as Kubernetes and Conftest read it."""
+"""Inputs as they were written, for policies that check documents; YAML is read as Kubernetes and Conftest read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policyeng.parsing.json_text import lines_of, parse_json
 from policyeng.sources.discovery import STDIN, display
 from policyeng.sources.text import YAML_SUFFIXES
 
-#: What Conftest reads and we do not, by the suffix or the beginning of the name.
+#: Formats that Conftest reads and policyeng does not, by suffix or by the beginning of the name.
 _OTHER_SUFFIXES = lazy_pattern(
     r"\.(cue|dockerfile|dockerignore|edn|env|gitignore|hcl|hocon|ini|jsonc|jsonnet|properties|spdx|textproto|tf|tfvars"
     r"|toml|vcl|xml)"
@@ -22,14 +22,14 @@ _OTHER_NAMES = ("codeowners", "dockerfile", "jenkinsfile", "nginx.conf", ".env")
 
 
 def read_documents(file: str, content: bytes, max_bytes: int) -> list[Document]:
-    """The documents of one file: those of a YAML stream, the elements of a list, else the one that it is.
+    """Return the documents of one file: those of a YAML stream, the elements of a list, or the file as one document.
 
     Raises:
-        InputError: the file is of another format, or what the strict readers of JSON and YAML refuse.
+        InputError: the file has another format, or the strict JSON or YAML reader refuses it.
     """
     if is_other_format(file):
-        remedy = "give the same as JSON or YAML; `conftest parse FILE` writes it"
-        raise InputError("only JSON and YAML documents are judged", place=(file,), remedy=remedy)
+        remedy = "convert it to JSON or YAML, for example with `conftest parse FILE`"
+        raise InputError("only JSON and YAML documents are checked", place=(file,), remedy=remedy)
     if _is_yaml(file, content):
         from policyeng.parsing.yaml_text import parse_kubernetes_yaml  # YAML is loaded only where there is some
 
@@ -47,21 +47,21 @@ def read_documents(file: str, content: bytes, max_bytes: int) -> list[Document]:
 
 
 def _is_yaml(file: str, content: bytes) -> bool:
-    """By the suffix; standard input is YAML unless it begins as JSON does."""
+    """Check whether the suffix is that of YAML; standard input is YAML unless it begins like JSON."""
     if file == STDIN:
         return not content.lstrip().startswith((b"{", b"["))
     return file.lower().endswith(YAML_SUFFIXES)
 
 
 def _elements(value: object, lines: Callable[[Sequence[str]], list[int]]) -> list[tuple[object, int]]:
-    """Conftest judges the elements of a list one by one."""
+    """Return the elements of a list with their lines, because Conftest checks each one separately."""
     if not isinstance(value, list):
         return [(value, 1)]
     return list(zip(value, lines([f"/{index}" for index in range(len(value))]), strict=True))
 
 
 def is_other_format(file: str) -> bool:
-    """Whether a file is of a format that Conftest reads and we do not."""
+    """Check whether a file has a format that Conftest reads and policyeng does not."""
     path = PurePath(file.lower())
     return file != STDIN and (
         _OTHER_SUFFIXES.fullmatch(path.suffix) is not None
@@ -70,7 +70,7 @@ def is_other_format(file: str) -> bool:
 
 
 def left_out(paths: Iterable[str | Path]) -> list[Problem]:
-    """A warning for every directory with files that Conftest would judge and we do not."""
+    """Return a warning for every directory with files that Conftest would check and policyeng does not."""
     problems = []
     for given in paths:
         if str(given) == "-" or not Path(given).is_dir():
@@ -80,6 +80,6 @@ def left_out(paths: Iterable[str | Path]) -> list[Problem]:
         )
         if names:
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            message = f"only JSON and YAML documents are judged, not `{display(Path(names[0]))}`{more}"
+            message = f"only JSON and YAML documents are checked, not `{display(Path(names[0]))}`{more}"
             problems.append(Problem(level="warning", message=message, place=display(Path(given))))
     return problems

@@ -1,4 +1,4 @@
-"""Exemption files: `exemptions:`, a list in YAML or JSON, each entry with an owner, an approver and an end."""
+"""Exemption files in YAML or JSON: a list `exemptions`, each entry with an owner, an approver and an expiry time."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _PATTERN_SIGNS = frozenset("*?[]{}()|,^$\\ \t\n")
 
 
 class ExemptionsRead(NamedTuple):
-    """The exemptions that are well formed, and an error for each fault; a faulty entry exempts nothing."""
+    """The valid exemptions, and an error for each fault; an entry with a fault exempts nothing."""
 
     exemptions: tuple[Exemption, ...]
     problems: tuple[Problem, ...]
 
 
 def load_exemptions(path: str | Path, *, max_days: int = DEFAULT_MAX_DAYS) -> tuple[Exemption, ...]:
-    """Read an exemption file, all of it or nothing.
+    """Read an exemption file completely or fail.
 
     Raises:
-        InputError: something in it is wrong; names file, line, entry and remedy of the first fault.
+        InputError: the file has a fault; with the file, line, entry and remedy of the first one.
     """
     exemptions, problems = read_exemptions(path, max_days=max_days)
     raise_errors(problems)
@@ -46,7 +46,7 @@ def load_exemptions(path: str | Path, *, max_days: int = DEFAULT_MAX_DAYS) -> tu
 def read_exemptions(
     path: str | Path, *, max_days: int = DEFAULT_MAX_DAYS, max_bytes: int = DEFAULT_MAX_BYTES
 ) -> ExemptionsRead:
-    """Read an exemption file, YAML unless its name ends in `.json`; a faulty entry does not hide the others.
+    """Read an exemption file, YAML unless its name ends in `.json`; a fault in one entry does not affect the others.
 
     Args:
         path: the file.
@@ -72,11 +72,11 @@ def read_exemptions(
 
 
 def exemptions_of(document: object, file: str, *, max_days: int = DEFAULT_MAX_DAYS) -> ExemptionsRead:
-    """Exemptions as a program gives them: an object with the list `exemptions`, as in a file.
+    """Return the exemptions of an object with the list `exemptions`, as in a file.
 
     Args:
         document: the object.
-        file: how messages name it; a fault has its JSON Pointer beside it.
+        file: its name in messages, to which the JSON Pointer of a fault is added.
         max_days: the longest time from `createdAt` to `expiresAt`, in days.
     """
     exemptions, faults = _entries(document, timedelta(days=max_days))
@@ -87,7 +87,7 @@ def _entries(document: object, longest: timedelta) -> tuple[tuple[Exemption, ...
     listed = document.get("exemptions") if isinstance(document, dict) else None
     if not isinstance(document, dict) or "exemptions" not in document:
         message = f"no `exemptions` in the file: {seen(document)}"
-        return (), [Refusal("", message, "begin with `exemptions:` and list them")]
+        return (), [Refusal("", message, "start with `exemptions:` and list them below it")]
     faults = [
         Refusal(f"/{escaped(key)}", f"unknown key `{shortened(key)}`{nearest(key, ['exemptions'])}", "remove it")
         for key in document
@@ -109,7 +109,7 @@ def _entries(document: object, longest: timedelta) -> tuple[tuple[Exemption, ...
 
 def _faults(exemption: Exemption, pointer: str, longest: timedelta, ids: Collection[str]) -> Iterator[Refusal]:
     if exemption.id in ids:
-        yield Refusal(f"{pointer}/id", "another exemption before it has the same `id`", "give each its own")
+        yield Refusal(f"{pointer}/id", "an earlier exemption has the same `id`", "give each exemption its own `id`")
     for key, text in (("reason", exemption.reason), ("owner", exemption.owner), ("approvedBy", exemption.approved_by)):
         if not plain(text).strip():
             yield Refusal(f"{pointer}/{key}", f"`{key}` is blank", f"give the {key}")
@@ -122,7 +122,7 @@ def _faults(exemption: Exemption, pointer: str, longest: timedelta, ids: Collect
         message = f"`owner` and `approvedBy` are both `{shortened(plain(exemption.owner))}`"
         yield Refusal(f"{pointer}/approvedBy", message, "let someone other than the owner approve it")
     if _PATTERN_SIGNS & set(exemption.policy):
-        message = f"`policy` is not one exact id: `{shortened(exemption.policy)}`"
+        message = f"`policy` is not the exact id of one policy: `{shortened(exemption.policy)}`"
         yield Refusal(f"{pointer}/policy", message, "write one exemption for each policy id")
     if not types_of(exemption.scope) or is_placeholder(exemption.scope) or "*" in exemption.scope:
         yield Refusal(f"{pointer}/scope", f"`scope` is not an ARM id: `{shortened(exemption.scope)}`", _SCOPE_REMEDY)
@@ -145,7 +145,7 @@ def _problem(fault: Refusal, place: str, document: object) -> Problem:
 
 
 def _called(pointer: str, document: object) -> str:
-    """How messages call the entry that a pointer leads into: by its id, else by its place in the list."""
+    """Return the name of a pointer's entry in messages: its id, or its position in the list."""
     parts: Sequence[str] = pointer.split("/")
     listed = document.get("exemptions") if isinstance(document, dict) else None
     if len(parts) < 3 or not isinstance(listed, list):

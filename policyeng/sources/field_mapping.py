@@ -1,7 +1,7 @@
-"""Tables that bring an object of another format into ARM shape: one row for each field, kept as values.
+"""Tables that convert an object of another format to an ARM resource, with one row for each field.
 
-A row names the field there by JSON Pointer, the field here by JSON Pointer, and how the value is brought over. Whatever
-ARM field no row leads to, the format cannot carry.
+A row has the JSON Pointer of the source field, the JSON Pointer of the ARM field and a function that converts the
+value. The format cannot express an ARM field that is in no row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ATTACHED = frozenset(
 _COMPUTES = _NODES | _ATTACHED
 _ONLINE = "workspaces/onlineendpoints/deployments"
 
-#: By ARM pointer, what has the field: compute types, and ARM types below their provider; all in lower case.
+#: By ARM pointer, the compute types and ARM types (without the provider) that have the field; all in lower case.
 #: Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01, Microsoft.ContainerService, Microsoft.Compute.
 _ONLY_OF: Mapping[str, frozenset[str]] = {
     "/properties/agentPoolProfiles": frozenset({"managedclusters"}),
@@ -32,9 +32,9 @@ _ONLY_OF: Mapping[str, frozenset[str]] = {
     "/properties/endpointComputeType": frozenset({_ONLINE}),
     "/properties/instanceType": frozenset({_ONLINE}),
     "/properties/resources": frozenset({"workspaces/jobs", "workspaces/batchendpoints/deployments"}),
-    # The SDK of old wrote it into jobs; nothing that is deployed from a file has it.
+    # An older SDK wrote it into jobs; nothing that is deployed from a file has it.
     "/properties/compute_id": frozenset(),
-    # Only jobs of API version 2021-03-01-preview have it, which no other format makes.
+    # Only jobs of API version 2021-03-01-preview have it, and no other format creates those.
     "/properties/compute/target": frozenset(),
     "/properties/computeType": _COMPUTES | {"workspaces/services"},
     "/properties/computeLocation": _COMPUTES,
@@ -56,7 +56,7 @@ _ONLY_OF: Mapping[str, frozenset[str]] = {
 
 
 def foreign_to(resource: JsonObject) -> tuple[str, ...]:
-    """The ARM pointers that no resource of its `type` has, nor a compute of its `computeType` where that is known."""
+    """Return the ARM pointers that no resource of its `type`, or compute of its `computeType` if known, has."""
     below = lowered(resource["type"]).partition("/")[2]
     kinds = frozenset({below})
     if below == _COMPUTE:
@@ -67,18 +67,18 @@ def foreign_to(resource: JsonObject) -> tuple[str, ...]:
 
 Bring = Callable[[object], object]
 
-#: A whole number of 64 bits, written as text.
+#: An integer of 64 bits, written as text.
 _WHOLE = re.compile(r"\s*-?[0-9]{1,18}\s*")
 
 
 class UnfitError(ValueError):
-    """A value that its field cannot have; the text says what it should be."""
+    """A value that its field cannot have; the text states what it should be."""
 
 
 class FieldMapping(NamedTuple):
-    """One row: JSON Pointer there, JSON Pointer in the ARM resource (empty: nothing of it is judged), and the bringing.
+    """One row: the source pointer, the ARM pointer (empty if no policy uses the field) and the conversion.
 
-    `bring` gives the ARM value, or raises UnfitError for one that the field cannot have.
+    `bring` returns the ARM value, or raises UnfitError for a value that the field cannot have.
     """
 
     source: str
@@ -87,13 +87,13 @@ class FieldMapping(NamedTuple):
 
 
 class Mapped(NamedTuple):
-    """What a table makes of an object.
+    """The result of a table for an object.
 
     Attributes:
-        resource: the ARM fields that it fills, nested.
-        fields: by ARM pointer, the pointer there.
-        unreadable: by ARM pointer, why the value that stands there could not be brought over.
-        unknown: pointers there of keys that no row knows.
+        resource: the ARM fields that it sets, nested.
+        fields: the source pointer by ARM pointer.
+        unreadable: by ARM pointer, why the value could not be converted.
+        unknown: source pointers of keys that are in no row.
     """
 
     resource: JsonObject
@@ -105,13 +105,13 @@ class Mapped(NamedTuple):
 def mapped(
     table: Iterable[FieldMapping], source: JsonObject, pointer: str, unresolved: Mapping[str, str] | None = None
 ) -> Mapped:
-    """Bring an object into ARM shape; a null counts as absent.
+    """Convert an object to ARM fields; a null counts as absent.
 
     Args:
-        table: its rows; of two that fill one ARM field the later goes before, where its field is there.
+        table: its rows; of two rows for the same ARM field, the later one wins if its source field exists.
         source: the object.
         pointer: its JSON Pointer in the document.
-        unresolved: by JSON Pointer into the object, why a value is not known yet; it counts for all below it.
+        unresolved: by JSON Pointer into the object, why a value is not known yet; it applies to everything below.
     """
     rows = tuple(table)
     resource: JsonObject = {}
@@ -134,13 +134,13 @@ def mapped(
 
 
 def carried(resource: JsonObject, table: Iterable[FieldMapping], reason: str, *more: str) -> Carried:
-    """What a table can fill of a resource, beside it the ARM pointers `more`, and what no such resource has."""
+    """Return the fields that a format can express: those of a table, `more`, and fields that never apply."""
     targets = dict.fromkeys((*(row.target for row in table if row.target), *more, *foreign_to(resource)))
     return Carried(pointers=tuple(targets), reason=reason)
 
 
 def put(resource: JsonObject, pointer: str, value: object) -> None:
-    """Set a value at a JSON Pointer of plain keys, making the objects on the way; objects are joined."""
+    """Set a value at a JSON Pointer of plain keys; missing parents are created, and objects are merged."""
     *parents, last = keys_of(pointer)
     here = resource
     for part in parents:
@@ -154,7 +154,7 @@ def put(resource: JsonObject, pointer: str, value: object) -> None:
 
 
 def without(resource: JsonObject, dropped: Container[str], above: str = "") -> JsonObject:
-    """A copy of an object without what stands at some JSON Pointers, none of which leads through a list."""
+    """Return a copy of an object without the values at some JSON Pointers, which must not lead through lists."""
     return {
         key: without(inner, dropped, pointer) if isinstance(inner, dict) else inner
         for key, inner in resource.items()
@@ -163,14 +163,14 @@ def without(resource: JsonObject, dropped: Container[str], above: str = "") -> J
 
 
 def text(value: object) -> object:
-    """A string that is not blank."""
+    """Convert a string that is not blank."""
     if isinstance(value, str) and value.strip():
         return value
     raise UnfitError("text")
 
 
 def boolean(value: object) -> object:
-    """A boolean, also written as a string."""
+    """Convert a boolean, also one that is written as a string."""
     folded = lowered(value) if isinstance(value, str) else value
     if folded in (True, False, "true", "false") and type(folded) is not int:
         return folded in (True, "true")
@@ -178,12 +178,12 @@ def boolean(value: object) -> object:
 
 
 def inverted(value: object) -> object:
-    """The opposite boolean."""
+    """Convert a boolean to its opposite."""
     return not boolean(value)
 
 
 def whole(value: object) -> object:
-    """A whole number, also written as a string."""
+    """Convert an integer, also one that is written as a string."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -192,7 +192,7 @@ def whole(value: object) -> object:
 
 
 def duration(unit: str) -> Bring:
-    """An ISO 8601 duration from a whole number of `S` (seconds) or `M` (minutes); a duration stays as it is."""
+    """Return a conversion from an integer of `S` (seconds) or `M` (minutes) to an ISO 8601 duration."""
 
     def bring(value: object) -> object:
         if isinstance(value, str) and lowered(value.strip()).startswith("p"):
@@ -203,7 +203,7 @@ def duration(unit: str) -> Bring:
 
 
 def chosen(words: Mapping[object, object]) -> Bring:
-    """One of the words of an enumeration, without case, hyphens and underscores; other text stays as it is written."""
+    """Return a conversion of enumeration words that ignores case, hyphens and underscores; other text is unchanged."""
     known = {_folded(word): value for word, value in words.items()}
 
     def bring(value: object) -> object:

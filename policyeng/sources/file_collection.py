@@ -1,4 +1,4 @@
-"""From inputs to documents: every file looked at once, what is none of ours left out with the reason, nothing lost."""
+"""Collection of the documents in the inputs: each file is read once, and files that are skipped have a reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from policyeng.sources.parsed import Format, Loaded, Refusal
 from policyeng.sources.problems import problem_of
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, read_text
 
-#: `module name 'path'` of a Bicep file, and `using 'path'` of its parameters; what is in a registry has a colon.
+#: `module name 'path'` of a Bicep file, and `using 'path'` of its parameters; a path in a registry has a colon.
 _CALLED = lazy_pattern(rb"^[ \t]*+(?:module[ \t]+\w+|using)[ \t]+'([^':\r\n]+)'", re.MULTILINE)
 _COMMENT = lazy_pattern(rb"/\*(?:.*?\*/|.*+)", re.DOTALL)
 #: The program that wrote a template.
@@ -30,16 +30,16 @@ _BICEP = (".bicep", ".bicepparam")
 
 
 def made_of(sources: Mapping[Path, bytes], read: Iterable[DetectedDocument]) -> dict[Path, str]:
-    """The input that was made of each file of source code; those of which none was are left out.
+    """Return the input that was generated from each source code file, for the files that have one.
 
-    A Bicep file is compiled to the template of its name beside it, with the modules that it calls; Terraform plans the
-    files of one directory, with the local modules that the plan's configuration calls. A template that Bicep did not
-    write is left out. Whether one was made from the present text cannot be checked: its `templateHash` is a hash of
-    the template, not of the Bicep file.
+    A Bicep file and the modules that it calls are compiled to the template of the same name in the same directory.
+    Terraform plans the files of one directory and the local modules that the configuration of the plan calls. Templates
+    that Bicep did not write do not count. Whether a template is up to date cannot be checked: its `templateHash` is
+    a hash of the template, not of the Bicep file.
 
     Args:
-        sources: the content of each file of source code, by its path.
-        read: the documents in which something was found to judge.
+        sources: the content of each source code file, by its path.
+        read: the documents with resources.
     """
     made: dict[Path, str] = {}
     bicep = {path.resolve(): path for path in sources if path.suffix.lower() in _BICEP}
@@ -57,12 +57,12 @@ def made_of(sources: Mapping[Path, bytes], read: Iterable[DetectedDocument]) -> 
 
 
 def _is_bicep_output(template: object) -> bool:
-    """Whether Bicep wrote a template, which it states in each."""
+    """Check whether Bicep wrote a template; it records that in the metadata."""
     return value_at(template, _GENERATOR) == "bicep"
 
 
 def _compiled(roots: Iterable[Path], bicep: Mapping[Path, Path], sources: Mapping[Path, bytes]) -> set[Path]:
-    """Those of the Bicep files, by their whole paths, that were compiled together with some of them."""
+    """Return the Bicep files, given by their absolute paths, that are compiled together with the roots."""
     found: set[Path] = set()
     waiting = list(roots)
     while waiting:
@@ -76,7 +76,7 @@ def _compiled(roots: Iterable[Path], bicep: Mapping[Path, Path], sources: Mappin
 
 
 def _planned(home: Path, plan: object) -> set[Path]:
-    """The directories that a plan is of: its own, and those of the local modules that it calls."""
+    """Return the directories that a plan covers: its own and those of the local modules that it calls."""
     found: set[Path] = set()
     waiting: list[tuple[Path, object]] = [(home, value_at(plan, _CALLS))]
     while waiting:
@@ -90,7 +90,7 @@ def _planned(home: Path, plan: object) -> set[Path]:
 
 
 def is_superseded(part: DetectedDocument, parts: Iterable[DetectedDocument]) -> str:
-    """The plan beside a Terraform state, which goes before the state that it was made from; empty without one."""
+    """Return the plan that replaces a Terraform state in the same directory, or an empty string."""
     if part.name != "terraform" or not part.named.found or _is_plan(part):
         return ""
     home = directory_of(part.named)
@@ -102,7 +102,7 @@ def _is_plan(part: DetectedDocument) -> bool:
     return part.name == "terraform" and value_at(part.document, "/planned_values") is not None
 
 
-#: What every file that is about Machine Learning has in it, in lower case.
+#: Text that every file about Azure Machine Learning contains one of, in lower case.
 _MARKS = (
     b"microsoft.machinelearningservices",
     b"machinelearningservices.azure.com",
@@ -114,22 +114,22 @@ _MARKS = (
 )
 _TEXT_MARKS = tuple(mark.decode() for mark in _MARKS)
 
-#: What JSON that may hold resources of Azure has in it, in lower case.
+#: Text that JSON with Azure resources contains one of, in lower case.
 _OF_AZURE = (b"microsoft.", b"snapshotversion", b"/subscriptions/", b"deploymenttemplate")
 
-#: The same of YAML in which Machine Learning is more than a word in a text: by the keys that say what a document is.
+#: The keys that identify a YAML document, with their values; a mention of Machine Learning elsewhere does not count.
 _YAML_KEYS = lazy_pattern(
     rb"(?:^|[{,])[ \t-]*[\"']?(?:\$schema|apiversion|type|id|kind|snapshotversion)[\"']?[ \t]*:([^\r\n]*)", re.MULTILINE
 )
 
-#: The keys that say what a document or a resource is, in lower case.
+#: The keys that identify a document or a resource, in lower case.
 _NAMING = ("$schema", "apiversion", "type", "id", "resourceid")
-#: Where documents have their resources.
+#: The keys under which documents list their resources.
 _LISTS = ("resources", "value", "data", "items")
 
-#: Types whose resources policies look for everywhere, so that one that is broken is an error.
+#: Types whose resources policies look up everywhere. A broken one is an error.
 _STRICT_TYPES = ("microsoft.machinelearningservices/", "microsoft.authorization/role")
-#: The properties that only resources of Machine Learning have.
+#: Properties that only resources of Azure Machine Learning have.
 _ML_PROPERTIES = frozenset(
     {
         "computeType",
@@ -144,28 +144,28 @@ _ML_PROPERTIES = frozenset(
     }
 )
 
-#: Documents of policyeng and other reports, by what one has among its keys.
+#: Documents of policyeng and other reports, with the sets of keys that identify them.
 _DOCUMENTS: Mapping[str, tuple[frozenset[str], ...]] = {
-    "a report of policyeng": (frozenset({"reportVersion"}), frozenset({"asOf", "engine", "findings", "summary"})),
-    "a decision of policyeng": (frozenset({"decisionVersion"}), frozenset({"allowed", "asOf", "bundle"})),
-    "a comparison by policyeng": (frozenset({"diffVersion"}), frozenset({"exitCode", "before", "after"})),
-    "suggestions of policyeng": (frozenset({"suggestionsVersion"}),),
+    "a policyeng report": (frozenset({"reportVersion"}), frozenset({"asOf", "engine", "findings", "summary"})),
+    "a policyeng decision": (frozenset({"decisionVersion"}), frozenset({"allowed", "asOf", "bundle"})),
+    "a policyeng comparison": (frozenset({"diffVersion"}), frozenset({"exitCode", "before", "after"})),
+    "policyeng suggestions": (frozenset({"suggestionsVersion"}),),
     "exemptions": (frozenset({"exemptions"}),),
-    "cases of a policy": (frozenset({"baseline", "pass"}), frozenset({"baseline", "fail"})),
+    "test cases of a policy": (frozenset({"baseline", "pass"}), frozenset({"baseline", "fail"})),
     "findings as SARIF": (frozenset({"runs", "version"}),),
     "a bill of materials": (frozenset({"bomFormat"}), frozenset({"spdxVersion"})),
 }
 
 
 def concerns_machine_learning(content: bytes) -> bool:
-    """Whether a file names Azure Machine Learning, be it read or not."""
+    """Check whether a file mentions Azure Machine Learning, whether or not it can be read."""
     return _names_any(_MARKS, content)
 
 
 def may_be_ours(content: bytes, *, is_json: bool) -> bool:
-    """Whether text that cannot be parsed may hold something to evaluate.
+    """Check whether text that cannot be parsed may contain something to evaluate.
 
-    Broken JSON may hold resources of a snapshot that do not say what they are.
+    Broken JSON can contain resources of a snapshot that do not mention Azure Machine Learning.
     """
     if is_json:
         return _names_any((*_MARKS, *_OF_AZURE), content)
@@ -174,23 +174,23 @@ def may_be_ours(content: bytes, *, is_json: bool) -> bool:
 
 
 def other_document(document: object) -> str:
-    """What a document of policyeng, or a report, is that holds nothing to evaluate; empty for every other one."""
+    """Return what a policyeng document or a report without resources is; an empty string for any other document."""
     keys = document.keys() if isinstance(document, dict) else ()
     return next((name for name, known in _DOCUMENTS.items() if any(one <= set(keys) for one in known)), "")
 
 
 def is_shaped_as_ours(document: object) -> bool:
-    """Whether a document of no readable format says by its keys that it, or an entry of it, is of Machine Learning."""
+    """Check whether the keys of a document in an unsupported format show that it is about Azure Machine Learning."""
     return any(_says_it_is_ours(one) for one in _entries(document))
 
 
 def is_something_else(document: object, pointer: str) -> bool:
-    """Whether the part of a document at a JSON Pointer, which is refused, surely has nothing of Machine Learning.
+    """Check whether a refused part of a document is certainly not about Azure Machine Learning.
 
-    It says by its type that it is something else, or has neither a type nor a property of Machine Learning.
+    Its type is another one, or it has neither a type nor a property of Azure Machine Learning.
     """
     part = _resource_at(document, pointer)
-    if isinstance(part.get("error"), dict):  # an answer that may have held resources
+    if isinstance(part.get("error"), dict):  # the response to a request for resources
         return False
     stated = [lowered(part[key]) for key in ("type", "id") if isinstance(part.get(key), str)]
     if any(strict in text for strict in _STRICT_TYPES for text in stated):
@@ -200,7 +200,7 @@ def is_something_else(document: object, pointer: str) -> bool:
 
 
 def _resource_at(document: object, pointer: str) -> JsonObject:
-    """The nearest object above a place that has a type, an id or properties, else the document."""
+    """Return the nearest object at or above a pointer that has a type, an id or properties, else the document."""
     found = document if isinstance(document, dict) else {}
     here = document
     for key in keys_of(pointer):
@@ -227,29 +227,29 @@ def _says_it_is_ours(document: object) -> bool:
 
 
 def _names_any(marks: Iterable[bytes], content: bytes) -> bool:
-    """Whether any of the marks is in a content; the zeros of UTF-16 and UTF-32 that cannot be read are no obstacle."""
+    """Check whether a content contains any of the marks, even in UTF-16 or UTF-32 that cannot be read."""
     folded = content.lower().replace(b"\0", b"")
     return any(mark in folded for mark in marks)
 
 
-#: Formats that documents of all of Azure have, so that a broken one may have nothing of Machine Learning.
+#: Formats for all of Azure. A broken document in one of them need not be about Azure Machine Learning.
 _GENERAL_FORMATS = ("arm-template", "arm-rest", "resource-graph")
 
-#: What is found in a directory for its resources alone.
+#: Suffixes of files that are read for their resources only.
 _NEVER_WRITTEN = (*SOURCE_CODE, *(suffix for suffix in JSON_SUFFIXES if suffix != ".json"))
 
 
 @changing
 class FileCollection:
-    """What the inputs hold, gathered file by file.
+    """The documents and problems of the inputs, collected file by file.
 
     Attributes:
-        formats: by name; one alone takes every document, and with none only documents are kept.
+        formats: by name; a single format takes every document, and without formats only written documents are stored.
         max_bytes: the largest file that is read.
-        documents: keep every input as it was written, too.
+        documents: also store every input as it was written.
         parts: the documents that a format reads.
-        skipped: what was found in directories and holds nothing to judge.
-        files, written: the inputs as they were written, and their names.
+        skipped: what was found in directories and contains nothing to check.
+        files, written: the names of the inputs, and the inputs as they were written.
     """
 
     formats: Mapping[str, Format]
@@ -265,7 +265,7 @@ class FileCollection:
     _count: int = 0
 
     def add(self, named: Found, stdin: bytes | None = None) -> None:
-        """Look at a file; what cannot be read becomes a problem, or is skipped where nothing is lost."""
+        """Add a file; if it cannot be read, it becomes a problem, or is skipped if it contains nothing to evaluate."""
         self._count += 1
         position = self._count
         if isinstance(named, Skipped):
@@ -275,7 +275,7 @@ class FileCollection:
             self._problems.append((position, problem_of(named)))
             return
         if self._positions.setdefault(_key(named), position) < position:
-            again = Problem(level="warning", message="named twice; it is read once", place=named.file)
+            again = Problem(level="warning", message="given twice; it is read once", place=named.file)
             self._problems.append((position, again))
             return
         content: bytes | None = None
@@ -292,21 +292,21 @@ class FileCollection:
                 self.skipped.append(Skipped(named.file, error.message))
 
     def leave_out_superseded(self) -> None:
-        """Leave out what another document of the same directory goes before."""
+        """Skip documents that another document of the same directory replaces."""
         newer = [(part, is_superseded(part, self.parts)) for part in self.parts]
         self.parts = [part for part, plan in newer if not plan]
-        reason = "a state, and the plan `{}` beside it is read in its place"
+        reason = "a state; the plan `{}` in the same directory is read instead"
         self.skipped += [Skipped(part.named.file, reason.format(plan)) for part, plan in newer if plan]
 
     def settle_source_code(self, done: Iterable[tuple[DetectedDocument, Loaded]]) -> None:
-        """Source code of Machine Learning is an error, unless what was made of it is among what was read."""
+        """Report source code for Azure Machine Learning as an error, unless an input was generated from it."""
         made = made_of(
             {named.path: content for _, named, content, _ in self._sources if named.path},
             (part for part, document in done if document.reading.resources),
         )
         for position, named, content, error in self._sources:
             if named.path in made:
-                reason = f"`{made[named.path]}` is read in its place; that it was made from the present text is assumed"
+                reason = f"`{made[named.path]}` is read instead; it is assumed to be up to date"
                 self.skipped.append(Skipped(named.file, reason))
             elif concerns_machine_learning(content):
                 self._problems.append((position, problem_of(error)))
@@ -314,7 +314,7 @@ class FileCollection:
                 self.skipped.append(Skipped(named.file, error.message))
 
     def add_what_lies_beside(self) -> None:
-        """Look at the workspace that lies beside files which belong to one, where nothing else was named."""
+        """Add files that may name the workspace, if all documents belong to a workspace that they do not name."""
         if not all(part.named.path and not part.named.found and belongs_to_workspace(part) for part in self.parts):
             return
         paths = [path for part in self.parts if part.named.path for path in lies_beside(part.named.path)]
@@ -322,12 +322,12 @@ class FileCollection:
             named = Named(display(path), path, found=True)
             if _key(named) not in self._positions:
                 self.add(named)
-                message = "read too, because it lies beside and may name the workspace"
+                message = "also read, because it is next to an input and may name the workspace"
                 problem = Problem(level="warning", message=message, place=named.file)
                 self._problems.append((self._positions[_key(named)], problem))
 
     def hear(self, part: DetectedDocument, document: Loaded) -> None:
-        """Take note of what a document could not say, and of why it holds nothing to judge, if it does."""
+        """Record the refusals and remarks of a document, and why it contains nothing to check."""
         reading, position = document.reading, self._positions[_key(part.named)]
         empty = not (reading.resources or reading.stated or reading.changes)
         if reading.nothing:
@@ -342,7 +342,7 @@ class FileCollection:
             self._problems.append((position, _problem(document, Refusal(pointer, message), "warning")))
 
     def said(self) -> list[Problem]:
-        """The problems, in the order of the inputs."""
+        """Return the problems in the order of the inputs."""
         return [problem for _, problem in sorted(self._problems, key=lambda entry: entry[0])]
 
     def _take(self, named: Named, content: bytes) -> None:
@@ -359,7 +359,7 @@ class FileCollection:
         text = read_text(content, named.file, max_bytes=self.max_bytes)
         for part in parts_of(named, text, self.formats):
             document = part.document
-            # A key of a report in a document of a format must not hide what the document holds.
+            # A document in a supported format is read even if it also has a key of a report.
             may_be_other = named.found and (not isinstance(part, DetectedDocument) or part.name == "changes")
             other = "" if not may_be_other or is_shaped_as_ours(document) else other_document(document)
             if other:
@@ -374,20 +374,20 @@ class FileCollection:
 
 
 def _is_something_else(part: DetectedDocument, refusal: Refusal) -> bool:
-    """Whether a part that is refused has nothing of Machine Learning, in a format that is not of it alone."""
+    """Check whether a refused part is not about Azure Machine Learning, in a format for all of Azure."""
     pointer = refusal.pointer.removeprefix(part.pointer)
     return part.name in _GENERAL_FORMATS and is_something_else(part.document, pointer)
 
 
 def _may_be_left_out(named: Named, content: bytes | None) -> bool:
-    """Whether a file that cannot be read was found in a directory and holds nothing to evaluate."""
+    """Check whether a file that cannot be read was found in a directory and contains nothing to evaluate."""
     if content is None or not named.found:
         return False
     return not may_be_ours(content, is_json=named.file.lower().endswith(JSON_SUFFIXES))
 
 
 def _key(named: Named) -> Path | str:
-    """What tells files apart."""
+    """Return a key that identifies a file."""
     try:
         return named.path.resolve() if named.path else named.file
     except (OSError, RuntimeError, ValueError):

@@ -1,4 +1,4 @@
-"""What was asked of the file system while a document was read, so that it can be asked again."""
+"""The file system queries that were made while a document was read, to detect later changes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from policyeng.named import NamedTuple
 
 
 class FileDependency(NamedTuple):
-    """A question and its answer.
+    """A query and its result.
 
     Attributes:
-        question: a name of `_QUESTIONS`.
-        path: as it was asked for.
-        answer: the digest of a content or of names; empty where there is none.
+        question: a name in `_QUESTIONS`.
+        path: as it was queried.
+        answer: the digest of a content or of names; empty if there is none.
     """
 
     question: str
@@ -31,7 +31,7 @@ _witness: ContextVar[list[FileDependency] | None] = ContextVar("policyeng_witnes
 
 @contextmanager
 def witnessed() -> Iterator[list[FileDependency]]:
-    """Note what is asked inside the block."""
+    """Record the queries that are made inside the block."""
     asked: list[FileDependency] = []
     token = _witness.set(asked)
     try:
@@ -41,27 +41,27 @@ def witnessed() -> Iterator[list[FileDependency]]:
 
 
 def note_content(path: Path, content: bytes | None) -> None:
-    """Note what a file holds, as far as it was read; None where it could not be."""
+    """Record the content of a file as far as it was read; None if it could not be read."""
     _note("content", path, lambda: digest_of(content))
 
 
 def note_names(path: Path, names: list[str]) -> None:
-    """Note what lies in a directory."""
+    """Record the names in a directory."""
     _note("names", path, lambda: _digest_of_names(names))
 
 
 def note_file(path: Path, *, is_file: bool) -> None:
-    """Note whether there is a file."""
+    """Record whether a file exists."""
     _note("file", path, lambda: _told(is_file=is_file))
 
 
 def answer(question: str, path: Path) -> str:
-    """What a question that was noted is answered now."""
+    """Return the current result of a recorded query."""
     return _QUESTIONS[question](path)
 
 
 def digest_of(content: bytes | None) -> str:
-    """How the content of a file is noted."""
+    """Return the recorded form of a file's content."""
     return "" if content is None else hashlib.sha256(content).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Which files below a directory are looked at: patterns in the syntax of `.gitignore`, and what other options name."""
+"""Selection of the files below a directory: patterns in `.gitignore` syntax, and paths that other options name."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SPECIAL = lazy_pattern(r"([*?\[\]\\ !#])")
 
 
 class FileWalk(NamedTuple):
-    """What is left out of directories.
+    """What is excluded from directories.
 
     Attributes:
-        exclude: patterns as `anchored` gives them.
-        gitignore: leave out what `.gitignore` files list.
-        others: whole paths of files that other options name.
+        exclude: patterns as `excluded` returns them.
+        gitignore: exclude what `.gitignore` files list.
+        others: absolute paths of files that other options name.
     """
 
     exclude: tuple[str, ...] = ()
@@ -41,28 +41,28 @@ EVERYTHING = FileWalk()
 
 
 def excluded(patterns: Iterable[str], folder: Path) -> tuple[str, ...]:
-    """Patterns that are relative to a folder, for `FileWalk.exclude`.
+    """Return patterns that are relative to a directory in the form for `FileWalk.exclude`.
 
     Raises:
-        UsageError: one of them is none.
+        UsageError: one of them is not a pattern.
     """
     found = []
     for pattern in patterns:
         whole = _anchored(pattern, folder.resolve())
         if not whole or not _is_pattern(whole):
-            remedy = "write it as in a `.gitignore`, such as `tests/fixtures/`"
-            raise UsageError(f"`{pattern}` is no pattern of files to exclude", remedy=remedy)
+            remedy = "use the syntax of `.gitignore`, such as `tests/fixtures/`"
+            raise UsageError(f"`{pattern}` is not a file pattern", remedy=remedy)
         found.append(whole)
     return tuple(found)
 
 
 def whole_paths(paths: Iterable[str | Path | None]) -> frozenset[Path]:
-    """Paths for `FileWalk.others`; None is no path."""
+    """Return absolute paths for `FileWalk.others`; None is ignored."""
     return frozenset(whole for path in paths if path is not None and (whole := _whole(Path(path))))
 
 
 def _anchored(pattern: str, folder: Path) -> str:
-    """A pattern of a folder's `.gitignore` as one that means the same below the root; empty for a comment."""
+    """Convert a pattern of a directory's `.gitignore` to one relative to the root; empty for a comment."""
     sign, text = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
     text = text.removeprefix("\\") if text.startswith(("\\!", "\\#")) else text
     if not text.strip() or pattern.startswith("#"):
@@ -76,12 +76,12 @@ def _escaped(letter: re.Match[str]) -> str:
 
 
 class Rules:
-    """The rules for what lies below one directory that is walked."""
+    """The rules that exclude files below one directory."""
 
     def __init__(self, directory: Path, walk: FileWalk) -> None:
-        """Read the `.gitignore` files above a directory, given whole, up to the top of its repository.
+        """Read the `.gitignore` files above an absolute directory, up to the top of its repository.
 
-        A rule that leaves out the directory itself is none, because the user named it.
+        A rule that excludes the directory itself is ignored, because the user named the directory.
         """
         self._root = directory
         self._walk = walk
@@ -95,9 +95,9 @@ class Rules:
         self._specs: dict[Path, GitIgnoreSpec | None] = {}
 
     def why_left_out(self, path: Path, end: str = "") -> str:
-        """Why a whole path is not looked at, with `end` a slash for that of a folder; empty when it is.
+        """Return why an absolute path is excluded, or an empty string; `end` is a slash for a directory.
 
-        What lies in a folder is asked about after what lies in the folder above.
+        Call it for the entries of a directory before those of its subdirectories.
         """
         name = path.as_posix().lstrip("/") + end
         if path in self._walk.others:
@@ -130,7 +130,7 @@ def _spec(patterns: Sequence[str]) -> GitIgnoreSpec | None:
 
 
 def _listed_in(folder: Path) -> list[str]:
-    """The patterns of the `.gitignore` of a folder."""
+    """Return the patterns of a directory's `.gitignore`."""
     path = folder / ".gitignore"
     try:
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
@@ -142,7 +142,7 @@ def _listed_in(folder: Path) -> list[str]:
 
 
 def _is_pattern(pattern: str) -> bool:
-    """Whether a pattern can be matched; git, too, ignores a line of a `.gitignore` that cannot."""
+    """Check whether a pattern can be matched; Git also ignores lines that cannot."""
     try:
         return _spec([pattern]) is not None
     except (ValueError, re.error):

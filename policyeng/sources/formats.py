@@ -1,4 +1,4 @@
-"""The input formats by name; a format is a module, and nothing else knows about it."""
+"""The input formats by name; each format is a module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from policyeng.errors import UsageError, nearest
 from policyeng.later import Modules
 from policyeng.sources.parsed import Format
 
-#: By the name that `--from` takes, in the order in which content is looked at.
+#: By the name for `--from`, in the order in which they are tried on a document.
 FORMATS: Mapping[str, Format] = Modules(
     "policyeng.sources",
     {
@@ -27,14 +27,14 @@ FORMATS: Mapping[str, Format] = Modules(
 
 
 def chosen(name: str | None, formats: Mapping[str, Format]) -> Mapping[str, Format]:
-    """The one format of a name, and all of them without one.
+    """Return the format with a name, or all formats if the name is None.
 
     Raises:
-        UsageError: there is none of that name; it has the nearest and all of them.
+        UsageError: there is no such format; the message has the nearest name and all names.
     """
     if name is None:
         return formats
     if name not in formats:
         known = ", ".join(f"`{known}`" for known in formats)
-        raise UsageError(f"there is no format `{name}`{nearest(name, formats)}", remedy=f"there are {known}")
+        raise UsageError(f"unknown format `{name}`{nearest(name, formats)}", remedy=f"the formats are {known}")
     return {name: formats[name]}

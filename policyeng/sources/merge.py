@@ -1,4 +1,4 @@
-"""Several documents joined into one snapshot: no resource twice, no document hidden by another."""
+"""Merging of documents into one snapshot without duplicate resources."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from policyeng.sources.parsed import Collection, Loaded, Noun, ParsedDocument, P
 
 
 def kept_apart(documents: Sequence[Loaded]) -> list[Loaded]:
-    """The documents, those moved whose `movable` ids are already those of other resources.
+    """Return the documents, with new ids for resources whose `movable` ids other resources already have.
 
-    The same resource in two files stays one. Documents of one file that begin their ids alike are moved together.
+    The same resource in two files remains one. Documents of one file with the same beginning of ids move together.
     """
     taken: dict[str, object] = {}
     apart: list[Loaded] = []
@@ -41,7 +41,7 @@ def kept_apart(documents: Sequence[Loaded]) -> list[Loaded]:
 
 
 def _widened(reading: ParsedDocument, taken: Mapping[str, object]) -> ParsedDocument:
-    """The reading with all of its subscription movable, which is not known either, where only that contradicts."""
+    """Make the complete unknown subscription movable if only that resolves a contradiction."""
     subscription = reading.movable.partition("/resourceGroups/")[0]
     wider = replace(reading, movable=subscription)
     contradicts = "{" in subscription and not _contradicts(reading, taken) and _contradicts(wider, taken)
@@ -49,7 +49,7 @@ def _widened(reading: ParsedDocument, taken: Mapping[str, object]) -> ParsedDocu
 
 
 def _contradicts(reading: ParsedDocument, taken: Mapping[str, object]) -> bool:
-    """Whether other resources have ids that a document does not state itself."""
+    """Check whether other resources already have ids that a document does not state itself."""
     return bool(reading.movable) and any(
         taken.get(lowered(placed.resource["id"]), placed.resource) != placed.resource
         for placed in reading.resources
@@ -58,7 +58,7 @@ def _contradicts(reading: ParsedDocument, taken: Mapping[str, object]) -> bool:
 
 
 def _moved(reading: ParsedDocument, file: str) -> ParsedDocument:
-    """The reading with another beginning of its movable ids, which names the file."""
+    """Replace the beginning of the movable ids by one that names the file."""
     target = f"{reading.movable.rstrip('}')}@{file.replace('/', '~')}" + "}" * reading.movable.endswith("}")
     resources = tuple(
         placed._replace(
@@ -70,7 +70,7 @@ def _moved(reading: ParsedDocument, file: str) -> ParsedDocument:
 
 
 def _replaced(value: object, old: str, new: str) -> object:
-    """The value with every id below `old` moved below `new`, wherever it stands."""
+    """Replace `old` by `new` in every id below `old` anywhere in a value."""
     if isinstance(value, dict):
         return {key: _replaced(inner, old, new) for key, inner in value.items()}
     if isinstance(value, list):
@@ -88,9 +88,9 @@ _COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 
 
 class _MergedEntry(NamedTuple, Generic[T]):
-    """One entry among all documents: `key` tells entries apart, `says` is what makes two of them the same.
+    """One entry of a document: `key` identifies it, and two entries with equal `says` have the same content.
 
-    `file` is that of the document, also where the entry stands in another that is read as part of it.
+    `file` is the file of the document, even if the entry is in another file that is read as part of it.
     """
 
     file: str
@@ -102,10 +102,10 @@ class _MergedEntry(NamedTuple, Generic[T]):
 
 
 def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
-    """One snapshot of all documents, in their order.
+    """Merge all documents into one snapshot, in their order.
 
-    Two entries with one id are an error that names both places, and the first is judged; the same entry in two files
-    is taken once, with a warning. Ids that documents do not state themselves and that would meet are kept apart.
+    Two different entries with the same id are an error with both places, and the first one is used. The same entry in
+    two files is used once, with a warning. Ids that documents do not state themselves are changed if they collide.
     Different scopes are listed; `taken_at` is the earliest.
     """
     documents = kept_apart(documents)
@@ -120,7 +120,7 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
         if collection in ("approvals", "workloads"):
             origins = {entry.key: entry.origin for entry in entries} | origins
     readings = [document.reading for document in documents]
-    # Every part was validated when it was read.
+    # Every part was validated on reading.
     snapshot = Snapshot(
         scope=", ".join(dict.fromkeys(reading.scope for reading in readings if reading.scope)),
         taken_at=min((reading.taken_at for reading in readings if reading.taken_at), default=None),
@@ -152,11 +152,11 @@ def _resources(documents: Iterable[Loaded]) -> Iterator[_MergedEntry[Placed]]:
 
 
 def _with_managed_networks(entries: list[_MergedEntry[Placed]]) -> list[_MergedEntry[Placed]]:
-    """The resources, workspaces with the managed network that is a resource of its own in them.
+    """Add managed networks that are separate resources to their workspaces.
 
-    Where both state an isolation mode, and not the same one, it is unreadable. A managed network whose workspace is not
-    known makes those of its file unreadable that it may belong to; one workspace of its name, in a subscription or
-    resource group that is not known, is its own.
+    If both state different isolation modes, the isolation mode is unreadable. If the workspace of a managed network is
+    not known, the network settings of all workspaces in the file that it may belong to are unreadable, unless exactly
+    one of them has its name.
     """
     parts = {entry.key: entry for entry in entries if workspace_of_part(entry.key)}
     if not parts:
@@ -188,7 +188,7 @@ def _opened(entry: _MergedEntry[Placed], lost: Mapping[str, str]) -> _MergedEntr
 
 def _with_parts(workspace: _MergedEntry[Placed], parts: Sequence[_MergedEntry[Placed]]) -> _MergedEntry[Placed]:
     own = workspace.value
-    # An outbound rule goes into the network that it belongs to.
+    # An outbound rule comes after the network that it belongs to.
     parts = sorted(parts, key=lambda part: part.key.count("/"))
     found = managed_networks.with_parts(
         own.resource, own.unreadable, [NetworkPart(part.value.resource, _unread(part.value)) for part in parts]
@@ -196,7 +196,7 @@ def _with_parts(workspace: _MergedEntry[Placed], parts: Sequence[_MergedEntry[Pl
     unreadable = dict(found.unreadable)
     for part in parts:
         if managed_networks.differs(own.resource, part.value.resource):
-            reason = f"the workspace and `{part.value.resource['id']}` state different isolation modes"
+            reason = f"the workspace and `{part.value.resource['id']}` have different isolation modes"
             unreadable[managed_networks.ISOLATION_MODE] = reason
     origins = {part.value.resource["id"]: part.origin for part in parts}
     fields = {
@@ -211,14 +211,14 @@ def _with_parts(workspace: _MergedEntry[Placed], parts: Sequence[_MergedEntry[Pl
 
 
 def _unread(part: Placed) -> Mapping[str, str]:
-    """What is unreadable of a managed network, also because its format does not say it."""
+    """Return what is unreadable of a managed network, including what its format cannot express."""
     if part.carried is None or value_at(part.resource, managed_networks.ISOLATION_MODE) is not None:
         return part.unreadable
     return {managed_networks.ISOLATION_MODE: part.carried.reason, **part.unreadable}
 
 
 def _stated(documents: Iterable[Loaded], collection: Collection) -> Iterator[_MergedEntry[Noun]]:
-    """Entries of one collection; quotas and metrics have no id, so each of them is its own."""
+    """Yield the entries of one collection; quotas and metrics have no id, so each has its own key."""
     for document in documents:
         every = [stated for stated in document.reading.stated if stated.collection == collection]
         for stated, origin in zip(every, document.origins(every), strict=True):
@@ -246,11 +246,13 @@ def _conflict(first: _MergedEntry[T], second: _MergedEntry[T]) -> Problem:
     places = [f"{entry.origin.file}:{entry.origin.line}" for entry in (first, second)]
     if first.file != second.file and places[0] == places[1]:
         places = [f"{place} as part of {entry.file}" for place, entry in zip(places, (first, second), strict=True)]
-    message = f"the {second.called} stands twice: {places[0]} and {places[1]}; the first is judged, remove one of them"
+    message = (
+        f"duplicate {second.called}: {places[0]} and {places[1]}; only the first is checked, so remove one of them"
+    )
     return Problem(level="error", message=message, place=f"{second.origin.file}:{second.origin.line}")
 
 
 def _repetition(first: str, second: str, count: int) -> Problem:
-    entries = "one entry stands" if count == 1 else f"{count} entries stand"
-    message = f"{entries} in `{first}` as well, with the same content; each is judged once"
+    entries = "one entry is" if count == 1 else f"{count} entries are"
+    message = f"{entries} also in `{first}`, with the same content; each is checked once"
     return Problem(level="warning", message=message, place=second)

@@ -1,4 +1,4 @@
-"""The native snapshot: ARM resources beside the organisation's own facts (`snapshotVersion`: 1)."""
+"""The native snapshot format: ARM resources and the facts of the organization (`snapshotVersion`: 1)."""
 
 from __future__ import annotations
 
@@ -64,20 +64,20 @@ _ENTRY = "write `TYPE at ID`, such as `Microsoft.MachineLearningServices/workspa
 
 
 def detect(document: object) -> bool:
-    """Whether the document says that it is a native snapshot."""
+    """Check whether the document states that it is a native snapshot."""
     return isinstance(document, dict) and "snapshotVersion" in document
 
 
-def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
-    """Read a native snapshot; a part that is wrong is refused alone, with its pointer."""
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # the document is complete
+    """Read a native snapshot; only the parts that are wrong are refused, each with its pointer."""
     if not isinstance(document, dict):
         message = f"not a native snapshot: {kind_of(document)} where an object should be"
-        return ParsedDocument(refusals=(Refusal("", message, "begin with `snapshotVersion`: 1"),))
+        return ParsedDocument(refusals=(Refusal("", message, "add `snapshotVersion`: 1"),))
     refusals = list(first_refusals(_unknown_keys(document)))
     version = document.get("snapshotVersion")
     if type(version) is not int or version != 1:
-        message = f"`snapshotVersion` is {spelled(version)}; version 1 is the one that is read"
-        return ParsedDocument(refusals=(Refusal("/snapshotVersion" if version else "", message, "write 1"),))
+        message = f"`snapshotVersion` is {spelled(version)}; only version 1 is supported"
+        return ParsedDocument(refusals=(Refusal("/snapshotVersion" if version else "", message, "set it to 1"),))
     header, faults = _header({key: document[key] for key in _HEADER_KEYS if key in document})
     stated = list(first_refusals(_stated(document)))
     reading = reading_of(_resources(document))
@@ -96,7 +96,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
 
 
 def _covers(document: JsonObject, reading: ParsedDocument) -> Iterator[str | Refusal]:
-    """What a snapshot covers: what it states, else all of `LISTED` if it has resources; and what these show."""
+    """Yield what a snapshot covers: its `covers`, else all of `LISTED` if it has resources; and what these imply."""
     if "covers" in document:
         entries, refusals = _listed(document, "covers")
         yield from refusals
@@ -110,27 +110,27 @@ def _covers(document: JsonObject, reading: ParsedDocument) -> Iterator[str | Ref
 
 
 def _uncovered(entry: object, pointer: str) -> Refusal:
-    """Why an entry of `covers` covers nothing."""
+    """Return why an entry of `covers` is not valid."""
     if not isinstance(entry, str):
         return Refusal(pointer, f"an entry of `covers` is {kind_of(entry)}, not a string", _ENTRY)
     kind, found, scope = entry.partition(" at ")
     named = parse_entry(f"{kind} at /")
     if found and named and scope.startswith("/"):
-        message, remedy = f"`{shortened(scope)}` is not the id of a scope or a resource", "write it as ARM does"
+        message, remedy = f"`{shortened(scope)}` is not the id of a scope or a resource", "write it as in ARM"
     elif found and named:
         message = f"the id `{shortened(scope)}` does not begin with a slash"
         remedy = "write `/` for everything, or the id of a scope or a resource"
     elif found:
         known = [one for one in LISTED if one.lower().endswith(f"/{kind.lower()}")]
         close = f"; did you mean `{known[0]}`" if known else nearest(kind, LISTED)
-        message, remedy = f"`{shortened(kind)}` is not an ARM type{close}", "write its namespace too"
+        message, remedy = f"`{shortened(kind)}` is not an ARM type{close}", "include its namespace"
     else:
         message, remedy = f"`{shortened(entry)}` does not state what is covered and where", _ENTRY
     return Refusal(pointer, message, remedy)
 
 
 def _misspelled(document: JsonObject) -> Iterator[tuple[str, str]]:
-    """Remark on entries of `covers` whose types are surely meant as others, each type once."""
+    """Yield a remark for each type in `covers` that is probably misspelled."""
     seen = set[str]()
     for index, entry in enumerate(_listed(document, "covers")[0]):
         covered = parse_entry(entry) if isinstance(entry, str) else None
@@ -140,7 +140,7 @@ def _misspelled(document: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def _header(stated: JsonObject) -> tuple[_SnapshotHeader | None, tuple[Refusal, ...]]:
-    """The header; one that states nothing but the version needs no validator, which takes longer than the reading."""
+    """Read the header; if it has only the version, skip the validation, which takes longer than the reading."""
     return validated(_SnapshotHeader, stated, "") if len(stated) > 1 else (_SnapshotHeader(snapshot_version=1), ())
 
 
@@ -149,7 +149,7 @@ def _unknown_keys(document: JsonObject) -> Iterator[Refusal]:
         if key not in _KEYS:
             message = f"unknown key `{shortened(key)}`{nearest(key, _KEYS)}"
             known = ", ".join(f"`{name}`" for name in _KEYS)
-            yield Refusal(f"/{escaped(key)}", message, f"known are {known}")
+            yield Refusal(f"/{escaped(key)}", message, f"the known keys are {known}")
 
 
 def _listed(document: JsonObject, key: str) -> tuple[list[object], tuple[Refusal, ...]]:
@@ -166,7 +166,7 @@ def _resources(document: JsonObject) -> Iterator[Placed | Refusal]:
         pointer = f"/resources/{index}"
         named = with_top_level_names(entry) if isinstance(entry, dict) else {}
         if named.get("id") and not named.get("type"):
-            yield Refusal(pointer, "a resource without `type`", "give its ARM `type`")
+            yield Refusal(pointer, "a resource without `type`", "add its ARM `type`")
         else:
             yield read_entry(entry, pointer)
 

@@ -1,4 +1,4 @@
-"""What every format gives: resources in ARM shape with their places, and what could not be read."""
+"""The result of reading a document: ARM resources with their places, and the parts that could not be read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from policyeng.sources.text import Text
 Collection = Literal["approvals", "workloads", "quotas", "metrics", "principals"]
 Noun = Approval | DeclaredWorkload | Quota | Metric | Principal
 
-#: Where resources stand whose subscription and resource group nobody states.
+#: The scope of resources whose subscription and resource group are not known.
 UNKNOWN_SCOPE = "/subscriptions/{subscription}/resourceGroups/{resource-group}"
 UNKNOWN_WORKSPACE = f"{UNKNOWN_SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/{{workspace}}"
 
@@ -40,21 +40,17 @@ _NONE: Mapping[str, str] = {}
 
 
 def nothing_beside(path: str) -> NoReturn:
-    """What stands beside a document that is no file.
-
-    Raises:
-        InputError: always.
-    """
-    raise InputError("there is no file beside it", place=(path,))
+    """Raise InputError, because a document that is not a file has no files next to it."""
+    raise InputError("there is no file next to it", place=(path,))
 
 
 class NamedThing(NamedTuple):
-    """A thing that a document of some input names.
+    """A thing that a document names.
 
     Attributes:
-        thing: as its format has it.
-        beside: what its document names, by key.
-        find: what finds things from there.
+        thing: in the form of its format.
+        beside: everything that its document names, by key.
+        find: the function that finds things for its document.
     """
 
     thing: JsonObject
@@ -66,19 +62,19 @@ Find = Callable[[Hashable], Sequence[NamedThing]]
 
 
 def nothing_found(_: Hashable) -> Sequence[NamedThing]:
-    """What a document finds that stands alone."""
+    """Return no things, for a document without other inputs."""
     return ()
 
 
 class Placed(NamedTuple):
-    """A resource in ARM shape.
+    """An ARM resource and its place.
 
     Attributes:
         pointer: its JSON Pointer in the document, or in `text`.
         unreadable: by JSON Pointer into it, why a part cannot be read.
-        carried: what the format can say at all about such a resource; None where that is everything.
-        fields: by JSON Pointer into it, the pointer in the document of what stands elsewhere there.
-        text: the file that it stands in, where that is another than the document's; None where it is the document's.
+        carried: the fields that the format can express for such a resource; None if it can express all.
+        fields: by JSON Pointer into it, the pointer in the document of a value that is elsewhere there.
+        text: the file that contains it; None if that is the file of the document.
     """
 
     resource: JsonObject
@@ -90,7 +86,7 @@ class Placed(NamedTuple):
 
 
 class Stated(NamedTuple):
-    """One entry of a native collection, with its JSON Pointer in the file."""
+    """An entry of a native collection, with its JSON Pointer in the file."""
 
     collection: Collection
     noun: Noun
@@ -108,8 +104,9 @@ class Refusal(NamedTuple):
     """A part of a document that cannot be read.
 
     Attributes:
-        pointer: JSON Pointer in the file; empty for the whole document.
-        holds_nothing: the part is understood and holds nothing to judge; only a warning where nobody named the file.
+        pointer: JSON Pointer in the file; empty for the complete document.
+        holds_nothing: the part is understood and contains nothing to check; only a warning if the user did not name
+            the file.
     """
 
     pointer: str
@@ -120,22 +117,22 @@ class Refusal(NamedTuple):
 
 @frozen
 class ParsedDocument:
-    """What one document holds.
+    """The content of one document.
 
     Attributes:
         scope, taken_at: as the document states them, if it does.
-        incomplete: what the document says is missing, one line each.
-        covers: `TYPE at ID` for each list of resources that the document has all of.
-        truncated: why the document is not the whole of its list; empty when it is.
-        refusals: the parts that could not be read; the others are not touched by them.
-        remarks: what a reader should know of the document, by JSON Pointer, such as a key that nothing understands.
-        nothing: why the document, though understood, holds nothing to judge; empty when it holds something.
-        movable: the beginning of ids that the document does not state itself. Where such an id is already another
-            resource's, the resources below it are kept apart from those of the other document.
+        incomplete: what is missing according to the document, one line each.
+        covers: `TYPE at ID` for each list of resources that the document contains completely.
+        truncated: why the document is not its complete list; empty if it is complete.
+        refusals: the parts that could not be read; they do not affect other parts.
+        remarks: warnings about the document by JSON Pointer, such as an unknown key.
+        nothing: why the document, though understood, contains nothing to check; empty if it does.
+        movable: the beginning of ids that the document does not state itself. If another resource already has such an
+            id, the ids of the resources below it change.
         linked: the files that were read as part of the document, by their paths relative to it.
-        states_changes: the document says what is about to change, so that what it does not name does not.
-        changes: what it says of that which is no whole resource; it goes before a resource of the same pointer.
-        unchanged: the pointers of resources that stay as they are.
+        states_changes: the document states what will change, and what it does not name does not change.
+        changes: the changes that are not complete resources; they take precedence over a resource at the same pointer.
+        unchanged: the pointers of resources that do not change.
     """
 
     resources: tuple[Placed, ...] = ()
@@ -157,20 +154,20 @@ class ParsedDocument:
 
 @frozen
 class Surroundings:
-    """What a document does not say itself, and the user, its file's place or the other inputs do.
+    """What the user, the location of the file or other inputs state about a document.
 
     Attributes:
         file: as the user named it.
-        scope: the ARM id of the resource group that it is deployed to; `UNKNOWN_SCOPE` when nobody says.
+        scope: the ARM id of the resource group that it is deployed to; `UNKNOWN_SCOPE` if not known.
         workspace: the ARM id of the workspace that it belongs to; below `UNKNOWN_SCOPE` or `/workspaces/{workspace}`
-            when nobody says.
+            if not known.
         parameters: values of template parameters, by name in lower case.
         beside: the JSON value of another file, by its path relative to this one.
-            Raises InputError when it is not there or cannot be read.
-        text_beside: the same file with the places in it; it holds one document.
+            Raises InputError if the file does not exist or cannot be read.
+        text_beside: the same file with its places; it contains one document.
         names_beside: the names of the files in the same directory, in order.
-        find: the things of one key that documents of the same format name, all those that are equally near.
-        as_applied: nothing is filled in any more, so that text which looks like a placeholder is a value.
+        find: return the nearest things with a key that documents of the same format name.
+        as_applied: no placeholders are left to replace, so text that looks like one is a value.
     """
 
     file: str = ""
@@ -184,25 +181,25 @@ class Surroundings:
     as_applied: bool = False
 
 
-#: Those of a document of which nobody says anything.
+#: The surroundings of a document about which nothing else is known.
 ALONE = Surroundings()
 
 
 class Format(Protocol):
     """One input format: a module with these members."""
 
-    #: What the format looks like, for the message that lists what is readable.
+    #: What the format looks like, for the message that lists the supported formats.
     SUMMARY: str
 
     def detect(self, document: object) -> bool:
-        """Whether the content is of this format."""
+        """Check whether the content is in this format."""
 
     def read(self, document: object, around: Surroundings = ALONE) -> ParsedDocument:
-        """Read any JSON value; what does not fit the format is among the refusals."""
+        """Read any JSON value; parts that do not fit the format become refusals."""
 
 
 def moved(reading: ParsedDocument, base: str) -> ParsedDocument:
-    """The same reading with its pointers below that of its document."""
+    """Prefix all pointers of a reading with the pointer of its document."""
     return replace(
         reading,
         resources=tuple(
@@ -222,14 +219,14 @@ def moved(reading: ParsedDocument, base: str) -> ParsedDocument:
 
 
 def reading_of(entries: Iterable[Placed | Refusal], truncated: str = "") -> ParsedDocument:
-    """Sort entries into resources and refusals; neighbours refused for one reason become one refusal."""
+    """Separate entries into resources and refusals; adjacent refusals for the same reason become one."""
     placed: list[Placed] = []
     refused = _grouped(_refusals_of(entries, placed))
     return ParsedDocument(resources=tuple(placed), truncated=truncated, refusals=refused)
 
 
 def _refusals_of(entries: Iterable[Placed | Refusal], placed: list[Placed]) -> Iterator[Refusal]:
-    """Pass refusals on one by one, since there may be millions, and put all else into a list."""
+    """Yield refusals one by one, because there may be millions, and append the other entries to a list."""
     for entry in entries:
         if isinstance(entry, Refusal):
             yield entry
@@ -238,7 +235,7 @@ def _refusals_of(entries: Iterable[Placed | Refusal], placed: list[Placed]) -> I
 
 
 def first_refusals(entries: Iterable[_Entry | Refusal]) -> Iterator[_Entry | Refusal]:
-    """Pass entries on, without the refusals from the 1,001st on; how many were left out is the last one."""
+    """Yield entries with at most `MAX_REFUSALS` refusals; a last refusal states how many were omitted."""
     refused = 0
     for entry in entries:
         if isinstance(entry, Refusal):
@@ -250,20 +247,20 @@ def first_refusals(entries: Iterable[_Entry | Refusal]) -> Iterator[_Entry | Ref
 
 
 def next_page(document: JsonObject) -> str:
-    """Why a list is not whole: ARM names the next page in `nextLink`; empty when it does not."""
+    """Return why a list is not complete if ARM names the next page in `nextLink`, else an empty string."""
     return (
-        "the list goes on at its `nextLink`, and the next page is not in the file" if document.get("nextLink") else ""
+        "the list continues at its `nextLink`, and the next page is not in the file" if document.get("nextLink") else ""
     )
 
 
 def keys_seen(document: Mapping[str, object], limit: int = 8) -> str:
-    """The first top-level keys of an object, for a message."""
+    """Return the first top-level keys of an object for a message."""
     keys = [f"`{shortened(key)}`" for key in list(document)[:limit]]
     return ", ".join(keys) + (", …" if len(document) > limit else "")
 
 
 def kind_of(value: object) -> str:
-    """What a JSON value is, in a word."""
+    """Return the kind of a JSON value for a message."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     names: dict[type, str] = {str: "a string", int: "a number", float: "a number", list: "a list", dict: "an object"}
@@ -271,12 +268,12 @@ def kind_of(value: object) -> str:
 
 
 def spelled(value: object) -> str:
-    """A JSON value for a message: text and numbers as they stand, anything else in a word."""
+    """Return a JSON value for a message: text and numbers as they are written, other values by their kind."""
     return f"`{shortened(str(value))}`" if type(value) in (str, int, float) else kind_of(value)
 
 
 def seen(document: object) -> str:
-    """What a document looks like, for the message that it is of no readable format."""
+    """Describe a document for the message that its format is not supported."""
     if isinstance(document, dict):
         return f"an object with the keys {keys_seen(document)}" if document else "an empty object"
     if isinstance(document, list) and document:
@@ -295,30 +292,30 @@ def _grouped(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
             continue
         if others:
             next_ones = "one" if others == 1 else str(others)
-            first = first._replace(message=f"{first.message} (like the next {next_ones})")
+            first = first._replace(message=f"{first.message} (same for the next {next_ones})")
         joined.append(first)
     return (*joined, *_left_out(left_out))
 
 
 def _left_out(count: int) -> Iterator[Refusal]:
     if count:
-        yield Refusal("", f"{count} more parts of the document cannot be read", "correct those before them first")
+        yield Refusal("", f"{count} more parts of the document cannot be read", "correct the earlier ones first")
 
 
 class Loaded(NamedTuple):
-    """One document that was read, and the text in which its pointers stand."""
+    """A document that was read, and the text to which its pointers refer."""
 
     file: str
     reading: ParsedDocument
     text: Text
 
     def texts(self) -> dict[str, Text]:
-        """The files in which its resources stand: its own, and those that were read as part of it."""
+        """Return the files that contain its resources: its own, and those that were read as part of it."""
         others = {placed.text.file: placed.text for placed in self.reading.resources if placed.text is not None}
         return {self.file: self.text} | others
 
     def origins(self, parts: Sequence[Placed | Stated | Changing]) -> list[Origin]:
-        """Where resources or other entries of the document stand."""
+        """Return the places of resources or other entries of the document."""
         texts = [(placed.text if isinstance(placed, Placed) else None) or self.text for placed in parts]
         found: dict[Text, dict[str, tuple[int, int]]] = {}
         for text in dict.fromkeys(texts):

@@ -1,4 +1,4 @@
-"""Errors as problems, and problems as errors: the same place, message and remedy either way."""
+"""Conversion of errors to problems and back, with the same place, message and remedy."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from policyeng.models import Problem
 
 
 def problem_of(error: InputError, level: Literal["error", "warning"] = "error") -> Problem:
-    """The error as a problem: its first place apart, the rest in the message."""
+    """Convert an error to a problem: the first place becomes its place, the rest goes into the message."""
     place, inner = error.place[:1], error.place[1:]
     message = str(InputError(error.message, place=inner, remedy=error.remedy))
     return Problem(level=level, message=message, place="".join(place))
 
 
 def raise_errors(problems: Iterable[Problem]) -> None:
-    """Raise the first problem that is an error, saying how many more there are.
+    """Raise the first problem that is an error, with the number of further errors.
 
     Raises:
-        InputError: there is one.
+        InputError: there is an error.
     """
     errors = [problem for problem in problems if problem.level == "error"]
     if errors:

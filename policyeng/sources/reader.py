@@ -1,4 +1,4 @@
-"""Files, directories and standard input read into one snapshot."""
+"""Reading of files, directories and standard input into one snapshot."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from policyeng.sources.problems import raise_errors
 from policyeng.sources.template_carriers import Carrier, carrier_of, member, template_in
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES
 
-#: Formats of what exists: a deployment in them is over, and its resources are listed by themselves.
+#: Formats of existing resources: a deployment in them is complete, and its resources are listed separately.
 _LIVE = ("arm-rest", "native", "resource-graph")
 
 
 def with_contents(document: Loaded, format_name: str) -> Loaded:
-    """Add the resources in the templates that the document's resources carry, with their places in the document.
+    """Add the resources in the templates that the document's resources contain, with their places in the document.
+
+    A carrier that only records a past deployment adds nothing; any other carrier without a template is refused.
 
     Args:
         document: as its format reads it.
-        format_name: of that format. A carrier that only records what has been deployed adds nothing; without a
-            template any other is refused.
+        format_name: the name of that format.
     """
     reading = document.reading
     carriers = [
@@ -60,7 +61,7 @@ def with_contents(document: Loaded, format_name: str) -> Loaded:
 
 
 def _is_record(placed: Placed, carrier: Carrier, reading: ParsedDocument, format_name: str) -> bool:
-    """Whether a carrier has no template and only records what has been deployed, or stored, before."""
+    """Check whether a carrier has no template and only records what was deployed or stored before."""
     properties = member(placed.resource, "properties")
     try:
         has_template = template_in(carrier, properties) is not None
@@ -77,7 +78,7 @@ def _is_record(placed: Placed, carrier: Carrier, reading: ParsedDocument, format
 
 
 def _at_places(reading: ParsedDocument, carrier: Placed) -> ParsedDocument:
-    """The reading of a carrier's template, with pointers into the document and not into the carrier."""
+    """Convert the pointers in the reading of a carrier's template to pointers into the document."""
     return replace(
         reading,
         resources=tuple(
@@ -93,19 +94,19 @@ def _at_places(reading: ParsedDocument, carrier: Placed) -> ParsedDocument:
 
 
 def _place(carrier: Placed, pointer: str) -> str:
-    """Where a part of a carrier is in the document: as `fields` has it, or what is nearest above it."""
+    """Return the pointer in the document of a part of a carrier, from `fields` or the nearest entry above it."""
     above = pointer
     while above and above not in carrier.fields:
         above = above.rpartition("/")[0]
     return carrier.fields.get(above, carrier.pointer) + pointer[len(above) :]
 
 
-#: What is looked for in directories where resources are.
+#: The suffixes of files in directories that may contain resources.
 SUFFIXES = (*JSON_SUFFIXES, *YAML_SUFFIXES, *SOURCE_CODE)
 
 
 class ReadDocument(NamedTuple):
-    """A document that was read: the file as the user named it, its format, and how many resources it holds."""
+    """A document that was read: the file as the user named it, its format and its number of resources."""
 
     file: str
     format: str
@@ -113,13 +114,13 @@ class ReadDocument(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """What several inputs hold together.
+    """The merged content of several inputs.
 
     Attributes:
-        problems: what could not be read, with its place; an `error` never hides another input.
+        problems: what could not be read, with its place; an `error` does not affect other inputs.
         files: the documents that were read, as the user named them.
-        read: the same with what each holds; empty for documents that are judged as they were written.
-        skipped: what was found in directories and holds nothing to judge.
+        read: the same with format and number of resources; empty for documents that are checked as they were written.
+        skipped: what was found in directories and contains nothing to check.
     """
 
     snapshot: Snapshot
@@ -137,14 +138,14 @@ def gathered(
     *,
     embedded: bool = True,
 ) -> list[tuple[DetectedDocument, Loaded]]:
-    """Look at the inputs and read the documents in them; what could not be read is with `found` afterwards.
+    """Read the documents in the inputs, and add what could not be read to `found`.
 
     Args:
-        found: nothing gathered yet; without formats it only keeps documents as they were written.
+        found: an empty collection; without formats it only stores documents as they were written.
         inputs: what the user named.
         stdin: the bytes of standard input.
-        said: what the user says that the documents do not.
-        embedded: read the templates that resources carry, too.
+        said: the context that the user states.
+        embedded: also read the templates that resources contain.
     """
     for named in inputs:
         found.add(named, stdin)
@@ -161,7 +162,7 @@ def gathered(
 
 
 def reads(done: Iterable[tuple[DetectedDocument, Loaded]]) -> tuple[ReadDocument, ...]:
-    """What was read of each document that holds something."""
+    """Return a summary of each document that contains something."""
     return tuple(
         ReadDocument(part.named.file, part.name, len(document.reading.resources) + len(document.reading.changes))
         for part, document in done
@@ -188,17 +189,17 @@ def read_inputs(
         from_format: a name among `FORMATS`; by content when None.
         max_bytes: the largest document that is read.
         stdin: the bytes of standard input.
-        documents: keep every input as it was written, too.
-        resources: find Azure resources; without them only documents are read, and no format is none.
-        said: what the user says that the documents do not.
-        walk: what is left out of directories.
+        documents: also store every input as it was written.
+        resources: find Azure resources; without them only documents are read, and formats do not matter.
+        said: the context that the user states.
+        walk: what is excluded from directories.
 
     Raises:
-        UsageError: there is no such format, or nothing judges what it holds.
+        UsageError: there is no such format, or the policies do not check resources.
     """
     formats = chosen(from_format, FORMATS)
     if from_format is not None and not resources:
-        raise UsageError(f"`{from_format}` is a format of Azure resources, and the policies judge documents only")
+        raise UsageError(f"`{from_format}` is a format of Azure resources, but the policies check only documents")
     suffixes = (".json", *YAML_SUFFIXES) if not resources else SUFFIXES
     found = FileCollection(formats if resources else {}, max_bytes, documents=documents)
     done = gathered(found, named_inputs(paths, suffixes, walk), stdin, said or DocumentContext())
@@ -218,8 +219,8 @@ def read_named(
 
     Args:
         named: the documents; their `file` is how messages and origins name them.
-        content: the bytes of the one that lies in no file.
-        documents: keep them as they were written, too.
+        content: the bytes of the one that is not in a file.
+        documents: also store them as they were written.
         resources: find Azure resources.
         max_bytes: the largest document that is read.
     """
@@ -248,22 +249,22 @@ def load_snapshot(
     exclude: Sequence[str] = (),
     gitignore: bool = True,
 ) -> Snapshot:
-    """Read one file or directory, all of it or nothing.
+    """Read one file or directory completely or fail.
 
     Args:
         path: a file or a directory.
         from_format: a name among `FORMATS`; by content when None.
-        documents: keep every input as it was written, too.
-        resources: find Azure resources, not documents alone.
+        documents: also store every input as it was written.
+        resources: find Azure resources, not only documents.
         scope: the ARM id of the resource group that templates and plans are deployed to.
         workspace: the ARM id or the name of the workspace that Azure CLI files belong to.
         parameters: values of template parameters, by name.
-        exclude: patterns, as in a `.gitignore` of the current directory, of what is left out of a directory.
-        gitignore: leave out what `.gitignore` files list.
+        exclude: patterns of what to exclude, as in a `.gitignore` of the current directory.
+        gitignore: exclude what `.gitignore` files list.
 
     Raises:
-        InputError: something in it cannot be read; names the place and the remedy of the first fault.
-        UsageError: there is no such format, or `scope`, `workspace` or a pattern is none.
+        InputError: something cannot be read; with the place and remedy of the first fault.
+        UsageError: there is no such format, or `scope`, `workspace` or a pattern is not valid.
     """
     said = given(scope, workspace, {name.lower(): value for name, value in (parameters or {}).items()})
     walk = FileWalk(excluded(exclude, Path.cwd()), gitignore)

@@ -1,4 +1,4 @@
-"""What Azure Resource Graph answers: rows of resources, as the REST API, `az graph query` and the portal give them.
+"""Results of Azure Resource Graph: rows of resources, as the REST API, `az graph query` and the portal return them.
 
 Source: https://learn.microsoft.com/rest/api/azureresourcegraph/resourcegraph/resources/resources.
 """
@@ -27,18 +27,18 @@ from policyeng.sources.parsed import (
     reading_of,
 )
 
-SUMMARY = "Azure Resource Graph rows, as `az graph query` and the REST API print them"
+SUMMARY = "rows of Azure Resource Graph, from `az graph query` or the REST API"
 
 _COUNTS = frozenset({"$skipToken", "count", "facets", "resultTruncated", "skip_token", "totalRecords", "total_records"})
 _PROJECT = "end the query with `| project id, name, type, location, tags, identity, sku, kind, properties`"
-#: What a query that projects nothing gives for every row, so that it is not known where the column is missing.
+#: The columns that a query without a projection returns for every row. The value of a missing one is not known.
 _COLUMNS = ("identity", "kind", "location", "properties", "sku", "tags")
-_TRUNCATED = "the query found more rows than the file holds; page on with `az graph query --skip-token`"
-_CHANGES = "changes of resources over time, not resources as they are"
+_TRUNCATED = "the query found more rows than the file contains; get the next page with `az graph query --skip-token`"
+_CHANGES = "changes to resources over time, not their current state"
 
 
 class _QueryRow(NamedTuple):
-    """A row with its JSON Pointer, and those of its columns where they are not its members."""
+    """A row with its JSON Pointer, and the pointers of its columns if they are not its members."""
 
     value: object
     pointer: str
@@ -46,31 +46,31 @@ class _QueryRow(NamedTuple):
 
 
 def detect(document: object) -> bool:
-    """Whether the document is an answer of Azure Resource Graph, even one that holds no resource."""
+    """Check whether the document is a response of Azure Resource Graph, even one without a resource."""
     body, _ = _body(document)
     if isinstance(body, list):
         return any(_is_row(entry) for entry in body) or _nothing(body) != ""
     return isinstance(body, dict) and (_is_answer(body) or _nothing(body) != "")
 
 
-def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
-    """Read the rows that are resources; columns that the query left out cannot be read."""
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # the document is complete
+    """Read the rows that are resources; columns that the query omitted are unreadable."""
     body, base = _body(document)
     nothing = _nothing(body)
     if nothing:
         return ParsedDocument(nothing=nothing)
     table = body if isinstance(body, list) else body.get("data") if isinstance(body, dict) else None
     if not isinstance(table, list | dict):
-        message = f"no rows of Azure Resource Graph: {kind_of(table)} where a list or a table should be"
-        return ParsedDocument(refusals=(Refusal(base, message, "give what `az graph query -o json` prints"),))
+        message = f"not rows of Azure Resource Graph: {kind_of(table)} where a list or a table should be"
+        return ParsedDocument(refusals=(Refusal(base, message, "give the output of `az graph query -o json`"),))
     rows = list(_rows(table, base if isinstance(body, list) else f"{base}/data"))
     if not rows:
-        return ParsedDocument(nothing="a query that found nothing", truncated=_truncated(body, 0))
+        return ParsedDocument(nothing="a query without results", truncated=_truncated(body, 0))
     return reading_of((_read(row) for row in rows), _truncated(body, len(rows)))
 
 
 def _body(document: object) -> tuple[object, str]:
-    """The answer itself, also inside a file of examples of the REST API, and its JSON Pointer."""
+    """Return the response, which can be inside an example of the REST API, and its JSON Pointer."""
     example = example_body(document) if isinstance(document, dict) else None
     return (document, "") if example is None else (example[1], f"/responses/{escaped(example[0])}/body")
 
@@ -80,7 +80,7 @@ def _is_answer(body: JsonObject) -> bool:
 
 
 def _is_row(value: object) -> bool:
-    """Whether a value is a row as a query without a projection gives it: with the columns that ARM does not have."""
+    """Check whether a value is a row of a query without a projection: it has columns that ARM resources do not have."""
     return (
         isinstance(value, dict)
         and {"id", "resourceGroup", "subscriptionId", "type"} <= value.keys()
@@ -90,7 +90,7 @@ def _is_row(value: object) -> bool:
 
 
 def _nothing(body: object) -> str:
-    """What an answer of Azure Resource Graph without resources holds; empty for any other document."""
+    """Describe a response of Azure Resource Graph without resources; return an empty string for any other document."""
     if isinstance(body, list):
         return _CHANGES if body and all(isinstance(entry, dict) and "changeId" in entry for entry in body) else ""
     if not isinstance(body, dict):
@@ -99,12 +99,12 @@ def _nothing(body: object) -> str:
     if {"beforeSnapshot", "changeId"} <= body.keys() or (isinstance(changes, list) and _nothing(changes)):
         return _CHANGES
     if isinstance(body.get("snapshots"), dict | list) and "count" in body:
-        return "the history of resources, not resources as they are"
+        return "the history of resources, not their current state"
     if isinstance(operations, list) and operations and all(map(_is_operation, operations)):
         return "the operations of Azure Resource Graph"
     status = body.get("status")
     if body.keys() == {"query", "status"} and isinstance(body["query"], str) and isinstance(status, dict):
-        return "a query that was written by Azure Resource Graph"
+        return "a query that Azure Resource Graph generated"
     return ""
 
 
@@ -134,13 +134,13 @@ def _rows(table: list[object] | JsonObject, pointer: str) -> Iterator[_QueryRow]
 
 def _read(row: _QueryRow) -> Placed | Refusal:
     if not isinstance(row.value, dict):
-        message = f"no row of a query: {kind_of(row.value)} where an object, or as many cells as columns, should be"
-        return Refusal(row.pointer, message, "give what `az graph query -o json` prints")
+        message = f"not a row of a query: {kind_of(row.value)} where an object, or as many cells as columns, should be"
+        return Refusal(row.pointer, message, "give the output of `az graph query -o json`")
     columns = with_top_level_names(row.value)
     if not isinstance(columns.get("id"), str) or not columns["id"]:
         seen = keys_seen(row.value) or "no column"
-        return Refusal(row.pointer, f"a row without `id`, which is of no resource that can be told: {seen}", _PROJECT)
-    # Blank text is how a table of the service says that there is nothing.
+        return Refusal(row.pointer, f"a row without `id`, so its resource is not known: {seen}", _PROJECT)
+    # The service writes a missing value as an empty string.
     resource = {
         key: unfolded
         for key, value in columns.items()
@@ -161,7 +161,7 @@ def _read(row: _QueryRow) -> Placed | Refusal:
 
 
 def _unfolded(key: str, value: object) -> object:
-    """The value of a column; those that hold objects are JSON text in a table that was exported as CSV."""
+    """Return the value of a column; objects are JSON text in a table that was exported as CSV."""
     if key not in _COLUMNS or not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
     try:
@@ -171,7 +171,7 @@ def _unfolded(key: str, value: object) -> object:
 
 
 def _truncated(body: object, rows: int) -> str:
-    """Why the rows are not all that the query found; empty when they are."""
+    """Return why the rows are not all results of the query, or an empty string."""
     if not isinstance(body, dict):
         return ""
     total = body.get("totalRecords", body.get("total_records"))

@@ -1,8 +1,8 @@
-"""Role assignments and role definitions as `az role ... list` prints them and as people write custom roles.
+"""Role assignments and role definitions from `az role ... list`, and hand-written custom roles.
 
-All are brought into the shape ARM gives them: `Microsoft.Authorization/roleAssignments` and `.../roleDefinitions`.
-A role definition without an id gets one that says where it comes from: its first assignable scope, then
-`/providers/Microsoft.Authorization/roleDefinitions/`, then its `name` where that is a GUID, else the role's name.
+All are converted to ARM resources: `Microsoft.Authorization/roleAssignments` and `.../roleDefinitions`.
+A role definition without an id gets one from its first assignable scope, then
+`/providers/Microsoft.Authorization/roleDefinitions/`, then its `name` if that is a GUID, else the name of the role.
 Source: https://learn.microsoft.com/azure/role-based-access-control/role-definitions.
 """
 
@@ -21,7 +21,7 @@ SUMMARY = "role assignments and definitions from `az role ... list`, and custom 
 _ASSIGNMENT = "Microsoft.Authorization/roleAssignments"
 _DEFINITION = "Microsoft.Authorization/roleDefinitions"
 _ASSIGNMENT_KEYS = ("roleDefinitionId", "principalId", "scope")
-#: Kept when they say something; `principalName` and `roleDefinitionName` are not ARM's.
+#: Included if not null; ARM does not have `principalName` and `roleDefinitionName`.
 _MORE_ASSIGNMENT_KEYS = (
     "principalType",
     "condition",
@@ -39,12 +39,12 @@ _SCOPES = "/properties/assignableScopes"
 
 
 def detect(document: object) -> bool:
-    """Whether a role assignment or definition stands in the document in another form than ARM's own."""
+    """Check whether the document contains a role assignment or definition in another form than ARM's."""
     return any(_reader_of(entry) is not None for entry in _entries(document))
 
 
-def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
-    """Read role assignments and definitions; entries in ARM's own form are taken as they are."""
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # the document is complete
+    """Read role assignments and definitions; entries in ARM's form are unchanged."""
     is_list = isinstance(document, list)
     wrapped = isinstance(document, dict) and isinstance(document.get("value"), list)
     base = "/value/" if wrapped else "/"
@@ -61,7 +61,7 @@ def _entries(document: object) -> list[object]:
 
 
 def _reader_of(entry: object) -> str | None:
-    """Which form a value has: `assignment`, `definition`, `written`, `body`, or None for another one."""
+    """Return the form of a value: `assignment`, `definition`, `written`, `body`, or None for any other."""
     if not isinstance(entry, dict):
         return None
     if "principalId" in entry and "roleDefinitionId" in entry:
@@ -93,18 +93,18 @@ def _read(entry: object, pointer: str) -> Placed | Refusal:
 def _assignment(entry: JsonObject, pointer: str) -> Placed | Refusal:
     for key in ("id", *_ASSIGNMENT_KEYS):
         if not isinstance(entry.get(key), str) or not entry[key]:
-            return Refusal(pointer, f"a role assignment without `{key}`", f"give `{key}` as text")
+            return Refusal(pointer, f"a role assignment without `{key}`", f"add `{key}` as a string")
     properties = {key: entry[key] for key in _ASSIGNMENT_KEYS}
     properties |= {key: entry[key] for key in _MORE_ASSIGNMENT_KEYS if entry.get(key) is not None}
     resource = {"id": entry["id"], "name": entry.get("name"), "type": _ASSIGNMENT, "properties": properties}
     read = read_entry(resource, pointer)
     if isinstance(read, Refusal) or "principalType" in properties:
         return read
-    return read._replace(unreadable={"/properties/principalType": "the list does not say the type of the principal"})
+    return read._replace(unreadable={"/properties/principalType": "the list does not state the type of the principal"})
 
 
 def _from_written(entry: JsonObject) -> JsonObject:
-    """A custom role as people write it, with keys of any case, as `az role definition list` prints one."""
+    """Convert a hand-written custom role, with keys in any case, to the form of `az role definition list`."""
     folded = {key.lower(): value for key, value in entry.items()}
     custom = folded.get("iscustom", True)
     permission = {key: folded.get(key.lower()) for key in _ACTION_KEYS}
@@ -127,7 +127,7 @@ def _definition(entry: JsonObject, pointer: str) -> Placed | Refusal:
         return Refusal(pointer, message, "give `AssignableScopes` as a list of ARM ids")
     allowed = [_permission(part) for part in permissions] if isinstance(permissions, list) else [None]
     if None in allowed:
-        message = f"the role definition `{shortened(name)}` has actions that are not lists of text"
+        message = f"the role definition `{shortened(name)}` has actions that are not lists of strings"
         return Refusal(pointer, message, "give `Actions`, `NotActions`, `DataActions`, `NotDataActions` as lists")
     properties = {
         "roleName": name,
@@ -144,19 +144,19 @@ def _definition(entry: JsonObject, pointer: str) -> Placed | Refusal:
 
 
 def _placed_definition(resource: JsonObject, pointer: str, *, given_id: bool) -> Placed | Refusal:
-    """A role is written before its scopes exist, so a placeholder there leaves the rest of it readable."""
+    """Place a role definition; a placeholder among its scopes, which may not exist yet, makes only these unreadable."""
     scopes = resource["properties"]["assignableScopes"]
     placeholder = next((scope for scope in scopes if is_placeholder(scope)), None)
     if placeholder is not None and not given_id and not resource["id"].startswith("/"):
-        message = f"a template of a role, whose scope `{shortened(placeholder)}` is a placeholder"
+        message = f"a role template: its scope `{shortened(placeholder)}` is a placeholder"
         return Refusal(pointer, message, "replace the placeholder", holds_nothing=True)
     if placeholder is None or given_id:
         return read_entry(resource, pointer)
-    return Placed(resource, pointer, {_SCOPES: f"`{shortened(placeholder)}` holds a placeholder"})
+    return Placed(resource, pointer, {_SCOPES: f"`{shortened(placeholder)}` contains a placeholder"})
 
 
 def _role_type(entry: JsonObject) -> str:
-    """`CustomRole` or `BuiltInRole`; what says neither was written by hand."""
+    """Return `CustomRole` or `BuiltInRole`; a role that states neither is a custom one."""
     for said in (entry.get("roleType"), entry.get("type")):
         if isinstance(said, str) and said.lower() in ("customrole", "builtinrole"):
             return "CustomRole" if said.lower() == "customrole" else "BuiltInRole"

@@ -1,4 +1,4 @@
-"""What only the service says once a resource exists, so that nothing which describes it before then can carry it.
+"""Fields that the service sets when it creates a resource, so a description of a future resource cannot have them.
 
 Source: the OpenAPI of Microsoft.MachineLearningServices 2025-12-01 (`readOnly: true`), and of the other providers.
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from policyeng.models import JsonObject, lowered
 
-_REASON = "the service says it once the resource exists, and this describes it before"
+_REASON = "the service sets it when it creates the resource, and this input describes the resource before that"
 _POINTERS: Mapping[str, tuple[str, ...]] = {
     "microsoft.machinelearningservices/workspaces": (
         "/properties/provisioningState",
@@ -29,18 +29,18 @@ _POINTERS: Mapping[str, tuple[str, ...]] = {
     "microsoft.containerservice/managedclusters": ("/properties/powerState", "/properties/provisioningState"),
 }
 _COMPUTE = "microsoft.machinelearningservices/workspaces/computes"
-#: What tells whether a compute is attached; of AKS its `resourceId` does, too.
+#: The pointers that determine whether a compute is attached; for AKS, `resourceId` does too.
 _ATTACHED_BY = ("", "/properties", "/properties/computeType")
 
 
 def service_made(arm_type: str, reason: str = _REASON) -> dict[str, str]:
-    """By JSON Pointer, why it is not known of a resource of this type: by default, because it does not exist yet."""
+    """Return the fields that the service sets for a resource type, with the reason why each is not known."""
     pointers = _POINTERS.get(lowered(arm_type), ("/properties/provisioningState",))
     return dict.fromkeys(pointers, reason)
 
 
 def attached(resource: JsonObject, unreadable: dict[str, str]) -> JsonObject:
-    """A resource, of a compute with whether it is attached; where that is not known, `unreadable` gets the reason.
+    """Add `isAttachedCompute` to a resource that is a compute; if it is not known, add the reason to `unreadable`.
 
     Args:
         resource: of any type.
@@ -59,7 +59,7 @@ def attached(resource: JsonObject, unreadable: dict[str, str]) -> JsonObject:
 
 
 def with_attachment(resource: JsonObject) -> JsonObject:
-    """A compute with the `isAttachedCompute` that the service will give it: it follows from what the compute is.
+    """Add the `isAttachedCompute` that the service will set for a compute; it follows from the compute's type.
 
     Source: the OpenAPI, "whether the compute was provisioned by user and brought from outside".
     """

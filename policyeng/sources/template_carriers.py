@@ -1,4 +1,4 @@
-"""Types of resources that carry other resources: templates that they deploy, or that are deployed from them later.
+"""Resource types that contain other resources, in templates that they deploy or that are deployed later.
 
 Source: https://learn.microsoft.com/azure/templates.
 """
@@ -20,12 +20,12 @@ APPLICATION = "microsoft.solutions/applications"
 
 
 class Carrier(NamedTuple):
-    """How resources of a type carry others.
+    """How resources of a type contain others.
 
     Attributes:
-        members: those of `properties` that can hold a template.
-        hidden: why it does not hold what it deploys, and what to do; empty where it can.
-        is_stored: it is deployed later, and it does not state where to.
+        members: the members of `properties` that can contain a template.
+        hidden: why it cannot contain what it deploys, and what to do; empty if it can.
+        is_stored: the template is deployed later, to a scope that the resource does not state.
     """
 
     members: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ CARRIERS: Mapping[str, Carrier] = {
     "microsoft.blueprint/blueprints/versions/artifacts": _ARTIFACT,
     "microsoft.blueprint/blueprintassignments": Carrier(hidden=_BLUEPRINT),
 }
-#: Artifacts of blueprints that are no templates.
+#: Artifacts of blueprints that are not templates.
 _OTHER_ARTIFACTS = ("policyassignment", "roleassignment")
 
 _MEMBERS = ("$schema", "definitions", "functions", "languageVersion", "outputs", "parameters", "resources", "variables")
@@ -57,7 +57,7 @@ _NAMES = {lowered(name): name for name in _MEMBERS}
 
 
 def carrier_of(arm_type: object, body: Mapping[str, object]) -> Carrier | None:
-    """How a resource carries others; None where it does not."""
+    """Return how a resource contains others, or None if it does not."""
     carrier = CARRIERS.get(lowered(arm_type)) if isinstance(arm_type, str) else None
     if carrier is _ARTIFACT and lowered(str(member(body, "kind"))) in _OTHER_ARTIFACTS:
         return None
@@ -65,14 +65,14 @@ def carrier_of(arm_type: object, body: Mapping[str, object]) -> Carrier | None:
 
 
 def member(holder: object, name: str) -> object:
-    """The value of a member, found without case as ARM finds it; None where there is none."""
+    """Return the value of a member, ignoring case as ARM does, or None if it is missing."""
     if not isinstance(holder, Mapping):
         return None
     return next((value for key, value in holder.items() if lowered(key) == lowered(name)), None)
 
 
 def template_in(carrier: Carrier, properties: object) -> tuple[str, object] | None:
-    """The member with the template, and its value; None where the carrier does not hold its template.
+    """Return the name and value of the member with the template, or None if the carrier does not contain it.
 
     Raises:
         InputError: several members may be the template.
@@ -87,7 +87,7 @@ def template_in(carrier: Carrier, properties: object) -> tuple[str, object] | No
 
 
 def template_of(value: object) -> JsonObject:
-    """A template with its members named as ARM names them; a template can also be JSON text.
+    """Return a template with its members in ARM's spelling; the template can also be JSON text.
 
     Raises:
         InputError: the value is not a template.
@@ -105,11 +105,11 @@ def template_of(value: object) -> JsonObject:
     for key, inner in value.items():
         name = _NAMES.get(lowered(key)) or key
         if name in template:
-            raise InputError(f"it has `{name}` twice: ARM reads names without case", remedy="remove one of them")
+            raise InputError(f"it has `{name}` twice: ARM ignores case in names", remedy="remove one of them")
         template[name] = inner
     resources = template.get("resources")
     if isinstance(resources, Unresolved):
         raise InputError(f"its `resources` are not known: {resources.reason}")
     if not isinstance(resources, list | dict):
-        raise InputError("a template without `resources`", remedy="give a whole template")
+        raise InputError("a template without `resources`", remedy="give the complete template")
     return template

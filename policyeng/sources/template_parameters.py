@@ -20,11 +20,11 @@ from policyeng.sources.text import read_text
 
 @frozen
 class Unresolved:
-    """A value that nobody knows yet, such as a secret of a key vault.
+    """A value that is not known yet, such as a secret in a key vault.
 
     Attributes:
         reason: why, and what to do about it.
-        text: what stands for it in a name or an id, such as `{workspaceName}`; empty when nothing does.
+        text: its stand-in in a name or an id, such as `{workspaceName}`; empty if it has none.
     """
 
     reason: str
@@ -32,15 +32,15 @@ class Unresolved:
 
 
 def given_parameters(entries: Sequence[str]) -> dict[str, object]:
-    """The values of `--parameters`, by name in lower case; a later one goes before.
+    """Return the values of `--parameters` by name in lower case; later ones take precedence.
 
     Args:
-        entries: files of parameters (an `@` before the name is ignored), JSON objects, or `NAME=VALUE`, whose value is
+        entries: parameter files (an `@` before the name is ignored), JSON objects, or `NAME=VALUE`, whose value is
             JSON or else text.
 
     Raises:
-        UsageError: an entry is neither.
-        InputError: a file cannot be read, or holds no parameters.
+        UsageError: an entry is none of these.
+        InputError: a file cannot be read, or does not contain parameters.
     """
     values: dict[str, object] = {}
     for entry in entries:
@@ -57,7 +57,7 @@ def given_parameters(entries: Sequence[str]) -> dict[str, object]:
 def _of_file(entry: str) -> dict[str, object]:
     path = Path(entry.removeprefix("@"))
     if not path.is_file():
-        remedy = "name a file of parameters, or write NAME=VALUE"
+        remedy = "give a parameter file or NAME=VALUE"
         raise UsageError(f"`{entry}` is neither a file nor NAME=VALUE", remedy=remedy)
     file = display(path)
     content = content_of(Named(file, path), None, DEFAULT_MAX_BYTES)
@@ -66,14 +66,14 @@ def _of_file(entry: str) -> dict[str, object]:
 
 
 def parameters_of(document: object, file: str) -> dict[str, object]:
-    """The values of a file of parameters, by name in lower case.
+    """Return the values of a parameter file by name in lower case.
 
     Raises:
-        InputError: it is none.
+        InputError: the document is not a parameter file.
     """
     inner = document.get("parameters", document) if isinstance(document, Mapping) else None
     if not isinstance(inner, Mapping) or not all(isinstance(entry, Mapping) for entry in inner.values()):
-        message = f"no file of template parameters: {seen(document)}"
+        message = f"not a parameter file: {seen(document)}"
         raise InputError(message, place=(file,), remedy="give `parameters`, each an object with its `value`")
     return {name.lower(): _stated(name, entry) for name, entry in inner.items()}
 
@@ -81,12 +81,12 @@ def parameters_of(document: object, file: str) -> dict[str, object]:
 def _stated(name: str, entry: Mapping[str, object]) -> object:
     if "value" in entry:
         return entry["value"]
-    where = "in a key vault" if "reference" in entry else "nowhere in the file of parameters"
+    where = "in a key vault" if "reference" in entry else "not in the parameter file"
     return Unresolved(f"the value of the parameter `{shortened(name)}` is {where}")
 
 
 def _value(text: str) -> object:
-    """JSON, or else text; a version such as `1.10` is text, too."""
+    """Parse a value as JSON, else as text; a version such as `1.10` is also text."""
     try:
         value: object = orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -1,7 +1,7 @@
-"""From bytes to JSON values and back to places: one file as the documents in it, each with its JSON Pointer.
+"""Parsing of a file into documents with JSON Pointers, and lookup of the lines and columns of pointers.
 
-The documents of a YAML stream count as the entries of a list, so the second one has the pointer `/1`. Words in YAML
-mean what they mean to the Azure CLI and to Kubernetes, which both read YAML 1.1.
+The documents of a YAML stream are numbered like the entries of a list, so the second one has the pointer `/1`. YAML is
+read as YAML 1.1, as the Azure CLI and Kubernetes do.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from policyeng.parsing.template_markers import refuse_placeholders
 if TYPE_CHECKING:  # YAML is loaded only where there is some
     from policyeng.parsing.yaml_text import YamlDocument
 
-#: A string, which is left as it is, or a comment; one that does not end goes to the end, so each byte is met once.
+#: A string, which is unchanged, or a comment. An unterminated comment extends to the end, so each byte is read once.
 _STRINGS_AND_COMMENTS = lazy_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|//[^\n]*+|/\*(?:.*?\*/|.*+)', re.DOTALL)
 _LINE_BREAK = lazy_pattern(rb"\r?\n")
 
 
 def parse_commented_json(content: bytes, file: str, *, max_bytes: int) -> tuple[object, bytes] | None:
-    """Parse JSON with comments and strings of several lines.
+    """Parse JSON with comments and multi-line strings.
 
     Returns:
-        The value, and the same bytes with comments blanked, in which it is found by line and column; None when there
-        is neither a comment nor such a string.
+        The value, and the bytes with comments replaced by spaces, for lines and columns; None if there is neither a
+        comment nor such a string.
 
     Raises:
-        InputError: it is not JSON without them either, with the line and column in `content`.
+        InputError: the rest is not JSON either; with the line and column in `content`.
     """
     plain = _STRINGS_AND_COMMENTS.sub(_blanked, content)
     one_line = _STRINGS_AND_COMMENTS.sub(_on_one_line, plain)
@@ -47,7 +47,7 @@ def parse_commented_json(content: bytes, file: str, *, max_bytes: int) -> tuple[
 
 
 def _blanked(part: re.Match[bytes]) -> bytes:
-    """A comment as spaces, so that everything else keeps its line and column; one that does not end is none."""
+    """Replace a comment by spaces, which preserves lines and columns; an unterminated comment is unchanged."""
     text = part[0]
     open_ended = text.startswith(b"/*") and (len(text) < len("/**/") or not text.endswith(b"*/"))
     return text if open_ended or text.startswith(b'"') else re.sub(rb"[^\r\n]", b" ", text)
@@ -58,7 +58,7 @@ def _on_one_line(part: re.Match[bytes]) -> bytes:
 
 
 def _moved_back(error: InputError, file: str, plain: bytes) -> InputError:
-    """The error with the line and column that its place has where strings go over several lines."""
+    """Correct the line and column of an error for multi-line strings."""
     line, column = (int(number) for number in error.place[0][len(file) + 1 :].split(":"))
     lines = _STRINGS_AND_COMMENTS.sub(lambda part: _LINE_BREAK.sub(b"\0", part[0]), plain).split(b"\n")
     pieces = lines[line - 1].decode(errors="replace").split("\0")
@@ -76,7 +76,7 @@ JSON_SUFFIXES = (".json", ".jsonc", ".tfstate")
 
 _Place = tuple[int, int]
 
-#: What is compiled or planned before it says what will be there, by suffix: what it is, and the command that does it.
+#: Source code that must be compiled or planned first, by suffix: what it is, and the command.
 SOURCE_CODE: Mapping[str, tuple[str, str]] = {
     ".bicep": ("a Bicep file", "compile it with `az bicep build --file {file}` and give the JSON template"),
     ".bicepparam": ("a Bicep parameter file", "compile it with `az bicep build-params --file {file}`"),
@@ -90,25 +90,25 @@ SOURCE_CODE: Mapping[str, tuple[str, str]] = {
     ),
 }
 _ARCHIVE = b"PK\x03\x04"
-#: How JSON begins, also that with comments.
+#: The beginnings of JSON, including JSON with comments.
 _JSON_BEGINS = (b"{", b"[", b"//", b"/*")
-#: So many places in a file are kept, beside those of the last question.
+#: The maximum number of places of a file that are cached, in addition to those of the last lookup.
 _MOST_PLACES = 1 << 16
-#: The first of the lines that Terraform and OpenTofu log as JSON.
+#: The beginning of the JSON log of Terraform and OpenTofu.
 _TERRAFORM_LOG = lazy_pattern(rb'\s*\{"@level":"[a-z]+","@message":')
 
 
 @frozen
 class Text:
-    """One file that was read.
+    """A file that was read.
 
     Attributes:
         file: as the user named it.
-        documents: each with its JSON Pointer in the file; one, with an empty pointer, unless it is a YAML stream.
-        find: line and column by pointer, None where there is nothing.
+        documents: each with its JSON Pointer in the file; one with an empty pointer, unless it is a YAML stream.
+        find: return the line and column of each pointer, or None if it does not exist.
     """
 
-    __eq__ = object.__eq__  # two are never compared by what they have
+    __eq__ = object.__eq__  # compared by identity
     __hash__ = object.__hash__
 
     file: str
@@ -116,7 +116,7 @@ class Text:
     find: Callable[[Sequence[str]], Sequence[_Place | None]]
 
     def places(self, pointers: Sequence[str]) -> list[_Place]:
-        """Line and column (from 1) of each JSON Pointer, or of what stands nearest above one that is not there."""
+        """Return line and column (from 1) of each JSON Pointer, or of the nearest existing one above it."""
         lines = {pointer: _upwards(pointer) for pointer in pointers}
         asked = list(dict.fromkeys(step for steps in lines.values() for step in steps))
         found = dict(zip(asked, self.find(asked), strict=True))
@@ -124,7 +124,7 @@ class Text:
 
 
 class _Finding:
-    """The places in JSON text; who asks for the same ones with every decision has the text read once for them."""
+    """A lookup of places in JSON text that caches them, because every decision requests the same ones."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -142,17 +142,17 @@ class _Finding:
 
 
 def read_text(content: bytes, file: str, *, max_bytes: int) -> Text:
-    """Parse the bytes of a file as JSON or YAML: what begins as JSON is JSON, whatever its suffix says.
+    """Parse the bytes of a file as JSON or YAML; what begins like JSON is JSON, whatever its suffix.
 
-    A file with a suffix of YAML that begins so and is no JSON is YAML; one with a suffix of JSON that begins otherwise,
-    too, if it holds a mapping or a list.
+    A file with a YAML suffix that begins like JSON but is not valid JSON is YAML. A file with a JSON suffix that does
+    not begin like JSON is YAML if it contains a mapping or a list.
 
     Raises:
-        InputError: it is source code that has to be compiled first, empty, or what the strict readers refuse.
+        InputError: it is source code that must be compiled first, it is empty, or the strict readers refuse it.
     """
     refuse_source_code(file)
     if content.startswith(_ARCHIVE):
-        remedy = "a Terraform plan file is printed by `terraform show -json FILE`"
+        remedy = "if it is a Terraform plan, convert it with `terraform show -json FILE`"
         raise InputError("not text: a ZIP archive", place=(file,), remedy=remedy)
     if not content.strip():
         raise InputError("the file is empty", place=(file,), remedy="give a JSON or YAML document")
@@ -170,15 +170,15 @@ def read_text(content: bytes, file: str, *, max_bytes: int) -> Text:
 
 
 def refuse_source_code(file: str) -> None:
-    """Refuse a file whose suffix says that it has to be compiled or planned first.
+    """Refuse a file whose suffix shows that it must be compiled or planned first.
 
     Raises:
-        InputError: it does, with the command.
+        InputError: the file is refused; with the command.
     """
     for suffix, (what, remedy) in SOURCE_CODE.items():
         if not file.lower().endswith(suffix):
             continue
-        raise InputError(f"{what}, which is not judged as it is", place=(file,), remedy=remedy.format(file=file))
+        raise InputError(f"{what}, which cannot be checked directly", place=(file,), remedy=remedy.format(file=file))
 
 
 def _plain_json(content: bytes, file: str, max_bytes: int) -> Text:
@@ -186,12 +186,12 @@ def _plain_json(content: bytes, file: str, max_bytes: int) -> Text:
 
 
 def _json(content: bytes, file: str, max_bytes: int) -> Text:
-    """JSON; with comments and strings of several lines, which ARM takes in templates, where it is not JSON without."""
+    """Parse JSON; if that fails, allow comments and multi-line strings, which ARM accepts in templates."""
     try:
         return _plain_json(content, file, max_bytes)
     except InputError as refused:
         if _TERRAFORM_LOG.match(content):
-            remedy = "give what `terraform plan -out tfplan && terraform show -json tfplan > plan.json` prints"
+            remedy = "give the output of `terraform plan -out tfplan && terraform show -json tfplan > plan.json`"
             raise InputError("the log of `terraform plan -json`, not the plan", place=(file,), remedy=remedy) from None
         if len(content) > max_bytes or not _is_utf8(content):
             raise
@@ -216,7 +216,7 @@ def _yaml(content: bytes, file: str, max_bytes: int) -> Text:
 
     read = parse_kubernetes_yaml(content, file, max_bytes=max_bytes)
     if all(each.value is None for each in read):
-        raise InputError("holds empty documents only", place=(file,), remedy="give a JSON or YAML document")
+        raise InputError("contains only empty documents", place=(file,), remedy="give a JSON or YAML document")
     if len(read) == 1:
         return Text(file, (("", read[0].value),), lambda pointers: [read[0].places.get(entry) for entry in pointers])
     documents = tuple((f"/{index}", each.value) for index, each in enumerate(read) if each.value is not None)
@@ -224,7 +224,7 @@ def _yaml(content: bytes, file: str, max_bytes: int) -> Text:
 
 
 def _yaml_called_json(content: bytes, file: str, max_bytes: int) -> Text:
-    """What `-o yaml > file.json` writes; text that is neither is refused as JSON."""
+    """Parse YAML in a file with a JSON suffix, such as from `-o yaml > file.json`; other text is refused as JSON."""
     try:
         return _json(content, file, max_bytes)
     except InputError as refused:
@@ -246,7 +246,7 @@ def _is_utf8(content: bytes) -> bool:
 
 
 def _upwards(pointer: str) -> list[str]:
-    """A pointer and those above it, nearest first."""
+    """Return a pointer and those above it, nearest first."""
     parts = pointer.split("/")
     return ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
 

@@ -1,4 +1,4 @@
-"""One JSON value against one noun: the noun, or every fault with its JSON Pointer and a remedy."""
+"""Validation of a JSON value as a model: the result is the model, or every fault with its JSON Pointer and a remedy."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _PLAIN_TIME = "YYYY-MM-DDTHH:MM:SSZ"
 
 
 class _UnsureError(Exception):
-    """Pydantic has to look at the value."""
+    """The value needs validation by pydantic."""
 
 
 def fitted(noun: type[_M], value: object) -> _M | None:
-    """Return a JSON value as a noun, or None where only pydantic can tell whether it fits."""
+    """Return a JSON value as a model, or None if only pydantic can check whether it is valid."""
     try:
         return _read(noun, value)
     except (_UnsureError, ValueError):
@@ -47,19 +47,19 @@ def _read(noun: type[_M], value: object) -> _M:
     try:
         fields_: dict[str, Any] = {name: read(entry) for key, entry in value.items() for name, read in (readers[key],)}
         return noun(**fields_)
-    except (KeyError, TypeError):  # an unknown key, or none where one has to be
+    except (KeyError, TypeError):  # an unknown or a missing key
         raise _UnsureError from None
 
 
 @cache
 def _readers(noun: type[Model]) -> Mapping[str, tuple[str, _Reader]]:
-    """Return, by the name in JSON, the name of each field and what reads its value."""
+    """Return, by the name in JSON, the name of each field and the function that reads its value."""
     hints = get_type_hints(noun, include_extras=True)
     return {name_in_json(entry.name): (entry.name, _reader(hints[entry.name])) for entry in fields(noun)}
 
 
 def _reader(hint: Any) -> _Reader:
-    """Return what reads a value of a type, and raises `_UnsureError` for what may not be one."""
+    """Return the function that reads a value of a type, and raises `_UnsureError` for a value that may not be valid."""
     if hint == AwareDatetime:
         return _time
     if hint in (str, bool, int):
@@ -136,16 +136,16 @@ def _time(value: object) -> datetime:
 
 M = TypeVar("M", bound=Model)
 
-ZONED = "write it with a zone, such as `2026-11-01T00:00:00Z`"
-#: Digits alone would be read as seconds since 1970; nobody means that in these documents.
+ZONED = "write it with a time zone, such as `2026-11-01T00:00:00Z`"
+#: Pydantic would read digits as seconds since 1970, which no one means in these documents.
 _DIGITS = lazy_pattern(r"[-+]?[0-9.]+")
 
 
 def validated(model: type[M], value: object, pointer: str) -> tuple[M | None, tuple[Refusal, ...]]:
-    """The value as the model, strictly (no number out of a string), or None and the faults.
+    """Return the value as the model, or None and the faults; the validation is strict (no number from a string).
 
     Args:
-        model: the noun.
+        model: the class.
         value: any JSON value.
         pointer: JSON Pointer of the value in its document; the faults' pointers begin with it.
     """
@@ -185,12 +185,14 @@ def _fault(model: type[Model], details: ErrorDetails, pointer: str) -> Refusal:
     if kind == "unexpected_keyword_argument":
         known = _names_at(model, details["loc"][:-1])
         return Refusal(
-            pointer + place, f"unknown key `{shortened(name)}`{nearest(name, known)}", f"known are {_listed(known)}"
+            pointer + place,
+            f"unknown key `{shortened(name)}`{nearest(name, known)}",
+            f"the known keys are {_listed(known)}",
         )
     if kind == "missing":
         return Refusal(pointer + place.removesuffix(f"/{escaped(name)}"), f"`{name}` is missing", f"add `{name}`")
     if kind in ("timezone_aware", "datetime_parsing", "datetime_from_date_parsing", "datetime_type"):
-        why = "has no zone" if kind == "timezone_aware" else "is not a time"
+        why = "has no time zone" if kind == "timezone_aware" else "is not a time"
         return Refusal(pointer + place, f"`{name}` {why}: {_shown(given)}", ZONED)
     what = f"`{name}`" if name else "the document"
     expected = details["msg"].removeprefix("Input should be ").replace("'", "`")
@@ -198,7 +200,7 @@ def _fault(model: type[Model], details: ErrorDetails, pointer: str) -> Refusal:
 
 
 def _names_at(model: type[Model], location: tuple[int | str, ...]) -> list[str]:
-    """The keys that are known at a location inside a model."""
+    """Return the known keys at a location inside a model."""
     for part in location:
         hints = get_type_hints(model)
         found = next((hint for name, hint in hints.items() if part in (name, name_in_json(name))), None)

@@ -1,4 +1,4 @@
-"""ARM templates, by hand or compiled from Bicep: every resource that they deploy, as far as it is known before."""
+"""ARM templates, hand-written or compiled from Bicep: every resource that they deploy, as far as it is known."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from policyeng.sources.server_generated import attached, service_made
 from policyeng.sources.template_carriers import template_of
 from policyeng.sources.template_parameters import Unresolved, parameters_of
 
-SUMMARY = "ARM templates, and what Bicep is compiled to"
+SUMMARY = "ARM templates, including those compiled from Bicep"
 
-_UNPLACED = "nobody says which subscription and resource group the template is deployed to; give `--scope`"
-#: Below what a template of a schema is deployed to.
+_UNPLACED = "the subscription and resource group of the deployment are not known; give `--scope`"
+#: The kind of scope that templates of each schema are deployed to.
 _SCHEMAS = {
     "deploymenttemplate.json": "group",
     "subscriptiondeploymenttemplate.json": "subscription",
@@ -47,7 +47,7 @@ _SCHEMAS = {
 
 
 def detect(document: object) -> bool:
-    """Whether the document is a template, holds parameters of one, or is the answer of an export."""
+    """Check whether the document is a template, a parameter file or an exported template."""
     if not isinstance(document, dict):
         return False
     return _schema(document) in _SCHEMAS or _is_parameters(document) or _exported(document) is not None
@@ -56,7 +56,7 @@ def detect(document: object) -> bool:
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Read a template; what is known only at deployment is unreadable, with the expression and its cause."""
     if not isinstance(document, dict):
-        return ParsedDocument(refusals=(Refusal("", f"no template: {kind_of(document)}", "give a JSON object"),))
+        return ParsedDocument(refusals=(Refusal("", f"not a template: {kind_of(document)}", "give a JSON object"),))
     if (exported := _exported(document)) is not None:
         return _with_error(moved(read(exported, around), "/template"), document.get("error"), around)
     if _is_parameters(document):
@@ -80,17 +80,17 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
         refusals=reading.refusals,
         incomplete=tuple(dict.fromkeys(walk.incomplete)),
         remarks=tuple(remarks),
-        nothing="" if walk.drafts or walk.refusals or walk.incomplete else "a template that deploys no resource",
+        nothing="" if walk.drafts or walk.refusals or walk.incomplete else "a template that deploys no resources",
         movable=movable,
         linked=tuple(dict.fromkeys(walk.linked)),
     )
 
 
 class Contents:
-    """Reads the templates that the resources of one document carry, within the limits of one document."""
+    """A reader of the templates that the resources of one document contain, within the limits of one document."""
 
     def __init__(self, file: str = "") -> None:
-        """Begin a document; `file` names it in messages."""
+        """Start a document; `file` is its name in messages."""
         self._file = file
 
     @cached_property
@@ -99,7 +99,7 @@ class Contents:
 
     @cached_property
     def _outside(self) -> TemplateScope:
-        """What expressions see outside of any template."""
+        """The scope of expressions outside of any template."""
         return ArmTemplate({}, "", {}, DeploymentTarget(""), ExpressionBudget()).scope
 
     def read(self, resource: JsonObject, unreadable: Mapping[str, str]) -> ParsedDocument:
@@ -131,7 +131,7 @@ class Contents:
 
 
 def _exported(document: JsonObject) -> JsonObject | None:
-    """The template in what `exportTemplate` of a resource group answers."""
+    """Return the template in the response of `exportTemplate` for a resource group."""
     inner = document.get("template")
     if not isinstance(inner, dict) or not document.keys() <= {"error", "output", "template"}:
         return None
@@ -139,11 +139,11 @@ def _exported(document: JsonObject) -> JsonObject | None:
 
 
 def _with_error(reading: ParsedDocument, error: object, around: Surroundings) -> ParsedDocument:
-    """The reading of a template that is not whole where the export ended with an error."""
+    """Mark the reading of an exported template as incomplete if the export ended with an error."""
     if not isinstance(error, dict):
         return reading
     said = [shortened(str(error[key]), 200) for key in ("code", "message") if error.get(key)]
-    line = f"{around.file}: the export left resources out: {': '.join(said) or 'it ended with an error'}"
+    line = f"{around.file}: the export omitted resources: {': '.join(said) or 'it ended with an error'}"
     return replace(reading, incomplete=(*reading.incomplete, line), nothing="")
 
 
@@ -157,7 +157,7 @@ def _is_parameters(document: JsonObject) -> bool:
 
 
 def _place(document: JsonObject, around: Surroundings) -> tuple[DeploymentTarget, str]:
-    """What the template is deployed to, and the beginning of its ids that nobody states."""
+    """Return what the template is deployed to, and the beginning of its ids that is not stated."""
     kind = _SCHEMAS.get(_schema(document), "group")
     reason = _UNPLACED if "{" in around.scope else ""
     if kind == "group":
@@ -168,11 +168,11 @@ def _place(document: JsonObject, around: Surroundings) -> tuple[DeploymentTarget
     if kind == "tenant":
         return DeploymentTarget(""), ""
     group = "/providers/Microsoft.Management/managementGroups/{managementGroup}"
-    return DeploymentTarget(group, "nobody says which management group the template is deployed to"), group
+    return DeploymentTarget(group, "the management group of the deployment is not known"), group
 
 
 def _parameters_beside(document: JsonObject, walk: TemplateWalk) -> Mapping[str, object]:
-    """The values of the parameter file that lies beside the template, by name in lower case."""
+    """Return the values in the parameter file next to the template, by name in lower case."""
     path = PurePath(walk.around.file)
     if not document.get("parameters") or path.suffix.lower() not in (".json", ".jsonc"):
         return {}
@@ -183,13 +183,15 @@ def _parameters_beside(document: JsonObject, walk: TemplateWalk) -> Mapping[str,
             values, taken = parameters_of(walk.around.beside(name), name), name
         except InputError:
             continue
-        walk.remarks.append(("", f"parameters have the values of `{name}` beside it where `--parameters` gives none"))
+        walk.remarks.append(
+            ("", f"parameters without a value in `--parameters` take it from `{name}` in the same directory")
+        )
         break
     others = [name for name in walk.around.names_beside() if name != taken and _is_parameter_file(name, path.stem)]
     if others and not walk.around.parameters:
         named = ", ".join(f"`{shortened(name)}`" for name in others[:8])
-        remedy = "to judge with one of them, give it as `--parameters`"
-        walk.remarks.append(("", f"other files of parameters lie beside it: {named}; {remedy}"))
+        remedy = "to use one of them, give it as `--parameters`"
+        walk.remarks.append(("", f"the directory has other parameter files: {named}; {remedy}"))
     return values
 
 

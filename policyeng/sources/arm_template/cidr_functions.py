@@ -1,7 +1,7 @@
 """The functions of ARM templates over IP networks in CIDR notation.
 
-Each takes values that are all known and raises ExpressionError for what it cannot take, and for what is not documented:
-which addresses of an IPv4 network are usable that has fewer than four.
+Each takes known values. It raises ExpressionError for invalid ones, and for what is not documented: the usable
+addresses of an IPv4 network with fewer than four addresses.
 Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/template-functions-cidr.
 """
 
@@ -22,23 +22,23 @@ def _network(text: object) -> IPv4Network | IPv6Network:
     try:
         if _CIDR.fullmatch(written):
             return ip_network(written)
-    except ValueError:  # an address or a length that is none, or an address inside the network
+    except ValueError:  # an invalid address or length, or an address inside the network
         pass
-    raise ExpressionError("it is no network in CIDR notation, such as `10.144.0.0/20`")
+    raise ExpressionError("it is not a network in CIDR notation, such as `10.144.0.0/20`")
 
 
 def _usable(network: IPv4Network | IPv6Network) -> tuple[int, int]:
-    """How far the first and the last usable address lie above the network's own."""
+    """Return the offsets of the first and the last usable address from the network address."""
     last = network.num_addresses - 1
     if network.version == 6:
         return 0, last
     if last < 3:
-        raise ExpressionError("which addresses of so small a network are usable is not documented")
+        raise ExpressionError("the usable addresses of such a small network are not documented")
     return 1, last - 1
 
 
 def _parsed(text: object) -> object:
-    """`parseCidr(network)`: an object; only IPv4 has a `broadcast`."""
+    """Apply `parseCidr(network)`; only IPv4 has a `broadcast`."""
     network = _network(text)
     first, last = _usable(network)
     ends = {"broadcast": str(network.broadcast_address)} if network.version == 4 else {}
@@ -53,7 +53,7 @@ def _parsed(text: object) -> object:
 
 
 def _subnet(text: object, length: object, index: object) -> str:
-    """`cidrSubnet(network, newCIDR, subnetIndex)`: one of the networks of the new length, counted from 0."""
+    """Apply `cidrSubnet(network, newCIDR, subnetIndex)`; indexes start at 0."""
     network, prefix, position = _network(text), a_number(length), a_number(index)
     if not network.prefixlen <= prefix <= network.max_prefixlen:
         raise ExpressionError(f"a subnet of it has a length of {network.prefixlen} to {network.max_prefixlen}")
@@ -64,7 +64,7 @@ def _subnet(text: object, length: object, index: object) -> str:
 
 
 def _host(text: object, index: object) -> str:
-    """`cidrHost(network, hostIndex)`: index 0 is the address after the network's own, in IPv6, too."""
+    """Apply `cidrHost(network, hostIndex)`; index 0 is the address after the network address, also in IPv6."""
     network, position = _network(text), a_number(index)
     _, last = _usable(network)
     if not 0 <= position < last:

@@ -1,6 +1,6 @@
-"""The functions of ARM templates on lists and objects; what these hold need not be known.
+"""The functions of ARM templates on lists and objects, whose content can be unresolved.
 
-Each takes the values of its arguments and raises ExpressionError for what it cannot take.
+Each takes the values of its arguments and raises ExpressionError for invalid ones.
 Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/template-functions-array and -object.
 """
 
@@ -23,19 +23,19 @@ from policyeng.sources.arm_template.scalar_functions import (
 )
 from policyeng.sources.template_parameters import Unresolved
 
-#: ARM makes no longer range.
+#: The maximum length of a range in ARM.
 _LONGEST_RANGE = 10_000
-#: Lists in which equal entries are looked for are compared each with each.
+#: A limit for functions that compare all pairs of entries.
 _LONGEST_COMPARED = 2_000
 
 _ABSENT = Unresolved("absent")
 
 
 def member(holder: object, key: object) -> object:
-    """What stands under a key, compared without case, or at an index.
+    """Return the member with a key, compared without case, or the entry at an index.
 
     Raises:
-        ExpressionError: there is nothing.
+        ExpressionError: it does not exist.
     """
     found = _member(holder, key)
     if found is _ABSENT:
@@ -52,7 +52,7 @@ def _member(holder: object, key: object) -> object:
         return holder[key] if 0 <= key < len(holder) else _ABSENT
     if holder is None:
         return _ABSENT
-    raise ExpressionError("it takes a part of what has none")
+    raise ExpressionError("it has no members")
 
 
 def _try_get(holder: object, *keys: object) -> object:
@@ -69,7 +69,7 @@ def _concat(*parts: object) -> object:
     if parts and all(isinstance(part, list) for part in parts):
         return [entry for part in parts for entry in a_list(part)]
     if any(isinstance(part, list | dict) for part in parts):
-        raise ExpressionError("it joins lists and texts")
+        raise ExpressionError("lists and strings cannot be joined")
     return bounded("".join("" if part is None else spelled_out(part) for part in parts))
 
 
@@ -83,7 +83,7 @@ def _union(*parts: object) -> object:
 
 
 def _merged(left: dict[str, object], right: dict[str, object]) -> dict[str, object]:
-    """Objects joined, and objects inside them; lists are replaced. Keys are alike without case."""
+    """Merge objects recursively; lists are replaced. Keys are compared without case."""
     names = {lowered(key): key for key in left}
     merged = dict(left)
     for key, value in right.items():
@@ -92,7 +92,7 @@ def _merged(left: dict[str, object], right: dict[str, object]) -> dict[str, obje
         if isinstance(mine, dict) and isinstance(value, dict):
             merged[own] = _merged(mine, value)
         elif isinstance(mine, Unresolved) and isinstance(value, dict):
-            merged[own] = mine  # what else it holds is not known
+            merged[own] = mine  # its other members are not known
         else:
             merged[own] = value
     return merged
@@ -115,7 +115,7 @@ def _intersection(first: object, *others: object) -> object:
             for key, value in first.items()
             if all(key in an_object(other) and alike(value, an_object(other)[key]) for other in others)
         }
-    _distinct([entry for part in (first, *others) for entry in a_list(part)])  # which is bounded
+    _distinct([entry for part in (first, *others) for entry in a_list(part)])  # checks the limit
     return [
         entry
         for entry in _distinct(a_list(first))
@@ -134,7 +134,7 @@ def _contains(holder: object, sought: object) -> bool:
 def _length(value: object) -> int:
     if isinstance(value, str | list | dict):
         return len(value)
-    raise ExpressionError("it measures what has no length")
+    raise ExpressionError("it has no length")
 
 
 def _end(value: object, index: int) -> object:
@@ -158,7 +158,7 @@ def _range(start: object, count: object) -> list[object]:
 def _numbers(values: tuple[object, ...]) -> list[int]:
     numbers = [a_number(value) for value in (a_list(values[0]) if isinstance(values[0], list) else values)]
     if not numbers:
-        raise ExpressionError("it chooses among no numbers")
+        raise ExpressionError("there are no numbers")
     return numbers
 
 
@@ -202,10 +202,10 @@ def _empty(value: object) -> bool:
     return value is None or _length(value) == 0
 
 
-#: Those that put together what need not be known, by name in lower case.
+#: Functions that combine values, which can be unresolved, by name in lower case.
 MAKING: Mapping[str, Function] = {"createarray": lambda *entries: list(entries), "createobject": _created_object}
 
-#: Those that need not know what their lists and objects hold, by name in lower case.
+#: Functions of lists and objects whose content can be unresolved, by name in lower case.
 SHALLOW: Mapping[str, Function] = {
     "array": lambda value: value if isinstance(value, list) else [value],
     "empty": _empty,
@@ -221,7 +221,7 @@ SHALLOW: Mapping[str, Function] = {
     "tryget": _try_get,
 }
 
-#: Those that need to know everything, by name in lower case.
+#: Functions whose arguments must be resolved completely, by name in lower case.
 WHOLE: Mapping[str, Function] = {
     **NETWORKS,
     "indexof": lambda entries, sought: _index(entries, sought, last=False),
@@ -233,5 +233,5 @@ WHOLE: Mapping[str, Function] = {
     "range": _range,
 }
 
-#: Those that need to know what the lists hold that they compare, but not what objects do; `concat` compares none.
+#: Functions that compare entries of lists, which must be resolved, but not values of objects; `concat` compares none.
 BY_KEY: Mapping[str, Function] = {"concat": _concat, "contains": _contains, "union": _union}

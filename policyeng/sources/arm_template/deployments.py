@@ -1,4 +1,4 @@
-"""Templates that a template deploys: inline ones in either scope of evaluation, and linked ones that lie beside it."""
+"""Templates that a template deploys: inline ones in either evaluation scope, and linked ones in local files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from policyeng.sources.template_carriers import (
 from policyeng.sources.template_parameters import Unresolved, parameters_of
 from policyeng.sources.text import Text
 
-#: Folders above a file that are looked for in a URI.
+#: The maximum number of directories of a URI that are tried in a local path.
 MAX_FOLDERS = 8
 
 _STAND_IN = re.compile(r"\{[^{}]*\}")
@@ -40,14 +40,14 @@ _FOLDER = re.compile(r"[\w. -]+")
 
 
 class Link(NamedTuple):
-    """A linked file: how a message calls it, and where it may lie relative to the document, most likely first."""
+    """A linked file: its name in messages, and its possible paths relative to the document, most likely first."""
 
     called: str
     paths: tuple[str, ...]
 
 
 def link_of(link: object, walk: TemplateWalk, level: TemplateLevel) -> Link:
-    """Where a `templateLink` or `parametersLink` may lead to; no paths where it names no file."""
+    """Return the possible paths of a `templateLink` or `parametersLink`; none if it does not name a file."""
     if not isinstance(link, dict):
         return Link("", ())
     folder = f"{level.linked}/" if level.linked else ""
@@ -65,7 +65,7 @@ def link_of(link: object, walk: TemplateWalk, level: TemplateLevel) -> Link:
 
 
 def beside(walk: TemplateWalk, path: str) -> Text | None:
-    """A file beside the document; None where there is none that can be read."""
+    """Return a file relative to the document, or None if it cannot be read."""
     if path not in walk.files:
         try:
             walk.files[path] = walk.around.text_beside(path)
@@ -75,14 +75,14 @@ def beside(walk: TemplateWalk, path: str) -> Text | None:
 
 
 def _segments(uri: str) -> tuple[list[str], str]:
-    """The folders and the file that a URI ends in, and how a message calls them: without what is not known before."""
+    """Return the directories and the file at the end of a URI, and their name in messages, without unknown parts."""
     host = _HOST.match(uri)
     pieces = _STAND_IN.split(uri[host.end() :] if host else uri)
     for index in reversed(range(len(pieces))):
         path = re.split(r"[?#]", pieces[index], maxsplit=1)[0]
         if _NAME_OF_FILE.fullmatch(path.rpartition("/")[2]):
             segments = [segment for segment in path.split("/") if segment not in ("", ".")]
-            whole = host is not None and not index  # then nobody says which folders lie above the template
+            whole = host is not None and not index  # then the directories above the template are not known
             known = _file_and_folders(segments, may_rise=not whole)
             return known, "/".join(known[-2:] if whole else known)
     return [], ""
@@ -97,14 +97,14 @@ def _file_and_folders(segments: list[str], *, may_rise: bool) -> list[str]:
     return segments[first:]
 
 
-#: Deployments inside one another; ARM itself has a limit of its own.
+#: The maximum nesting of deployments; ARM has its own limit.
 MAX_NESTING = 8
-#: Those of a deployment of which only the type counts.
+#: The names of a deployment of which only the type matters.
 _NAMES = Called(DEPLOYMENT, DEPLOYMENT, "", "", "")
 
 
 class _Found(NamedTuple):
-    """A template that is deployed, its JSON Pointer, and of a linked one its file and the path of that."""
+    """A template that is deployed, its JSON Pointer, and the file and path of a linked one."""
 
     body: JsonObject
     pointer: str
@@ -113,7 +113,7 @@ class _Found(NamedTuple):
 
 
 def deployed(walk: TemplateWalk, body: JsonObject, pointer: str, names: Called, level: TemplateLevel) -> None:
-    """Walk the resources of the template that a resource carries; refuse what cannot be read."""
+    """Walk the resources of the template that a resource contains; refuse it if it cannot be read."""
     carrier = CARRIERS[lowered(names.arm_type)]
     if level.depth >= MAX_NESTING:
         _refuse(walk, pointer, names, level, f"deployments are nested deeper than {MAX_NESTING} levels", "")
@@ -138,7 +138,7 @@ def deployed(walk: TemplateWalk, body: JsonObject, pointer: str, names: Called, 
 
 
 def _refuse(walk: TemplateWalk, pointer: str, names: Called, level: TemplateLevel, why: str, remedy: str) -> None:
-    """Refuse a carrier; what policies look up may be in it, so the snapshot is not complete."""
+    """Refuse a carrier, and mark the snapshot as incomplete because policies may look up what it contains."""
     name = shortened(names.name)
     if lowered(names.arm_type) == DEPLOYMENT:
         message = f"the template of the deployment `{name}` is not read: {why}"
@@ -149,14 +149,14 @@ def _refuse(walk: TemplateWalk, pointer: str, names: Called, level: TemplateLeve
 
 
 def with_outputs(template: ArmTemplate, walk: TemplateWalk, level: TemplateLevel) -> None:
-    """Let the template's expressions see what its deployments give (`reference('name').outputs.x.value`)."""
+    """Make the outputs of deployments available to expressions (`reference('name').outputs.x.value`)."""
     template.scope = replace(template.scope, outputs=_outputs(walk, template, level))
 
 
 def _inside(
     walk: TemplateWalk, body: JsonObject, pointer: str, found: _Found, level: TemplateLevel, names: Called
 ) -> TemplateLevel:
-    """The level of the resources of a carried template."""
+    """Return the level of the resources in a carrier's template."""
     place = _place(body, level, names)
     inner = level._replace(place=place, depth=level.depth + 1, is_root=False)
     if found.text is not None:
@@ -172,7 +172,7 @@ def _inside(
 
 
 def _is_inner(body: JsonObject, level: TemplateLevel, names: Called) -> bool:
-    """Whether the template's expressions see its own parameters; only a deployment in a template can differ."""
+    """Check whether expressions use the template's own parameters; only a deployment in a template can differ."""
     if level.is_root or lowered(names.arm_type) != DEPLOYMENT:
         return True
     options = member(body["properties"], "expressionEvaluationOptions")
@@ -185,10 +185,10 @@ def _is_inner(body: JsonObject, level: TemplateLevel, names: Called) -> bool:
 def _template_of(
     walk: TemplateWalk, body: JsonObject, pointer: str, level: TemplateLevel, carrier: Carrier
 ) -> _Found | None:
-    """The template of a carrier; None where it is not there.
+    """Return the template of a carrier, or None if it is missing.
 
     Raises:
-        InputError: it is there and cannot be read.
+        InputError: it exists but cannot be read.
     """
     properties = body.get("properties")
     if isinstance(properties, Unresolved):  # of a plan
@@ -197,7 +197,7 @@ def _template_of(
     if stated is not None:
         key, template = stated
         if not level.is_root and carrier is not CARRIERS[DEPLOYMENT]:
-            template = Resolver(level.scope).value(template)  # ARM evaluates it with the resource that it is in
+            template = Resolver(level.scope).value(template)  # ARM evaluates it with the enclosing resource
         return _Found(template_of(template), f"{pointer}/properties/{escaped(key)}")
     for path in link_of(member(properties, "templateLink"), walk, level).paths:
         text = beside(walk, path)
@@ -210,17 +210,17 @@ def _template_of(
 
 
 def _wanted(walk: TemplateWalk, body: JsonObject, level: TemplateLevel) -> str:
-    """Which template is missing, and what to do."""
+    """Return which template is missing, and the remedy."""
     if level.is_root:
-        return "the document does not hold it; give the template itself"
+        return "the document does not contain it; give the template itself"
     link = link_of(member(body.get("properties"), "templateLink"), walk, level)
     if link.paths:
-        return f"there is no template `{shortened(link.called)}` beside the file; put it there, by that path"
-    return "the document does not hold it, and names no file that may lie beside; compile everything into one template"
+        return f"there is no template `{shortened(link.called)}` next to the file; add it at that path"
+    return "the document neither contains it nor links to a local file; compile everything into one template"
 
 
 def _place(body: JsonObject, level: TemplateLevel, names: Called) -> DeploymentTarget:
-    """What the template of a carrier is deployed to."""
+    """Return what the template of a carrier is deployed to."""
     if CARRIERS[lowered(names.arm_type)].is_stored:
         reason = f"`{shortened(names.name)}` does not state where its template is deployed to"
         return DeploymentTarget(
@@ -251,7 +251,7 @@ def _place(body: JsonObject, level: TemplateLevel, names: Called) -> DeploymentT
 
 
 def _given(walk: TemplateWalk, body: JsonObject, found: _Found, level: TemplateLevel) -> Mapping[str, object]:
-    """The values that a deployment gives the parameters of its template, by name in lower case."""
+    """Return the values of a deployment for the parameters of its template, by name in lower case."""
     properties = body["properties"]
     link = member(properties, "parametersLink")
     if isinstance(link, dict):
@@ -261,7 +261,7 @@ def _given(walk: TemplateWalk, body: JsonObject, found: _Found, level: TemplateL
                     return parameters_of(text.documents[0][1], path)
                 except InputError:
                     continue
-        return _all_unknown(found, "the file of its `parametersLink` is not read; put it beside the template")
+        return _all_unknown(found, "the file of its `parametersLink` is not read; put it next to the template")
     entries = member(properties, "parameters")
     if isinstance(entries, str) and level.is_root:
         try:
@@ -281,13 +281,13 @@ def _given(walk: TemplateWalk, body: JsonObject, found: _Found, level: TemplateL
 
 
 def _all_unknown(found: _Found, why: str) -> Mapping[str, object]:
-    """Values of all parameters that a template declares, none of which is known."""
+    """Return unresolved values for all parameters that a template declares."""
     declared = found.body.get("parameters")
     return dict.fromkeys((name.lower() for name in declared), Unresolved(why)) if isinstance(declared, dict) else {}
 
 
 def _stated(name: str, entry: object, level: TemplateLevel) -> object:
-    """One value that a deployment gives: `{"value"}`, made by a copy or an expression, too, or a secret's place."""
+    """Return one parameter value of a deployment: a `value`, even from a copy loop or expression, or a secret."""
     stand_in = f"{{{name.replace('/', '~')}}}"
     if isinstance(entry, dict) and "reference" in entry:
         return Unresolved(f"the value of the parameter `{shortened(name)}` is a secret of a key vault", stand_in)
@@ -300,13 +300,13 @@ def _stated(name: str, entry: object, level: TemplateLevel) -> object:
 
 
 def _outputs(walk: TemplateWalk, template: ArmTemplate, level: TemplateLevel) -> Callable[[str, str], object]:
-    """What gives the output of a deployment of this template, by the deployment's name, symbolic name or id."""
+    """Return a function that finds an output of this template's deployments by name, symbolic name or id."""
     index: dict[str, _Deployment] | None = None
 
     def output(deployment: str, name: str) -> object:
         nonlocal index
         if index is None:
-            index = {}  # a name that is made of an output finds none
+            index = {}  # a name that depends on an output must not recurse
             index |= _index(walk, template, level)
         folded = lowered(deployment)
         found = index.get(folded) or index.get(folded.rsplit("/", maxsplit=1)[-1])
@@ -316,7 +316,7 @@ def _outputs(walk: TemplateWalk, template: ArmTemplate, level: TemplateLevel) ->
 
 
 class _Deployment:
-    """A deployment of a template, read once when an output of it is asked for."""
+    """A deployment of a template that is read when one of its outputs is first requested."""
 
     def __init__(self, walk: TemplateWalk, body: JsonObject, pointer: str, level: TemplateLevel) -> None:
         self._given = (walk, body, pointer, level)
@@ -324,7 +324,7 @@ class _Deployment:
         self._asked = False
 
     def output(self, name: str) -> object:
-        """The value of an output; None where the template is not read, or leads back here."""
+        """Return the value of an output, or None if the template is not read or refers back to itself."""
         walk, body, pointer, level = self._given
         if not self._asked:
             self._asked = True

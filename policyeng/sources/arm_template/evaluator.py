@@ -1,4 +1,4 @@
-"""Evaluate expressions: what cannot be known before deployment is unresolved, with the cause and what stands for it."""
+"""Evaluation of expressions: a value that is known only at deployment is unresolved, with a cause and a stand-in."""
 
 from __future__ import annotations
 
@@ -24,24 +24,26 @@ from policyeng.sources.template_parameters import Unresolved
 
 
 def filtered(given: list[object], call: Callable[..., object]) -> object:
-    """The entries that a lambda of the entry and its index says yes to; unresolved where it does not say."""
+    """Return the entries for which a lambda of entry and index is true; unresolved if the lambda is."""
     kept: list[object] = []
     for index, entry in enumerate(a_list(given[0])):
         keep = call(entry, index)
         if not isinstance(keep, bool):
-            return keep if isinstance(keep, Unresolved) else Unresolved("a filter gives true or false", "{filter}")
+            return (
+                keep if isinstance(keep, Unresolved) else Unresolved("a filter must return true or false", "{filter}")
+            )
         if keep:
             kept.append(entry)
     return kept
 
 
 def mapped(given: list[object], call: Callable[..., object]) -> object:
-    """What a lambda of the entry and its index makes of each entry."""
+    """Apply a lambda of entry and index to each entry."""
     return [call(entry, index) for index, entry in enumerate(a_list(given[0]))]
 
 
 def reduced(given: list[object], call: Callable[..., object]) -> object:
-    """What a lambda of the value so far, the entry and its index makes of all entries."""
+    """Reduce all entries with a lambda of the value so far, the entry and its index."""
     if len(given) != 2:
         raise ExpressionError("`reduce` takes a list, a first value and a lambda")
     value = given[1]
@@ -51,7 +53,7 @@ def reduced(given: list[object], call: Callable[..., object]) -> object:
 
 
 def mapped_values(given: list[object], call: Callable[..., object]) -> object:
-    """An object with what a lambda makes of each of its values."""
+    """Apply a lambda to each value of an object."""
     if not isinstance(given[0], dict):
         raise ExpressionError("`mapValues` takes an object")
     return {key: call(value) for key, value in given[0].items()}
@@ -59,49 +61,49 @@ def mapped_values(given: list[object], call: Callable[..., object]) -> object:
 
 _Given = Sequence[Node]
 
-#: Of these, what stands for a text is made as the text would be.
+#: The stand-in of these functions is computed in the same way as their result.
 _OF_TEXTS: Mapping[str, Callable[..., object]] = {
     "concat": lambda *parts: "".join(map(str, parts)),
     "format": FUNCTIONS["format"],
     "uri": lambda base, relative: f"{base[: base.rfind('/') + 1] or f'{base}/'}{relative}",
     **dict.fromkeys(("string", "tolower", "toupper", "trim"), lambda text: text),
 }
-#: What is known at deployment only, by name in lower case or its beginning.
+#: Functions whose results are known only at deployment, by name (or its beginning) in lower case.
 _LATER: Mapping[str, str] = {
-    "newguid": "gives another value at each deployment",
-    "utcnow": "gives another value at each deployment",
+    "newguid": "has a different value at each deployment",
+    "utcnow": "has a different value at each deployment",
     "reference": "is known only after deployment",
     "references": "is known only after deployment",
     "list": "is known only after deployment",
-    "guid": "is made when it is deployed",
-    "uniquestring": "is made when it is deployed",
+    "guid": "is computed at deployment",
+    "uniquestring": "is computed at deployment",
     "deployment": "is known only at deployment",
     "deployer": "is known only at deployment",
-    "environment": "is that of the cloud which it is deployed to",
-    "tenant": "is that of the tenant which it is deployed to",
+    "environment": "depends on the cloud of the deployment",
+    "tenant": "depends on the tenant of the deployment",
     "providers": "is known only at deployment",
     "pickzones": "is known only at deployment",
 }
 
 
 def evaluated(text: str, scope: TemplateScope) -> object:
-    """The value of a text: of its expression if it is one, else the text itself.
+    """Return the value of a text: of its expression if it is one, else the text itself.
 
-    Anything in it that is not known is unresolved, and nothing is raised but TooMuchError.
+    Unknown parts are unresolved, and only TooMuchError is raised.
     """
     if not is_expression(text):
         return plain(text)
     try:
         return evaluate(parsed(text), scope)
     except ExpressionError as error:
-        return Unresolved(f"it is no expression that can be evaluated: {error}", in_braces(shortened(text[1:-1])))
+        return Unresolved(f"the expression cannot be evaluated: {error}", in_braces(shortened(text[1:-1])))
 
 
 def evaluate(node: Node, scope: TemplateScope) -> object:
-    """The value of a parsed expression.
+    """Return the value of a parsed expression.
 
     Raises:
-        TooMuchError: the expressions make too much.
+        TooMuchError: the expressions exceed their budget.
     """
     if isinstance(node, Literal):
         return node.value
@@ -113,7 +115,7 @@ def evaluate(node: Node, scope: TemplateScope) -> object:
 
 
 def _inside(node: Node, scope: TemplateScope) -> object:
-    """The same, not counted: a member is taken of a large object without counting the object again."""
+    """Evaluate without counting the result, because a member's large object was counted before."""
     if isinstance(node, Literal):
         return node.value
     if isinstance(node, Member):
@@ -144,7 +146,7 @@ def _member(node: Member, scope: TemplateScope) -> object:
 
 
 def _output(node: Member, scope: TemplateScope) -> object:
-    """What a deployment of the same template gives: `reference('...').outputs.<name>.value`; None for anything else."""
+    """Return the output of a deployment in `reference('...').outputs.<name>.value`; None for any other expression."""
     name, outputs = node.holder, None
     if isinstance(name, Member) and node.key == Literal("value"):
         outputs = name.holder
@@ -159,7 +161,7 @@ def _output(node: Member, scope: TemplateScope) -> object:
 
 
 def _applied(node: FunctionCall, arguments: list[object], scope: TemplateScope) -> object:
-    """A function of values."""
+    """Apply a function of values."""
     name = node.name
     in_scope = scope_functions.FUNCTIONS.get(name)
     apply: Callable[..., object] | None
@@ -176,7 +178,7 @@ def _applied(node: FunctionCall, arguments: list[object], scope: TemplateScope) 
 
 
 def _first_unknown(name: str, arguments: list[object]) -> Unresolved | None:
-    """The first argument, or what is in it, that a function has to know and that is not known."""
+    """Return the first unresolved argument, or part of one, that a function needs to know."""
     by_key = name == "concat" or any(isinstance(argument, dict) for argument in arguments)
     if name in SHALLOW or (name in BY_KEY and by_key):
         return next((argument for argument in arguments if isinstance(argument, Unresolved)), None)
@@ -210,7 +212,7 @@ def _tried(node: FunctionCall, apply: Function, arguments: Iterable[object]) -> 
 
 def _unknown(node: FunctionCall, arguments: list[object]) -> Unresolved:
     why = _LATER.get(node.name) or (_LATER["list"] if node.name.startswith("list") else "")
-    said = f"`{node.written}(...)` {why}" if why else f"the function `{node.written}` is not evaluated here"
+    said = f"`{node.written}(...)` {why}" if why else f"the function `{node.written}` is not supported"
     return Unresolved(said, stand_in(node.name, arguments))
 
 
@@ -264,7 +266,7 @@ def _copy_index(arguments: _Given, scope: TemplateScope) -> object:
     name = values[0].lower() if values and isinstance(values[0], str) else ""
     offset = values[-1] if values and not isinstance(values[-1], str) else 0
     if name not in scope.copies:
-        return Unresolved("`copyIndex` stands in no such copy loop", "{copyIndex}")
+        return Unresolved("`copyIndex` is not inside such a copy loop", "{copyIndex}")
     index = scope.copies[name]
     for value in (index, offset):
         if isinstance(value, Unresolved):
@@ -276,11 +278,11 @@ def _local(arguments: _Given, scope: TemplateScope) -> object:
     name = evaluate(arguments[0], scope) if arguments else None
     if isinstance(name, str) and name.lower() in scope.local:
         return scope.local[name.lower()]
-    return Unresolved("`lambdaVariables` names no variable of a lambda around it", "{lambdaVariables}")
+    return Unresolved("`lambdaVariables` does not name a variable of an enclosing lambda", "{lambdaVariables}")
 
 
 def _over(apply: Callable[[list[object], Callable[..., object]], object]) -> Callable[[_Given, TemplateScope], object]:
-    """A function of a list, or an object, and a lambda."""
+    """Return a function of a list or an object, and a lambda."""
 
     def over(arguments: _Given, scope: TemplateScope) -> object:
         *values, body = arguments or (Literal(""),)
@@ -301,7 +303,7 @@ def _over(apply: Callable[[list[object], Callable[..., object]], object]) -> Cal
 
 
 def _to_object(arguments: _Given, scope: TemplateScope) -> object:
-    """`toObject(list, key lambda, [value lambda])`."""
+    """Apply `toObject(list, key lambda, [value lambda])`."""
     keys = _LAZY["map"](arguments[:2], scope)
     values = _LAZY["map"]((arguments[0], arguments[2]), scope) if len(arguments) == 3 else None
     entries = evaluate(arguments[0], scope) if values is None and arguments else values
@@ -313,7 +315,9 @@ def _to_object(arguments: _Given, scope: TemplateScope) -> object:
     pairs = zip(keys, entries, strict=True)
     made = {key if isinstance(key, str) else "": value for key, value in pairs}
     whole = all(isinstance(key, str) for key in keys)
-    return made if whole else first_unresolved(keys) or Unresolved("the keys of `toObject` are texts", "{toObject}")
+    return (
+        made if whole else first_unresolved(keys) or Unresolved("the keys of `toObject` must be strings", "{toObject}")
+    )
 
 
 _LAZY: Mapping[str, Callable[[_Given, TemplateScope], object]] = {

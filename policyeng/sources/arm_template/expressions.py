@@ -1,4 +1,4 @@
-"""The expression language of ARM templates: text in square brackets, parsed into calls, texts, numbers and members.
+"""The expression language of ARM templates: text in square brackets, parsed into calls, strings, numbers and members.
 
 Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/template-expressions.
 """
@@ -9,9 +9,9 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-#: ARM takes no longer expression.
+#: The maximum length of an expression in ARM.
 MAX_LENGTH = 24_576
-#: Calls, members and indexes inside one another.
+#: The maximum nesting of calls, members and indexes.
 MAX_DEPTH = 40
 
 _TOKENS = re.compile(
@@ -26,17 +26,17 @@ _TOKENS = re.compile(
 
 
 class ExpressionError(ValueError):
-    """An expression that is none; the text says what is wrong with it."""
+    """An expression that is not valid; the text states what is wrong with it."""
 
 
 class Literal(NamedTuple):
-    """A text or a whole number."""
+    """A string or an integer."""
 
     value: str | int
 
 
 class FunctionCall(NamedTuple):
-    """A function, its name in lower case and as written, and what it is given; one of the template's own has a dot."""
+    """A function call: the name in lower case and as written, and the arguments; user-defined names have a dot."""
 
     name: str
     written: str
@@ -44,7 +44,7 @@ class FunctionCall(NamedTuple):
 
 
 class Member(NamedTuple):
-    """What stands in an object under a key, or in a list at an index."""
+    """A member of an object or an entry of a list."""
 
     holder: Node
     key: Node
@@ -54,21 +54,21 @@ Node = Literal | FunctionCall | Member
 
 
 def is_expression(text: str) -> bool:
-    """Whether a text is an expression; `[[` at the beginning stands for a bracket."""
+    """Check whether a text is an expression; `[[` at the beginning is an escaped bracket."""
     return text.startswith("[") and text.endswith("]") and not text.startswith("[[")
 
 
 def plain(text: str) -> str:
-    """A text that is no expression, as it is meant."""
+    """Unescape a text that is not an expression."""
     return text[1:] if text.startswith("[[") and text.endswith("]") else text
 
 
-@lru_cache(maxsize=4096)  # copies evaluate one expression many times
+@lru_cache(maxsize=4096)  # copy loops evaluate one expression many times
 def parsed(text: str) -> Node:
-    """The expression in square brackets.
+    """Parse the expression in square brackets.
 
     Raises:
-        ExpressionError: it is none, or too long or too deep.
+        ExpressionError: it is not valid, too long or too deep.
     """
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"it has more than {MAX_LENGTH} characters")
@@ -79,14 +79,14 @@ def parsed(text: str) -> Node:
 
 
 class _ExpressionParser:
-    """Recursive descent over the tokens; `at` is the next one."""
+    """A recursive descent parser of the tokens."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
         self._at = 0
 
     def node(self, depth: int) -> Node:
-        """A term, and the members taken of it."""
+        """Parse a term and the members accessed on it."""
         if depth > MAX_DEPTH:
             raise ExpressionError(f"it is nested deeper than {MAX_DEPTH} levels")
         node = self._term(depth)
@@ -103,9 +103,9 @@ class _ExpressionParser:
         return node
 
     def end(self) -> None:
-        """Nothing more is left."""
+        """Check that no tokens are left."""
         if self._at < len(self._tokens):
-            raise ExpressionError(f"`{self._tokens[self._at][1]}` stands where it should end")
+            raise ExpressionError(f"`{self._tokens[self._at][1]}` is after the end of the expression")
 
     def _term(self, depth: int) -> Node:
         if self._at >= len(self._tokens):
@@ -159,7 +159,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     while at < len(text):
         token = _TOKENS.match(text, at)
         if token is None or token.lastgroup is None:
-            raise ExpressionError(f"`{text[at : at + 12].strip()}` is no part of an expression")
+            raise ExpressionError(f"`{text[at : at + 12].strip()}` is not part of an expression")
         tokens.append((token.lastgroup, token[token.lastgroup]))
         at = token.end()
     return tokens

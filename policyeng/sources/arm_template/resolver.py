@@ -1,4 +1,4 @@
-"""Evaluate a JSON value with expressions in it, expand the copies in it, and tell what is known from what is not."""
+"""Evaluation of the expressions and copy loops in a JSON value, and separation of known and unknown parts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from policyeng.sources.arm_template.unresolved import MAX_VALUE_DEPTH, TooMuchEr
 from policyeng.sources.parsed import kind_of
 from policyeng.sources.template_parameters import Unresolved
 
-#: ARM makes no more copies in one loop.
+#: The maximum number of copies in one loop in ARM.
 MAX_COPIES = 800
 
 
 @dataclass(eq=False, slots=True)
 class Resolver:
-    """Evaluates the values of one resource, variable or parameter.
+    """An evaluator of the values of one resource, variable or parameter.
 
     Attributes:
-        scope: what its expressions see.
+        scope: the scope of its expressions.
         base: the JSON Pointer of its resource in the document.
-        fields: by pointer into the resource, the pointer in the document of what a copy made.
+        fields: by pointer into the resource, the pointer in the document of a value that a copy loop created.
     """
 
     scope: TemplateScope
@@ -35,12 +35,12 @@ class Resolver:
     fields: dict[str, str] = field(default_factory=dict)
 
     def value(self, written: object, there: str = "", here: str = "") -> object:
-        """A JSON value with its expressions evaluated; a part that is not known is unresolved, with its expression.
+        """Evaluate the expressions in a JSON value; unknown parts are unresolved, with their expressions.
 
         Args:
-            written: as it stands in the document.
+            written: the value in the document.
             there: its JSON Pointer in the document.
-            here: its JSON Pointer in what is made of it.
+            here: its JSON Pointer in the result.
         """
         work = self.scope.work
         level = work.level
@@ -88,7 +88,7 @@ class Resolver:
         return made
 
     def _copied(self, loop: JsonObject, there: str, here: str, depth: int) -> object:
-        """What a copy loop of a property or variable makes: `{"name", "count", "input"}`."""
+        """Expand a copy loop of a property or variable: `{"name", "count", "input"}`."""
         self.fields[here] = there
         count = self._text(loop["count"]) if isinstance(loop["count"], str) else loop["count"]
         unfit = unfit_count(count)
@@ -107,9 +107,9 @@ class Resolver:
 
 
 def is_copies(value: object) -> bool:
-    """Whether what stands under `copy` in an object is loops that make its properties.
+    """Check whether the value of `copy` in an object is a list of loops for its properties.
 
-    Loops with an escaped count are those of a template that is a value here.
+    Loops with an escaped count belong to a template that is a value here.
     """
     if not isinstance(value, list) or not value:
         return False
@@ -120,17 +120,17 @@ def is_copies(value: object) -> bool:
 
 
 def unfit_count(count: object) -> str:
-    """Why a number of copies cannot be made; empty when it can."""
+    """Return why a number of copies is not valid, or an empty string."""
     if isinstance(count, Unresolved):
-        return f"how many copies there are: {count.reason}"
+        return f"the number of copies is not known: {count.reason}"
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= MAX_COPIES:
         said = f"`{count}`" if isinstance(count, int | str) else kind_of(count)
-        return f"a copy is made 0 to {MAX_COPIES} times, and its `count` is {said}"
+        return f"the `count` of a copy loop is {said}; it should be 0 to {MAX_COPIES}"
     return ""
 
 
 def _explained(value: object, expression: str) -> object:
-    """The value with the expression named in the reason of each part that is not known."""
+    """Add the expression to the reason of each unknown part of a value."""
     if isinstance(value, Unresolved):
         said = f"`{shortened(expression)}`"
         return value if value.reason.startswith("`[") else Unresolved(f"{said}: {value.reason}", value.text)
@@ -140,10 +140,10 @@ def _explained(value: object, expression: str) -> object:
 
 
 class SettledValue(NamedTuple):
-    """A value of which everything not known is taken out.
+    """A value without its unknown parts.
 
     Attributes:
-        value: without nulls in objects, which ARM takes as absent; null in place of an unknown entry of a list.
+        value: without nulls in objects, which ARM treats as absent; null in place of an unknown entry of a list.
         unreadable: by JSON Pointer into it, why a part is not known.
     """
 
@@ -152,13 +152,13 @@ class SettledValue(NamedTuple):
 
 
 def settled(value: object, is_known: frozenset[str], scope: str) -> SettledValue:
-    """Take out what is not known.
+    """Remove unknown parts.
 
     Args:
-        value: as a `Resolver` gives it.
-        is_known: in lower case, the ids that the document's resources have, stand-ins among them: such an id says which
-            resource is meant.
-        scope: the beginning of ids that alone may be unknown: where everything is deployed to.
+        value: the result of a `Resolver`.
+        is_known: the ids of the document's resources in lower case, including those with stand-ins. Such an id
+            identifies a resource.
+        scope: what everything is deployed to; an id may be unknown in this part only.
     """
     unreadable: dict[str, str] = {}
     return SettledValue(_settled(value, "", unreadable, _Ids(is_known, scope)), unreadable)
@@ -169,7 +169,7 @@ class _Ids(NamedTuple):
     scope: str
 
     def says_which(self, text: str) -> bool:
-        """Whether an id with stand-ins says which resource is meant."""
+        """Check whether an id with stand-ins identifies a resource."""
         folded = lowered(text)
         if folded in self.known:
             return True
@@ -180,7 +180,7 @@ class _Ids(NamedTuple):
 
 
 def _beginnings(scope: str) -> Iterator[str]:
-    """The resource group and the subscription that a document is deployed to."""
+    """Yield the resource group and the subscription that a document is deployed to."""
     yield scope
     if scope.startswith("/subscriptions/"):
         yield "/".join(scope.split("/")[:3])

@@ -1,4 +1,4 @@
-"""What a resource of a template is called: its whole type and name, and the ARM id that it gets."""
+"""Types, names and ARM ids of the resources in a template."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from policyeng.sources.template_parameters import Unresolved
 
 
 class Called(NamedTuple):
-    """What a resource is called.
+    """The type, name and id of a resource.
 
     Attributes:
-        arm_type: whole, that of an extension without what it extends.
-        path: its type as children go on from it, which for an extension names what it extends.
-        name: whole, such as `workspace/cluster`; braces stand for what is not known.
+        arm_type: the full type; for an extension, without the type that it extends.
+        path: the prefix of the types of its children; for an extension, with the type that it extends.
+        name: the full name, such as `workspace/cluster`, with unknown parts in braces.
         base: the id of what it is deployed to, or that it extends.
         id: its ARM id.
     """
@@ -31,16 +31,16 @@ class Called(NamedTuple):
 
 
 def called(kind: str, name: object, parent: Called | None, base: str) -> Called:
-    """The whole type, name and id of a resource.
+    """Return the full type, name and id of a resource.
 
     Args:
-        kind: its type; relative to the parent when it has one.
-        name: likewise; may be unresolved.
-        parent: what it stands in.
+        kind: its type; relative to the parent if it has one.
+        name: its name, likewise; can be unresolved.
+        parent: the resource that contains it.
         base: the id of what it is deployed to, or that it extends.
 
     Raises:
-        ExpressionError: type and name do not fit together.
+        ExpressionError: type and name do not have matching numbers of parts.
     """
     kind, text = kind.strip("/"), text_of(name).strip("/")
     if parent is not None:
@@ -64,23 +64,23 @@ def _whole(kind: str, path: str, names: list[str], base: str) -> Called:
 
 
 def _extends(kind: str) -> bool:
-    """Whether it is the older form of an extension: `Microsoft.X/y/providers/roleAssignments`."""
+    """Check whether a type is the older form of an extension: `Microsoft.X/y/providers/roleAssignments`."""
     return "/providers/" in f"/{lowered(kind)}/"
 
 
 def _extended(kind: str, names: list[str], base: str) -> Called:
-    """One whose name gives the provider: `storage/Microsoft.Authorization/guid`."""
+    """Return the names of an extension whose name contains the provider: `storage/Microsoft.Authorization/guid`."""
     segments = kind.split("/")
     at = len(segments) - 1 - [lowered(segment) for segment in reversed(segments)].index("providers")
     if len(segments) - 1 != len(names):
-        raise ExpressionError(f"`{kind}` takes {len(segments) - 1} names, and {len(names)} are there")
+        raise ExpressionError(f"`{kind}` takes {len(segments) - 1} names, not {len(names)}")
     outer = id_below(base, "/".join(segments[:at]), names[: at - 1])
     arm_type = "/".join([names[at - 1], *segments[at + 1 :]])
     return Called(arm_type, kind, "/".join(names), outer, id_below(outer, arm_type, names[at:]))
 
 
 def scope_id(value: object, place: DeploymentTarget) -> str:
-    """The id that the `scope` of an extension names: whole, or relative to what the template is deployed to."""
+    """Return the id of an extension's `scope`, which is absolute or relative to what the template is deployed to."""
     text = text_of(value)
     if text.startswith("/"):
         return text.rstrip("/")

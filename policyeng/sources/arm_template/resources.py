@@ -1,4 +1,4 @@
-"""Walk the resources of a template, those inside others and those of the templates that it deploys."""
+"""Traversal of the resources of a template, including child resources and those of templates that it deploys."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from policyeng.sources.template_carriers import DEPLOYMENT, carrier_of
 from policyeng.sources.template_parameters import Unresolved
 from policyeng.sources.text import Text
 
-#: Resources of one document, copies and those of nested templates among them.
+#: The maximum number of resources in one document, including copies and those of nested templates.
 MAX_RESOURCES = 5_000
 
 _ROLE_ASSIGNMENT = "microsoft.authorization/roleassignments"
-#: What a template says of a resource that the resource itself does not.
+#: Members of a resource in a template that the deployed resource does not have.
 _OF_TEMPLATES = frozenset(
     {
         "apiVersion",
@@ -45,7 +45,7 @@ _OF_TEMPLATES = frozenset(
     }
 )
 _MORE = frozenset({"$options", "identity", "options", "overrides", "retryPolicy"})
-#: By their lower case; the providers themselves differ in how they spell `etag`.
+#: By name in lower case; providers differ in their spelling of `etag`.
 _KEYS = {lowered(key): key for key in ENVELOPE | _OF_TEMPLATES | _MORE if key != "etag"}
 
 
@@ -54,12 +54,12 @@ class PartialResource(NamedTuple):
 
     Attributes:
         resource: without `id`.
-        names: what it is called.
-        reason: why its id is not known; empty when it is.
-        doubt: why it is not known whether it is there; empty when it is.
+        names: its type, name and id.
+        reason: why its id is not known; empty if it is.
+        doubt: why it is not known whether it exists; empty if that is known.
         pointer: its JSON Pointer in the document.
-        fields: by pointer into it, the pointer in the document of what stands elsewhere there.
-        text: the linked template's file, in which those pointers stand; None for the document.
+        fields: by pointer into it, the pointer in the document of a value that is elsewhere there.
+        text: the file of the linked template to which the pointers refer; None for the document.
     """
 
     resource: JsonObject
@@ -72,18 +72,18 @@ class PartialResource(NamedTuple):
 
 
 class TemplateLevel(NamedTuple):
-    """Where the walk is.
+    """The position of the traversal.
 
     Attributes:
-        scope: what the expressions see.
-        place: what the resources are deployed to; another than the expressions' in outer nested templates.
-        depth: how many deployments lie around it.
-        doubt: why it is not known whether the deployment around it is there.
-        second: the template is written in the second version of the language.
+        scope: the scope of expressions.
+        place: what the resources are deployed to; it differs from that of expressions in outer nested templates.
+        depth: the number of enclosing deployments.
+        doubt: why it is not known whether the enclosing deployment exists.
+        second: the template is written in version 2 of the language.
         linked: the directory of the linked template's file, relative to the document's.
-        pointer: the deployment that links to that file, in the document.
-        text: that file; None where the resources stand in the document.
-        is_root: the resource is in no template, so nothing in it is an expression.
+        pointer: the deployment in the document that links to that file.
+        text: that file; None if the resources are in the document.
+        is_root: the resource is not in a template, so it contains no expressions.
     """
 
     scope: TemplateScope
@@ -98,7 +98,7 @@ class TemplateLevel(NamedTuple):
 
 
 class TemplateResource(NamedTuple):
-    """One resource as it is written, its symbolic name if it has one, and its JSON Pointer in its template."""
+    """A resource as it is written, its symbolic name if it has one, and its JSON Pointer in its template."""
 
     body: object
     symbol: str
@@ -107,7 +107,7 @@ class TemplateResource(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class TemplateWalk:
-    """What was found in a document so far; `deploy` walks the template of a deployment."""
+    """A traversal of one document and its results so far; `deploy` walks the template of a deployment."""
 
     around: Surroundings
     deploy: Callable[[TemplateWalk, JsonObject, str, Called, TemplateLevel], None]
@@ -126,19 +126,19 @@ class TemplateWalk:
                 self.met += 1
                 if self.met > MAX_RESOURCES:
                     if self.met == MAX_RESOURCES + 1:
-                        message = f"more than {MAX_RESOURCES} resources, copies and nested ones among them"
+                        message = f"more than {MAX_RESOURCES} resources, including copies and nested resources"
                         self.refuse(level, entry.pointer, message, "split the template")
                     return
                 self._one(entry, level._replace(scope=turn), doubt, parent)
 
     def _turns(self, entry: TemplateResource, level: TemplateLevel) -> Iterator[tuple[TemplateScope, str]]:
-        """The scope of each copy, and why it is not known whether it is there."""
+        """Yield the scope of each copy, and why it is not known whether the copy exists."""
         if isinstance(entry.body, Unresolved):
             self.refuse(level, entry.pointer, f"a resource that is not known: {entry.body.reason}", "write it out")
             return
         if not isinstance(entry.body, dict):
             message = f"not a resource: {kind_of(entry.body)} where an object should be"
-            self.refuse(level, entry.pointer, message, "give it `type` and `name`")
+            self.refuse(level, entry.pointer, message, "add `type` and `name`")
             return
         if entry.body.get("existing") is True:
             return
@@ -166,16 +166,16 @@ class TemplateWalk:
         body = with_known_keys(body, resolver)
         condition = resolver.value(body.get("condition", True))
         if isinstance(condition, Unresolved):
-            doubt = doubt or f"whether it is deployed: {condition.reason}"
+            doubt = doubt or f"its condition is not known: {condition.reason}"
         name, kind = resolver.value(body.get("name")), resolver.value(body.get("type"))
         base = resolver.value(body["scope"]) if "scope" in body and lowered(str(kind)) != DEPLOYMENT else None
         try:
             names = _called(name, kind, parent, level.place.id if base is None else scope_id(base, level.place))
         except ExpressionError as error:
-            if not _is_no(condition) or "resources" in body:  # what is not deployed needs no name
+            if not _is_no(condition) or "resources" in body:  # a resource that is not deployed needs no name
                 self.refuse(level, pointer, str(error), "correct its `type` and `name`")
             return
-        if not _is_no(condition):  # which does not hold for the resources inside it
+        if not _is_no(condition):  # the condition does not apply to child resources
             if carrier_of(names.arm_type, body) is not None:
                 self.deploy(self, body, pointer, names, level._replace(doubt=doubt))
             else:
@@ -199,7 +199,7 @@ class TemplateWalk:
 
 
 def _said(level: TemplateLevel, pointer: str, message: str) -> tuple[str, str]:
-    """What is wrong and where; of a linked template at the deployment, since problems stand in the document."""
+    """Return the pointer and the message; for a linked template, the pointer is that of the deployment."""
     if level.text is None:
         return pointer, message
     place = f"{level.text.file}:{level.text.places([pointer])[0][0]}"
@@ -207,7 +207,7 @@ def _said(level: TemplateLevel, pointer: str, message: str) -> tuple[str, str]:
 
 
 def entries_of(written: object, pointer: str) -> Iterator[TemplateResource]:
-    """The resources under `resources`: a list, or an object by symbolic name."""
+    """Yield the resources of `resources`: a list, or an object by symbolic name."""
     if isinstance(written, dict):
         for symbol, body in written.items():
             yield TemplateResource(body, symbol, f"{pointer}/{escaped(symbol)}")
@@ -217,7 +217,7 @@ def entries_of(written: object, pointer: str) -> Iterator[TemplateResource]:
 
 
 def with_known_keys(body: JsonObject, resolver: Resolver) -> JsonObject:
-    """The keys of a resource as ARM spells them; it reads them without case."""
+    """Return a resource with its keys in ARM's spelling; ARM ignores case."""
     made: JsonObject = {}
     for key, value in body.items():
         name = _KEYS.get(lowered(key), key)
@@ -242,7 +242,7 @@ def _called(name: object, kind: object, parent: Called | None, base: str) -> Cal
 
 
 def _draft(body: JsonObject, names: Called, resolver: Resolver, reasons: list[str], doubt: str) -> PartialResource:
-    """The resource as ARM has it, still with parts that are not known; `reasons` are those of its id."""
+    """Return a resource in ARM's form, with unresolved parts; `reasons` are why its id is not known."""
     last = names.name.rsplit("/", maxsplit=1)[-1]
     reason = "; ".join(dict.fromkeys(reasons)) if "{" in names.id else ""
     resource: JsonObject = {"name": Unresolved(reason, last) if "{" in last else last, "type": names.arm_type}
@@ -260,7 +260,7 @@ def _draft(body: JsonObject, names: Called, resolver: Resolver, reasons: list[st
 
 
 def _put_scope(resource: JsonObject, names: Called, reason: str) -> None:
-    """The `scope` that ARM says of an assignment of a role: what its id extends."""
+    """Add the `scope` that ARM returns for a role assignment: the resource that its id extends."""
     properties = resource.get("properties")
     if isinstance(properties, dict) and "scope" not in properties:
         scope = Unresolved(reason, names.base) if "{" in names.base else names.base or "/"

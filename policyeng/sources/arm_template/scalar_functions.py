@@ -1,6 +1,6 @@
-"""The functions of ARM templates that make a value of values alone: logic, numbers, texts.
+"""The functions of ARM templates on scalars: logic, numbers, strings.
 
-Each takes the values of its arguments, all known, and raises ExpressionError for what it cannot take.
+Each takes the known values of its arguments and raises ExpressionError for invalid ones.
 Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/template-functions.
 """
 
@@ -19,7 +19,7 @@ from policyeng.parsing.json_pointer import list_index
 from policyeng.sources.arm_template.expressions import ExpressionError
 from policyeng.sources.parsed import kind_of
 
-#: One function; what it may raise besides TypeError for a wrong number of arguments is ExpressionError.
+#: A function; it raises only ExpressionError, and TypeError for a wrong number of arguments.
 Function = Callable[..., object]
 
 _LARGEST = 2**63
@@ -28,42 +28,42 @@ _BRACES = re.compile(r"\{\{|\}\}|\{([0-9]+)(?:,-?[0-9]+)?(?::([^{}]*))?\}")
 
 
 def a_text(value: object) -> str:
-    """The value, which has to be a text."""
+    """Return the value, which must be a string."""
     if isinstance(value, str):
         return value
-    raise ExpressionError(f"{kind_of(value)} stands where a text should")
+    raise ExpressionError(f"{kind_of(value)} where a string should be")
 
 
 def a_number(value: object) -> int:
-    """The value, which has to be a whole number."""
+    """Return the value, which must be an integer."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise ExpressionError(f"{kind_of(value)} stands where a whole number should")
+    raise ExpressionError(f"{kind_of(value)} where a whole number should be")
 
 
 def a_boolean(value: object) -> bool:
-    """The value, which has to be true or false."""
+    """Return the value, which must be a boolean."""
     if isinstance(value, bool):
         return value
-    raise ExpressionError(f"{kind_of(value)} stands where true or false should")
+    raise ExpressionError(f"{kind_of(value)} where true or false should be")
 
 
 def a_list(value: object) -> list[object]:
-    """The value, which has to be a list."""
+    """Return the value, which must be a list."""
     if isinstance(value, list):
         return value
-    raise ExpressionError(f"{kind_of(value)} stands where a list should")
+    raise ExpressionError(f"{kind_of(value)} where a list should be")
 
 
 def an_object(value: object) -> dict[str, object]:
-    """The value, which has to be an object."""
+    """Return the value, which must be an object."""
     if isinstance(value, dict):
         return value
-    raise ExpressionError(f"{kind_of(value)} stands where an object should")
+    raise ExpressionError(f"{kind_of(value)} where an object should be")
 
 
 def alike(left: object, right: object) -> bool:
-    """Whether two values are the same: 1 is not true, and texts compare with case."""
+    """Check whether two values are equal: 1 is not true, and strings are compared with case."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
@@ -74,7 +74,7 @@ def alike(left: object, right: object) -> bool:
 
 
 def spelled_out(value: object) -> str:
-    """A value as a text: JSON, but a text as it is."""
+    """Convert a value to text: a string is unchanged, any other value becomes JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -82,11 +82,11 @@ def spelled_out(value: object) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError as error:
-        raise ExpressionError("a number stands there that no text can carry") from error
+        raise ExpressionError("a number is too large to be written as text") from error
 
 
 def _ordered(left: object, right: object) -> int:
-    """Below 0, 0 or above, as two numbers or two texts compare."""
+    """Compare two numbers or two strings: return a number below, equal to or above 0."""
     if isinstance(left, str) and isinstance(right, str):
         return (left > right) - (left < right)
     return (a_number(left) > a_number(right)) - (a_number(left) < a_number(right))
@@ -113,10 +113,10 @@ def _bool(value: object) -> bool:
 
 
 def _divided(left: object, right: object) -> tuple[int, int]:
-    """Quotient and remainder, towards zero."""
+    """Return quotient and remainder, rounded towards zero."""
     dividend, divisor = a_number(left), a_number(right)
     if divisor == 0:
-        raise ExpressionError("it divides by zero")
+        raise ExpressionError("division by zero")
     quotient = abs(dividend) // abs(divisor)
     quotient = quotient if (dividend < 0) == (divisor < 0) else -quotient
     return quotient, dividend - divisor * quotient
@@ -130,30 +130,30 @@ def _format(pattern: object, *arguments: object) -> str:
             return found[0][0]
         at = list_index(found[1])
         if at is None or at >= len(texts):
-            raise ExpressionError(f"`{found[0]}` stands for an argument that is not there")
+            raise ExpressionError(f"`{found[0]}` refers to an argument that is missing")
         if not (found[2] and isinstance(arguments[at], int)):
             return texts[at]
         width = re.fullmatch(r"[Dd0]([0-9]{0,2})", found[2])
         if width is None:
-            raise ExpressionError(f"the number format `{found[2]}` is not evaluated here")
+            raise ExpressionError(f"the number format `{found[2]}` is not supported")
         return texts[at].zfill(int(width[1] or 1) if found[2][0] in "Dd" else len(found[2]))
 
     return bounded(_BRACES.sub(filled, a_text(pattern)))
 
 
 def bounded(text: str) -> str:
-    """A text that is not longer than is taken."""
+    """Check that a text is not too long."""
     if len(text) > _LONGEST_TEXT:
-        raise ExpressionError(f"it makes a text of more than {_LONGEST_TEXT} letters")
+        raise ExpressionError(f"the result has more than {_LONGEST_TEXT} characters")
     return text
 
 
 def _replaced(text: object, old: object, new: object) -> str:
     whole, part, other = a_text(text), a_text(old), a_text(new)
     if not part:
-        raise ExpressionError("it replaces an empty text")
+        raise ExpressionError("the text to replace is empty")
     if len(whole) + whole.count(part) * len(other) > _LONGEST_TEXT:
-        raise ExpressionError(f"it makes a text of more than {_LONGEST_TEXT} letters")
+        raise ExpressionError(f"the result has more than {_LONGEST_TEXT} characters")
     return whole.replace(part, other)
 
 
@@ -161,13 +161,13 @@ def _substring(text: object, start: object, length: object = None) -> str:
     whole, first = a_text(text), a_number(start)
     size = len(whole) - first if length is None else a_number(length)
     if not (0 <= first <= len(whole) and 0 <= size <= len(whole) - first):
-        raise ExpressionError("it takes more of a text than there is")
+        raise ExpressionError("the range is outside of the string")
     return whole[first : first + size]
 
 
 def _padded(value: object, width: object, letter: object = " ") -> str:
     if not 0 <= a_number(width) <= _LONGEST_TEXT or len(a_text(letter)) != 1:
-        raise ExpressionError("it pads with what is no letter, or to more than a text may have")
+        raise ExpressionError("the padding is not one character, or the length is too large")
     return spelled_out(value).rjust(a_number(width), a_text(letter))
 
 
@@ -181,35 +181,35 @@ def _decoded(text: object) -> str:
     try:
         return base64.b64decode(a_text(text), validate=True).decode()
     except (binascii.Error, ValueError) as error:
-        raise ExpressionError("it is no base64 of a text") from error
+        raise ExpressionError("it is not base64-encoded text") from error
 
 
 def _json(text: object) -> object:
     try:
         return orjson.loads(a_text(text).encode("utf-8", "surrogatepass"))
     except (orjson.JSONDecodeError, RecursionError) as error:
-        raise ExpressionError("it is no JSON") from error
+        raise ExpressionError("it is not JSON") from error
 
 
 def _encoded(text: object) -> str:
     try:
         return base64.b64encode(a_text(text).encode()).decode()
     except UnicodeEncodeError as error:
-        raise ExpressionError("it is no text that can be written") from error
+        raise ExpressionError("it is not valid text") from error
 
 
 def _quoted(text: object) -> str:
     try:
         return quote(a_text(text), safe="")
     except UnicodeEncodeError as error:
-        raise ExpressionError("it is no text that can be written") from error
+        raise ExpressionError("it is not valid text") from error
 
 
 def _uri(base: object, relative: object) -> str:
     try:
         return urljoin(a_text(base), a_text(relative))
     except ValueError as error:
-        raise ExpressionError("it is no URI") from error
+        raise ExpressionError("it is not a URI") from error
 
 
 #: By name in lower case.

@@ -1,4 +1,4 @@
-"""What expressions see: parameters, variables and functions of a template, and what it is deployed to."""
+"""The scope of expressions: parameters, variables and functions of a template, and what it is deployed to."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class DeploymentTarget(NamedTuple):
     """What a template is deployed to.
 
     Attributes:
-        id: the ARM id of a resource group, subscription or management group; empty for the tenant. Braces stand for
-            what is not known.
+        id: the ARM id of a resource group, subscription or management group; empty for the tenant. Unknown
+            parts are in braces.
         reason: why a part of it is not known.
     """
 
@@ -25,23 +25,23 @@ class DeploymentTarget(NamedTuple):
 
     @property
     def subscription(self) -> str:
-        """The ARM id of its subscription; empty when it lies in none."""
+        """The ARM id of its subscription; empty if it is not in one."""
         segments = self.id.split("/")
         return "/".join(segments[:3]) if lowered(self.id).startswith("/subscriptions/") else ""
 
     def stated(self, text: str) -> object:
-        """An id that begins with the place, or what stands for it."""
+        """Return an id that begins with the place, or its stand-in."""
         return Unresolved(self.reason, text) if "{" in text else text
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Declared:
-    """What a template declares, by name in lower case; each is evaluated when it is asked for first.
+    """The declarations of a template, by name in lower case; each is evaluated on first use.
 
     Attributes:
-        parameters, variables: what gives the value, and is called once.
-        functions: what the template's own functions make of their arguments.
-        known: the values that were asked for.
+        parameters, variables: functions that return the value and are called once.
+        functions: the template's own functions.
+        known: the values that were evaluated.
     """
 
     parameters: Mapping[str, Callable[[], object]]
@@ -50,7 +50,7 @@ class Declared:
     known: dict[tuple[str, str], object] = field(default_factory=dict)
 
     def value(self, kind: str, name: str) -> object:
-        """The value of a parameter or variable.
+        """Return the value of a parameter or variable.
 
         Args:
             kind: `parameters` or `variables`.
@@ -62,22 +62,22 @@ class Declared:
             give = (self.parameters if kind == "parameters" else self.variables).get(name.lower())
             if give is None:
                 return Unresolved(f"the template declares no {one} `{name}`", f"{{{name.replace('/', '~')}}}")
-            self.known[key] = Unresolved(f"the {one} `{name}` leads to itself", f"{{{name.replace('/', '~')}}}")
+            self.known[key] = Unresolved(f"the {one} `{name}` refers to itself", f"{{{name.replace('/', '~')}}}")
             self.known[key] = give()
         return self.known[key]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TemplateScope:
-    """What an expression can see.
+    """The scope of an expression.
 
     Attributes:
-        declared: by the template.
+        declared: the declarations of the template.
         place: what it is deployed to.
-        work: what the expressions of the document have made.
-        copies: the index of each copy loop around the expression, by name in lower case; `` is the innermost.
+        work: the budget of the document's expressions.
+        copies: the index of each enclosing copy loop, by name in lower case; the empty name is the innermost.
         local: the variables of lambdas, by name in lower case.
-        outputs: what a deployment of the template gives, by its name or symbolic name in lower case, and the output's.
+        outputs: return an output of a deployment, by the deployment's name or symbolic name and the output's name.
     """
 
     declared: Declared
@@ -85,12 +85,12 @@ class TemplateScope:
     work: ExpressionBudget
     copies: Mapping[str, object] = field(default_factory=dict)
     local: Mapping[str, object] = field(default_factory=dict)
-    outputs: Callable[[str, str], object] = lambda deployment, output: None  # noqa: ARG005  # the form of the others
+    outputs: Callable[[str, str], object] = lambda deployment, output: None  # noqa: ARG005  # the signature is fixed
 
     def within(self, name: str, index: object) -> TemplateScope:
-        """The scope of one turn of a copy loop."""
+        """Return the scope of one iteration of a copy loop."""
         return replace(self, copies={**self.copies, name.lower(): index, "": index})
 
     def locally(self, variables: Mapping[str, object]) -> TemplateScope:
-        """The scope of a lambda's body."""
+        """Return the scope of a lambda's body."""
         return replace(self, local={**self.local, **variables})

@@ -1,6 +1,6 @@
-"""The functions of ARM templates that make ids, or say where a template is deployed to.
+"""The functions of ARM templates that return ids or properties of the deployment scope.
 
-Each takes the scope and the values of its arguments, which need not be known, and raises ExpressionError.
+Each takes the scope and the values of its arguments, which can be unresolved, and raises ExpressionError.
 Source: https://learn.microsoft.com/azure/azure-resource-manager/templates/template-functions-resource and -scope.
 """
 
@@ -17,12 +17,12 @@ from policyeng.sources.arm_template.unresolved import first_unresolved, stand_in
 from policyeng.sources.template_parameters import Unresolved
 
 _GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_WHERE = "nobody says where the resource group is; give `--parameters location=<region>`"
+_WHERE = "the location of the resource group is not known; give `--parameters location=<region>`"
 _LATER = "it is known only at deployment"
 
 
 def id_below(base: str, arm_type: str, names: Sequence[str]) -> str:
-    """The ARM id of a resource.
+    """Return the ARM id of a resource.
 
     Args:
         base: the id of what it is deployed to, or that it extends.
@@ -34,7 +34,7 @@ def id_below(base: str, arm_type: str, names: Sequence[str]) -> str:
     """
     provider, *kinds = arm_type.split("/")
     if len(kinds) != len(names) or not kinds:
-        raise ExpressionError(f"`{arm_type}` takes {len(kinds)} names, and {len(names)} are there")
+        raise ExpressionError(f"`{arm_type}` takes {len(kinds)} names, not {len(names)}")
     if lowered(arm_type) == "microsoft.resources/resourcegroups":
         return f"{base}/resourceGroups/{names[0]}"
     below = "".join(f"/{kind}/{name}" for kind, name in zip(kinds, names, strict=True))
@@ -42,7 +42,7 @@ def id_below(base: str, arm_type: str, names: Sequence[str]) -> str:
 
 
 def _named(arguments: Sequence[object]) -> tuple[str, list[str], Unresolved | None]:
-    """The type and the names among arguments, and the first that is not known."""
+    """Return the type and the names in the arguments, and the first unresolved one."""
     if not arguments:
         raise ExpressionError("the type of a resource is missing")
     if isinstance(arguments[0], Unresolved):
@@ -65,7 +65,7 @@ def _id(base: str, reason: str, arguments: Sequence[object]) -> object:
 
 
 def _resource_id(scope: TemplateScope, *arguments: object) -> object:
-    """`resourceId([subscriptionId], [resourceGroupName], resourceType, name, ...)`."""
+    """Apply `resourceId([subscriptionId], [resourceGroupName], resourceType, name, ...)`."""
     at = next((index for index, entry in enumerate(arguments[:3]) if isinstance(entry, str) and "/" in entry), None)
     if at is None:
         if unknown := first_unresolved(list(arguments)):
@@ -84,7 +84,7 @@ def _resource_id(scope: TemplateScope, *arguments: object) -> object:
 
 
 def _subscription_id(scope: TemplateScope, *arguments: object) -> object:
-    """`subscriptionResourceId([subscriptionId], resourceType, name, ...)`."""
+    """Apply `subscriptionResourceId([subscriptionId], resourceType, name, ...)`."""
     base, reason = scope.place.subscription, scope.place.reason
     if arguments and "/" not in text_of(arguments[0]):
         unknown = first_unresolved([arguments[0]])
@@ -93,15 +93,15 @@ def _subscription_id(scope: TemplateScope, *arguments: object) -> object:
     return _id(base, reason, arguments)
 
 
-def _extension_id(scope: TemplateScope, base: object, *arguments: object) -> object:  # noqa: ARG001  # the form of the others
-    """`extensionResourceId(baseResourceId, resourceType, name, ...)`."""
+def _extension_id(scope: TemplateScope, base: object, *arguments: object) -> object:  # noqa: ARG001  # the signature is fixed
+    """Apply `extensionResourceId(baseResourceId, resourceType, name, ...)`."""
     unknown = first_unresolved([base])
     made = _id(text_of(base).rstrip("/"), "", arguments)
     return Unresolved(unknown.reason, text_of(made)) if unknown else made
 
 
 def _management_group_id(scope: TemplateScope, *arguments: object) -> object:
-    """`managementGroupResourceId([managementGroupId], resourceType, name, ...)`."""
+    """Apply `managementGroupResourceId([managementGroupId], resourceType, name, ...)`."""
     base, reason = scope.place.id, scope.place.reason
     if arguments and "/" not in text_of(arguments[0]):
         base = f"/providers/Microsoft.Management/managementGroups/{text_of(arguments[0])}"
@@ -128,7 +128,7 @@ def _resource_group(scope: TemplateScope) -> object:
 def _subscription(scope: TemplateScope) -> object:
     whole = scope.place.subscription
     if not whole:
-        raise ExpressionError("the template is deployed to no subscription")
+        raise ExpressionError("the template is not deployed to a subscription")
     return {
         "id": scope.place.stated(whole),
         "subscriptionId": scope.place.stated(whole.split("/")[2]),

@@ -1,4 +1,4 @@
-"""A template as it is declared: its parameters with the values they have, its variables and its own functions."""
+"""The declarations of a template: its parameters with their values, its variables and its own functions."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
 
 @dataclass(eq=False, slots=True)
 class ArmTemplate:
-    """One template, the document's own or one inside it.
+    """A template, either the document's own or a nested one.
 
     Attributes:
-        body: as it stands there.
+        body: as it is written.
         pointer: its JSON Pointer in the document.
         given: the values of its parameters, by name in lower case.
         place: what it is deployed to.
-        work: what the expressions of the document have made.
+        work: the budget of the document's expressions.
         is_inner: it is deployed by another template.
         remarks: what is wrong with the values of its parameters, by JSON Pointer.
-        scope: what its expressions see.
+        scope: the scope of its expressions.
     """
 
     body: JsonObject
@@ -61,11 +61,11 @@ class ArmTemplate:
 
     @property
     def is_second_language(self) -> bool:
-        """Whether it is written in the second version of the language, with symbolic names."""
+        """Whether it is written in version 2 of the language, with symbolic names."""
         return str(self.body.get("languageVersion", "")).startswith("2")
 
     def unknown_parameters(self) -> Iterator[str]:
-        """A message for each value that is given for no parameter."""
+        """Yield a message for each given value whose parameter does not exist."""
         names = dict(self._members("parameters"))
         known = {name.lower() for name in names}
         for name in self.given:
@@ -93,7 +93,7 @@ class ArmTemplate:
         return give
 
     def _typed(self, entry: JsonObject, depth: int = 0) -> JsonObject:
-        """A parameter joined with the type among `definitions` that it refers to."""
+        """Merge a parameter with the type in `definitions` that it refers to."""
         target = entry.get("$ref")
         definitions = self.body.get("definitions")
         if isinstance(target, str) and isinstance(definitions, dict) and depth < 8:
@@ -107,7 +107,7 @@ class ArmTemplate:
         return f"the parameter `{shortened(name)}` has no value; give `--parameters {shortened(name)}=...`"
 
     def _explained(self, name: str, value: object) -> object:
-        """A default that is not known: what it says, and what stands for it."""
+        """Add the remedy and the stand-in of a parameter to a default value that is not known."""
         if not isinstance(value, Unresolved):
             return value
         text = value.text if value.text.startswith("/") else f"{{{name.replace('/', '~')}}}"
@@ -121,7 +121,7 @@ class ArmTemplate:
         return Unresolved(f"{value.reason}; give `--parameters {shortened(name)}=...`", text)
 
     def _fitted(self, name: str, value: object, entry: JsonObject) -> object:
-        """A value that was given, as the type of its parameter has it; a remark where it may not be so."""
+        """Convert a given value to the type of its parameter; add a remark if it is not valid."""
         kind = lowered(entry["type"]) if isinstance(entry.get("type"), str) else ""
         if isinstance(value, Unresolved):
             return value if value.text else Unresolved(value.reason, f"{{{name.replace('/', '~')}}}")
@@ -157,7 +157,7 @@ class ArmTemplate:
         return give
 
     def _functions(self) -> Iterator[tuple[str, Callable[..., object]]]:
-        """Those of the template's `functions`: a list of namespaces with `members`."""
+        """Yield the template's own functions: a list of namespaces with `members`."""
         spaces = self.body.get("functions")
         for space in spaces if isinstance(spaces, list) else ():
             members = space.get("members") if isinstance(space, dict) else None
@@ -188,12 +188,12 @@ def _giving(value: object) -> Callable[[], object]:
 
 
 def _unfit(value: object, kind: str, entry: JsonObject) -> str:
-    """What a value may not be; empty when it may be so."""
+    """Return why a value is not valid for its parameter, or an empty string."""
     wanted = _KINDS.get(kind)
     if value is None or first_unresolved(value) is not None:
         return ""
     if wanted is not None and (not isinstance(value, wanted) or (kind == "int" and isinstance(value, bool))):
-        return f"is {kind_of(value)}, and its type is `{kind}`"
+        return f"is {kind_of(value)}, but its type is `{kind}`"
     allowed = entry.get("allowedValues")
     if isinstance(allowed, list) and allowed and not isinstance(value, list):
         if not any(alike(value, one) for one in allowed):
