@@ -103,7 +103,7 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("check", "x.json", "--ignore", "netwrk"), "did you mean `network`"),
         (("check", "x.json", "--format", "jsn"), "did you mean `json`"),
         (("check", "x.json", "--from", "nativ"), "did you mean `native`"),
-        (("check", "x.json", "--fail-on", "hgh"), "fail_on` does not fit: `hgh`; did you mean `high`"),
+        (("check", "x.json", "--fail-on", "hgh"), "invalid value `hgh` for `fail_on`; did you mean `high`"),
         (("check", "x.json", "--as-of", "tomorrow"), "is not a valid time for --as-of"),
         (("check", "x.json", "--engine", "opal"), "there is no engine"),
         (("check", "x.json", "--output", "sarif"), "not FORMAT=PATH"),
@@ -167,7 +167,7 @@ def test_no_option_of_any_command_may_be_blank(blank: str, monkeypatch: pytest.M
                 given = [f"{option.opts[0]}={blank}"] if option.opts[0].startswith("-") else [blank]
                 with redirect_stderr(StringIO()) as said:
                     assert run([*words, *given]) == 3
-                assert "an option is empty" in said.getvalue(), (words, given)
+                assert "option value is empty" in said.getvalue(), (words, given)
                 refused += 1
     assert refused > 80
 
@@ -178,7 +178,7 @@ def test_a_blank_variable_is_no_option_and_a_blank_part_of_one_is_refused(failin
     for variable in (f"{failing[0]}{os.pathsep}", " "):
         ran = policyeng("check", failing[1], POLICYENG_POLICY=variable)
         assert (ran.returncode, ran.stdout) == (3, "")
-        assert "an option is empty" in ran.stderr
+        assert "option value is empty" in ran.stderr
 
 
 def test_a_missing_file_and_nothing_to_judge_exit_2(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_where_no_policy_is_left_nothing_can_be_said(failing: tuple[str, str], c
     left, judged = policyeng(*command, *given), policyeng("check", failing[1], *given)
 
     assert (left.returncode, left.stdout) == (2, "")
-    assert "of 1 policy none is left after `--select` and `--ignore`; select more, or ignore less" in left.stderr
+    assert "no policy is left after `--select` and `--ignore`; change one of them" in left.stderr
     assert judged.returncode == 2
     assert "nothing was evaluated" in judged.stdout
 
@@ -373,8 +373,8 @@ def test_policies_have_pages_in_markdown(tmp_path: Path) -> None:
 
     assert "| T-A-1 | a holds | high | Rego |  |" in index
     assert page.startswith("# B-1: b holds\n")
-    assert written.stdout == f"{tmp_path / 'pages'}: 3 pages: 3 written, 0 as before, 0 removed\n"
-    assert again.stdout == f"{tmp_path / 'pages'}: 2 pages: 1 written, 1 as before, 1 removed\n"
+    assert written.stdout == f"{tmp_path / 'pages'}: 3 pages: 3 written, 0 unchanged, 0 removed\n"
+    assert again.stdout == f"{tmp_path / 'pages'}: 2 pages: 1 written, 1 unchanged, 1 removed\n"
     assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == ["README.md", "T-A-1.md"]
     assert "[`area/a/a.rego`](../p/area/a/a.rego)" in (tmp_path / "pages" / "T-A-1.md").read_text(encoding="utf-8")
 

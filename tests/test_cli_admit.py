@@ -151,7 +151,7 @@ def test_standard_input_is_a_change_or_the_state(
     assert run(["admit", changing(folder, workspace("w", x=2)), "--snapshot", "-", "--policy", "b"]) == 1
     capsys.readouterr()
     assert run(["admit", "-", "--snapshot", "-"]) == 3
-    assert "standard input is named twice" in capsys.readouterr().err
+    assert "`-` is given twice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_a_directory_is_signed_in_its_place(folder: Path, pair: Keys, policyeng:
         assert (ran.returncode, ran.stderr) == (0, "")
         assert ran.stdout == "policies: 3 files signed with ES256\n"
         verified = policyeng("bundle", "verify", "policies", *key, folder=folder)
-        assert "signature  holds, with ES256, key k1" in verified.stdout
+        assert "signature  valid, ES256, key k1" in verified.stdout
 
     write(folder / "policies", {"area/notes.md": "altered"})
     refused = policyeng("bundle", "verify", "policies", *key, folder=folder)
@@ -233,11 +233,11 @@ def test_verify_says_what_an_archive_holds(folder: Path, pair: Keys, policyeng: 
     plain = policyeng("bundle", "verify", "unsigned.tar.gz", folder=folder)
     lent = policyeng("bundle", "verify", "policies", folder=folder)
 
-    assert "signature  holds, with ES256, key k1" in held.stdout
-    assert "signature  signed, and not verified: name the key with --verification-key" in unseen.stdout
+    assert "signature  valid, ES256, key k1" in held.stdout
+    assert "signature  signed, not verified: pass the key with --verification-key" in unseen.stdout
     assert "signature  not signed" in plain.stdout
     assert "policies   1 compiled: T-A-1" in held.stdout
-    assert "lent       facts, lib of the built-in policies" in lent.stdout
+    assert "built-in   facts, lib from the built-in policies" in lent.stdout
     assert told["signature"] == {"verified": False}
     assert (told["policies"], told["lent"]) == (["T-A-1"], [])
     assert ".signatures.json" in told["members"]

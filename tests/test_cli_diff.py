@@ -134,7 +134,7 @@ def test_what_cannot_be_read_is_undecided(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-", "-"], "standard input is named twice"),
+        (["-", "-"], "`-` is given twice"),
         (["good.json"], "Missing argument"),
         (["good.json", "bad.json", "--format", "sarif"], "unknown format `sarif`"),
         (["good.json", "bad.json", "--as-of-before", "soon"], "`soon` is not a valid time for --as-of-before"),

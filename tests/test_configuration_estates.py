@@ -44,10 +44,10 @@ def test_an_estate_has_what_its_table_says(tmp_path: Path) -> None:
     ("text", "message", "line"),
     [
         ("estates = 1", "not a list of tables", 1),
-        ('[[estates]]\ninputs = ["a"]', "no `name`", 1),
+        ('[[estates]]\ninputs = ["a"]', "without a `name`", 1),
         (f'{ESTATE}[[estates]]\nname = "production"\ninputs = ["b"]', "duplicate estate name", 4),
         ('[[estates]]\nname = "a b"\ninputs = ["a"]', "invalid estate name", 1),
-        ('[[estates]]\nname = "a"', "no `inputs`", 1),
+        ('[[estates]]\nname = "a"', "without `inputs`", 1),
         (f'{ESTATE}subscription = "s"', "both `inputs` and `subscription`", 1),
         ('[[estates]]\nname = "a"\nsubscription = "s"\nworkspace = "w"', "`workspace` without `resource_group`", 1),
         (f'{ESTATE}corn = "0 3 * * *"', "unknown key `corn`; did you mean `cron`", 1),

@@ -13,7 +13,6 @@ from policyeng.cli.environment import ENVIRONMENT, IN_FORCE
 from policyeng.configuration import ENVIRONMENT_PREFIX, Settings, candidates, resolve
 from policyeng.context import bundle_of
 from policyeng.errors import BundleError, UsageError, nearest
-from policyeng.report.phrases import count
 from policyeng.sources import FileWalk, whole_paths
 
 
@@ -82,8 +81,7 @@ def selected_bundle(
     whole = bundle_of(policies or (), settings, given_data or ())
     left = selected(whole, split(select), split(ignore))
     if whole.policies and not left.policies:
-        what = f"`--select` and `--ignore` exclude all of {count(len(whole.policies), 'policy')}"
-        raise BundleError(what, remedy="change one of them")
+        raise BundleError("no policy is left after `--select` and `--ignore`", remedy="change one of them")
     return left
 
 

@@ -239,10 +239,10 @@ def diff(
     trust: Mapping[str, object],
     opa: OpaOptions,
 ) -> int:
-    """Compare two snapshots: exit 0 nothing new fails, 1 something new fails, 2 could not decide.
+    """Compare the findings of two snapshots. Exit codes: 0 no new failures, 1 new failures, 2 undecided.
 
-    Of each finding that is new, fixed or changed it says what that comes from: it judges again with one thing at a time
-    as it was before, and the smallest set of these that undoes the change is its cause.
+    For each new, fixed or changed finding, the report has the cause: the smallest set of differences that undoes the
+    change when they are reverted and the policy is evaluated again.
 
     Examples:
       policyeng diff monday.json tuesday.json
@@ -253,7 +253,7 @@ def diff(
     """
     format_, outputs = plain_format(format_, "markdown"), [output_of(entry, _FORMATS) for entry in output or ()]
     if before == after == "-":
-        raise UsageError("standard input is named twice", remedy="name a file for one of the two")
+        raise UsageError("`-` is given twice", remedy="pass a file for one of them")
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     flags |= {"profile": profile, "strict_unknown": strict_unknown, "exclude": exclude, **trust}
     from_ = chosen(from_, SOURCES, "input format") if from_ else None

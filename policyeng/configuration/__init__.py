@@ -66,7 +66,8 @@ def _settings(given: Mapping[str, GivenSetting], file: Path | None) -> Settings:
     except ValidationError as error:
         details = error.errors(include_url=False)[0]
         name = str(details["loc"][0])
-        remedy = "it must be " + details["msg"].removeprefix("Input should be ").replace("'", "`")
+        wanted = details["msg"].removeprefix("Input should be ").replace("'", "`")
+        remedy = f"it must be {'a path' if details['type'] == 'path_type' else wanted}"
         wrong = values[name] if len(details["loc"]) == 1 else details["input"]
         close = nearest(str(wrong), _WORDS[name]) if name in _WORDS else ""
         message = f"invalid value `{wrong}` for `{name}`{close}"
