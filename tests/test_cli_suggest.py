@@ -28,7 +28,7 @@ def test_suggestions_as_text_say_what_to_set_where(root: Path, capsys: pytest.Ca
     assert 'set /properties/publicNetworkAccess to "Disabled" (now "Enabled") at ' in out
     assert f"{sample}:" in out
     assert "verified: clears AML-NET-001" in out
-    assert "paths and values are those of Azure Resource Manager" in out
+    assert "paths and values are in the form of Azure Resource Manager" in out
 
 
 def test_suggestions_as_json_stand_in_place_of_the_report(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

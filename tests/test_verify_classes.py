@@ -58,7 +58,7 @@ def test_ours_are_joined_by_those_of_the_bundle_and_those_that_are_given(tmp_pat
         (HEAD.replace("id: c", "id: C d"), "id: string should match pattern"),
         (HEAD + "choices: {x: {at: {w: /a}}}\n", "choices.x: a choice has either `options` or `values`"),
         (HEAD + "choices: {x: {values: [1]}}\n", "choices.x: `values` needs `at`, the places of the value"),
-        (HEAD + "choices: {x: {at: {w: {/a: b}}, values: [1]}}\n", "only where the values are rows of facts"),
+        (HEAD + "choices: {x: {at: {w: {/a: b}}, values: [1]}}\n", "only if the values are rows of facts"),
         (HEAD + "choices: {x: {at: {w: /a}, values: {facts: t, where: {g: {over: 1}}}}}\n", "`g` takes a value"),
         (HEAD + "choices: {x: {at: {w: /a}, values: [1], when: {y: [z]}}}\n", "has `z`, which is not an option of `y`"),
         (HEAD + "expected: {impossible: 2026-01-01}\n", "expected.because: field required"),

@@ -130,7 +130,7 @@ def test_opa_agrees(opa: Path) -> None:
     ("without", "message"),
     [
         (["opaa"], "no engine is called `opaa`; did you mean `opa`"),
-        (["opa", "python"], "the engines left are embedded"),
+        (["opa", "python"], "the remaining engines are embedded"),
     ],
 )
 def test_engines_to_do_without_are_named_and_leave_two(without: list[str], message: str) -> None:
@@ -297,7 +297,7 @@ def test_an_engine_that_leaves_pairs_out_is_an_error() -> None:
     """Fewer judgements than pairs are no agreement."""
     short = Contestant("short", "1", lambda work, pairs: embedded.judge_pairs(work, pairs)[1:], IN_PROCESS[0].covers)
 
-    with pytest.raises(EngineError, match="`short` gave"):
+    with pytest.raises(EngineError, match="`short` returned"):
         compare(BUNDLE, [*IN_PROCESS, short], pairs=100, seed=1)
 
 
@@ -354,7 +354,7 @@ def test_a_bundle_whose_policies_nothing_meets_is_an_error(tmp_path: Path) -> No
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": text}))
     deaf = [Contestant(entry.name, "1", entry.judge, frozenset()) for entry in contestants(bundle, without=["opa"])]
 
-    with pytest.raises(EngineError, match="gave no pair"):
+    with pytest.raises(EngineError, match="have no pair"):
         compare(bundle, deaf, pairs=10, seed=1)
 
 

@@ -411,7 +411,7 @@ class _FindingSearch:
         return real(values, current, by_id)
 
     def _sizes(self, target: Target, current: object, values: list[Plain]) -> list[Plain]:
-        """Return the sizes that can replace one; none for a name that the catalogue does not have."""
+        """Return the sizes that can replace one; none for a name that the catalog does not have."""
         facts = self.mender.bundle.facts
         size = facts.size(current) if isinstance(current, str) else None
         if size is None:
