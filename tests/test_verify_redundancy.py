@@ -209,7 +209,9 @@ def test_built_in_policies_that_look_implied_are_told_apart(bundle: Bundle) -> N
 
     assert not [remark for remark in found.values() if remark.is_fault]
     assert found["AML-INF-118", "AML-INF-110"].kind == "implied"
-    assert found["AML-INF-103", "AML-INF-112"].message.endswith("but an example distinguishes them only with other parameters")
+    assert found["AML-INF-103", "AML-INF-112"].message.endswith(
+        "but an example distinguishes them only with other parameters"
+    )
 
 
 def test_reports_say_the_same_in_every_format(analysis: RedundancyAnalysis) -> None:
