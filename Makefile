@@ -21,6 +21,8 @@ K6_VERSION := v1.8.1
 K6 := .tools/bin/k6
 CHECKOV_VERSION := 3.3.30
 CHECKOV := .tools/checkov/bin/checkov
+VALE_VERSION := v3.21.0
+VALE := .tools/bin/vale
 UV_VERSION := 0.13.9
 PIP_AUDIT_VERSION := 2.10.1
 CYCLONEDX_VERSION := 7.5.0
@@ -35,7 +37,7 @@ KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes ||p' tests/kubernet
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 say = @echo "== $(1)"
 
-.PHONY: check test test-slow thorough packages setup setup-tests lint rego python conformance wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
+.PHONY: check test test-slow thorough packages setup setup-tests lint prose rego python conformance wheel container-test kubernetes-test docs bench bench-compiler bench-serving lock \
 	advisories sbom pin-images clean
 
 check: setup
@@ -51,7 +53,7 @@ test: packages setup-tests
 
 # What tries everything of a kind, or drives other programs for long.
 test-slow: packages setup-tests
-	@$(MAKE) --no-print-directory --jobs=2 $(OUTPUT_SYNC) VERIFY=--verify conformance wheel
+	@$(MAKE) --no-print-directory --jobs=2 $(OUTPUT_SYNC) VERIFY=--verify conformance wheel prose
 	@$(MAKE) --no-print-directory python SELECTED='-m slow --junitxml=junit-slow.xml'
 	$(call say,the slow tests passed)
 
@@ -99,6 +101,11 @@ $(CONFTEST):
 	$(call say,building Conftest $(CONFTEST_VERSION) into .tools)
 	@GOBIN=$(CURDIR)/.tools/bin go install github.com/open-policy-agent/conftest@$(CONFTEST_VERSION)
 
+$(VALE):
+	@command -v go >/dev/null || { echo "the prose is checked by Vale, which is built with Go: install it from https://go.dev/dl" >&2; exit 1; }
+	$(call say,building Vale $(VALE_VERSION) into .tools)
+	@GOBIN=$(CURDIR)/.tools/bin go install github.com/vale-cli/vale/v3/cmd/vale@$(VALE_VERSION)
+
 $(K6):
 	@command -v go >/dev/null || { echo "the load comes from k6, which is built with Go: install it from https://go.dev/dl" >&2; exit 1; }
 	$(call say,building k6 $(K6_VERSION) into .tools (some minutes))
@@ -117,6 +124,11 @@ lint: setup-tests
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
 	@printed=$$($(BIN)/mkdocs build --strict 2>&1) || { echo "$$printed" >&2; exit 1; }
+
+prose: setup-tests $(VALE)
+	$(call say,prose: README and docs and help texts)
+	@$(VALE) --output line README.md CONTRIBUTING.md SECURITY.md docs
+	@$(BIN)/python tools/help_text.py | $(VALE) --output line --ext .md
 
 rego: setup-tests $(OPA)
 	$(call say,policies: opa fmt and check and test and build)
