@@ -1,4 +1,4 @@
-"""When estates are due: cron as people know it, in time zones that change their clocks, and intervals."""
+"""When estates are due: cron as in Debian, in time zones that change their clocks, and intervals."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def times(cron: str, zone: str = "UTC") -> Times:
 
 def following(cron: str, start: datetime, number: int, zone: str = "UTC") -> list[str]:
     """The next times, in the time zone and with its offset."""
-    found, at = [], start
-    asked = times(cron, zone)
+    results, at = [], start
+    tested = times(cron, zone)
     for _ in range(number):
-        at = asked.after(at) or start
-        found.append(at.astimezone(ZoneInfo(zone)).strftime("%m-%d %a %H:%M%z"))
-    return found
+        at = tested.after(at)
+        results.append(at.astimezone(ZoneInfo(zone)).strftime("%m-%d %a %H:%M%z"))
+    return results
 
 
 @pytest.mark.parametrize(
@@ -41,47 +41,39 @@ def following(cron: str, start: datetime, number: int, zone: str = "UTC") -> lis
         ("0 3 * * 1", ["06-01 Mon 03:00+0000", "06-08 Mon 03:00+0000"]),
         ("0 3 * * 1-5/2", ["06-01 Mon 03:00+0000", "06-03 Wed 03:00+0000"]),
         ("0 3 * * SAT,Sun", ["06-06 Sat 03:00+0000", "06-07 Sun 03:00+0000"]),
-        ("0 3 * * 6-1", ["06-01 Mon 03:00+0000", "06-06 Sat 03:00+0000"]),
         ("0 3 * * */3", ["06-03 Wed 03:00+0000", "06-06 Sat 03:00+0000"]),
         ("*/20 3-4 * * *", ["06-01 Mon 03:00+0000", "06-01 Mon 03:20+0000"]),
         ("0 0 1 JAN *", ["01-01 Fri 00:00+0000", "01-01 Sat 00:00+0000"]),
     ],
 )
-def test_cron_is_read_as_cron_reads_it(cron: str, expected: list[str]) -> None:
-    """Days of the week count from Sunday, and one day of two kinds suffices."""
+def test_cron_expressions_mean_what_cron_documents(cron: str, expected: list[str]) -> None:
+    """Days of the week count from Sunday."""
     assert following(cron, datetime(2026, 5, 31, 12, tzinfo=UTC), 2) == expected
 
 
 def test_either_day_suffices() -> None:
-    """The thirteenth and every Friday, as cron has it, and not Friday the thirteenth alone."""
-    found = following("0 0 13 * 5", datetime(2026, 6, 1, tzinfo=UTC), 4)
+    """The expression matches the thirteenth and every Friday, as in cron, and not only Friday the thirteenth."""
+    results = following("0 0 13 * 5", datetime(2026, 6, 1, tzinfo=UTC), 4)
 
-    assert found == ["06-05 Fri 00:00+0000", "06-12 Fri 00:00+0000", "06-13 Sat 00:00+0000", "06-19 Fri 00:00+0000"]
+    assert results == ["06-05 Fri 00:00+0000", "06-12 Fri 00:00+0000", "06-13 Sat 00:00+0000", "06-19 Fri 00:00+0000"]
 
 
 @pytest.mark.parametrize(
     ("cron", "expected"),
     [
-        ("30 2 * * *", ["03-29 Sun 03:30+0200", "03-30 Mon 02:30+0200"]),
-        ("15,45 2 * * *", ["03-29 Sun 03:15+0200", "03-29 Sun 03:45+0200", "03-30 Mon 02:15+0200"]),
+        ("30 2 * * *", ["03-29 Sun 03:00+0200", "03-30 Mon 02:30+0200"]),
+        ("15,45 2 * * *", ["03-29 Sun 03:00+0200", "03-30 Mon 02:15+0200"]),
         ("0 2-3 * * *", ["03-29 Sun 03:00+0200", "03-30 Mon 02:00+0200", "03-30 Mon 03:00+0200"]),
         ("0 3 * * *", ["03-29 Sun 03:00+0200", "03-30 Mon 03:00+0200"]),
         ("0 * * * *", ["03-29 Sun 03:00+0200", "03-29 Sun 04:00+0200"]),
         ("*/30 * * * *", ["03-29 Sun 01:30+0100", "03-29 Sun 03:00+0200", "03-29 Sun 03:30+0200"]),
     ],
 )
-def test_an_hour_that_is_left_out_loses_no_audit(cron: str, expected: list[str]) -> None:
-    """At two o'clock on 29 March 2026 it is three o'clock in Berlin."""
+def test_times_in_a_skipped_hour_move_to_its_end(cron: str, expected: list[str]) -> None:
+    """At two o'clock on 29 March 2026, clocks in Berlin are set to three."""
     start = datetime(2026, 3, 29, 1, 10, tzinfo=BERLIN)
 
     assert following(cron, start, len(expected), "Europe/Berlin") == expected
-
-
-def test_what_was_left_out_is_due_after_the_change_too() -> None:
-    """Who starts within the hour after the change finds what falls into it."""
-    asked = times("30 2 * * *", "Europe/Berlin")
-
-    assert asked.after(datetime(2026, 3, 29, 3, 10, tzinfo=BERLIN)) == datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -94,20 +86,11 @@ def test_what_was_left_out_is_due_after_the_change_too() -> None:
         ("30 */2 * * *", ["10-25 Sun 02:30+0200", "10-25 Sun 02:30+0100", "10-25 Sun 04:30+0100"]),
     ],
 )
-def test_an_hour_that_comes_twice_has_one_audit_unless_every_hour_has(cron: str, expected: list[str]) -> None:
-    """At three o'clock on 25 October 2026 it is two o'clock again in Berlin."""
+def test_a_repeated_hour_has_one_audit_unless_the_expression_is_hourly(cron: str, expected: list[str]) -> None:
+    """At three o'clock on 25 October 2026, clocks in Berlin are set to two."""
     start = datetime(2026, 10, 25, 1, 50, tzinfo=BERLIN)
 
     assert following(cron, start, len(expected), "Europe/Berlin") == expected
-
-
-def test_half_an_hour_that_is_left_out_comes_in_order() -> None:
-    """On Lord Howe Island clocks are put forward by thirty minutes, so that two past and one before change places."""
-    start = datetime(2026, 10, 4, 1, 59, tzinfo=ZoneInfo("Australia/Lord_Howe"))
-
-    found = following("10,35 2 * * *", start, 3, "Australia/Lord_Howe")
-
-    assert found == ["10-04 Sun 02:35+1100", "10-04 Sun 02:40+1100", "10-05 Mon 02:10+1100"]
 
 
 @given(
@@ -117,42 +100,39 @@ def test_half_an_hour_that_is_left_out_comes_in_order() -> None:
     start=st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1), timezones=st.just(UTC)),
 )
 def test_times_move_on(minute: str, hour: str, zone: str, start: datetime) -> None:
-    """Each is later than the one before, none lies between, and none is more than a day and an hour off."""
-    asked = times(f"{minute} {hour} * * *", zone)
-    first = asked.after(start)
-    assert first is not None
-    second = asked.after(first)
-    assert second is not None
+    """Each is later than the one before, none is between, and the next is at most a day and an hour away."""
+    tested = times(f"{minute} {hour} * * *", zone)
+    first = tested.after(start)
 
-    assert start < first < second
-    assert asked.after(first - timedelta(seconds=1)) == first
+    assert start < first < tested.after(first)
+    assert tested.after(first - timedelta(seconds=1)) == first
     assert first - start <= timedelta(hours=25)
 
 
 @pytest.mark.parametrize(
     ("cron", "why"),
     [
-        ("61 * * * *", "61"),
-        ("0 3 * * 8", "`8` is no day of the week"),
-        ("0 3 * * x", "`x` is no day of the week"),
-        ("0 3 * *", "there are not five fields"),
-        ("@daily", "there are not five fields"),
-        ("0 0 31 2 *", "that time never comes"),
-        ("0 3 * * 1/x", "invalid"),
-        ("0 3 * * 1/0", ""),
+        ("61 * * * *", "bad minute"),
+        ("0 3 * * 8", "bad day-of-week"),
+        ("0 3 * * x", "bad day-of-week"),
+        ("0 3 * * 6-1", "bad day-of-week"),
+        ("0 3 * *", "wrong number of fields"),
+        ("@daily", "wrong number of fields"),
+        ("0 0 31 2 *", "bad day-of-month"),
+        ("0 3 * * 1/x", "bad day-of-week"),
+        ("0 3 * * 1/0", "bad day-of-week"),
     ],
 )
-def test_what_is_no_cron_expression_is_refused(cron: str, why: str) -> None:
-    """Naming the estate, and how one looks."""
-    with pytest.raises(UsageError, match="is no cron expression") as refused:
+def test_invalid_cron_expressions_are_rejected(cron: str, why: str) -> None:
+    """The error names the estate and the field, and has an example."""
+    with pytest.raises(UsageError) as caught:
         times(cron)
 
-    assert why in str(refused.value)
-    assert str(refused.value).startswith("estate e: ")
+    assert f"estate e: `{cron}` is not a cron expression ({why})" in str(caught.value)
 
 
 def test_an_estate_without_times_has_none() -> None:
-    """It is audited when somebody asks for it."""
+    """Only `policyeng audit run` audits it."""
     assert times_of(EstateSettings(name="e", inputs=("x",))) is None
 
 
@@ -172,31 +152,19 @@ NOW = datetime(2026, 6, 10, 3, 20, tzinfo=UTC)
         (NOW - timedelta(days=3), timedelta(days=2), NOW - 20 * MINUTE),
     ],
 )
-def test_a_time_that_was_missed_is_made_up_for_once_and_within_its_grace(
+def test_missed_times_are_made_up_for_once_and_within_the_grace_period(
     last: datetime | None, grace: timedelta, expected: datetime | None
 ) -> None:
-    """Of several that were missed, the newest; none that a run has begun at or after."""
+    """Of several missed times the newest; none at or before the start of the last run."""
     assert missed(times("0 3 * * *"), last, NOW, grace) == expected
 
 
-def test_an_interval_that_is_overdue_is_due() -> None:
-    """However late it is, as it says how old an audit may get; then it goes on from the run that makes up for it."""
-    asked = Times(EstateSettings(name="e", inputs=("x",), every=6 * HOUR))
+def test_an_overdue_interval_is_due() -> None:
+    """However late it is, because the interval limits the age of an audit."""
+    tested = Times(EstateSettings(name="e", inputs=("x",), every=6 * HOUR))
 
-    assert missed(asked, None, NOW, MINUTE) == NOW
-    assert missed(asked, NOW - timedelta(days=30), NOW, MINUTE) is not None
-    assert missed(asked, NOW - 5 * HOUR, NOW, MINUTE) is None
-    assert upcoming(asked, NOW - 5 * HOUR, NOW) == NOW + HOUR
-    assert asked.get_next_fire_time(NOW, NOW + HOUR) == NOW + 6 * HOUR
-
-
-def test_jitter_delays_and_never_hurries() -> None:
-    """By up to what it says, each time anew."""
-    asked = Times(EstateSettings(name="e", inputs=("x",), cron="0 3 * * *", jitter=5 * MINUTE))
-    due = datetime(2026, 6, 11, 3, tzinfo=UTC)
-
-    found = {asked.get_next_fire_time(None, NOW) or NOW for _ in range(50)}
-
-    assert len(found) > 1
-    assert all(due <= each <= due + 5 * MINUTE for each in found)
-    assert asked.after(NOW) == due
+    assert missed(tested, None, NOW, MINUTE) == NOW
+    assert missed(tested, NOW - timedelta(days=30), NOW, MINUTE) is not None
+    assert missed(tested, NOW - 5 * HOUR, NOW, MINUTE) is None
+    assert upcoming(tested, NOW - 5 * HOUR, NOW) == NOW + HOUR
+    assert tested.after(NOW) == NOW + 6 * HOUR

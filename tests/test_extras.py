@@ -16,7 +16,7 @@ EXTRAS = {
     "rego": ("cryptography", "graphql", "tzdata"),
     "server": ("fastapi", "prometheus_client", "uvicorn"),
     "signing": ("cryptography", "jwt"),
-    "audit": ("alembic", "apprise", "apscheduler", "sqlalchemy"),
+    "audit": ("alembic", "apprise", "cronsim", "sqlalchemy"),
     "azure": ("azure",),
     "postgresql": ("psycopg",),
     "spark": ("pandas", "pyarrow", "pyspark"),

@@ -1,23 +1,20 @@
-"""Audit estates at their times until a signal ends it."""
+"""Audits of estates at their times, until a signal."""
 
 from __future__ import annotations
 
-import logging
 import os
+import random
 import select
 import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from signal import SIGHUP
 from types import FrameType
-
-from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_MISSED, JobExecutionEvent, JobSubmissionEvent
-from apscheduler.executors.pool import ThreadPoolExecutor
-from apscheduler.schedulers.background import BackgroundScheduler
 
 from policyeng.audit.scheduling.job import Auditing
 from policyeng.audit.scheduling.planner import PlannedAudit, planned
@@ -27,65 +24,63 @@ from policyeng.errors import PolicyengError
 from policyeng.report.phrases import to_the_second
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
-_HEARD = (*ENDING, signal.SIGHUP)
+_HANDLED = (*ENDING, signal.SIGHUP)
 
 
 class Signals:
-    """The signals that have come and nobody has asked for yet."""
+    """The received signals that are not processed yet."""
 
-    def __init__(self, woken: int) -> None:
-        self._woken = woken
-        self._came: deque[int] = deque()
+    def __init__(self, wakeups: int) -> None:
+        self._wakeups = wakeups
+        self._pending: deque[int] = deque()
 
     def note(self, number: int, _: FrameType | None) -> None:
-        """Take a signal, as its handler."""
-        self._came.append(number)
+        """Store a signal, as its handler."""
+        self._pending.append(number)
 
-    def next(self, seconds: float | None) -> int | None:
-        """The next signal; None when none comes in time.
-
-        Args:
-            seconds: how long to wait; None waits until one comes.
-        """
-        if not self._came and select.select([self._woken], [], [], seconds)[0]:
-            os.read(self._woken, 512)
-        return self._came.popleft() if self._came else None
+    def next(self, seconds: float) -> int | None:
+        """Wait for the next signal, and return it; None when none arrives in time."""
+        if not self._pending and select.select([self._wakeups], [], [], seconds)[0]:
+            os.read(self._wakeups, 512)
+        return self._pending.popleft() if self._pending else None
 
 
 @contextmanager
 def heard() -> Iterator[Signals]:
-    """Hear SIGTERM, SIGINT and SIGHUP; only the main thread can. What heard them before does so again at the end."""
-    woken, waking = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signals = Signals(woken)
-    woke_before = signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
-    before = {number: signal.signal(number, signals.note) for number in _HEARD}
+    """Receive SIGTERM, SIGINT and SIGHUP, in the main thread only. The previous handlers are restored at the end."""
+    wakeups, waking = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signals = Signals(wakeups)
+    waking_before = signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, signals.note) for number in _HANDLED}
     try:
         yield signals
     finally:
         for number, action in before.items():
             signal.signal(number, action)
-        signal.set_wakeup_fd(woke_before)
-        os.close(woken)
+        signal.set_wakeup_fd(waking_before)
+        os.close(wakeups)
         os.close(waking)
 
 
-#: The job that sends what waits; no estate has a name with a space.
-_NOTICES = "send notices"
-#: So many estates are audited at once; further ones wait.
+#: The number of estates that are audited at once; others wait.
 _AT_ONCE = 64
-#: Seconds between two looks at what waits to be sent.
-_SENDING = 60
-#: Seconds between two looks at whether the run under way has ended.
-_LOOKING = 0.1
+#: The seconds between two deliveries of waiting notifications.
+_DELIVERY_INTERVAL = 60
+#: The longest wait for a time, in seconds: the clock can be set meanwhile.
+_LONGEST_WAIT = 60.0
+#: The seconds between two checks whether the active runs have ended.
+_POLL = 0.1
+#: How late an audit may start without a grace period.
+_LEAST_GRACE = timedelta(seconds=1)
 
 
 class Schedule:
-    """Estates that are audited at their times, in parallel: one that waits for a server delays no other.
+    """Estates that are audited at their times, in parallel: one that waits for a server does not delay the others.
 
     Args:
         read: reads the settings; called again on SIGHUP.
-        auditing: how they are audited.
-        drain: seconds that the runs under way are given to end after SIGTERM.
+        auditing: how the estates are audited.
+        drain: seconds that the active runs are given to end after SIGTERM.
 
     Raises:
         PolicyengError: the settings or the store cannot be used, or no estate has times.
@@ -98,17 +93,15 @@ class Schedule:
         self._drain = drain
         self._settings = read()
         self._plans = self._planned(self._settings)
+        self._next: dict[str, datetime] = {}
+        self._submitted: set[str] = set()
         self._running: set[str] = set()
         self._sending = False
         self._ending = threading.Event()
-        logging.getLogger("apscheduler").addHandler(logging.NullHandler())  # what it has to say is said here
-        self._scheduler = BackgroundScheduler(
-            timezone=UTC, executors={"default": ThreadPoolExecutor(_AT_ONCE), _NOTICES: ThreadPoolExecutor(1)}
-        )
-        self._scheduler.add_listener(self._passed_over, EVENT_JOB_MISSED | EVENT_JOB_MAX_INSTANCES)
+        self._pool = ThreadPoolExecutor(_AT_ONCE)
 
     def run(self) -> int:
-        """Audit until SIGTERM or SIGINT: exit 0, also where a run under way does not end in time.
+        """Audit until SIGTERM or SIGINT: exit 0, also if an active run does not end in time.
 
         A second of these signals ends the process at once. SIGHUP reads the settings again.
         """
@@ -116,11 +109,8 @@ class Schedule:
             now = datetime.now(UTC)
             for plan in self._plans.values():
                 self._add(plan, now)
-            self._scheduler.add_job(
-                self._send, "interval", seconds=_SENDING, id=_NOTICES, executor=_NOTICES, next_run_time=now
-            )
-            self._scheduler.start()
-            while (number := signals.next(None)) not in ENDING:
+            threading.Thread(target=self._send, daemon=True).start()
+            while (number := signals.next(self._submit_due())) not in ENDING:
                 if number == SIGHUP:
                     self._reload()
             return self._end(signals)
@@ -131,94 +121,95 @@ class Schedule:
 
     def _add(self, plan: PlannedAudit, now: datetime) -> None:
         name = plan.estate.name
-        following = plan.following(now)
+        self._next[name] = plan.following(now)
         if too_late := plan.too_late(now):
             self._say(f"{name}: missed since {to_the_second(too_late)}, too late to be made up for")
-        self._say(f"{name}: next {to_the_second(following) if following else 'never'}")
-        grace = None if plan.times.every is not None else max(1, int(plan.estate.grace.total_seconds()))
-        self._scheduler.add_job(
-            self._audit,
-            plan.times,
-            args=(name,),
-            id=name,
-            next_run_time=following,
-            misfire_grace_time=grace,
-            coalesce=True,
-            max_instances=1,
-            replace_existing=True,
-        )
+        self._say(f"{name}: next {to_the_second(self._next[name])}")
 
-    def _audit(self, name: str) -> None:
-        """Audit an estate, unless it waited for others and is not to be audited any more."""
-        plan, settings = self._plans.get(name), self._settings
-        if self._ending.is_set():
+    def _submit_due(self) -> float:
+        """Submit the audits that are due, and return the seconds until the next is."""
+        now = datetime.now(UTC)
+        for name, at in self._next.items():
+            if at <= now:
+                self._submit(self._plans[name], at, now)
+        wait = (min(self._next.values()) - now).total_seconds()
+        return min(max(wait, 0.0), _LONGEST_WAIT)
+
+    def _submit(self, plan: PlannedAudit, at: datetime, now: datetime) -> None:
+        name, jitter = plan.estate.name, plan.estate.jitter
+        while (following := plan.times.after(at)) <= now:  # several were missed: audit for the newest
+            at = following
+        self._next[name] = following + random.random() * jitter  # noqa: S311  # spreads load
+        if name in self._submitted:
+            self._say(f"{name}: skipped: its last audit is still waiting or running")
             return
-        if plan is None:
-            self._say(f"{name}: dropped while it waited")
-            return
-        self._running.add(name)
+        self._submitted.add(name)
+        self._pool.submit(self._audit, name, at)
+
+    def _audit(self, name: str, at: datetime) -> None:
+        """Audit an estate that was due at a time, unless it waited too long or is no longer to be audited."""
         try:
-            self._auditing.audit(plan.estate, settings)
+            plan, settings = self._plans.get(name), self._settings
+            if self._ending.is_set():
+                return
+            if plan is None:
+                self._say(f"{name}: dropped while it waited")
+            elif plan.times.every is None and datetime.now(UTC) - at > max(plan.estate.grace, _LEAST_GRACE):
+                reason = f"missed at {to_the_second(at)}, too late to be made up for"
+                self._auditing.failed(plan.estate, settings, reason)
+            else:
+                self._running.add(name)
+                self._auditing.audit(plan.estate, settings)
         finally:
             self._running.discard(name)
+            self._submitted.discard(name)
 
     def _send(self) -> None:
-        """Send what waits."""
-        if self._ending.is_set():
-            return
-        self._sending = True
-        try:
-            self._auditing.tell(self._settings)
-        finally:
-            self._sending = False
-
-    def _passed_over(self, event: JobExecutionEvent | JobSubmissionEvent) -> None:
-        """Say that a time went by without an audit; called on the threads of the scheduler."""
-        plan, settings = self._plans.get(event.job_id), self._settings
-        if plan is None:
-            return
-        if event.code == EVENT_JOB_MISSED:
-            at = to_the_second(event.scheduled_run_time)
-            self._auditing.failed(plan.estate, settings, f"missed at {at}, too late to be made up for")
-        else:
-            self._say(f"{event.job_id}: passed over: its last audit is waiting or running still")
+        """Send waiting notifications, again and again."""
+        while not self._ending.is_set():
+            self._sending = True
+            try:
+                self._auditing.tell(self._settings)
+            finally:
+                self._sending = False
+            self._ending.wait(_DELIVERY_INTERVAL)
 
     def _reload(self) -> None:
-        """Read the settings again; a fault leaves those that were read before."""
+        """Read the settings again; the previous ones stay active if these are faulty."""
         try:
             settings = self._read()
             plans = self._planned(settings)
         except PolicyengError as error:
-            self._say(f"the configuration stays as it was: {error}")
+            self._say(f"the configuration is unchanged: {error}")
             return
         before, self._settings, self._plans = self._plans, settings, plans
         for name in before.keys() - plans.keys():
-            self._scheduler.remove_job(name)
+            del self._next[name]
             self._say(f"{name}: no longer audited")
         now = datetime.now(UTC)
         for name, plan in plans.items():
             if name not in before or before[name].estate != plan.estate:
                 self._add(plan, now)
-        self._say("the configuration was read again")
+        self._say("read the configuration again")
 
     def _end(self, signals: Signals) -> int:
         self._ending.set()
-        self._scheduler.shutdown(wait=False)
+        self._pool.shutdown(wait=False, cancel_futures=True)
         until = time.monotonic() + self._drain
         for name in sorted(self._running):
-            self._say(f"ends when the audit of {name} has ended, within {self._drain:g} s")
+            self._say(f"{name}: waiting up to {self._drain:g} s for the active audit")
         while (self._running or self._sending) and time.monotonic() < until:
-            if (number := signals.next(_LOOKING)) in ENDING:
+            if (number := signals.next(_POLL)) in ENDING:
                 os._exit(128 + (number or 0))
         for name in sorted(self._running):
-            self._say(f"{name}: not audited: it did not end in time; the runs before are kept")
-        if self._running or self._sending:  # the interpreter would wait for their threads
+            self._say(f"{name}: not audited: it did not end in time; earlier runs are unchanged")
+        if self._running or self._sending:  # the interpreter would wait for the threads
             os._exit(0)
         return 0
 
 
 def audit_due(settings: Settings, auditing: Auditing) -> bool:
-    """Audit what is due, once; whether all of it could be audited.
+    """Audit the estates that are due, once. Return whether all of them could be audited.
 
     Raises:
         PolicyengError: the store cannot be used, or no estate has times.
@@ -227,6 +218,6 @@ def audit_due(settings: Settings, auditing: Auditing) -> bool:
         plans = planned(settings.estates, store)
     due = [plan.estate for plan in plans.values() if plan.due(datetime.now(UTC))]
     if not due:
-        auditing.tell(settings)  # what did not arrive before
+        auditing.tell(settings)  # notifications that failed before
     audited = [auditing.audit(estate, settings) for estate in due]
     return all(audited)

@@ -106,8 +106,8 @@ def _require_extra() -> None:
     """
     from importlib.util import find_spec
 
-    if find_spec("apscheduler") is None:
-        message = "`policyeng audit schedule` requires `apscheduler`, which is not installed"
+    if find_spec("cronsim") is None:
+        message = "`policyeng audit schedule` requires `cronsim`, which is not installed"
         raise UsageError(message, remedy="run `pip install 'policyeng[audit]'`")
 
 
@@ -141,7 +141,5 @@ def _next(plan: PlannedAudit, now: datetime) -> str:
     if plan.due(now):
         return f"due now; {last}"
     following = plan.following(now)
-    if following is None:
-        return f"never; {last}"
     local = following.astimezone(plan.times.zone).isoformat(timespec="seconds")
     return f"next {to_the_second(following)} ({local} {plan.estate.timezone}); {last}"
