@@ -94,7 +94,7 @@ def test_each_file_of_a_directory_is_a_part_by_its_path(tmp_path: Path) -> None:
     write(tmp_path, {"a/w.json": text, "b.yaml": text, "notes.json": '{"a": 1}', "README.md": "x", ".git/c.json": text})
     found = parts(tmp_path)
     assert [part[:2] for part in found] == [("a/w.json", 1), ("b.yaml", 1), ("notes.json", None)]
-    assert found[2][2][0].startswith("holds nothing to judge: of no readable format")
+    assert found[2][2][0].startswith("holds nothing to judge: unsupported format")
 
 
 def test_a_file_that_is_named_is_a_part(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_a_file_that_is_named_is_a_part(tmp_path: Path) -> None:
     assert parts(tmp_path / "w.json") == [("w.json", 1, [])]
     (_, nothing, said) = parts(tmp_path / "notes.json")[0]
     assert nothing is None
-    assert said[0].startswith("of no readable format")
+    assert said[0].startswith("unsupported format")
 
 
 def test_two_parts_of_one_name_are_an_error(tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def test_what_no_format_takes_is_a_problem_of_the_report(small: Service) -> None
     report = asked(small, "/v1/check", b'{"a": 1}').json()
 
     assert report["exitCode"] == 2
-    assert "of no readable format" in report["problems"][0]["message"]
+    assert "unsupported format" in report["problems"][0]["message"]
 
 
 def test_paths_and_methods_that_there_are_not(small: Service) -> None:

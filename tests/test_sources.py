@@ -163,7 +163,7 @@ def test_an_unreadable_input_hides_no_other(here: Path) -> None:
     assert said[4].startswith("the directory contains no `*.json` or `*.jsonc` or ")
     assert said[4].endswith(" file; give a directory with JSON or YAML documents, or a file")
     assert said[5] == "cannot be read (embedded null byte); give a file that exists and that you can read"
-    assert said[6] == "there is no standard input; pipe a document in, or name a file"
+    assert said[6] == "there is no standard input; pipe a document to it, or give a file"
 
 
 def test_what_the_system_says_is_passed_on(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

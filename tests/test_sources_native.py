@@ -114,10 +114,15 @@ REFUSED: dict[str, tuple[object, str, str, str]] = {
         changed(snapshotVersion=2),
         "/snapshotVersion",
         "`snapshotVersion` is `2`; only version 1",
-        "write 1",
+        "set it to 1",
     ),
-    "a version that is true": (changed(snapshotVersion=True), "/snapshotVersion", "is true; only version 1", "write 1"),
-    "a version as text": (changed(snapshotVersion="1"), "/snapshotVersion", "only version 1", "write 1"),
+    "a version that is true": (
+        changed(snapshotVersion=True),
+        "/snapshotVersion",
+        "is true; only version 1",
+        "set it to 1",
+    ),
+    "a version as text": (changed(snapshotVersion="1"), "/snapshotVersion", "only version 1", "set it to 1"),
     "no version": ({"resources": []}, "", "`snapshotVersion` is null; only version 1 is supported", "set it to 1"),
     "an unknown key": (
         changed(resorces=[]),
