@@ -29,7 +29,7 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
     """
     if not isinstance(entry, dict):
         return Refusal(pointer, f"not an ARM resource: {kind_of(entry)} where an object should be", _SAVE_GET)
-    if not entry.keys() <= ENVELOPE and (other := _spelled_otherwise(entry)):
+    if not entry.keys() <= ENVELOPE and (other := _find_respelled_keys(entry)):
         if isinstance(other, Refusal):
             return other._replace(pointer=pointer + other.pointer)
         read = read_entry({other.get(key, key): value for key, value in entry.items()}, pointer)
@@ -46,30 +46,30 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
         remedy = "list quotas under `quotas` in a native snapshot, with their region"
         return Refusal(pointer, "a quota or usage entry, not a resource", remedy, holds_nothing=True)
     if not isinstance(identity, str) or not identity:
-        return _without_id(entry, pointer)
+        return _refuse_without_id(entry, pointer)
     types = types_of(identity)
     if is_placeholder(identity) or is_placeholder(kind):
         return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "replace the placeholder with a value")
     if not types:
         if kind is None and "properties" not in entry:
-            return _without_id(entry, pointer)
+            return _refuse_without_id(entry, pointer)
         message = f"`id` is not the full ARM id of a resource: `{shortened(identity)}`"
         return Refusal(pointer, message, "give it as `/subscriptions/.../providers/<namespace>/<type>/<name>`")
     if kind is not None and not (isinstance(kind, str) and lowered(kind) in types):
-        message = f"`id` has the type `{shortened(_spelled_type(identity, types))}`, but `type` is {spelled(kind)}"
+        message = f"`id` has the type `{shortened(_written_type(identity, types))}`, but `type` is {spelled(kind)}"
         return Refusal(pointer, message, "correct the one that is wrong")
-    return _with_properties(entry if kind else {**entry, "type": _spelled_type(identity, types)}, pointer)
+    return _check_properties(entry if kind else {**entry, "type": _written_type(identity, types)}, pointer)
 
 
 def with_top_level_names(entry: JsonObject) -> JsonObject:
     """Return an object with its resource keys in ARM's spelling, or unchanged if two keys have the same name."""
-    other = {} if entry.keys() <= ENVELOPE else _spelled_otherwise(entry)
+    other = {} if entry.keys() <= ENVELOPE else _find_respelled_keys(entry)
     if not other or isinstance(other, Refusal):
         return entry
     return {other.get(key, key): value for key, value in entry.items()}
 
 
-def _spelled_otherwise(entry: JsonObject) -> dict[str, str] | Refusal:
+def _find_respelled_keys(entry: JsonObject) -> dict[str, str] | Refusal:
     """Return the ARM spelling of each key that is spelled differently, or a refusal if two keys have the same name."""
     other: dict[str, str] = {}
     for key in entry:
@@ -119,7 +119,7 @@ def looks_like_arm(value: object) -> bool:
     return isinstance(kind, str) and ("/" in kind or kind == "string")
 
 
-def _spelled_type(identity: str, types: tuple[str, ...]) -> str:
+def _written_type(identity: str, types: tuple[str, ...]) -> str:
     start = lowered(identity).rfind("/providers/")
     if start < 0:
         return types[0]
@@ -127,7 +127,7 @@ def _spelled_type(identity: str, types: tuple[str, ...]) -> str:
     return "/".join((named[0], *named[1::2]))
 
 
-def _without_id(entry: JsonObject, pointer: str) -> Refusal:
+def _refuse_without_id(entry: JsonObject, pointer: str) -> Refusal:
     kind = entry.get("type")
     if is_placeholder(kind):
         return Refusal(pointer, "`id` or `type` is a placeholder, not a value", "replace the placeholder with a value")
@@ -142,7 +142,7 @@ def _without_id(entry: JsonObject, pointer: str) -> Refusal:
     return Refusal(pointer, message, _SAVE_GET, holds_nothing=True)
 
 
-def _with_properties(entry: JsonObject, pointer: str) -> Placed | Refusal:
+def _check_properties(entry: JsonObject, pointer: str) -> Placed | Refusal:
     properties = entry.get("properties")
     if isinstance(properties, dict):
         return Placed(entry, pointer)

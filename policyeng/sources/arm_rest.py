@@ -53,7 +53,7 @@ def detect(document: object) -> bool:
     example = example_body(document)
     if example is not None:
         return detect(example[1])
-    return looks_like_arm(document) or _is_list(document) or _nothing_here(document) is not None
+    return looks_like_arm(document) or _is_list(document) or _refuse_non_resource(document) is not None
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # the document is complete
@@ -63,7 +63,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
 
 def _read_at(document: object, base: str) -> ParsedDocument:
     if isinstance(document, list):
-        return _listed(reading_of(_entries(document, base)))
+        return _add_coverage(reading_of(_read_entries(document, base)))
     if not isinstance(document, dict):
         message = f"not an ARM response: {kind_of(document)} where an object or a list should be"
         return ParsedDocument(refusals=(Refusal(base, message, "save the response of the REST API to GET"),))
@@ -72,12 +72,12 @@ def _read_at(document: object, base: str) -> ParsedDocument:
         status, body = example
         return _read_at(body, f"{base}/responses/{escaped(status)}/body")
     if _is_list(document):
-        return _listed(reading_of(_entries(document["value"], f"{base}/value"), next_page(document)))
-    nothing = None if looks_like_arm(document) else _nothing_here(document)
+        return _add_coverage(reading_of(_read_entries(document["value"], f"{base}/value"), next_page(document)))
+    nothing = None if looks_like_arm(document) else _refuse_non_resource(document)
     return reading_of([nothing._replace(pointer=base) if nothing else read_entry(document, base)])
 
 
-def _listed(reading: ParsedDocument) -> ParsedDocument:
+def _add_coverage(reading: ParsedDocument) -> ParsedDocument:
     """Add what a list covers, unless further pages follow."""
     if reading.truncated or reading.refusals:
         return reading
@@ -85,7 +85,7 @@ def _listed(reading: ParsedDocument) -> ParsedDocument:
     return replace(reading, covers=tuple(dict.fromkeys(shown)))
 
 
-def _entries(entries: list[object], base: str) -> Iterator[Placed | Refusal]:
+def _read_entries(entries: list[object], base: str) -> Iterator[Placed | Refusal]:
     return (read_entry(entry, f"{base}/{index}") for index, entry in enumerate(entries))
 
 
@@ -104,7 +104,7 @@ def example_body(document: JsonObject) -> tuple[str, object] | None:
     return None
 
 
-def _nothing_here(document: JsonObject) -> Refusal | None:
+def _refuse_non_resource(document: JsonObject) -> Refusal | None:
     """Describe a response without a resource; return None if the document is not a response of ARM."""
     error = document.get("error")
     if isinstance(error, dict) and "code" in error:

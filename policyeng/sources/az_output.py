@@ -29,17 +29,17 @@ def detect(document: object) -> bool:
     """Check whether the document is the output of a command, even of one that failed."""
     if isinstance(document, list):
         return any(_is_output(entry) for entry in document)
-    return _is_output(document) or _failed(document)
+    return _is_output(document) or _is_failure(document)
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Convert every entity of the output to an ARM resource."""
-    if _failed(document):
+    if _is_failure(document):
         message = "the error of a command that failed, not its output"
         return ParsedDocument(refusals=(Refusal("", message, "fix the command and save its output again"),))
     if not isinstance(document, list):
-        return _entries([("", document)], around)
-    return _entries([(f"/{index}", entry) for index, entry in enumerate(document)], around)
+        return _read_entries([("", document)], around)
+    return _read_entries([(f"/{index}", entry) for index, entry in enumerate(document)], around)
 
 
 def belongs_to_workspace(document: object) -> bool:
@@ -50,38 +50,40 @@ def belongs_to_workspace(document: object) -> bool:
     return kind is not None and kind.in_workspace
 
 
-def _entries(entries: list[tuple[str, object]], around: Surroundings) -> ParsedDocument:
-    known = [(pointer, entry, _kind(entry)) for pointer, entry in entries]
+def _read_entries(entries: list[tuple[str, object]], around: Surroundings) -> ParsedDocument:
+    known = [(pointer, entry, _find_kind(entry)) for pointer, entry in entries]
     idle = [kind.nothing for _, _, kind in known if kind and kind.nothing]
     if idle and len(idle) == len(known):
         return ParsedDocument(nothing=idle[0])
-    reading = reading_of(given for pointer, entry, kind in known for given in _entry(entry, kind, pointer, around))
+    reading = reading_of(
+        result for pointer, entry, kind in known for result in _read_entry(entry, kind, pointer, around)
+    )
     homeless = any("id" not in entry for _, entry, kind in known if kind and isinstance(entry, dict))
     return replace(reading, movable=movable(reading.resources) if homeless else "")
 
 
-def _entry(
+def _read_entry(
     entry: object, kind: CliDocumentKind | None, pointer: str, around: Surroundings
 ) -> Iterator[Placed | Refusal]:
     if not isinstance(entry, dict):
         yield Refusal(pointer, f"not the output of `az ml`: {kind_of(entry)} where an object should be", _REMEDY)
     elif kind is None:
-        yield _unknown(entry, pointer)
+        yield _refuse_unknown(entry, pointer)
     elif is_placeholder(entry.get("id")):
         yield Refusal(f"{pointer}/id", "`id` is a placeholder, not a value", "replace the placeholder with a value")
     else:
         # Kinds recognize an output by its `id`.
         output = {"id": "", **entry}
-        for given in kind.bring(output, pointer, at_home(entry, around)):
-            if not isinstance(given, Placed):
-                yield given
+        for result in kind.bring(output, pointer, at_home(entry, around)):
+            if not isinstance(result, Placed):
+                yield result
                 continue
             if kind.shape is not None:
-                given = said_by_output(kind.shape, entry, given)
-            yield given if "id" in entry else given._replace(unreadable={**given.unreadable, "/id": _NO_ID})
+                result = said_by_output(kind.shape, entry, result)
+            yield result if "id" in entry else result._replace(unreadable={**result.unreadable, "/id": _NO_ID})
 
 
-def _kind(entry: object) -> CliDocumentKind | None:
+def _find_kind(entry: object) -> CliDocumentKind | None:
     if not isinstance(entry, dict):
         return None
     arm_type = _type_of(entry)
@@ -110,7 +112,7 @@ def _type_of(entry: JsonObject) -> str:
     return next(iter(types_of(stated)), "") if _PROVIDER in lowered(stated) else ""
 
 
-def _unknown(entry: JsonObject, pointer: str) -> Refusal:
+def _refuse_unknown(entry: JsonObject, pointer: str) -> Refusal:
     arm_type = _type_of(entry)
     if not arm_type:
         return Refusal(pointer, "not the output of `az ml`: no `id` of Azure Machine Learning", _REMEDY)
@@ -118,5 +120,5 @@ def _unknown(entry: JsonObject, pointer: str) -> Refusal:
     return Refusal(pointer, message, "leave it out", holds_nothing=True)
 
 
-def _failed(document: object) -> bool:
+def _is_failure(document: object) -> bool:
     return isinstance(document, dict) and isinstance(document.get("ERROR"), str) and document.keys() <= _OF_ERRORS

@@ -65,8 +65,10 @@ def given(scope: str, workspace: str, parameters: Mapping[str, object]) -> Docum
 def surroundings(named: Named, said: DocumentContext, homes: Iterable[Home], max_bytes: int) -> Surroundings:
     """Return the surroundings of one file, given the workspaces that the other inputs name."""
     scope = said.scope or UNKNOWN_SCOPE
-    text_beside = _beside(named, max_bytes)
-    workspace = said.workspace or _nearest(directory_of(named), homes) or f"{scope}{_WORKSPACES}{{workspace}}"
+    text_beside = _make_reader(named, max_bytes)
+    workspace = (
+        said.workspace or _find_nearest_workspace(directory_of(named), homes) or f"{scope}{_WORKSPACES}{{workspace}}"
+    )
     return Surroundings(
         file=named.file,
         scope=scope,
@@ -74,7 +76,7 @@ def surroundings(named: Named, said: DocumentContext, homes: Iterable[Home], max
         parameters=said.parameters,
         beside=lambda path: text_beside(path).documents[0][1],
         text_beside=text_beside,
-        names_beside=lambda: _names_beside(named),
+        names_beside=lambda: _list_directory(named),
         as_applied=said.as_applied,
     )
 
@@ -95,22 +97,22 @@ def whole(path: Path) -> PurePath:
         return path
 
 
-def _nearest(directory: PurePath, homes: Iterable[Home]) -> str:
+def _find_nearest_workspace(directory: PurePath, homes: Iterable[Home]) -> str:
     """Return the workspace of the nearest directory that names one, else the only one; empty if none or several."""
     known = list(homes)
     for folder in (directory, *directory.parents):
         here = [home.workspace for home in known if home.directory == folder]
         if here:
-            return _only(here)
-    return _only([home.workspace for home in known])
+            return _common_workspace(here)
+    return _common_workspace([home.workspace for home in known])
 
 
-def _only(workspaces: Sequence[str]) -> str:
+def _common_workspace(workspaces: Sequence[str]) -> str:
     """Return the workspace if all of these are the same one, compared without case; else an empty string."""
     return workspaces[0] if len({lowered(workspace) for workspace in workspaces}) == 1 else ""
 
 
-def _beside(named: Named, max_bytes: int) -> Callable[[str], Text]:
+def _make_reader(named: Named, max_bytes: int) -> Callable[[str], Text]:
     def beside(path: str) -> Text:
         if named.path is None:
             what = "standard input" if named.file == STDIN else "input that is not a file"
@@ -127,7 +129,7 @@ def _beside(named: Named, max_bytes: int) -> Callable[[str], Text]:
     return beside
 
 
-def _names_beside(named: Named) -> list[str]:
+def _list_directory(named: Named) -> list[str]:
     if named.path is None:
         return []
     try:

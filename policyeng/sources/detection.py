@@ -104,7 +104,7 @@ def loaded(
 ) -> list[tuple[DetectedDocument, Loaded]]:
     """Read the documents; those that belong to a workspace come last, because the others name the workspaces."""
     waiting = list(parts)
-    finding = _finding(waiting)
+    finding = _make_finders(waiting)
     done: dict[int, Loaded] = {}
     homes: list[Home] = []
     for later in (False, True):
@@ -112,26 +112,26 @@ def loaded(
             if belongs_to_workspace(part) is later:
                 around = surroundings(part.named, said, homes, max_bytes)
                 done[index] = _load(part, replace(around, find=finding[index]))
-                homes += _homes(part, done[index].reading)
-        if not later and (left := _without_linked(waiting, done)):
+                homes += _find_homes(part, done[index].reading)
+        if not later and (left := _remove_linked(waiting, done)):
             done |= left
-            homes = [home for index, document in done.items() for home in _homes(waiting[index], document.reading)]
+            homes = [home for index, document in done.items() for home in _find_homes(waiting[index], document.reading)]
     return [(part, done[index]) for index, part in enumerate(waiting)]
 
 
-def _without_linked(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dict[int, Loaded]:
+def _remove_linked(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dict[int, Loaded]:
     """Return the documents that are read as part of another one, without content and with that as the reason.
 
     A document that is read as part of another does not remove others. Of files that link to each other, the first by
     name remains.
     """
     left: dict[int, Loaded] = {}
-    links = _links(parts, done)
+    links = _find_links(parts, done)
     waiting = set(done)
     while waiting:
         linked = {other for index in waiting for other in links.get(index, ())}
         free = waiting - linked or {
-            min(waiting, key=lambda index: (not _returns(index, links), parts[index].named.file))
+            min(waiting, key=lambda index: (not _links_back(index, links), parts[index].named.file))
         }
         for index in sorted(free, key=lambda index: parts[index].named.file):
             for other in links.get(index, frozenset()) & waiting - free:
@@ -141,7 +141,7 @@ def _without_linked(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded
     return left
 
 
-def _links(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dict[int, frozenset[int]]:
+def _find_links(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dict[int, frozenset[int]]:
     """Return, by position, which documents are read as part of which."""
     if not any(document.reading.linked for document in done.values()):
         return {}
@@ -158,12 +158,12 @@ def _links(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dic
     return found
 
 
-def _returns(index: int, links: Mapping[int, frozenset[int]]) -> bool:
+def _links_back(index: int, links: Mapping[int, frozenset[int]]) -> bool:
     """Check whether a document links to one that links back to it."""
     return any(index in links.get(other, ()) for other in links.get(index, ()))
 
 
-def _finding(parts: list[DetectedDocument]) -> list[Find]:
+def _make_finders(parts: list[DetectedDocument]) -> list[Find]:
     """Return, for each document, the function that finds the things that all documents of its format name."""
     naming = {part.name: Naming() for part in parts}
     finding: list[Find] = []
@@ -177,7 +177,7 @@ def _finding(parts: list[DetectedDocument]) -> list[Find]:
     return finding
 
 
-def _homes(part: DetectedDocument, reading: ParsedDocument) -> Iterator[Home]:
+def _find_homes(part: DetectedDocument, reading: ParsedDocument) -> Iterator[Home]:
     directory = directory_of(part.named)
     if part.format is workspace_config and (named := workspace_config.workspace_of(part.document)):
         yield Home(directory.parent if directory.name == ".azureml" else directory, named)

@@ -78,17 +78,17 @@ def named_inputs(
 
     Without `deep`, a directory yields only the files directly in it.
     """
-    for given in paths:
-        if str(given) == "-":
+    for entry in paths:
+        if str(entry) == "-":
             yield Named(STDIN, None)
             continue
-        path = Path(given)
+        path = Path(entry)
         try:
             is_directory = path.is_dir()
         except (OSError, ValueError) as error:
-            yield _unreadable(path, error)
+            yield _read_error(path, error)
             continue
-        yield from _below(path, suffixes, walk, deep=deep) if is_directory else (Named(display(path), path),)
+        yield from _walk_directory(path, suffixes, walk, deep=deep) if is_directory else (Named(display(path), path),)
 
 
 def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
@@ -108,7 +108,7 @@ def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
             content = _read_at_most(stream, max_bytes + 1)
     except (OSError, ValueError) as error:
         note_content(named.path, None)
-        raise _unreadable(named.path, error) from None
+        raise _read_error(named.path, error) from None
     note_content(named.path, content)
     refuse_size(len(content), named.file, max_bytes)
     return as_utf8(content)
@@ -119,7 +119,7 @@ def display(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _below(directory: Path, suffixes: tuple[str, ...], walk: FileWalk, *, deep: bool) -> Iterator[Found]:
+def _walk_directory(directory: Path, suffixes: tuple[str, ...], walk: FileWalk, *, deep: bool) -> Iterator[Found]:
     faults: list[OSError] = []
     files: list[Path] = []
     skipped: list[Skipped] = []
@@ -129,35 +129,35 @@ def _below(directory: Path, suffixes: tuple[str, ...], walk: FileWalk, *, deep: 
         note_names(Path(folder), sorted([*inner, *names]))
         here, whole = Path(folder), top / Path(folder).relative_to(directory)
         visible = [name for name in inner if deep and (name == _SDK or not name.startswith("."))]
-        why_not = {name: _why_not_entered(here / name, rules.why_left_out(whole / name, "/")) for name in visible}
+        why_not = {name: _why_directory_skipped(here / name, rules.why_left_out(whole / name, "/")) for name in visible}
         inner[:] = [name for name in visible if not why_not[name]]
         skipped += (Skipped(f"{display(here / name)}/", why) for name, why in why_not.items() if why)
         for path in (here / name for name in names if name.lower().endswith(suffixes)):
             files.append(path)
-            if why := _why_not_followed(path, top) or rules.why_left_out(whole / path.name):
+            if why := _why_file_skipped(path, top) or rules.why_left_out(whole / path.name):
                 skipped.append(Skipped(display(path), why))
-    yield from (_unreadable(Path(fault.filename), fault) for fault in faults)
+    yield from (_read_error(Path(fault.filename), fault) for fault in faults)
     if not files and not faults:
         sought = " or ".join(f"`*{suffix}`" for suffix in suffixes)
         remedy = "give a directory with JSON or YAML documents, or a file"
         yield InputError(f"the directory contains no {sought} file", place=(display(directory),), remedy=remedy)
     yield from sorted(skipped)
     left = {entry.file for entry in skipped}
-    kept = [path for path in sorted(files) if display(path) not in left]
-    real = {path.resolve() for path in kept if not path.is_symlink()}
-    for path in kept:
+    included = [path for path in sorted(files) if display(path) not in left]
+    real = {path.resolve() for path in included if not path.is_symlink()}
+    for path in included:
         if not path.is_symlink() or path.resolve() not in real:  # findings name the file, not a link to it
             yield Named(display(path), path, found=True)
 
 
-def _why_not_entered(folder: Path, why: str) -> str:
+def _why_directory_skipped(folder: Path, why: str) -> str:
     """Return why a directory is not searched, or an empty string; `why` is the reason that the rules give."""
     if folder.is_symlink():
         return f"a link to a directory, which is not followed; {_NAME_IT}"
     return f"a directory that tools create; {_NAME_IT}" if folder.name in _TOOLS else why
 
 
-def _why_not_followed(path: Path, top: Path) -> str:
+def _why_file_skipped(path: Path, top: Path) -> str:
     """Return why a file is not opened, or an empty string; exclusion rules are checked separately."""
     if path.is_fifo():
         return "not a regular file"
@@ -178,7 +178,7 @@ def _read_at_most(stream: BinaryIO, count: int) -> bytes:
     return b"".join(pieces)
 
 
-def _unreadable(path: Path, error: OSError | ValueError) -> InputError:
+def _read_error(path: Path, error: OSError | ValueError) -> InputError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
     message = f"cannot be read ({(reason or type(error).__name__).lower()})"
     return InputError(message, place=(display(path),), remedy="give a file that exists and that you can read")

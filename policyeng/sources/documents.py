@@ -37,10 +37,10 @@ def read_documents(file: str, content: bytes, max_bytes: int) -> list[Document]:
         if len(read) > 1:
             placed = [(document.value, document.places[""][0]) for document in read]
         else:
-            placed = _elements(read[0].value, lambda pointers: [read[0].places[entry][0] for entry in pointers])
+            placed = _list_elements(read[0].value, lambda pointers: [read[0].places[entry][0] for entry in pointers])
     else:
         value = parse_json(content, file, max_bytes=max_bytes)
-        placed = _elements(value, lambda pointers: lines_of(content, pointers))
+        placed = _list_elements(value, lambda pointers: lines_of(content, pointers))
     return [
         Document(file=file, index=index, content=content_, line=line) for index, (content_, line) in enumerate(placed)
     ]
@@ -53,7 +53,7 @@ def _is_yaml(file: str, content: bytes) -> bool:
     return file.lower().endswith(YAML_SUFFIXES)
 
 
-def _elements(value: object, lines: Callable[[Sequence[str]], list[int]]) -> list[tuple[object, int]]:
+def _list_elements(value: object, lines: Callable[[Sequence[str]], list[int]]) -> list[tuple[object, int]]:
     """Return the elements of a list with their lines, because Conftest checks each one separately."""
     if not isinstance(value, list):
         return [(value, 1)]
@@ -72,14 +72,14 @@ def is_other_format(file: str) -> bool:
 def left_out(paths: Iterable[str | Path]) -> list[Problem]:
     """Return a warning for every directory with files that Conftest would check and policyeng does not."""
     problems = []
-    for given in paths:
-        if str(given) == "-" or not Path(given).is_dir():
+    for entry in paths:
+        if str(entry) == "-" or not Path(entry).is_dir():
             continue
         names = sorted(
-            str(Path(folder) / name) for folder, _, names in os.walk(given) for name in names if is_other_format(name)
+            str(Path(folder) / name) for folder, _, names in os.walk(entry) for name in names if is_other_format(name)
         )
         if names:
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             message = f"only JSON and YAML documents are checked, not `{display(Path(names[0]))}`{more}"
-            problems.append(Problem(level="warning", message=message, place=display(Path(given))))
+            problems.append(Problem(level="warning", message=message, place=display(Path(entry))))
     return problems

@@ -64,11 +64,11 @@ def read_exemptions(
             document, places = parse_yaml(content, file, max_bytes=max_bytes)
     except InputError as error:
         return ExemptionsRead((), (problem_of(error),))
-    exemptions, faults = _entries(document, timedelta(days=max_days))
+    exemptions, faults = _read_entries(document, timedelta(days=max_days))
     pointers = [fault.pointer for fault in faults]
-    found = lines_of(content, pointers) if places is None else [places.get(entry, (1, 1))[0] for entry in pointers]
-    placed = zip(faults, found, strict=True)
-    return ExemptionsRead(exemptions, tuple(_problem(fault, f"{file}:{line}", document) for fault, line in placed))
+    lines = lines_of(content, pointers) if places is None else [places.get(entry, (1, 1))[0] for entry in pointers]
+    placed = zip(faults, lines, strict=True)
+    return ExemptionsRead(exemptions, tuple(_make_problem(fault, f"{file}:{line}", document) for fault, line in placed))
 
 
 def exemptions_of(document: object, file: str, *, max_days: int = DEFAULT_MAX_DAYS) -> ExemptionsRead:
@@ -79,11 +79,13 @@ def exemptions_of(document: object, file: str, *, max_days: int = DEFAULT_MAX_DA
         file: its name in messages, to which the JSON Pointer of a fault is added.
         max_days: the longest time from `createdAt` to `expiresAt`, in days.
     """
-    exemptions, faults = _entries(document, timedelta(days=max_days))
-    return ExemptionsRead(exemptions, tuple(_problem(fault, f"{file}:{fault.pointer}", document) for fault in faults))
+    exemptions, faults = _read_entries(document, timedelta(days=max_days))
+    return ExemptionsRead(
+        exemptions, tuple(_make_problem(fault, f"{file}:{fault.pointer}", document) for fault in faults)
+    )
 
 
-def _entries(document: object, longest: timedelta) -> tuple[tuple[Exemption, ...], list[Refusal]]:
+def _read_entries(document: object, longest: timedelta) -> tuple[tuple[Exemption, ...], list[Refusal]]:
     listed = document.get("exemptions") if isinstance(document, dict) else None
     if not isinstance(document, dict) or "exemptions" not in document:
         message = f"no `exemptions` in the file: {seen(document)}"
@@ -100,14 +102,14 @@ def _entries(document: object, longest: timedelta) -> tuple[tuple[Exemption, ...
     for index, entry in enumerate(listed):
         pointer = f"/exemptions/{index}"
         exemption, own_faults = validated(Exemption, entry, pointer)
-        own_faults = own_faults if exemption is None else tuple(_faults(exemption, pointer, longest, accepted))
+        own_faults = own_faults if exemption is None else tuple(_find_faults(exemption, pointer, longest, accepted))
         faults += own_faults
         if exemption is not None and not own_faults:
             accepted[exemption.id] = exemption
     return tuple(accepted.values()), faults
 
 
-def _faults(exemption: Exemption, pointer: str, longest: timedelta, ids: Collection[str]) -> Iterator[Refusal]:
+def _find_faults(exemption: Exemption, pointer: str, longest: timedelta, ids: Collection[str]) -> Iterator[Refusal]:
     if exemption.id in ids:
         yield Refusal(f"{pointer}/id", "an earlier exemption has the same `id`", "give each exemption its own `id`")
     for key, text in (("reason", exemption.reason), ("owner", exemption.owner), ("approvedBy", exemption.approved_by)):
@@ -126,10 +128,10 @@ def _faults(exemption: Exemption, pointer: str, longest: timedelta, ids: Collect
         yield Refusal(f"{pointer}/policy", message, "write one exemption for each policy id")
     if not types_of(exemption.scope) or is_placeholder(exemption.scope) or "*" in exemption.scope:
         yield Refusal(f"{pointer}/scope", f"`scope` is not an ARM id: `{shortened(exemption.scope)}`", _SCOPE_REMEDY)
-    yield from _faults_of_period(exemption, pointer, longest)
+    yield from _find_period_faults(exemption, pointer, longest)
 
 
-def _faults_of_period(exemption: Exemption, pointer: str, longest: timedelta) -> Iterator[Refusal]:
+def _find_period_faults(exemption: Exemption, pointer: str, longest: timedelta) -> Iterator[Refusal]:
     period = exemption.expires_at - exemption.created_at
     if period <= timedelta(0):
         message = "`expiresAt` is not after `createdAt`"
@@ -140,11 +142,13 @@ def _faults_of_period(exemption: Exemption, pointer: str, longest: timedelta) ->
         yield Refusal(f"{pointer}/expiresAt", message, remedy)
 
 
-def _problem(fault: Refusal, place: str, document: object) -> Problem:
-    return problem_of(InputError(fault.message, place=(place, _called(fault.pointer, document)), remedy=fault.remedy))
+def _make_problem(fault: Refusal, place: str, document: object) -> Problem:
+    return problem_of(
+        InputError(fault.message, place=(place, _entry_name(fault.pointer, document)), remedy=fault.remedy)
+    )
 
 
-def _called(pointer: str, document: object) -> str:
+def _entry_name(pointer: str, document: object) -> str:
     """Return the name of a pointer's entry in messages: its id, or its position in the list."""
     parts: Sequence[str] = pointer.split("/")
     listed = document.get("exemptions") if isinstance(document, dict) else None

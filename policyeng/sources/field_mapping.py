@@ -68,7 +68,7 @@ def foreign_to(resource: JsonObject) -> tuple[str, ...]:
 Bring = Callable[[object], object]
 
 #: An integer of 64 bits, written as text.
-_WHOLE = re.compile(r"\s*-?[0-9]{1,18}\s*")
+_INTEGER = re.compile(r"\s*-?[0-9]{1,18}\s*")
 
 
 class UnfitError(ValueError):
@@ -130,7 +130,7 @@ def mapped(
                     put(resource, row.target, row.bring(value))
             except UnfitError as error:
                 unreadable[row.target] = f"`{row.source[1:]}` is {spelled(value)}; it should be {error}"
-    return Mapped(resource, fields, unreadable, tuple(_unknown(rows, source, pointer)))
+    return Mapped(resource, fields, unreadable, tuple(_find_unknown_keys(rows, source, pointer)))
 
 
 def carried(resource: JsonObject, table: Iterable[FieldMapping], reason: str, *more: str) -> Carried:
@@ -184,7 +184,7 @@ def inverted(value: object) -> object:
 
 def whole(value: object) -> object:
     """Convert an integer, also one that is written as a string."""
-    if isinstance(value, str) and _WHOLE.fullmatch(value):
+    if isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -204,19 +204,19 @@ def duration(unit: str) -> Bring:
 
 def chosen(words: Mapping[object, object]) -> Bring:
     """Return a conversion of enumeration words that ignores case, hyphens and underscores; other text is unchanged."""
-    known = {_folded(word): value for word, value in words.items()}
+    known = {_fold_word(word): value for word, value in words.items()}
 
     def bring(value: object) -> object:
-        folded = _folded(value)
+        folded = _fold_word(value)
         return text(value) if isinstance(folded, (list, dict)) or folded not in known else known[folded]
 
     return bring
 
 
-def _folded(word: object) -> object:
+def _fold_word(word: object) -> object:
     return lowered(word).replace("_", "").replace("-", "") if isinstance(word, str) else word
 
 
-def _unknown(rows: Iterable[FieldMapping], source: JsonObject, pointer: str) -> Iterable[str]:
+def _find_unknown_keys(rows: Iterable[FieldMapping], source: JsonObject, pointer: str) -> Iterable[str]:
     first = {row.source.split("/")[1] for row in rows if row.source}
     return (f"{pointer}/{escaped(key)}" for key in source if escaped(key) not in first)

@@ -41,19 +41,19 @@ def made_of(sources: Mapping[Path, bytes], read: Iterable[DetectedDocument]) -> 
         sources: the content of each source code file, by its path.
         read: the documents with resources.
     """
-    made: dict[Path, str] = {}
+    generated: dict[Path, str] = {}
     bicep = {path.resolve(): path for path in sources if path.suffix.lower() in _BICEP}
     configuration = {path: path.parent.resolve() for path in sources if path not in bicep.values()}
     for part in read if sources else ():
         found: Iterable[Path] = ()
         if part.name == "arm-template" and part.named.path is not None and _is_bicep_output(part.document):
             compiled = part.named.path.resolve()
-            found = _compiled([compiled.with_suffix(suffix) for suffix in _BICEP], bicep, sources)
+            found = _find_compiled_files([compiled.with_suffix(suffix) for suffix in _BICEP], bicep, sources)
         elif _is_plan(part) and part.named.path is not None:
-            folders = _planned(part.named.path.parent.resolve(), part.document)
+            folders = _find_planned_directories(part.named.path.parent.resolve(), part.document)
             found = [path for path, folder in configuration.items() if folder in folders]
-        made = {**dict.fromkeys(found, part.named.file), **made}
-    return made
+        generated = {**dict.fromkeys(found, part.named.file), **generated}
+    return generated
 
 
 def _is_bicep_output(template: object) -> bool:
@@ -61,7 +61,7 @@ def _is_bicep_output(template: object) -> bool:
     return value_at(template, _GENERATOR) == "bicep"
 
 
-def _compiled(roots: Iterable[Path], bicep: Mapping[Path, Path], sources: Mapping[Path, bytes]) -> set[Path]:
+def _find_compiled_files(roots: Iterable[Path], bicep: Mapping[Path, Path], sources: Mapping[Path, bytes]) -> set[Path]:
     """Return the Bicep files, given by their absolute paths, that are compiled together with the roots."""
     found: set[Path] = set()
     waiting = list(roots)
@@ -75,7 +75,7 @@ def _compiled(roots: Iterable[Path], bicep: Mapping[Path, Path], sources: Mappin
     return found
 
 
-def _planned(home: Path, plan: object) -> set[Path]:
+def _find_planned_directories(home: Path, plan: object) -> set[Path]:
     """Return the directories that a plan covers: its own and those of the local modules that it calls."""
     found: set[Path] = set()
     waiting: list[tuple[Path, object]] = [(home, value_at(plan, _CALLS))]
@@ -159,7 +159,7 @@ _DOCUMENTS: Mapping[str, tuple[frozenset[str], ...]] = {
 
 def concerns_machine_learning(content: bytes) -> bool:
     """Check whether a file mentions Azure Machine Learning, whether or not it can be read."""
-    return _names_any(_MARKS, content)
+    return _contains_any(_MARKS, content)
 
 
 def may_be_ours(content: bytes, *, is_json: bool) -> bool:
@@ -168,9 +168,9 @@ def may_be_ours(content: bytes, *, is_json: bool) -> bool:
     Broken JSON can contain resources of a snapshot that do not mention Azure Machine Learning.
     """
     if is_json:
-        return _names_any((*_MARKS, *_OF_AZURE), content)
+        return _contains_any((*_MARKS, *_OF_AZURE), content)
     text = content.lower().replace(b"\0", b"")
-    return any(_names_any((*_MARKS, b"snapshotversion"), line[0]) for line in _YAML_KEYS.finditer(text))
+    return any(_contains_any((*_MARKS, b"snapshotversion"), line[0]) for line in _YAML_KEYS.finditer(text))
 
 
 def other_document(document: object) -> str:
@@ -181,7 +181,7 @@ def other_document(document: object) -> str:
 
 def is_shaped_as_ours(document: object) -> bool:
     """Check whether the keys of a document in an unsupported format show that it is about Azure Machine Learning."""
-    return any(_says_it_is_ours(one) for one in _entries(document))
+    return any(_names_machine_learning(one) for one in _list_entries(document))
 
 
 def is_something_else(document: object, pointer: str) -> bool:
@@ -189,7 +189,7 @@ def is_something_else(document: object, pointer: str) -> bool:
 
     Its type is another one, or it has neither a type nor a property of Azure Machine Learning.
     """
-    part = _resource_at(document, pointer)
+    part = _find_resource_at(document, pointer)
     if isinstance(part.get("error"), dict):  # the response to a request for resources
         return False
     stated = [lowered(part[key]) for key in ("type", "id") if isinstance(part.get(key), str)]
@@ -199,7 +199,7 @@ def is_something_else(document: object, pointer: str) -> bool:
     return not (isinstance(properties, dict) and _ML_PROPERTIES & properties.keys())
 
 
-def _resource_at(document: object, pointer: str) -> JsonObject:
+def _find_resource_at(document: object, pointer: str) -> JsonObject:
     """Return the nearest object at or above a pointer that has a type, an id or properties, else the document."""
     found = document if isinstance(document, dict) else {}
     here = document
@@ -210,7 +210,7 @@ def _resource_at(document: object, pointer: str) -> JsonObject:
     return found
 
 
-def _entries(document: object) -> Iterator[object]:
+def _list_entries(document: object) -> Iterator[object]:
     yield document
     lists = [document] if isinstance(document, list) else []
     if isinstance(document, dict):
@@ -219,14 +219,14 @@ def _entries(document: object) -> Iterator[object]:
         yield from entries
 
 
-def _says_it_is_ours(document: object) -> bool:
+def _names_machine_learning(document: object) -> bool:
     if not isinstance(document, dict):
         return False
     stated = [lowered(value) for key, value in document.items() if lowered(key) in _NAMING and isinstance(value, str)]
     return any(mark in text for mark in _TEXT_MARKS for text in stated)
 
 
-def _names_any(marks: Iterable[bytes], content: bytes) -> bool:
+def _contains_any(marks: Iterable[bytes], content: bytes) -> bool:
     """Check whether a content contains any of the marks, even in UTF-16 or UTF-32 that cannot be read."""
     folded = content.lower().replace(b"\0", b"")
     return any(mark in folded for mark in marks)
@@ -300,13 +300,13 @@ class FileCollection:
 
     def settle_source_code(self, done: Iterable[tuple[DetectedDocument, Loaded]]) -> None:
         """Report source code for Azure Machine Learning as an error, unless an input was generated from it."""
-        made = made_of(
+        generated = made_of(
             {named.path: content for _, named, content, _ in self._sources if named.path},
             (part for part, document in done if document.reading.resources),
         )
         for position, named, content, error in self._sources:
-            if named.path in made:
-                reason = f"`{made[named.path]}` is read instead; it is assumed to be up to date"
+            if named.path in generated:
+                reason = f"`{generated[named.path]}` is read instead; it is assumed to be up to date"
                 self.skipped.append(Skipped(named.file, reason))
             elif concerns_machine_learning(content):
                 self._problems.append((position, problem_of(error)))
@@ -333,13 +333,13 @@ class FileCollection:
         if reading.nothing:
             self.skipped.append(Skipped(document.file, reading.nothing))
         for refusal in reading.refusals:
-            harmless = part.named.found and (refusal.holds_nothing or _is_something_else(part, refusal))
+            harmless = part.named.found and (refusal.holds_nothing or _is_unrelated_part(part, refusal))
             if harmless and empty:
                 self.skipped.append(Skipped(document.file, refusal.message))
             else:
-                self._problems.append((position, _problem(document, refusal, "warning" if harmless else "error")))
+                self._problems.append((position, _make_problem(document, refusal, "warning" if harmless else "error")))
         for pointer, message in reading.remarks:
-            self._problems.append((position, _problem(document, Refusal(pointer, message), "warning")))
+            self._problems.append((position, _make_problem(document, Refusal(pointer, message), "warning")))
 
     def said(self) -> list[Problem]:
         """Return the problems in the order of the inputs."""
@@ -373,7 +373,7 @@ class FileCollection:
                 self._problems.append((self._positions[_key(named)], problem_of(part, level)))
 
 
-def _is_something_else(part: DetectedDocument, refusal: Refusal) -> bool:
+def _is_unrelated_part(part: DetectedDocument, refusal: Refusal) -> bool:
     """Check whether a refused part is not about Azure Machine Learning, in a format for all of Azure."""
     pointer = refusal.pointer.removeprefix(part.pointer)
     return part.name in _GENERAL_FORMATS and is_something_else(part.document, pointer)
@@ -394,6 +394,6 @@ def _key(named: Named) -> Path | str:
         return named.file
 
 
-def _problem(document: Loaded, refusal: Refusal, level: Literal["error", "warning"]) -> Problem:
+def _make_problem(document: Loaded, refusal: Refusal, level: Literal["error", "warning"]) -> Problem:
     place = f"{document.file}:{document.text.places([refusal.pointer])[0][0]}"
     return problem_of(InputError(refusal.message, place=(place, refusal.pointer), remedy=refusal.remedy), level)

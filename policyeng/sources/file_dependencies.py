@@ -26,33 +26,33 @@ class FileDependency(NamedTuple):
     answer: str
 
 
-_witness: ContextVar[list[FileDependency] | None] = ContextVar("policyeng_witness", default=None)
+_recorder: ContextVar[list[FileDependency] | None] = ContextVar("policyeng_witness", default=None)
 
 
 @contextmanager
 def witnessed() -> Iterator[list[FileDependency]]:
     """Record the queries that are made inside the block."""
-    asked: list[FileDependency] = []
-    token = _witness.set(asked)
+    recorded: list[FileDependency] = []
+    token = _recorder.set(recorded)
     try:
-        yield asked
+        yield recorded
     finally:
-        _witness.reset(token)
+        _recorder.reset(token)
 
 
 def note_content(path: Path, content: bytes | None) -> None:
     """Record the content of a file as far as it was read; None if it could not be read."""
-    _note("content", path, lambda: digest_of(content))
+    _record("content", path, lambda: digest_of(content))
 
 
 def note_names(path: Path, names: list[str]) -> None:
     """Record the names in a directory."""
-    _note("names", path, lambda: _digest_of_names(names))
+    _record("names", path, lambda: _digest_of_names(names))
 
 
 def note_file(path: Path, *, is_file: bool) -> None:
     """Record whether a file exists."""
-    _note("file", path, lambda: _told(is_file=is_file))
+    _record("file", path, lambda: _yes_or_no(is_file=is_file))
 
 
 def answer(question: str, path: Path) -> str:
@@ -65,10 +65,10 @@ def digest_of(content: bytes | None) -> str:
     return "" if content is None else hashlib.sha256(content).hexdigest()
 
 
-def _note(question: str, path: Path, told: Callable[[], str]) -> None:
-    asked = _witness.get()
-    if asked is not None:
-        asked.append(FileDependency(question, path, told()))
+def _record(question: str, path: Path, make_answer: Callable[[], str]) -> None:
+    recorded = _recorder.get()
+    if recorded is not None:
+        recorded.append(FileDependency(question, path, make_answer()))
 
 
 def _content(path: Path) -> str:
@@ -86,14 +86,14 @@ def _names(path: Path) -> str:
 
 
 def _file(path: Path) -> str:
-    return _told(is_file=path.is_file())
+    return _yes_or_no(is_file=path.is_file())
 
 
 def _digest_of_names(names: list[str]) -> str:
     return digest_of(json.dumps(names).encode())
 
 
-def _told(*, is_file: bool) -> str:
+def _yes_or_no(*, is_file: bool) -> str:
     return "yes" if is_file else "no"
 
 

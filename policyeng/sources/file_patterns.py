@@ -48,7 +48,7 @@ def excluded(patterns: Iterable[str], folder: Path) -> tuple[str, ...]:
     """
     found = []
     for pattern in patterns:
-        whole = _anchored(pattern, folder.resolve())
+        whole = _anchor(pattern, folder.resolve())
         if not whole or not _is_pattern(whole):
             remedy = "use the syntax of `.gitignore`, such as `tests/fixtures/`"
             raise UsageError(f"`{pattern}` is not a file pattern", remedy=remedy)
@@ -58,20 +58,20 @@ def excluded(patterns: Iterable[str], folder: Path) -> tuple[str, ...]:
 
 def whole_paths(paths: Iterable[str | Path | None]) -> frozenset[Path]:
     """Return absolute paths for `FileWalk.others`; None is ignored."""
-    return frozenset(whole for path in paths if path is not None and (whole := _whole(Path(path))))
+    return frozenset(whole for path in paths if path is not None and (whole := _resolve(Path(path))))
 
 
-def _anchored(pattern: str, folder: Path) -> str:
+def _anchor(pattern: str, folder: Path) -> str:
     """Convert a pattern of a directory's `.gitignore` to one relative to the root; empty for a comment."""
     sign, text = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
     text = text.removeprefix("\\") if text.startswith(("\\!", "\\#")) else text
     if not text.strip() or pattern.startswith("#"):
         return ""
     anywhere = "" if "/" in text.rstrip().removesuffix("/") else "**/"
-    return f"{sign}{_SPECIAL.sub(_escaped, folder.as_posix()).rstrip('/')}/{anywhere}{text.removeprefix('/')}"
+    return f"{sign}{_SPECIAL.sub(_escape, folder.as_posix()).rstrip('/')}/{anywhere}{text.removeprefix('/')}"
 
 
-def _escaped(letter: re.Match[str]) -> str:
+def _escape(letter: re.Match[str]) -> str:
     return f"\\{letter[1]}"
 
 
@@ -85,12 +85,12 @@ class Rules:
         """
         self._root = directory
         self._walk = walk
-        self._exclude = _spec(self._without_root(walk.exclude))
+        self._exclude = _make_spec(self._without_root(walk.exclude))
         above: list[str] = []
         folders = [self._root, *self._root.parents]
         top = next((at for at, folder in enumerate(folders) if (folder / ".git").exists()), 0)
         for folder in reversed(folders[1 : top + 1]) if walk.gitignore else ():
-            above += _listed_in(folder)
+            above += _read_gitignore(folder)
         self._lines = {self._root.parent: self._without_root(above)}
         self._specs: dict[Path, GitIgnoreSpec | None] = {}
 
@@ -110,18 +110,18 @@ class Rules:
     def _ignored_in(self, folder: Path) -> GitIgnoreSpec | None:
         if folder not in self._specs:
             above = self._lines.get(folder.parent, self._lines[self._root.parent])
-            own = _listed_in(folder)
+            own = _read_gitignore(folder)
             self._lines[folder] = [*above, *own]
             known = self._specs.get(folder.parent)
-            self._specs[folder] = known if known is not None and not own else _spec(self._lines[folder])
+            self._specs[folder] = known if known is not None and not own else _make_spec(self._lines[folder])
         return self._specs[folder]
 
     def _without_root(self, patterns: Sequence[str]) -> list[str]:
         name = f"{self._root.as_posix().lstrip('/')}/"
-        return [one for one in patterns if (spec := _spec([one])) is not None and not spec.match_file(name)]
+        return [one for one in patterns if (spec := _make_spec([one])) is not None and not spec.match_file(name)]
 
 
-def _spec(patterns: Sequence[str]) -> GitIgnoreSpec | None:
+def _make_spec(patterns: Sequence[str]) -> GitIgnoreSpec | None:
     if not patterns:
         return None
     from pathspec import GitIgnoreSpec
@@ -129,7 +129,7 @@ def _spec(patterns: Sequence[str]) -> GitIgnoreSpec | None:
     return GitIgnoreSpec.from_lines(patterns)
 
 
-def _listed_in(folder: Path) -> list[str]:
+def _read_gitignore(folder: Path) -> list[str]:
     """Return the patterns of a directory's `.gitignore`."""
     path = folder / ".gitignore"
     try:
@@ -138,18 +138,18 @@ def _listed_in(folder: Path) -> list[str]:
         content = b""
     note_content(path, content or None)
     lines = content.decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
-    return [one for line in lines if (one := _anchored(line, folder)) and _is_pattern(one)]
+    return [one for line in lines if (one := _anchor(line, folder)) and _is_pattern(one)]
 
 
 def _is_pattern(pattern: str) -> bool:
     """Check whether a pattern can be matched; Git also ignores lines that cannot."""
     try:
-        return _spec([pattern]) is not None
+        return _make_spec([pattern]) is not None
     except (ValueError, re.error):
         return False
 
 
-def _whole(path: Path) -> Path | None:
+def _resolve(path: Path) -> Path | None:
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):

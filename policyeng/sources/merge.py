@@ -26,21 +26,21 @@ def kept_apart(documents: Sequence[Loaded]) -> list[Loaded]:
     apart: list[Loaded] = []
     for file, of_file in groupby(documents, lambda document: document.file):
         together = list(of_file)
-        every = [_widened(document.reading, taken) for document in together]
+        every = [_widen_movable(document.reading, taken) for document in together]
         moving = {reading.movable for reading in every if _contradicts(reading, taken)}
         for document in together:
-            reading = _widened(document.reading, taken)
+            reading = _widen_movable(document.reading, taken)
             if reading.movable in moving:
-                reading = _moved(reading, file)
+                reading = _move_ids(reading, file)
             if _contradicts(reading, taken):  # another document of the same file
-                reading = _moved(reading, file)
+                reading = _move_ids(reading, file)
             for placed in reading.resources:
                 taken.setdefault(lowered(placed.resource["id"]), placed.resource)
             apart.append(document._replace(reading=reading))
     return apart
 
 
-def _widened(reading: ParsedDocument, taken: Mapping[str, object]) -> ParsedDocument:
+def _widen_movable(reading: ParsedDocument, taken: Mapping[str, object]) -> ParsedDocument:
     """Make the complete unknown subscription movable if only that resolves a contradiction."""
     subscription = reading.movable.partition("/resourceGroups/")[0]
     wider = replace(reading, movable=subscription)
@@ -53,32 +53,32 @@ def _contradicts(reading: ParsedDocument, taken: Mapping[str, object]) -> bool:
     return bool(reading.movable) and any(
         taken.get(lowered(placed.resource["id"]), placed.resource) != placed.resource
         for placed in reading.resources
-        if _below(placed.resource["id"], reading.movable)
+        if _is_below(placed.resource["id"], reading.movable)
     )
 
 
-def _moved(reading: ParsedDocument, file: str) -> ParsedDocument:
+def _move_ids(reading: ParsedDocument, file: str) -> ParsedDocument:
     """Replace the beginning of the movable ids by one that names the file."""
     target = f"{reading.movable.rstrip('}')}@{file.replace('/', '~')}" + "}" * reading.movable.endswith("}")
     resources = tuple(
         placed._replace(
-            resource={key: _replaced(value, reading.movable, target) for key, value in placed.resource.items()}
+            resource={key: _replace_prefix(value, reading.movable, target) for key, value in placed.resource.items()}
         )
         for placed in reading.resources
     )
     return replace(reading, resources=resources, movable=target)
 
 
-def _replaced(value: object, old: str, new: str) -> object:
+def _replace_prefix(value: object, old: str, new: str) -> object:
     """Replace `old` by `new` in every id below `old` anywhere in a value."""
     if isinstance(value, dict):
-        return {key: _replaced(inner, old, new) for key, inner in value.items()}
+        return {key: _replace_prefix(inner, old, new) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_replaced(inner, old, new) for inner in value]
-    return new + value[len(old) :] if isinstance(value, str) and _below(value, old) else value
+        return [_replace_prefix(inner, old, new) for inner in value]
+    return new + value[len(old) :] if isinstance(value, str) and _is_below(value, old) else value
 
 
-def _below(identity: str, scope: str) -> bool:
+def _is_below(identity: str, scope: str) -> bool:
     return f"{lowered(identity)}/".startswith(f"{lowered(scope)}/")
 
 
@@ -109,12 +109,12 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
     Different scopes are listed; `taken_at` is the earliest.
     """
     documents = kept_apart(documents)
-    resources, problems = _each_once(_resources(documents))
-    resources = _with_managed_networks(resources)
+    resources, problems = _remove_duplicates(_resource_entries(documents))
+    resources = _merge_managed_networks(resources)
     origins = {entry.key: entry.origin for entry in resources}
     nouns: dict[str, tuple[Noun, ...]] = {}
     for collection in _COLLECTIONS:
-        entries, more = _each_once(_stated(documents, collection))
+        entries, more = _remove_duplicates(_collection_entries(documents, collection))
         nouns[collection] = tuple(entry.value for entry in entries)
         problems += more
         if collection in ("approvals", "workloads"):
@@ -141,7 +141,7 @@ def _incomplete(document: Loaded) -> Iterator[str]:
         yield f"{document.file}: {document.reading.truncated}"
 
 
-def _resources(documents: Iterable[Loaded]) -> Iterator[_MergedEntry[Placed]]:
+def _resource_entries(documents: Iterable[Loaded]) -> Iterator[_MergedEntry[Placed]]:
     for document in documents:
         every = document.reading.resources
         for placed, origin in zip(every, document.origins(every), strict=True):
@@ -151,7 +151,7 @@ def _resources(documents: Iterable[Loaded]) -> Iterator[_MergedEntry[Placed]]:
             )
 
 
-def _with_managed_networks(entries: list[_MergedEntry[Placed]]) -> list[_MergedEntry[Placed]]:
+def _merge_managed_networks(entries: list[_MergedEntry[Placed]]) -> list[_MergedEntry[Placed]]:
     """Add managed networks that are separate resources to their workspaces.
 
     If both state different isolation modes, the isolation mode is unreadable. If the workspace of a managed network is
@@ -164,34 +164,34 @@ def _with_managed_networks(entries: list[_MergedEntry[Placed]]) -> list[_MergedE
     workspaces = {
         folded_id(entry.key): entry for entry in entries if lowered(entry.value.resource["type"]) == WORKSPACE_TYPE
     }
-    held: dict[str, list[_MergedEntry[Placed]]] = {}
+    by_workspace: dict[str, list[_MergedEntry[Placed]]] = {}
     lost: dict[str, str] = {}
     for part in parts.values():
         home = workspace_of_part(part.key)
         near = [key for key, entry in workspaces.items() if entry.origin.file == part.origin.file]
         possible = [home] if home in workspaces else [key for key in near if may_hold(key, home)]
         if len(possible) == 1 and name_of(possible[0]) == name_of(home):
-            held.setdefault(possible[0], []).append(part)
+            by_workspace.setdefault(possible[0], []).append(part)
         else:
             reason = f"it is not known whether `{part.value.resource['id']}` belongs to it"
             lost |= dict.fromkeys(possible, reason)
-    joined_ones = {key: _with_parts(workspaces[key], several) for key, several in held.items()}
-    return [_opened(joined_ones.get(folded_id(entry.key), entry), lost) for entry in entries]
+    joined_ones = {key: _merge_parts(workspaces[key], several) for key, several in by_workspace.items()}
+    return [_mark_unreadable(joined_ones.get(folded_id(entry.key), entry), lost) for entry in entries]
 
 
-def _opened(entry: _MergedEntry[Placed], lost: Mapping[str, str]) -> _MergedEntry[Placed]:
+def _mark_unreadable(entry: _MergedEntry[Placed], lost: Mapping[str, str]) -> _MergedEntry[Placed]:
     if (reason := lost.get(folded_id(entry.key))) is None:
         return entry
     unreadable = {**entry.value.unreadable, managed_networks.SETTINGS: reason}
     return entry._replace(value=entry.value._replace(unreadable=unreadable))
 
 
-def _with_parts(workspace: _MergedEntry[Placed], parts: Sequence[_MergedEntry[Placed]]) -> _MergedEntry[Placed]:
+def _merge_parts(workspace: _MergedEntry[Placed], parts: Sequence[_MergedEntry[Placed]]) -> _MergedEntry[Placed]:
     own = workspace.value
     # An outbound rule comes after the network that it belongs to.
     parts = sorted(parts, key=lambda part: part.key.count("/"))
     found = managed_networks.with_parts(
-        own.resource, own.unreadable, [NetworkPart(part.value.resource, _unread(part.value)) for part in parts]
+        own.resource, own.unreadable, [NetworkPart(part.value.resource, _list_unreadable(part.value)) for part in parts]
     )
     unreadable = dict(found.unreadable)
     for part in parts:
@@ -210,14 +210,14 @@ def _with_parts(workspace: _MergedEntry[Placed], parts: Sequence[_MergedEntry[Pl
     )
 
 
-def _unread(part: Placed) -> Mapping[str, str]:
+def _list_unreadable(part: Placed) -> Mapping[str, str]:
     """Return what is unreadable of a managed network, including what its format cannot express."""
     if part.carried is None or value_at(part.resource, managed_networks.ISOLATION_MODE) is not None:
         return part.unreadable
     return {managed_networks.ISOLATION_MODE: part.carried.reason, **part.unreadable}
 
 
-def _stated(documents: Iterable[Loaded], collection: Collection) -> Iterator[_MergedEntry[Noun]]:
+def _collection_entries(documents: Iterable[Loaded], collection: Collection) -> Iterator[_MergedEntry[Noun]]:
     """Yield the entries of one collection; quotas and metrics have no id, so each has its own key."""
     for document in documents:
         every = [stated for stated in document.reading.stated if stated.collection == collection]
@@ -227,22 +227,24 @@ def _stated(documents: Iterable[Loaded], collection: Collection) -> Iterator[_Me
             yield _MergedEntry(document.file, key, f"{collection[:-1]} `{identity}`", stated.noun, stated.noun, origin)
 
 
-def _each_once(entries: Iterable[_MergedEntry[T]]) -> tuple[list[_MergedEntry[T]], list[Problem]]:
-    kept: dict[str, _MergedEntry[T]] = {}
+def _remove_duplicates(entries: Iterable[_MergedEntry[T]]) -> tuple[list[_MergedEntry[T]], list[Problem]]:
+    first_entries: dict[str, _MergedEntry[T]] = {}
     problems: list[Problem] = []
     repeated: Counter[tuple[str, str]] = Counter()
     for entry in entries:
-        first = kept.setdefault(entry.key, entry)
+        first = first_entries.setdefault(entry.key, entry)
         if first is entry:
             continue
         if first.says == entry.says and first.file != entry.file:
             repeated[(first.file, entry.file)] += 1
         else:
-            problems.append(_conflict(first, entry))
-    return list(kept.values()), problems + [_repetition(*files, count) for files, count in repeated.items()]
+            problems.append(_report_conflict(first, entry))
+    return list(first_entries.values()), problems + [
+        _report_repetition(*files, count) for files, count in repeated.items()
+    ]
 
 
-def _conflict(first: _MergedEntry[T], second: _MergedEntry[T]) -> Problem:
+def _report_conflict(first: _MergedEntry[T], second: _MergedEntry[T]) -> Problem:
     places = [f"{entry.origin.file}:{entry.origin.line}" for entry in (first, second)]
     if first.file != second.file and places[0] == places[1]:
         places = [f"{place} as part of {entry.file}" for place, entry in zip(places, (first, second), strict=True)]
@@ -252,7 +254,7 @@ def _conflict(first: _MergedEntry[T], second: _MergedEntry[T]) -> Problem:
     return Problem(level="error", message=message, place=f"{second.origin.file}:{second.origin.line}")
 
 
-def _repetition(first: str, second: str, count: int) -> Problem:
+def _report_repetition(first: str, second: str, count: int) -> Problem:
     entries = "one entry is" if count == 1 else f"{count} entries are"
     message = f"{entries} also in `{first}`, with the same content; each is checked once"
     return Problem(level="warning", message=message, place=second)

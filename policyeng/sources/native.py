@@ -78,9 +78,9 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
     if type(version) is not int or version != 1:
         message = f"`snapshotVersion` is {spelled(version)}; only version 1 is supported"
         return ParsedDocument(refusals=(Refusal("/snapshotVersion" if version else "", message, "set it to 1"),))
-    header, faults = _header({key: document[key] for key in _HEADER_KEYS if key in document})
-    stated = list(first_refusals(_stated(document)))
-    reading = reading_of(_resources(document))
+    header, faults = _read_header({key: document[key] for key in _HEADER_KEYS if key in document})
+    stated = list(first_refusals(_read_collections(document)))
+    reading = reading_of(_read_resources(document))
     covers = list(first_refusals(_covers(document, reading)))
     refusals += [*faults, *reading.refusals, *(entry for entry in (*covers, *stated) if isinstance(entry, Refusal))]
     return replace(
@@ -90,7 +90,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
         taken_at=header.taken_at if header else None,
         incomplete=header.incomplete if header else (),
         covers=tuple(dict.fromkeys(entry for entry in covers if isinstance(entry, str))),
-        remarks=tuple(_misspelled(document)),
+        remarks=tuple(_find_misspelled(document)),
         refusals=tuple(refusals),
     )
 
@@ -98,10 +98,12 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
 def _covers(document: JsonObject, reading: ParsedDocument) -> Iterator[str | Refusal]:
     """Yield what a snapshot covers: its `covers`, else all of `LISTED` if it has resources; and what these imply."""
     if "covers" in document:
-        entries, refusals = _listed(document, "covers")
+        entries, refusals = _read_list(document, "covers")
         yield from refusals
         for index, entry in enumerate(entries):
-            yield entry if isinstance(entry, str) and parse_entry(entry) else _uncovered(entry, f"/covers/{index}")
+            yield (
+                entry if isinstance(entry, str) and parse_entry(entry) else _refuse_coverage(entry, f"/covers/{index}")
+            )
         yield from covered_by((placed.resource for placed in reading.resources), is_list=False)
     elif "resources" in document:
         yield from EVERYTHING
@@ -109,7 +111,7 @@ def _covers(document: JsonObject, reading: ParsedDocument) -> Iterator[str | Ref
         yield from covered_by((one for one in every if lowered(one["type"]) not in SPELLED), is_list=False)
 
 
-def _uncovered(entry: object, pointer: str) -> Refusal:
+def _refuse_coverage(entry: object, pointer: str) -> Refusal:
     """Return why an entry of `covers` is not valid."""
     if not isinstance(entry, str):
         return Refusal(pointer, f"an entry of `covers` is {kind_of(entry)}, not a string", _ENTRY)
@@ -129,17 +131,17 @@ def _uncovered(entry: object, pointer: str) -> Refusal:
     return Refusal(pointer, message, remedy)
 
 
-def _misspelled(document: JsonObject) -> Iterator[tuple[str, str]]:
+def _find_misspelled(document: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield a remark for each type in `covers` that is probably misspelled."""
     seen = set[str]()
-    for index, entry in enumerate(_listed(document, "covers")[0]):
+    for index, entry in enumerate(_read_list(document, "covers")[0]):
         covered = parse_entry(entry) if isinstance(entry, str) else None
         if covered and covered.kind not in seen and (close := similar_type(covered.kind)):
             yield f"/covers/{index}", f"no policy looks up `{covered.kind}`; did you mean `{close}`"
         seen.add(covered.kind if covered else "")
 
 
-def _header(stated: JsonObject) -> tuple[_SnapshotHeader | None, tuple[Refusal, ...]]:
+def _read_header(stated: JsonObject) -> tuple[_SnapshotHeader | None, tuple[Refusal, ...]]:
     """Read the header; if it has only the version, skip the validation, which takes longer than the reading."""
     return validated(_SnapshotHeader, stated, "") if len(stated) > 1 else (_SnapshotHeader(snapshot_version=1), ())
 
@@ -152,15 +154,15 @@ def _unknown_keys(document: JsonObject) -> Iterator[Refusal]:
             yield Refusal(f"/{escaped(key)}", message, f"the known keys are {known}")
 
 
-def _listed(document: JsonObject, key: str) -> tuple[list[object], tuple[Refusal, ...]]:
+def _read_list(document: JsonObject, key: str) -> tuple[list[object], tuple[Refusal, ...]]:
     value = document.get(key, [])
     if isinstance(value, list):
         return value, ()
     return [], (Refusal(f"/{key}", f"`{key}` is {kind_of(value)}, not a list", f"give `{key}` as a list"),)
 
 
-def _resources(document: JsonObject) -> Iterator[Placed | Refusal]:
-    entries, refusals = _listed(document, "resources")
+def _read_resources(document: JsonObject) -> Iterator[Placed | Refusal]:
+    entries, refusals = _read_list(document, "resources")
     yield from refusals
     for index, entry in enumerate(entries):
         pointer = f"/resources/{index}"
@@ -171,9 +173,9 @@ def _resources(document: JsonObject) -> Iterator[Placed | Refusal]:
             yield read_entry(entry, pointer)
 
 
-def _stated(document: JsonObject) -> Iterator[Stated | Refusal]:
+def _read_collections(document: JsonObject) -> Iterator[Stated | Refusal]:
     for collection, model in _COLLECTIONS.items():
-        entries, refusals = _listed(document, collection)
+        entries, refusals = _read_list(document, collection)
         yield from refusals
         for index, entry in enumerate(entries):
             pointer = f"/{collection}/{index}"

@@ -221,7 +221,7 @@ def moved(reading: ParsedDocument, base: str) -> ParsedDocument:
 def reading_of(entries: Iterable[Placed | Refusal], truncated: str = "") -> ParsedDocument:
     """Separate entries into resources and refusals; adjacent refusals for the same reason become one."""
     placed: list[Placed] = []
-    refused = _grouped(_refusals_of(entries, placed))
+    refused = _group_refusals(_refusals_of(entries, placed))
     return ParsedDocument(resources=tuple(placed), truncated=truncated, refusals=refused)
 
 
@@ -243,7 +243,7 @@ def first_refusals(entries: Iterable[_Entry | Refusal]) -> Iterator[_Entry | Ref
             if refused > MAX_REFUSALS:
                 continue
         yield entry
-    yield from _left_out(max(0, refused - MAX_REFUSALS))
+    yield from _refuse_omitted(max(0, refused - MAX_REFUSALS))
 
 
 def next_page(document: JsonObject) -> str:
@@ -281,7 +281,7 @@ def seen(document: object) -> str:
     return kind_of(document) if document != [] else "an empty list"
 
 
-def _grouped(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
+def _group_refusals(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
     joined: list[Refusal] = []
     left_out = 0
     for _, neighbours in groupby(refusals, key=lambda refusal: refusal[1:]):
@@ -294,10 +294,10 @@ def _grouped(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
             next_ones = "one" if others == 1 else str(others)
             first = first._replace(message=f"{first.message} (same for the next {next_ones})")
         joined.append(first)
-    return (*joined, *_left_out(left_out))
+    return (*joined, *_refuse_omitted(left_out))
 
 
-def _left_out(count: int) -> Iterator[Refusal]:
+def _refuse_omitted(count: int) -> Iterator[Refusal]:
     if count:
         yield Refusal("", f"{count} more parts of the document cannot be read", "correct the earlier ones first")
 

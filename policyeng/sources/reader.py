@@ -49,7 +49,7 @@ def with_contents(document: Loaded, format_name: str) -> Loaded:
     from policyeng.sources.arm_template import Contents  # most documents carry no template
 
     contents = Contents(document.file)
-    inner = [_at_places(contents.read(placed.resource, placed.unreadable), placed) for placed in carriers]
+    inner = [_move_to_document(contents.read(placed.resource, placed.unreadable), placed) for placed in carriers]
     more = replace(
         reading,
         resources=(*reading.resources, *(placed for each in inner for placed in each.resources)),
@@ -77,23 +77,25 @@ def _is_record(placed: Placed, carrier: Carrier, reading: ParsedDocument, format
     return not isinstance(properties, Mapping) or carrier.is_stored or has_run
 
 
-def _at_places(reading: ParsedDocument, carrier: Placed) -> ParsedDocument:
+def _move_to_document(reading: ParsedDocument, carrier: Placed) -> ParsedDocument:
     """Convert the pointers in the reading of a carrier's template to pointers into the document."""
     return replace(
         reading,
         resources=tuple(
             placed._replace(
-                pointer=_place(carrier, placed.pointer),
-                fields={at: _place(carrier, there) for at, there in placed.fields.items()},
+                pointer=_pointer_in_document(carrier, placed.pointer),
+                fields={at: _pointer_in_document(carrier, there) for at, there in placed.fields.items()},
             )
             for placed in reading.resources
         ),
-        refusals=tuple(refusal._replace(pointer=_place(carrier, refusal.pointer)) for refusal in reading.refusals),
-        remarks=tuple((_place(carrier, pointer), message) for pointer, message in reading.remarks),
+        refusals=tuple(
+            refusal._replace(pointer=_pointer_in_document(carrier, refusal.pointer)) for refusal in reading.refusals
+        ),
+        remarks=tuple((_pointer_in_document(carrier, pointer), message) for pointer, message in reading.remarks),
     )
 
 
-def _place(carrier: Placed, pointer: str) -> str:
+def _pointer_in_document(carrier: Placed, pointer: str) -> str:
     """Return the pointer in the document of a part of a carrier, from `fields` or the nearest entry above it."""
     above = pointer
     while above and above not in carrier.fields:
@@ -203,7 +205,7 @@ def read_inputs(
     suffixes = (".json", *YAML_SUFFIXES) if not resources else SUFFIXES
     found = FileCollection(formats if resources else {}, max_bytes, documents=documents)
     done = gathered(found, named_inputs(paths, suffixes, walk), stdin, said or DocumentContext())
-    return _joined(found, done, left_out(paths) if documents else ())
+    return _merge_inputs(found, done, left_out(paths) if documents else ())
 
 
 @uncollected()
@@ -225,10 +227,12 @@ def read_named(
         max_bytes: the largest document that is read.
     """
     found = FileCollection(FORMATS if resources else {}, max_bytes, documents=documents)
-    return _joined(found, gathered(found, named, content, DocumentContext()), ())
+    return _merge_inputs(found, gathered(found, named, content, DocumentContext()), ())
 
 
-def _joined(found: FileCollection, done: Sequence[tuple[DetectedDocument, Loaded]], more: Iterable[Problem]) -> Inputs:
+def _merge_inputs(
+    found: FileCollection, done: Sequence[tuple[DetectedDocument, Loaded]], more: Iterable[Problem]
+) -> Inputs:
     snapshot, conflicts = joined([document for _, document in done])
     files: Iterable[str] = dict.fromkeys(part.named.file for part, _ in done)
     if found.documents:

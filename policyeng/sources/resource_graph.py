@@ -47,29 +47,29 @@ class _QueryRow(NamedTuple):
 
 def detect(document: object) -> bool:
     """Check whether the document is a response of Azure Resource Graph, even one without a resource."""
-    body, _ = _body(document)
+    body, _ = _find_body(document)
     if isinstance(body, list):
-        return any(_is_row(entry) for entry in body) or _nothing(body) != ""
-    return isinstance(body, dict) and (_is_answer(body) or _nothing(body) != "")
+        return any(_is_row(entry) for entry in body) or _describe_other_response(body) != ""
+    return isinstance(body, dict) and (_is_answer(body) or _describe_other_response(body) != "")
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # the document is complete
     """Read the rows that are resources; columns that the query omitted are unreadable."""
-    body, base = _body(document)
-    nothing = _nothing(body)
+    body, base = _find_body(document)
+    nothing = _describe_other_response(body)
     if nothing:
         return ParsedDocument(nothing=nothing)
     table = body if isinstance(body, list) else body.get("data") if isinstance(body, dict) else None
     if not isinstance(table, list | dict):
         message = f"not rows of Azure Resource Graph: {kind_of(table)} where a list or a table should be"
         return ParsedDocument(refusals=(Refusal(base, message, "give the output of `az graph query -o json`"),))
-    rows = list(_rows(table, base if isinstance(body, list) else f"{base}/data"))
+    rows = list(_iterate_rows(table, base if isinstance(body, list) else f"{base}/data"))
     if not rows:
-        return ParsedDocument(nothing="a query without results", truncated=_truncated(body, 0))
-    return reading_of((_read(row) for row in rows), _truncated(body, len(rows)))
+        return ParsedDocument(nothing="a query without results", truncated=_why_truncated(body, 0))
+    return reading_of((_read_row(row) for row in rows), _why_truncated(body, len(rows)))
 
 
-def _body(document: object) -> tuple[object, str]:
+def _find_body(document: object) -> tuple[object, str]:
     """Return the response, which can be inside an example of the REST API, and its JSON Pointer."""
     example = example_body(document) if isinstance(document, dict) else None
     return (document, "") if example is None else (example[1], f"/responses/{escaped(example[0])}/body")
@@ -89,14 +89,16 @@ def _is_row(value: object) -> bool:
     )
 
 
-def _nothing(body: object) -> str:
+def _describe_other_response(body: object) -> str:
     """Describe a response of Azure Resource Graph without resources; return an empty string for any other document."""
     if isinstance(body, list):
         return _CHANGES if body and all(isinstance(entry, dict) and "changeId" in entry for entry in body) else ""
     if not isinstance(body, dict):
         return ""
     changes, operations = body.get("changes"), body.get("value")
-    if {"beforeSnapshot", "changeId"} <= body.keys() or (isinstance(changes, list) and _nothing(changes)):
+    if {"beforeSnapshot", "changeId"} <= body.keys() or (
+        isinstance(changes, list) and _describe_other_response(changes)
+    ):
         return _CHANGES
     if isinstance(body.get("snapshots"), dict | list) and "count" in body:
         return "the history of resources, not their current state"
@@ -113,7 +115,7 @@ def _is_operation(value: object) -> bool:
     return isinstance(name, str) and lowered(name).startswith("microsoft.resourcegraph/")
 
 
-def _rows(table: list[object] | JsonObject, pointer: str) -> Iterator[_QueryRow]:
+def _iterate_rows(table: list[object] | JsonObject, pointer: str) -> Iterator[_QueryRow]:
     if isinstance(table, list):
         yield from (_QueryRow(row, f"{pointer}/{index}", {}) for index, row in enumerate(table))
         return
@@ -132,7 +134,7 @@ def _rows(table: list[object] | JsonObject, pointer: str) -> Iterator[_QueryRow]
         yield _QueryRow({str(name): cell for name, cell in zip(names, cells, strict=True)}, place, fields)
 
 
-def _read(row: _QueryRow) -> Placed | Refusal:
+def _read_row(row: _QueryRow) -> Placed | Refusal:
     if not isinstance(row.value, dict):
         message = f"not a row of a query: {kind_of(row.value)} where an object, or as many cells as columns, should be"
         return Refusal(row.pointer, message, "give the output of `az graph query -o json`")
@@ -144,7 +146,7 @@ def _read(row: _QueryRow) -> Placed | Refusal:
     resource = {
         key: unfolded
         for key, value in columns.items()
-        if top_level_name(key) in ENVELOPE and (unfolded := _unfolded(key, value)) not in (None, "")
+        if top_level_name(key) in ENVELOPE and (unfolded := _parse_cell(key, value)) not in (None, "")
     }
     read = read_entry(resource, row.pointer)
     if isinstance(read, Refusal):
@@ -160,7 +162,7 @@ def _read(row: _QueryRow) -> Placed | Refusal:
     return read._replace(unreadable={**read.unreadable, **missing}, fields=fields)
 
 
-def _unfolded(key: str, value: object) -> object:
+def _parse_cell(key: str, value: object) -> object:
     """Return the value of a column; objects are JSON text in a table that was exported as CSV."""
     if key not in _COLUMNS or not isinstance(value, str) or not value.lstrip().startswith("{"):
         return value
@@ -170,7 +172,7 @@ def _unfolded(key: str, value: object) -> object:
         return value
 
 
-def _truncated(body: object, rows: int) -> str:
+def _why_truncated(body: object, rows: int) -> str:
     """Return why the rows are not all results of the query, or an empty string."""
     if not isinstance(body, dict):
         return ""

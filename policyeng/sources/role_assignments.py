@@ -40,7 +40,7 @@ _SCOPES = "/properties/assignableScopes"
 
 def detect(document: object) -> bool:
     """Check whether the document contains a role assignment or definition in another form than ARM's."""
-    return any(_reader_of(entry) is not None for entry in _entries(document))
+    return any(_form_of(entry) is not None for entry in _entries(document))
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # the document is complete
@@ -60,7 +60,7 @@ def _entries(document: object) -> list[object]:
     return document if isinstance(document, list) else [document]
 
 
-def _reader_of(entry: object) -> str | None:
+def _form_of(entry: object) -> str | None:
     """Return the form of a value: `assignment`, `definition`, `written`, `body`, or None for any other."""
     if not isinstance(entry, dict):
         return None
@@ -78,19 +78,19 @@ def _reader_of(entry: object) -> str | None:
 
 
 def _read(entry: object, pointer: str) -> Placed | Refusal:
-    form = _reader_of(entry)
+    form = _form_of(entry)
     if form is None or not isinstance(entry, dict):
         return read_entry(entry, pointer)
     if form == "assignment":
-        return _assignment(entry, pointer)
+        return _read_assignment(entry, pointer)
     if form == "written":
-        return _definition(_from_written(entry), pointer)
+        return _read_definition(_convert_written(entry), pointer)
     if form == "body":
-        return _definition({"type": _DEFINITION, "name": entry.get("name"), **entry["properties"]}, pointer)
-    return _definition(entry, pointer)
+        return _read_definition({"type": _DEFINITION, "name": entry.get("name"), **entry["properties"]}, pointer)
+    return _read_definition(entry, pointer)
 
 
-def _assignment(entry: JsonObject, pointer: str) -> Placed | Refusal:
+def _read_assignment(entry: JsonObject, pointer: str) -> Placed | Refusal:
     for key in ("id", *_ASSIGNMENT_KEYS):
         if not isinstance(entry.get(key), str) or not entry[key]:
             return Refusal(pointer, f"a role assignment without `{key}`", f"add `{key}` as a string")
@@ -103,7 +103,7 @@ def _assignment(entry: JsonObject, pointer: str) -> Placed | Refusal:
     return read._replace(unreadable={"/properties/principalType": "the list does not state the type of the principal"})
 
 
-def _from_written(entry: JsonObject) -> JsonObject:
+def _convert_written(entry: JsonObject) -> JsonObject:
     """Convert a hand-written custom role, with keys in any case, to the form of `az role definition list`."""
     folded = {key.lower(): value for key, value in entry.items()}
     custom = folded.get("iscustom", True)
@@ -118,7 +118,7 @@ def _from_written(entry: JsonObject) -> JsonObject:
     }
 
 
-def _definition(entry: JsonObject, pointer: str) -> Placed | Refusal:
+def _read_definition(entry: JsonObject, pointer: str) -> Placed | Refusal:
     name, scopes, permissions = entry.get("roleName"), entry.get("assignableScopes"), entry.get("permissions")
     if not isinstance(name, str) or not name:
         return Refusal(pointer, "a role definition without a role name", "give it a name")
@@ -140,10 +140,10 @@ def _definition(entry: JsonObject, pointer: str) -> Placed | Refusal:
     last = guid if isinstance(guid, str) and _GUID.fullmatch(guid) else name.replace("/", "-")
     identity = entry.get("id") or f"{scopes[0].rstrip('/')}/providers/{_DEFINITION}/{last}"
     resource = {"id": identity, "name": guid or last, "type": _DEFINITION, "properties": properties}
-    return _placed_definition(resource, pointer, given_id=bool(entry.get("id")))
+    return _place_definition(resource, pointer, given_id=bool(entry.get("id")))
 
 
-def _placed_definition(resource: JsonObject, pointer: str, *, given_id: bool) -> Placed | Refusal:
+def _place_definition(resource: JsonObject, pointer: str, *, given_id: bool) -> Placed | Refusal:
     """Place a role definition; a placeholder among its scopes, which may not exist yet, makes only these unreadable."""
     scopes = resource["properties"]["assignableScopes"]
     placeholder = next((scope for scope in scopes if is_placeholder(scope)), None)
@@ -157,9 +157,9 @@ def _placed_definition(resource: JsonObject, pointer: str, *, given_id: bool) ->
 
 def _role_type(entry: JsonObject) -> str:
     """Return `CustomRole` or `BuiltInRole`; a role that states neither is a custom one."""
-    for said in (entry.get("roleType"), entry.get("type")):
-        if isinstance(said, str) and said.lower() in ("customrole", "builtinrole"):
-            return "CustomRole" if said.lower() == "customrole" else "BuiltInRole"
+    for stated in (entry.get("roleType"), entry.get("type")):
+        if isinstance(stated, str) and stated.lower() in ("customrole", "builtinrole"):
+            return "CustomRole" if stated.lower() == "customrole" else "BuiltInRole"
     return "CustomRole"
 
 

@@ -49,10 +49,10 @@ def attached(resource: JsonObject, unreadable: dict[str, str]) -> JsonObject:
     if lowered(resource["type"]) != _COMPUTE:
         return resource
     properties = resource.get("properties")
-    said: JsonObject = properties if isinstance(properties, dict) else {}
-    of_its_kind = ("/properties/resourceId",) if _is_aks(said.get("computeType")) else ()
+    stated: JsonObject = properties if isinstance(properties, dict) else {}
+    of_its_kind = ("/properties/resourceId",) if _is_aks(stated.get("computeType")) else ()
     reason = next((unreadable[pointer] for pointer in (*_ATTACHED_BY, *of_its_kind) if pointer in unreadable), "")
-    if reason and "isAttachedCompute" not in said:
+    if reason and "isAttachedCompute" not in stated:
         unreadable["/properties/isAttachedCompute"] = reason
         return resource
     return with_attachment(resource)

@@ -46,15 +46,15 @@ def given_parameters(entries: Sequence[str]) -> dict[str, object]:
     for entry in entries:
         name, equals, text = entry.partition("=")
         if equals and name.strip().isidentifier():
-            values[name.strip().lower()] = _value(text)
+            values[name.strip().lower()] = _parse_value(text)
         elif entry.lstrip().startswith("{"):
-            values |= parameters_of(_value(entry.strip()), "--parameters")
+            values |= parameters_of(_parse_value(entry.strip()), "--parameters")
         else:
-            values |= _of_file(entry)
+            values |= _read_file(entry)
     return values
 
 
-def _of_file(entry: str) -> dict[str, object]:
+def _read_file(entry: str) -> dict[str, object]:
     path = Path(entry.removeprefix("@"))
     if not path.is_file():
         remedy = "give a parameter file or NAME=VALUE"
@@ -75,17 +75,17 @@ def parameters_of(document: object, file: str) -> dict[str, object]:
     if not isinstance(inner, Mapping) or not all(isinstance(entry, Mapping) for entry in inner.values()):
         message = f"not a parameter file: {seen(document)}"
         raise InputError(message, place=(file,), remedy="give `parameters`, each an object with its `value`")
-    return {name.lower(): _stated(name, entry) for name, entry in inner.items()}
+    return {name.lower(): _find_value(name, entry) for name, entry in inner.items()}
 
 
-def _stated(name: str, entry: Mapping[str, object]) -> object:
+def _find_value(name: str, entry: Mapping[str, object]) -> object:
     if "value" in entry:
         return entry["value"]
     where = "in a key vault" if "reference" in entry else "not in the parameter file"
     return Unresolved(f"the value of the parameter `{shortened(name)}` is {where}")
 
 
-def _value(text: str) -> object:
+def _parse_value(text: str) -> object:
     """Parse a value as JSON, else as text; a version such as `1.10` is also text."""
     try:
         value: object = orjson.loads(text)

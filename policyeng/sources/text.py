@@ -36,28 +36,28 @@ def parse_commented_json(content: bytes, file: str, *, max_bytes: int) -> tuple[
     Raises:
         InputError: the rest is not JSON either; with the line and column in `content`.
     """
-    plain = _STRINGS_AND_COMMENTS.sub(_blanked, content)
-    one_line = _STRINGS_AND_COMMENTS.sub(_on_one_line, plain)
+    plain = _STRINGS_AND_COMMENTS.sub(_blank_comment, content)
+    one_line = _STRINGS_AND_COMMENTS.sub(_join_lines, plain)
     if one_line == content:
         return None
     try:
         return parse_json(one_line, file, max_bytes=max(max_bytes, len(one_line))), plain
     except InputError as error:
-        raise _moved_back(error, file, plain) from None
+        raise _correct_position(error, file, plain) from None
 
 
-def _blanked(part: re.Match[bytes]) -> bytes:
+def _blank_comment(part: re.Match[bytes]) -> bytes:
     """Replace a comment by spaces, which preserves lines and columns; an unterminated comment is unchanged."""
     text = part[0]
     open_ended = text.startswith(b"/*") and (len(text) < len("/**/") or not text.endswith(b"*/"))
     return text if open_ended or text.startswith(b'"') else re.sub(rb"[^\r\n]", b" ", text)
 
 
-def _on_one_line(part: re.Match[bytes]) -> bytes:
+def _join_lines(part: re.Match[bytes]) -> bytes:
     return _LINE_BREAK.sub(rb"\\n", part[0])
 
 
-def _moved_back(error: InputError, file: str, plain: bytes) -> InputError:
+def _correct_position(error: InputError, file: str, plain: bytes) -> InputError:
     """Correct the line and column of an error for multi-line strings."""
     line, column = (int(number) for number in error.place[0][len(file) + 1 :].split(":"))
     lines = _STRINGS_AND_COMMENTS.sub(lambda part: _LINE_BREAK.sub(b"\0", part[0]), plain).split(b"\n")
@@ -117,13 +117,13 @@ class Text:
 
     def places(self, pointers: Sequence[str]) -> list[_Place]:
         """Return line and column (from 1) of each JSON Pointer, or of the nearest existing one above it."""
-        lines = {pointer: _upwards(pointer) for pointer in pointers}
-        asked = list(dict.fromkeys(step for steps in lines.values() for step in steps))
-        found = dict(zip(asked, self.find(asked), strict=True))
+        lines = {pointer: _list_ancestors(pointer) for pointer in pointers}
+        needed = list(dict.fromkeys(step for steps in lines.values() for step in steps))
+        found = dict(zip(needed, self.find(needed), strict=True))
         return [next((place for step in lines[pointer] if (place := found[step])), (1, 1)) for pointer in pointers]
 
 
-class _Finding:
+class _PlaceLookup:
     """A lookup of places in JSON text that caches them, because every decision requests the same ones."""
 
     def __init__(self, content: bytes) -> None:
@@ -159,14 +159,14 @@ def read_text(content: bytes, file: str, *, max_bytes: int) -> Text:
     suffix = PurePath(file).suffix.lower()
     if content.lstrip().startswith(_JSON_BEGINS):
         if suffix not in YAML_SUFFIXES:
-            return _json(content, file, max_bytes)
+            return _read_json(content, file, max_bytes)
         try:
-            return _plain_json(content, file, max_bytes)
+            return _read_plain_json(content, file, max_bytes)
         except InputError:
-            return _yaml(content, file, max_bytes)
+            return _read_yaml(content, file, max_bytes)
     elif suffix in JSON_SUFFIXES:
-        return _yaml_called_json(content, file, max_bytes)
-    return _yaml(content, file, max_bytes)
+        return _read_yaml_named_json(content, file, max_bytes)
+    return _read_yaml(content, file, max_bytes)
 
 
 def refuse_source_code(file: str) -> None:
@@ -181,25 +181,25 @@ def refuse_source_code(file: str) -> None:
         raise InputError(f"{what}, which cannot be checked directly", place=(file,), remedy=remedy.format(file=file))
 
 
-def _plain_json(content: bytes, file: str, max_bytes: int) -> Text:
-    return Text(file, (("", parse_json(content, file, max_bytes=max_bytes)),), _Finding(content))
+def _read_plain_json(content: bytes, file: str, max_bytes: int) -> Text:
+    return Text(file, (("", parse_json(content, file, max_bytes=max_bytes)),), _PlaceLookup(content))
 
 
-def _json(content: bytes, file: str, max_bytes: int) -> Text:
+def _read_json(content: bytes, file: str, max_bytes: int) -> Text:
     """Parse JSON; if that fails, allow comments and multi-line strings, which ARM accepts in templates."""
     try:
-        return _plain_json(content, file, max_bytes)
+        return _read_plain_json(content, file, max_bytes)
     except InputError as refused:
         if _TERRAFORM_LOG.match(content):
             remedy = "give the output of `terraform plan -out tfplan && terraform show -json tfplan > plan.json`"
             raise InputError("the log of `terraform plan -json`, not the plan", place=(file,), remedy=remedy) from None
         if len(content) > max_bytes or not _is_utf8(content):
             raise
-        value, plain = _commented(content, file, max_bytes, refused)
-    return Text(file, (("", value),), _Finding(plain))
+        value, plain = _parse_commented(content, file, max_bytes, refused)
+    return Text(file, (("", value),), _PlaceLookup(plain))
 
 
-def _commented(content: bytes, file: str, max_bytes: int, refused: InputError) -> tuple[object, bytes]:
+def _parse_commented(content: bytes, file: str, max_bytes: int, refused: InputError) -> tuple[object, bytes]:
     try:
         commented = parse_commented_json(content, file, max_bytes=max_bytes)
         if commented is None:
@@ -211,7 +211,7 @@ def _commented(content: bytes, file: str, max_bytes: int, refused: InputError) -
     return commented
 
 
-def _yaml(content: bytes, file: str, max_bytes: int) -> Text:
+def _read_yaml(content: bytes, file: str, max_bytes: int) -> Text:
     from policyeng.parsing.yaml_text import parse_kubernetes_yaml
 
     read = parse_kubernetes_yaml(content, file, max_bytes=max_bytes)
@@ -220,16 +220,16 @@ def _yaml(content: bytes, file: str, max_bytes: int) -> Text:
     if len(read) == 1:
         return Text(file, (("", read[0].value),), lambda pointers: [read[0].places.get(entry) for entry in pointers])
     documents = tuple((f"/{index}", each.value) for index, each in enumerate(read) if each.value is not None)
-    return Text(file, documents, lambda pointers: [_in_stream(read, pointer) for pointer in pointers])
+    return Text(file, documents, lambda pointers: [_find_in_stream(read, pointer) for pointer in pointers])
 
 
-def _yaml_called_json(content: bytes, file: str, max_bytes: int) -> Text:
+def _read_yaml_named_json(content: bytes, file: str, max_bytes: int) -> Text:
     """Parse YAML in a file with a JSON suffix, such as from `-o yaml > file.json`; other text is refused as JSON."""
     try:
-        return _json(content, file, max_bytes)
+        return _read_json(content, file, max_bytes)
     except InputError as refused:
         try:
-            text = _yaml(content, file, max_bytes)
+            text = _read_yaml(content, file, max_bytes)
         except InputError:
             raise refused from None
         if not all(isinstance(document, dict | list) for _, document in text.documents):
@@ -245,13 +245,13 @@ def _is_utf8(content: bytes) -> bool:
     return True
 
 
-def _upwards(pointer: str) -> list[str]:
+def _list_ancestors(pointer: str) -> list[str]:
     """Return a pointer and those above it, nearest first."""
     parts = pointer.split("/")
     return ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
 
 
-def _in_stream(documents: Sequence[YamlDocument], pointer: str) -> _Place | None:
+def _find_in_stream(documents: Sequence[YamlDocument], pointer: str) -> _Place | None:
     index, _, rest = pointer[1:].partition("/")
     at = list_index(index)
     if at is None or at >= len(documents):

@@ -86,10 +86,10 @@ def _reader(hint: Any) -> _Reader:
         return lambda value: {name: _of(str, text) for name, text in _of(dict, value).items()}
     if isinstance(hint, type) and issubclass(hint, Model):
         return lambda value: _read(hint, value)
-    return _unsure
+    return _refer_to_pydantic
 
 
-def _unsure(_value: object) -> object:
+def _refer_to_pydantic(_value: object) -> object:
     raise _UnsureError
 
 
@@ -117,7 +117,7 @@ def _among(value: object, words: tuple[object, ...]) -> object:
 
 def _limited(read: _Reader, limits: Mapping[str, Any]) -> _Reader:
     if not limits.keys() <= {"ge", "min_length"}:
-        return _unsure
+        return _refer_to_pydantic
 
     def check(value: object) -> object:
         found: Any = read(value)
@@ -159,7 +159,7 @@ def validated(model: type[M], value: object, pointer: str) -> tuple[M | None, tu
     try:
         return model.model_validate_json(orjson.dumps(value), strict=True, by_alias=True, by_name=False), ()
     except ValidationError as error:
-        return None, tuple(_fault(model, details, pointer) for details in error.errors(include_url=False))
+        return None, tuple(_convert_fault(model, details, pointer) for details in error.errors(include_url=False))
 
 
 def _times_as_digits(model: type[Model], value: object, pointer: str) -> tuple[Refusal, ...]:
@@ -178,7 +178,7 @@ def _time_names(model: type[Model]) -> tuple[str, ...]:
     return tuple(name_in_json(name) for name, hint in hints if AwareDatetime in (hint, *getattr(hint, "__args__", ())))
 
 
-def _fault(model: type[Model], details: ErrorDetails, pointer: str) -> Refusal:
+def _convert_fault(model: type[Model], details: ErrorDetails, pointer: str) -> Refusal:
     place = "".join(f"/{escaped(part)}" for part in details["loc"])
     name = str(details["loc"][-1]) if details["loc"] else ""
     kind, given = details["type"], details["input"]
@@ -187,16 +187,16 @@ def _fault(model: type[Model], details: ErrorDetails, pointer: str) -> Refusal:
         return Refusal(
             pointer + place,
             f"unknown key `{shortened(name)}`{nearest(name, known)}",
-            f"the known keys are {_listed(known)}",
+            f"the known keys are {_join_names(known)}",
         )
     if kind == "missing":
         return Refusal(pointer + place.removesuffix(f"/{escaped(name)}"), f"`{name}` is missing", f"add `{name}`")
     if kind in ("timezone_aware", "datetime_parsing", "datetime_from_date_parsing", "datetime_type"):
         why = "has no time zone" if kind == "timezone_aware" else "is not a time"
-        return Refusal(pointer + place, f"`{name}` {why}: {_shown(given)}", ZONED)
+        return Refusal(pointer + place, f"`{name}` {why}: {_show_value(given)}", ZONED)
     what = f"`{name}`" if name else "the document"
     expected = details["msg"].removeprefix("Input should be ").replace("'", "`")
-    return Refusal(pointer + place, f"{what} does not fit: {_shown(given)}", f"it should be {expected}")
+    return Refusal(pointer + place, f"{what} does not fit: {_show_value(given)}", f"it should be {expected}")
 
 
 def _names_at(model: type[Model], location: tuple[int | str, ...]) -> list[str]:
@@ -215,9 +215,9 @@ def _models_in(annotation: object) -> list[type[Model]]:
     return [model for part in getattr(annotation, "__args__", ()) for model in _models_in(part)]
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _shown(value: object) -> str:
+def _show_value(value: object) -> str:
     return f"`{shortened(orjson.dumps(value, default=str).decode())}`"

@@ -50,30 +50,33 @@ def detect(document: object) -> bool:
     """Check whether the document is a template, a parameter file or an exported template."""
     if not isinstance(document, dict):
         return False
-    return _schema(document) in _SCHEMAS or _is_parameters(document) or _exported(document) is not None
+    return _schema(document) in _SCHEMAS or _is_parameters(document) or _exported_template(document) is not None
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Read a template; what is known only at deployment is unreadable, with the expression and its cause."""
     if not isinstance(document, dict):
         return ParsedDocument(refusals=(Refusal("", f"not a template: {kind_of(document)}", "give a JSON object"),))
-    if (exported := _exported(document)) is not None:
-        return _with_error(moved(read(exported, around), "/template"), document.get("error"), around)
+    if (exported := _exported_template(document)) is not None:
+        return _add_export_error(moved(read(exported, around), "/template"), document.get("error"), around)
     if _is_parameters(document):
         return ParsedDocument(nothing="values of template parameters; they are used with their template")
     try:
         document = template_of(document)
     except InputError as error:
         return ParsedDocument(refusals=(Refusal("/resources", error.message, error.remedy),))
-    place, movable = _place(document, around)
+    place, movable = _find_target(document, around)
     walk = TemplateWalk(around, deployed)
-    given = {**_parameters_beside(document, walk), **{name.lower(): value for name, value in around.parameters.items()}}
-    template = ArmTemplate(document, "", given, place, ExpressionBudget())
+    values = {
+        **_read_parameter_file(document, walk),
+        **{name.lower(): value for name, value in around.parameters.items()},
+    }
+    template = ArmTemplate(document, "", values, place, ExpressionBudget())
     walk.remarks += [("/parameters" * ("parameters" in document), text) for text in template.unknown_parameters()]
     level = TemplateLevel(template.scope, place, second=template.is_second_language)
     with_outputs(template, walk, level)
     walk.resources(document["resources"], "/resources", level._replace(scope=template.scope))
-    reading = reading_of([*_placed(walk.drafts, place), *walk.refusals])
+    reading = reading_of([*_place_resources(walk.drafts, place), *walk.refusals])
     remarks = dict.fromkeys((*walk.remarks, *template.remarks))
     return ParsedDocument(
         resources=reading.resources,
@@ -126,11 +129,11 @@ class Contents:
         names = called(resource["type"], "/".join(named[2::2]), None, base)
         known = with_known_keys(body if isinstance(body, dict) else {}, Resolver(self._outside))
         deployed(walk, known, "", names, level)
-        reading = reading_of([*_placed(walk.drafts, place), *walk.refusals])
+        reading = reading_of([*_place_resources(walk.drafts, place), *walk.refusals])
         return replace(reading, incomplete=tuple(walk.incomplete), remarks=tuple(walk.remarks))
 
 
-def _exported(document: JsonObject) -> JsonObject | None:
+def _exported_template(document: JsonObject) -> JsonObject | None:
     """Return the template in the response of `exportTemplate` for a resource group."""
     inner = document.get("template")
     if not isinstance(inner, dict) or not document.keys() <= {"error", "output", "template"}:
@@ -138,12 +141,12 @@ def _exported(document: JsonObject) -> JsonObject | None:
     return inner if _schema(inner) in _SCHEMAS else None
 
 
-def _with_error(reading: ParsedDocument, error: object, around: Surroundings) -> ParsedDocument:
+def _add_export_error(reading: ParsedDocument, error: object, around: Surroundings) -> ParsedDocument:
     """Mark the reading of an exported template as incomplete if the export ended with an error."""
     if not isinstance(error, dict):
         return reading
-    said = [shortened(str(error[key]), 200) for key in ("code", "message") if error.get(key)]
-    line = f"{around.file}: the export omitted resources: {': '.join(said) or 'it ended with an error'}"
+    details = [shortened(str(error[key]), 200) for key in ("code", "message") if error.get(key)]
+    line = f"{around.file}: the export omitted resources: {': '.join(details) or 'it ended with an error'}"
     return replace(reading, incomplete=(*reading.incomplete, line), nothing="")
 
 
@@ -156,7 +159,7 @@ def _is_parameters(document: JsonObject) -> bool:
     return _schema(document).endswith("deploymentparameters.json")
 
 
-def _place(document: JsonObject, around: Surroundings) -> tuple[DeploymentTarget, str]:
+def _find_target(document: JsonObject, around: Surroundings) -> tuple[DeploymentTarget, str]:
     """Return what the template is deployed to, and the beginning of its ids that is not stated."""
     kind = _SCHEMAS.get(_schema(document), "group")
     reason = _UNPLACED if "{" in around.scope else ""
@@ -171,7 +174,7 @@ def _place(document: JsonObject, around: Surroundings) -> tuple[DeploymentTarget
     return DeploymentTarget(group, "the management group of the deployment is not known"), group
 
 
-def _parameters_beside(document: JsonObject, walk: TemplateWalk) -> Mapping[str, object]:
+def _read_parameter_file(document: JsonObject, walk: TemplateWalk) -> Mapping[str, object]:
     """Return the values in the parameter file next to the template, by name in lower case."""
     path = PurePath(walk.around.file)
     if not document.get("parameters") or path.suffix.lower() not in (".json", ".jsonc"):
@@ -200,7 +203,7 @@ def _is_parameter_file(name: str, stem: str) -> bool:
     return folded.startswith(f"{stem.lower()}.") and ".param" in folded and folded.endswith((".json", ".jsonc"))
 
 
-def _placed(drafts: Iterable[PartialResource], place: DeploymentTarget) -> list[Placed]:
+def _place_resources(drafts: Iterable[PartialResource], place: DeploymentTarget) -> list[Placed]:
     taken: set[str] = set()
     identities: list[str] = []
     for draft in drafts:
@@ -213,10 +216,10 @@ def _placed(drafts: Iterable[PartialResource], place: DeploymentTarget) -> list[
         taken.add(lowered(identity))
         identities.append(identity)
     known = frozenset(taken)
-    return [_one(draft, identity, known, place) for draft, identity in zip(drafts, identities, strict=True)]
+    return [_place_resource(draft, identity, known, place) for draft, identity in zip(drafts, identities, strict=True)]
 
 
-def _one(draft: PartialResource, identity: str, known: frozenset[str], place: DeploymentTarget) -> Placed:
+def _place_resource(draft: PartialResource, identity: str, known: frozenset[str], place: DeploymentTarget) -> Placed:
     value, unreadable = settled(draft.resource, known, place.id)
     body = value if isinstance(value, dict) else {}
     why = {"": draft.doubt} if draft.doubt else {}

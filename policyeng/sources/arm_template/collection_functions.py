@@ -78,11 +78,11 @@ def _union(*parts: object) -> object:
         return _distinct([entry for part in parts for entry in a_list(part)])
     merged: dict[str, object] = {}
     for part in parts:
-        merged = _merged(merged, an_object(part))
+        merged = _merge(merged, an_object(part))
     return merged
 
 
-def _merged(left: dict[str, object], right: dict[str, object]) -> dict[str, object]:
+def _merge(left: dict[str, object], right: dict[str, object]) -> dict[str, object]:
     """Merge objects recursively; lists are replaced. Keys are compared without case."""
     names = {lowered(key): key for key in left}
     merged = dict(left)
@@ -90,7 +90,7 @@ def _merged(left: dict[str, object], right: dict[str, object]) -> dict[str, obje
         own = names.get(lowered(key), key)
         mine = merged.get(own)
         if isinstance(mine, dict) and isinstance(value, dict):
-            merged[own] = _merged(mine, value)
+            merged[own] = _merge(mine, value)
         elif isinstance(mine, Unresolved) and isinstance(value, dict):
             merged[own] = mine  # its other members are not known
         else:
@@ -101,11 +101,11 @@ def _merged(left: dict[str, object], right: dict[str, object]) -> dict[str, obje
 def _distinct(entries: list[object]) -> list[object]:
     if len(entries) > _LONGEST_COMPARED:
         raise ExpressionError(f"it compares more than {_LONGEST_COMPARED} entries")
-    kept: list[object] = []
+    distinct: list[object] = []
     for entry in entries:
-        if not any(alike(entry, other) for other in kept):
-            kept.append(entry)
-    return kept
+        if not any(alike(entry, other) for other in distinct):
+            distinct.append(entry)
+    return distinct
 
 
 def _intersection(first: object, *others: object) -> object:
@@ -162,7 +162,7 @@ def _numbers(values: tuple[object, ...]) -> list[int]:
     return numbers
 
 
-def _created_object(*pairs: object) -> object:
+def _create_object(*pairs: object) -> object:
     if len(pairs) % 2:
         raise ExpressionError("a key has no value")
     if unknown := next((key for key in pairs[::2] if isinstance(key, Unresolved)), None):
@@ -182,17 +182,17 @@ def _index(entries: object, sought: object, *, last: bool) -> int:
     return -1 if not found else found[-1 if last else 0]
 
 
-def _joined(parts: object, sign: object = ",") -> str:
+def _join(parts: object, sign: object = ",") -> str:
     return bounded(a_text(sign).join(spelled_out(part) for part in a_list(parts)))
 
 
-def _flattened(parts: object) -> object:
+def _flatten(parts: object) -> object:
     if unknown := next((part for part in a_list(parts) if isinstance(part, Unresolved)), None):
         return unknown
     return [entry for part in a_list(parts) for entry in a_list(part)]
 
 
-def _shallowly_merged(parts: object) -> object:
+def _merge_shallowly(parts: object) -> object:
     if unknown := next((part for part in a_list(parts) if isinstance(part, Unresolved)), None):
         return unknown
     return {key: value for part in a_list(parts) for key, value in an_object(part).items()}
@@ -203,19 +203,19 @@ def _empty(value: object) -> bool:
 
 
 #: Functions that combine values, which can be unresolved, by name in lower case.
-MAKING: Mapping[str, Function] = {"createarray": lambda *entries: list(entries), "createobject": _created_object}
+MAKING: Mapping[str, Function] = {"createarray": lambda *entries: list(entries), "createobject": _create_object}
 
 #: Functions of lists and objects whose content can be unresolved, by name in lower case.
 SHALLOW: Mapping[str, Function] = {
     "array": lambda value: value if isinstance(value, list) else [value],
     "empty": _empty,
     "first": lambda value: _end(value, 0),
-    "flatten": _flattened,
+    "flatten": _flatten,
     "items": _items,
     "last": lambda value: _end(value, -1),
     "length": _length,
     "objectkeys": lambda value: sorted(an_object(value)),
-    "shallowmerge": _shallowly_merged,
+    "shallowmerge": _merge_shallowly,
     "skip": lambda value, count: _part(value, count, skipped=True),
     "take": lambda value, count: _part(value, count, skipped=False),
     "tryget": _try_get,
@@ -226,7 +226,7 @@ WHOLE: Mapping[str, Function] = {
     **NETWORKS,
     "indexof": lambda entries, sought: _index(entries, sought, last=False),
     "intersection": _intersection,
-    "join": _joined,
+    "join": _join,
     "lastindexof": lambda entries, sought: _index(entries, sought, last=True),
     "max": lambda *values: max(_numbers(values)),
     "min": lambda *values: min(_numbers(values)),

@@ -55,7 +55,7 @@ def link_of(link: object, walk: TemplateWalk, level: TemplateLevel) -> Link:
     relative = text_of(Resolver(level.scope).value(link.get("relativePath", "")))
     if relative and not relative.startswith("/") and "{" not in relative:
         paths.append(folder + relative)
-    segments, called = _segments(text_of(Resolver(level.scope).value(link.get("uri", ""))))
+    segments, called = _split_uri(text_of(Resolver(level.scope).value(link.get("uri", ""))))
     own = PurePath(level.text.file if level.text else walk.around.file).name
     for start in range(len(segments)):
         path = "/".join(segments[start:])
@@ -74,7 +74,7 @@ def beside(walk: TemplateWalk, path: str) -> Text | None:
     return walk.files[path]
 
 
-def _segments(uri: str) -> tuple[list[str], str]:
+def _split_uri(uri: str) -> tuple[list[str], str]:
     """Return the directories and the file at the end of a URI, and their name in messages, without unknown parts."""
     host = _HOST.match(uri)
     pieces = _STAND_IN.split(uri[host.end() :] if host else uri)
@@ -103,7 +103,7 @@ MAX_NESTING = 8
 _NAMES = Called(DEPLOYMENT, DEPLOYMENT, "", "", "")
 
 
-class _Found(NamedTuple):
+class _DeployedTemplate(NamedTuple):
     """A template that is deployed, its JSON Pointer, and the file and path of a linked one."""
 
     body: JsonObject
@@ -123,17 +123,17 @@ def deployed(walk: TemplateWalk, body: JsonObject, pointer: str, names: Called, 
         _refuse(walk, pointer, names, level, what, remedy)
         return
     try:
-        found = _template_of(walk, body, pointer, level, carrier)
+        found = _find_template(walk, body, pointer, level, carrier)
     except InputError as error:
         _refuse(walk, pointer, names, level, error.message, error.remedy)
         return
     if found is None:
-        what, _, remedy = _wanted(walk, body, level).rpartition("; ")
+        what, _, remedy = _describe_missing(walk, body, level).rpartition("; ")
         _refuse(walk, pointer, names, level, what, remedy)
         return
     if found.text is not None:
         walk.linked.append(found.path)
-    inner = _inside(walk, body, pointer, found, level, names)
+    inner = _enter_template(walk, body, pointer, found, level, names)
     walk.resources(found.body.get("resources"), f"{found.pointer}/resources", inner)
 
 
@@ -150,22 +150,22 @@ def _refuse(walk: TemplateWalk, pointer: str, names: Called, level: TemplateLeve
 
 def with_outputs(template: ArmTemplate, walk: TemplateWalk, level: TemplateLevel) -> None:
     """Make the outputs of deployments available to expressions (`reference('name').outputs.x.value`)."""
-    template.scope = replace(template.scope, outputs=_outputs(walk, template, level))
+    template.scope = replace(template.scope, outputs=_make_output_finder(walk, template, level))
 
 
-def _inside(
-    walk: TemplateWalk, body: JsonObject, pointer: str, found: _Found, level: TemplateLevel, names: Called
+def _enter_template(
+    walk: TemplateWalk, body: JsonObject, pointer: str, found: _DeployedTemplate, level: TemplateLevel, names: Called
 ) -> TemplateLevel:
     """Return the level of the resources in a carrier's template."""
-    place = _place(body, level, names)
+    place = _find_target(body, level, names)
     inner = level._replace(place=place, depth=level.depth + 1, is_root=False)
     if found.text is not None:
         there = level.pointer or f"{pointer}/properties/templateLink"
         inner = inner._replace(linked=found.path.rpartition("/")[0], pointer=there, text=found.text)
     elif not _is_inner(body, level, names):
         return inner
-    given = _given(walk, body, found, level)
-    template = ArmTemplate(found.body, found.pointer, given, place, level.scope.work, is_inner=True)
+    assigned = _parameter_values(walk, body, found, level)
+    template = ArmTemplate(found.body, found.pointer, assigned, place, level.scope.work, is_inner=True)
     inner = inner._replace(scope=template.scope, second=template.is_second_language)
     with_outputs(template, walk, inner)
     return inner._replace(scope=template.scope)
@@ -182,9 +182,9 @@ def _is_inner(body: JsonObject, level: TemplateLevel, names: Called) -> bool:
     return level.second
 
 
-def _template_of(
+def _find_template(
     walk: TemplateWalk, body: JsonObject, pointer: str, level: TemplateLevel, carrier: Carrier
-) -> _Found | None:
+) -> _DeployedTemplate | None:
     """Return the template of a carrier, or None if it is missing.
 
     Raises:
@@ -198,18 +198,18 @@ def _template_of(
         key, template = stated
         if not level.is_root and carrier is not CARRIERS[DEPLOYMENT]:
             template = Resolver(level.scope).value(template)  # ARM evaluates it with the enclosing resource
-        return _Found(template_of(template), f"{pointer}/properties/{escaped(key)}")
+        return _DeployedTemplate(template_of(template), f"{pointer}/properties/{escaped(key)}")
     for path in link_of(member(properties, "templateLink"), walk, level).paths:
         text = beside(walk, path)
         linked = text.documents[0][1] if text is not None else None
         try:
-            return _Found(template_of(linked), "", text, path)
+            return _DeployedTemplate(template_of(linked), "", text, path)
         except InputError:
             continue
     return None
 
 
-def _wanted(walk: TemplateWalk, body: JsonObject, level: TemplateLevel) -> str:
+def _describe_missing(walk: TemplateWalk, body: JsonObject, level: TemplateLevel) -> str:
     """Return which template is missing, and the remedy."""
     if level.is_root:
         return "the document does not contain it; give the template itself"
@@ -219,7 +219,7 @@ def _wanted(walk: TemplateWalk, body: JsonObject, level: TemplateLevel) -> str:
     return "the document neither contains it nor links to a local file; compile everything into one template"
 
 
-def _place(body: JsonObject, level: TemplateLevel, names: Called) -> DeploymentTarget:
+def _find_target(body: JsonObject, level: TemplateLevel, names: Called) -> DeploymentTarget:
     """Return what the template of a carrier is deployed to."""
     if CARRIERS[lowered(names.arm_type)].is_stored:
         reason = f"`{shortened(names.name)}` does not state where its template is deployed to"
@@ -236,21 +236,23 @@ def _place(body: JsonObject, level: TemplateLevel, names: Called) -> DeploymentT
         return level.place
     values = {key: resolver.value(body[key]) for key in ("scope", "subscriptionId", "resourceGroup") if key in body}
     reason = next((value.reason for value in values.values() if isinstance(value, Unresolved)), level.place.reason)
-    said = {key: text_of(value).replace("/", "~") for key, value in values.items() if value}
-    if "scope" in said:
+    texts = {key: text_of(value).replace("/", "~") for key, value in values.items() if value}
+    if "scope" in texts:
         text = text_of(values["scope"]).rstrip("/")
         return DeploymentTarget(text if not text or text.startswith("/") else f"/providers/{text}", reason)
     subscription = level.place.subscription
-    if "subscriptionId" in said:
-        subscription = f"/subscriptions/{said['subscriptionId']}"
-    if "resourceGroup" in said:
+    if "subscriptionId" in texts:
+        subscription = f"/subscriptions/{texts['subscriptionId']}"
+    if "resourceGroup" in texts:
         return DeploymentTarget(
-            f"{subscription or '/subscriptions/{subscription}'}/resourceGroups/{said['resourceGroup']}", reason
+            f"{subscription or '/subscriptions/{subscription}'}/resourceGroups/{texts['resourceGroup']}", reason
         )
-    return DeploymentTarget(subscription, reason) if "subscriptionId" in said else level.place
+    return DeploymentTarget(subscription, reason) if "subscriptionId" in texts else level.place
 
 
-def _given(walk: TemplateWalk, body: JsonObject, found: _Found, level: TemplateLevel) -> Mapping[str, object]:
+def _parameter_values(
+    walk: TemplateWalk, body: JsonObject, found: _DeployedTemplate, level: TemplateLevel
+) -> Mapping[str, object]:
     """Return the values of a deployment for the parameters of its template, by name in lower case."""
     properties = body["properties"]
     link = member(properties, "parametersLink")
@@ -272,21 +274,21 @@ def _given(walk: TemplateWalk, body: JsonObject, found: _Found, level: TemplateL
         entries = Resolver(level.scope).value(entries)
     if isinstance(entries, Unresolved):
         return _all_unknown(found, entries.reason)
-    given: dict[str, object] = {}
+    assigned: dict[str, object] = {}
     for name, entry in entries.items() if isinstance(entries, dict) else ():
-        is_twice = name.lower() in given
+        is_twice = name.lower() in assigned
         twice = Unresolved(f"the value of the parameter `{shortened(name)}` is stated twice")
-        given[name.lower()] = twice if is_twice else _stated(name, entry, level)
-    return given
+        assigned[name.lower()] = twice if is_twice else _parameter_value(name, entry, level)
+    return assigned
 
 
-def _all_unknown(found: _Found, why: str) -> Mapping[str, object]:
+def _all_unknown(found: _DeployedTemplate, why: str) -> Mapping[str, object]:
     """Return unresolved values for all parameters that a template declares."""
     declared = found.body.get("parameters")
     return dict.fromkeys((name.lower() for name in declared), Unresolved(why)) if isinstance(declared, dict) else {}
 
 
-def _stated(name: str, entry: object, level: TemplateLevel) -> object:
+def _parameter_value(name: str, entry: object, level: TemplateLevel) -> object:
     """Return one parameter value of a deployment: a `value`, even from a copy loop or expression, or a secret."""
     stand_in = f"{{{name.replace('/', '~')}}}"
     if isinstance(entry, dict) and "reference" in entry:
@@ -299,7 +301,9 @@ def _stated(name: str, entry: object, level: TemplateLevel) -> object:
     return Unresolved(f"the nested deployment states no value of the parameter `{shortened(name)}`", stand_in)
 
 
-def _outputs(walk: TemplateWalk, template: ArmTemplate, level: TemplateLevel) -> Callable[[str, str], object]:
+def _make_output_finder(
+    walk: TemplateWalk, template: ArmTemplate, level: TemplateLevel
+) -> Callable[[str, str], object]:
     """Return a function that finds an output of this template's deployments by name, symbolic name or id."""
     index: dict[str, _Deployment] | None = None
 
@@ -307,7 +311,7 @@ def _outputs(walk: TemplateWalk, template: ArmTemplate, level: TemplateLevel) ->
         nonlocal index
         if index is None:
             index = {}  # a name that depends on an output must not recurse
-            index |= _index(walk, template, level)
+            index |= _index_deployments(walk, template, level)
         folded = lowered(deployment)
         found = index.get(folded) or index.get(folded.rsplit("/", maxsplit=1)[-1])
         return found.output(name) if found is not None else None
@@ -320,7 +324,7 @@ class _Deployment:
 
     def __init__(self, walk: TemplateWalk, body: JsonObject, pointer: str, level: TemplateLevel) -> None:
         self._given = (walk, body, pointer, level)
-        self._scope: tuple[TemplateScope, _Found] | None = None
+        self._scope: tuple[TemplateScope, _DeployedTemplate] | None = None
         self._asked = False
 
     def output(self, name: str) -> object:
@@ -329,11 +333,11 @@ class _Deployment:
         if not self._asked:
             self._asked = True
             try:
-                found = _template_of(walk, body, pointer, level, CARRIERS[DEPLOYMENT])
+                found = _find_template(walk, body, pointer, level, CARRIERS[DEPLOYMENT])
             except InputError:
                 found = None
             if found is not None and level.depth < MAX_NESTING:
-                self._scope = (_inside(walk, body, pointer, found, level, _NAMES).scope, found)
+                self._scope = (_enter_template(walk, body, pointer, found, level, _NAMES).scope, found)
         if self._scope is None:
             return None
         scope, found = self._scope
@@ -348,7 +352,7 @@ class _Deployment:
         return Resolver(scope, f"{found.pointer}/outputs/{escaped(name)}").value(entry["value"])
 
 
-def _index(walk: TemplateWalk, template: ArmTemplate, level: TemplateLevel) -> dict[str, _Deployment]:
+def _index_deployments(walk: TemplateWalk, template: ArmTemplate, level: TemplateLevel) -> dict[str, _Deployment]:
     found: dict[str, _Deployment] = {}
     inner = level._replace(scope=template.scope)
     for entry in entries_of(template.body.get("resources"), f"{template.pointer}/resources"):

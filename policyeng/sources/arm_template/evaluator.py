@@ -23,43 +23,43 @@ from policyeng.sources.arm_template.unresolved import LONGEST_TEXT, first_unreso
 from policyeng.sources.template_parameters import Unresolved
 
 
-def filtered(given: list[object], call: Callable[..., object]) -> object:
+def filtered(inputs: list[object], call: Callable[..., object]) -> object:
     """Return the entries for which a lambda of entry and index is true; unresolved if the lambda is."""
-    kept: list[object] = []
-    for index, entry in enumerate(a_list(given[0])):
+    selected: list[object] = []
+    for index, entry in enumerate(a_list(inputs[0])):
         keep = call(entry, index)
         if not isinstance(keep, bool):
             return (
                 keep if isinstance(keep, Unresolved) else Unresolved("a filter must return true or false", "{filter}")
             )
         if keep:
-            kept.append(entry)
-    return kept
+            selected.append(entry)
+    return selected
 
 
-def mapped(given: list[object], call: Callable[..., object]) -> object:
+def mapped(inputs: list[object], call: Callable[..., object]) -> object:
     """Apply a lambda of entry and index to each entry."""
-    return [call(entry, index) for index, entry in enumerate(a_list(given[0]))]
+    return [call(entry, index) for index, entry in enumerate(a_list(inputs[0]))]
 
 
-def reduced(given: list[object], call: Callable[..., object]) -> object:
+def reduced(inputs: list[object], call: Callable[..., object]) -> object:
     """Reduce all entries with a lambda of the value so far, the entry and its index."""
-    if len(given) != 2:
+    if len(inputs) != 2:
         raise ExpressionError("`reduce` takes a list, a first value and a lambda")
-    value = given[1]
-    for index, entry in enumerate(a_list(given[0])):
+    value = inputs[1]
+    for index, entry in enumerate(a_list(inputs[0])):
         value = call(value, entry, index)
     return value
 
 
-def mapped_values(given: list[object], call: Callable[..., object]) -> object:
+def mapped_values(inputs: list[object], call: Callable[..., object]) -> object:
     """Apply a lambda to each value of an object."""
-    if not isinstance(given[0], dict):
+    if not isinstance(inputs[0], dict):
         raise ExpressionError("`mapValues` takes an object")
-    return {key: call(value) for key, value in given[0].items()}
+    return {key: call(value) for key, value in inputs[0].items()}
 
 
-_Given = Sequence[Node]
+_Arguments = Sequence[Node]
 
 #: The stand-in of these functions is computed in the same way as their result.
 _OF_TEXTS: Mapping[str, Callable[..., object]] = {
@@ -108,32 +108,32 @@ def evaluate(node: Node, scope: TemplateScope) -> object:
     if isinstance(node, Literal):
         return node.value
     scope.work.deeper()
-    value = _inside(node, scope)
+    value = _evaluate_uncounted(node, scope)
     scope.work.weigh(value)
     scope.work.level -= 1
     return value
 
 
-def _inside(node: Node, scope: TemplateScope) -> object:
+def _evaluate_uncounted(node: Node, scope: TemplateScope) -> object:
     """Evaluate without counting the result, because a member's large object was counted before."""
     if isinstance(node, Literal):
         return node.value
     if isinstance(node, Member):
-        return _member(node, scope)
+        return _evaluate_member(node, scope)
     scope.work.charge(1)
     if node.name in _LAZY:
         return _LAZY[node.name](node.arguments, scope)
     arguments = [evaluate(argument, scope) for argument in node.arguments]
-    return _applied(node, arguments, scope)
+    return _apply(node, arguments, scope)
 
 
-def _member(node: Member, scope: TemplateScope) -> object:
-    output = _output(node, scope)
+def _evaluate_member(node: Member, scope: TemplateScope) -> object:
+    output = _deployment_output(node, scope)
     if output is not None:
         return output
     key = evaluate(node.key, scope)
     scope.work.deeper()
-    holder = _inside(node.holder, scope)
+    holder = _evaluate_uncounted(node.holder, scope)
     scope.work.level -= 1
     for part in (holder, key):
         if isinstance(part, Unresolved):
@@ -145,7 +145,7 @@ def _member(node: Member, scope: TemplateScope) -> object:
         return Unresolved(str(error), in_braces(f"{text_of(holder)}.{text_of(key)}"))
 
 
-def _output(node: Member, scope: TemplateScope) -> object:
+def _deployment_output(node: Member, scope: TemplateScope) -> object:
     """Return the output of a deployment in `reference('...').outputs.<name>.value`; None for any other expression."""
     name, outputs = node.holder, None
     if isinstance(name, Member) and node.key == Literal("value"):
@@ -160,21 +160,21 @@ def _output(node: Member, scope: TemplateScope) -> object:
     return scope.outputs(deployment, key) if isinstance(key, str) else None
 
 
-def _applied(node: FunctionCall, arguments: list[object], scope: TemplateScope) -> object:
+def _apply(node: FunctionCall, arguments: list[object], scope: TemplateScope) -> object:
     """Apply a function of values."""
     name = node.name
     in_scope = scope_functions.FUNCTIONS.get(name)
     apply: Callable[..., object] | None
     if in_scope is not None:
-        return _tried(node, lambda *given: in_scope(scope, *given), arguments)
+        return _call(node, lambda *inputs: in_scope(scope, *inputs), arguments)
     own = scope.declared.functions.get(name)
     apply = own or MAKING.get(name) or SHALLOW.get(name) or BY_KEY.get(name) or WHOLE.get(name) or FUNCTIONS.get(name)
     if apply is None:
-        return _unknown(node, arguments)
+        return _unresolved_call(node, arguments)
     unknown = None if own or name in MAKING else _first_unknown(name, arguments)
     if unknown is not None:
         return Unresolved(unknown.reason, _stand_in(node, arguments))
-    return _tried(node, apply, arguments)
+    return _call(node, apply, arguments)
 
 
 def _first_unknown(name: str, arguments: list[object]) -> Unresolved | None:
@@ -199,27 +199,27 @@ def _stand_in(node: FunctionCall, arguments: list[object]) -> str:
     return stand_in(node.name, arguments)
 
 
-def _tried(node: FunctionCall, apply: Function, arguments: Iterable[object]) -> object:
-    given = list(arguments)
+def _call(node: FunctionCall, apply: Function, arguments: Iterable[object]) -> object:
+    inputs = list(arguments)
     try:
-        return apply(*given)
+        return apply(*inputs)
     except ExpressionError as error:
-        return Unresolved(f"`{node.written}(...)` fails: {error}", stand_in(node.name, given))
+        return Unresolved(f"`{node.written}(...)` fails: {error}", stand_in(node.name, inputs))
     except TypeError:
-        reason = f"`{node.written}` does not take {len(given)} arguments like these"
-        return Unresolved(reason, stand_in(node.name, given))
+        reason = f"`{node.written}` does not take {len(inputs)} arguments like these"
+        return Unresolved(reason, stand_in(node.name, inputs))
 
 
-def _unknown(node: FunctionCall, arguments: list[object]) -> Unresolved:
+def _unresolved_call(node: FunctionCall, arguments: list[object]) -> Unresolved:
     why = _LATER.get(node.name) or (_LATER["list"] if node.name.startswith("list") else "")
-    said = f"`{node.written}(...)` {why}" if why else f"the function `{node.written}` is not supported"
-    return Unresolved(said, stand_in(node.name, arguments))
+    reason = f"`{node.written}(...)` {why}" if why else f"the function `{node.written}` is not supported"
+    return Unresolved(reason, stand_in(node.name, arguments))
 
 
 # ---------------------------------------------------------------- functions that take more than values
 
 
-def _if(arguments: _Given, scope: TemplateScope) -> object:
+def _if(arguments: _Arguments, scope: TemplateScope) -> object:
     if len(arguments) != 3:
         return Unresolved("`if` takes a condition and two values", "{if}")
     condition = evaluate(arguments[0], scope)
@@ -231,7 +231,7 @@ def _if(arguments: _Given, scope: TemplateScope) -> object:
     return Unresolved("the condition of `if` is neither true nor false", text)
 
 
-def _both(arguments: _Given, scope: TemplateScope, *, decides: bool, name: str) -> object:
+def _combine(arguments: _Arguments, scope: TemplateScope, *, decides: bool, name: str) -> object:
     values = [evaluate(argument, scope) for argument in arguments]
     if any(value is decides for value in values):
         return decides
@@ -243,7 +243,7 @@ def _both(arguments: _Given, scope: TemplateScope, *, decides: bool, name: str) 
     return not decides
 
 
-def _coalesce(arguments: _Given, scope: TemplateScope) -> object:
+def _coalesce(arguments: _Arguments, scope: TemplateScope) -> object:
     for argument in arguments:
         value = evaluate(argument, scope)
         if value is not None:
@@ -251,8 +251,8 @@ def _coalesce(arguments: _Given, scope: TemplateScope) -> object:
     return None
 
 
-def _declared(kind: str) -> Callable[[_Given, TemplateScope], object]:
-    def declared(arguments: _Given, scope: TemplateScope) -> object:
+def _declared_value(kind: str) -> Callable[[_Arguments, TemplateScope], object]:
+    def declared(arguments: _Arguments, scope: TemplateScope) -> object:
         names = [evaluate(argument, scope) for argument in arguments]
         if len(names) != 1 or not isinstance(names[0], str):
             return Unresolved(f"`{kind}` takes one name", stand_in(kind, names))
@@ -261,7 +261,7 @@ def _declared(kind: str) -> Callable[[_Given, TemplateScope], object]:
     return declared
 
 
-def _copy_index(arguments: _Given, scope: TemplateScope) -> object:
+def _copy_index(arguments: _Arguments, scope: TemplateScope) -> object:
     values = [evaluate(argument, scope) for argument in arguments]
     name = values[0].lower() if values and isinstance(values[0], str) else ""
     offset = values[-1] if values and not isinstance(values[-1], str) else 0
@@ -271,38 +271,40 @@ def _copy_index(arguments: _Given, scope: TemplateScope) -> object:
     for value in (index, offset):
         if isinstance(value, Unresolved):
             return value
-    return _tried(FunctionCall("copyindex", "copyIndex", ()), lambda: a_number(index) + a_number(offset), ())
+    return _call(FunctionCall("copyindex", "copyIndex", ()), lambda: a_number(index) + a_number(offset), ())
 
 
-def _local(arguments: _Given, scope: TemplateScope) -> object:
+def _lambda_variable(arguments: _Arguments, scope: TemplateScope) -> object:
     name = evaluate(arguments[0], scope) if arguments else None
     if isinstance(name, str) and name.lower() in scope.local:
         return scope.local[name.lower()]
     return Unresolved("`lambdaVariables` does not name a variable of an enclosing lambda", "{lambdaVariables}")
 
 
-def _over(apply: Callable[[list[object], Callable[..., object]], object]) -> Callable[[_Given, TemplateScope], object]:
+def _apply_lambda(
+    apply: Callable[[list[object], Callable[..., object]], object],
+) -> Callable[[_Arguments, TemplateScope], object]:
     """Return a function of a list or an object, and a lambda."""
 
-    def over(arguments: _Given, scope: TemplateScope) -> object:
+    def over(arguments: _Arguments, scope: TemplateScope) -> object:
         *values, body = arguments or (Literal(""),)
-        given = [evaluate(value, scope) for value in values]
-        if not (isinstance(body, FunctionCall) and body.name == "lambda" and body.arguments and given):
-            return Unresolved("a function over a list takes the list and a `lambda`", stand_in("lambda", given))
-        if unknown := next((value for value in given if isinstance(value, Unresolved)), None):
-            return Unresolved(unknown.reason, stand_in("lambda", given))
+        inputs = [evaluate(value, scope) for value in values]
+        if not (isinstance(body, FunctionCall) and body.name == "lambda" and body.arguments and inputs):
+            return Unresolved("a function over a list takes the list and a `lambda`", stand_in("lambda", inputs))
+        if unknown := next((value for value in inputs if isinstance(value, Unresolved)), None):
+            return Unresolved(unknown.reason, stand_in("lambda", inputs))
         names = [evaluate(name, scope) for name in body.arguments[:-1]]
 
         def call(*entries: object) -> object:
             named = {a_text(name).lower(): entry for name, entry in zip(names, entries, strict=False)}
             return evaluate(body.arguments[-1], scope.locally(named))
 
-        return _tried(FunctionCall("lambda", "lambda", ()), lambda: apply(given, call), ())
+        return _call(FunctionCall("lambda", "lambda", ()), lambda: apply(inputs, call), ())
 
     return over
 
 
-def _to_object(arguments: _Given, scope: TemplateScope) -> object:
+def _to_object(arguments: _Arguments, scope: TemplateScope) -> object:
     """Apply `toObject(list, key lambda, [value lambda])`."""
     keys = _LAZY["map"](arguments[:2], scope)
     values = _LAZY["map"]((arguments[0], arguments[2]), scope) if len(arguments) == 3 else None
@@ -313,25 +315,27 @@ def _to_object(arguments: _Given, scope: TemplateScope) -> object:
     if not (isinstance(keys, list) and isinstance(entries, list)):
         return Unresolved("`toObject` takes a list and lambdas", "{toObject}")
     pairs = zip(keys, entries, strict=True)
-    made = {key if isinstance(key, str) else "": value for key, value in pairs}
+    members = {key if isinstance(key, str) else "": value for key, value in pairs}
     whole = all(isinstance(key, str) for key in keys)
     return (
-        made if whole else first_unresolved(keys) or Unresolved("the keys of `toObject` must be strings", "{toObject}")
+        members
+        if whole
+        else first_unresolved(keys) or Unresolved("the keys of `toObject` must be strings", "{toObject}")
     )
 
 
-_LAZY: Mapping[str, Callable[[_Given, TemplateScope], object]] = {
-    "and": lambda arguments, scope: _both(arguments, scope, decides=False, name="and"),
+_LAZY: Mapping[str, Callable[[_Arguments, TemplateScope], object]] = {
+    "and": lambda arguments, scope: _combine(arguments, scope, decides=False, name="and"),
     "coalesce": _coalesce,
     "copyindex": _copy_index,
-    "filter": _over(filtered),
+    "filter": _apply_lambda(filtered),
     "if": _if,
-    "lambdavariables": _local,
-    "map": _over(mapped),
-    "mapvalues": _over(mapped_values),
-    "or": lambda arguments, scope: _both(arguments, scope, decides=True, name="or"),
-    "parameters": _declared("parameters"),
-    "reduce": _over(reduced),
+    "lambdavariables": _lambda_variable,
+    "map": _apply_lambda(mapped),
+    "mapvalues": _apply_lambda(mapped_values),
+    "or": lambda arguments, scope: _combine(arguments, scope, decides=True, name="or"),
+    "parameters": _declared_value("parameters"),
+    "reduce": _apply_lambda(reduced),
     "toobject": _to_object,
-    "variables": _declared("variables"),
+    "variables": _declared_value("variables"),
 }

@@ -67,25 +67,25 @@ class Resolver:
 
     def _text(self, written: str) -> object:
         value = evaluated(written, self.scope)
-        return _explained(value, written) if is_expression(written) else value
+        return _add_expression(value, written) if is_expression(written) else value
 
     def _object(self, written: JsonObject, there: str, here: str, depth: int) -> object:
-        made: JsonObject = {}
+        result: JsonObject = {}
         for key, inner in written.items():
             place = f"{there}/{escaped(key)}"
             if key == "copy" and is_copies(inner):
                 for index, loop in enumerate(inner):
                     name = str(loop["name"])
-                    made[name] = self._copied(loop, f"{place}/{index}", f"{here}/{escaped(name)}", depth)
+                    result[name] = self._copied(loop, f"{place}/{index}", f"{here}/{escaped(name)}", depth)
                 continue
             value = evaluated(key, self.scope)
             if isinstance(value, Unresolved) and not value.text.startswith("/"):
-                return _explained(value, key)
+                return _add_expression(value, key)
             name = text_of(value)
-            made[name] = self._value(inner, place, f"{here}/{escaped(name)}", depth + 1)
+            result[name] = self._value(inner, place, f"{here}/{escaped(name)}", depth + 1)
             if name != key:
                 self.fields[f"{here}/{escaped(name)}"] = place
-        return made
+        return result
 
     def _copied(self, loop: JsonObject, there: str, here: str, depth: int) -> object:
         """Expand a copy loop of a property or variable: `{"name", "count", "input"}`."""
@@ -124,19 +124,19 @@ def unfit_count(count: object) -> str:
     if isinstance(count, Unresolved):
         return f"the number of copies is not known: {count.reason}"
     if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= MAX_COPIES:
-        said = f"`{count}`" if isinstance(count, int | str) else kind_of(count)
-        return f"the `count` of a copy loop is {said}; it should be 0 to {MAX_COPIES}"
+        shown = f"`{count}`" if isinstance(count, int | str) else kind_of(count)
+        return f"the `count` of a copy loop is {shown}; it should be 0 to {MAX_COPIES}"
     return ""
 
 
-def _explained(value: object, expression: str) -> object:
+def _add_expression(value: object, expression: str) -> object:
     """Add the expression to the reason of each unknown part of a value."""
     if isinstance(value, Unresolved):
-        said = f"`{shortened(expression)}`"
-        return value if value.reason.startswith("`[") else Unresolved(f"{said}: {value.reason}", value.text)
+        shown = f"`{shortened(expression)}`"
+        return value if value.reason.startswith("`[") else Unresolved(f"{shown}: {value.reason}", value.text)
     if isinstance(value, dict):
-        return {key: _explained(inner, expression) for key, inner in value.items()}
-    return [_explained(inner, expression) for inner in value] if isinstance(value, list) else value
+        return {key: _add_expression(inner, expression) for key, inner in value.items()}
+    return [_add_expression(inner, expression) for inner in value] if isinstance(value, list) else value
 
 
 class SettledValue(NamedTuple):
@@ -161,7 +161,7 @@ def settled(value: object, is_known: frozenset[str], scope: str) -> SettledValue
         scope: what everything is deployed to; an id may be unknown in this part only.
     """
     unreadable: dict[str, str] = {}
-    return SettledValue(_settled(value, "", unreadable, _Ids(is_known, scope)), unreadable)
+    return SettledValue(_remove_unresolved(value, "", unreadable, _Ids(is_known, scope)), unreadable)
 
 
 class _Ids(NamedTuple):
@@ -175,26 +175,28 @@ class _Ids(NamedTuple):
             return True
         return any(
             folded.startswith(f"{start}/") and "{" not in folded[len(start) :]
-            for start in _beginnings(lowered(self.scope))
+            for start in _scope_prefixes(lowered(self.scope))
         )
 
 
-def _beginnings(scope: str) -> Iterator[str]:
+def _scope_prefixes(scope: str) -> Iterator[str]:
     """Yield the resource group and the subscription that a document is deployed to."""
     yield scope
     if scope.startswith("/subscriptions/"):
         yield "/".join(scope.split("/")[:3])
 
 
-def _settled(value: object, pointer: str, unreadable: dict[str, str], ids: _Ids) -> object:
+def _remove_unresolved(value: object, pointer: str, unreadable: dict[str, str], ids: _Ids) -> object:
     if isinstance(value, Unresolved):
         if value.text.startswith("/subscriptions/") and ids.says_which(value.text):
             return value.text
         unreadable[pointer] = value.reason
         return None
     if isinstance(value, dict):
-        made = {key: _settled(inner, f"{pointer}/{escaped(key)}", unreadable, ids) for key, inner in value.items()}
-        return {key: inner for key, inner in made.items() if inner is not None}
+        result = {
+            key: _remove_unresolved(inner, f"{pointer}/{escaped(key)}", unreadable, ids) for key, inner in value.items()
+        }
+        return {key: inner for key, inner in result.items() if inner is not None}
     if isinstance(value, list):
-        return [_settled(inner, f"{pointer}/{index}", unreadable, ids) for index, inner in enumerate(value)]
+        return [_remove_unresolved(inner, f"{pointer}/{index}", unreadable, ids) for index, inner in enumerate(value)]
     return value

@@ -56,10 +56,10 @@ def called(kind: str, name: object, parent: Called | None, base: str) -> Called:
         names = [f"{{{part} of {inner}}}" for part in kind.split("/")[1 : missing + 1]] + names
     if "" in names:
         raise ExpressionError(f"a part of the name `{text}` is empty")
-    return _extended(kind, names, base) if _extends(kind) else _whole(kind, kind, names, base)
+    return _name_extension(kind, names, base) if _extends(kind) else _full_names(kind, kind, names, base)
 
 
-def _whole(kind: str, path: str, names: list[str], base: str) -> Called:
+def _full_names(kind: str, path: str, names: list[str], base: str) -> Called:
     return Called(kind, path, "/".join(names), base, id_below(base, kind, names))
 
 
@@ -68,7 +68,7 @@ def _extends(kind: str) -> bool:
     return "/providers/" in f"/{lowered(kind)}/"
 
 
-def _extended(kind: str, names: list[str], base: str) -> Called:
+def _name_extension(kind: str, names: list[str], base: str) -> Called:
     """Return the names of an extension whose name contains the provider: `storage/Microsoft.Authorization/guid`."""
     segments = kind.split("/")
     at = len(segments) - 1 - [lowered(segment) for segment in reversed(segments)].index("providers")

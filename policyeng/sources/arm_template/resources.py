@@ -170,19 +170,19 @@ class TemplateWalk:
         name, kind = resolver.value(body.get("name")), resolver.value(body.get("type"))
         base = resolver.value(body["scope"]) if "scope" in body and lowered(str(kind)) != DEPLOYMENT else None
         try:
-            names = _called(name, kind, parent, level.place.id if base is None else scope_id(base, level.place))
+            names = _name_resource(name, kind, parent, level.place.id if base is None else scope_id(base, level.place))
         except ExpressionError as error:
-            if not _is_no(condition) or "resources" in body:  # a resource that is not deployed needs no name
+            if not _is_false(condition) or "resources" in body:  # a resource that is not deployed needs no name
                 self.refuse(level, pointer, str(error), "correct its `type` and `name`")
             return
-        if not _is_no(condition):  # the condition does not apply to child resources
+        if not _is_false(condition):  # the condition does not apply to child resources
             if carrier_of(names.arm_type, body) is not None:
                 self.deploy(self, body, pointer, names, level._replace(doubt=doubt))
             else:
                 self._remark_keys(level, body, pointer)
                 reasons = [part.reason for part in (base, name) if isinstance(part, Unresolved)]
                 reasons += [level.place.reason] if "{" in level.place.id and base is None else []
-                draft = _draft(body, names, resolver, reasons, doubt)
+                draft = _make_draft(body, names, resolver, reasons, doubt)
                 self.drafts.append(draft._replace(pointer=pointer, text=level.text))
         if "resources" in body:
             self.resources(body["resources"], f"{entry.pointer}/resources", level, names)
@@ -191,14 +191,14 @@ class TemplateWalk:
         for key in body:
             if lowered(key) not in _KEYS and lowered(key) != "etag":
                 message = f"unknown key `{shortened(key)}`{nearest(key, _KEYS.values())}"
-                self.remarks.append(_said(level, f"{pointer}/{escaped(key)}", message))
+                self.remarks.append(_locate_message(level, f"{pointer}/{escaped(key)}", message))
 
     def refuse(self, level: TemplateLevel, pointer: str, message: str, remedy: str) -> None:
         """Refuse the value at a pointer."""
-        self.refusals.append(Refusal(*_said(level, pointer, message), remedy))
+        self.refusals.append(Refusal(*_locate_message(level, pointer, message), remedy))
 
 
-def _said(level: TemplateLevel, pointer: str, message: str) -> tuple[str, str]:
+def _locate_message(level: TemplateLevel, pointer: str, message: str) -> tuple[str, str]:
     """Return the pointer and the message; for a linked template, the pointer is that of the deployment."""
     if level.text is None:
         return pointer, message
@@ -218,20 +218,20 @@ def entries_of(written: object, pointer: str) -> Iterator[TemplateResource]:
 
 def with_known_keys(body: JsonObject, resolver: Resolver) -> JsonObject:
     """Return a resource with its keys in ARM's spelling; ARM ignores case."""
-    made: JsonObject = {}
+    result: JsonObject = {}
     for key, value in body.items():
         name = _KEYS.get(lowered(key), key)
         if name != key:
             resolver.fields[f"/{name}"] = f"{resolver.base}/{escaped(key)}"
-        made[name] = value
-    return made
+        result[name] = value
+    return result
 
 
-def _is_no(condition: object) -> bool:
+def _is_false(condition: object) -> bool:
     return condition is False or (isinstance(condition, str) and lowered(condition) == "false")
 
 
-def _called(name: object, kind: object, parent: Called | None, base: str) -> Called:
+def _name_resource(name: object, kind: object, parent: Called | None, base: str) -> Called:
     if isinstance(kind, Unresolved):
         raise ExpressionError(f"a resource whose `type` is not known: {kind.reason}")
     if not isinstance(kind, str) or not kind.strip("/") or (parent is None and "/" not in kind):
@@ -241,7 +241,7 @@ def _called(name: object, kind: object, parent: Called | None, base: str) -> Cal
     return called(kind, name, parent, base)
 
 
-def _draft(body: JsonObject, names: Called, resolver: Resolver, reasons: list[str], doubt: str) -> PartialResource:
+def _make_draft(body: JsonObject, names: Called, resolver: Resolver, reasons: list[str], doubt: str) -> PartialResource:
     """Return a resource in ARM's form, with unresolved parts; `reasons` are why its id is not known."""
     last = names.name.rsplit("/", maxsplit=1)[-1]
     reason = "; ".join(dict.fromkeys(reasons)) if "{" in names.id else ""
@@ -255,11 +255,11 @@ def _draft(body: JsonObject, names: Called, resolver: Resolver, reasons: list[st
                 value = respelled(value, resolver.fields, there, "/properties", own_map=own_map)
             resource[key] = value
     if lowered(names.arm_type) == _ROLE_ASSIGNMENT:
-        _put_scope(resource, names, reason)
+        _add_scope(resource, names, reason)
     return PartialResource(resource, names, reason, doubt, resolver.base, resolver.fields)
 
 
-def _put_scope(resource: JsonObject, names: Called, reason: str) -> None:
+def _add_scope(resource: JsonObject, names: Called, reason: str) -> None:
     """Add the `scope` that ARM returns for a role assignment: the resource that its id extends."""
     properties = resource.get("properties")
     if isinstance(properties, dict) and "scope" not in properties:

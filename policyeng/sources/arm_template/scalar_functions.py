@@ -85,22 +85,22 @@ def spelled_out(value: object) -> str:
         raise ExpressionError("a number is too large to be written as text") from error
 
 
-def _ordered(left: object, right: object) -> int:
+def _compare(left: object, right: object) -> int:
     """Compare two numbers or two strings: return a number below, equal to or above 0."""
     if isinstance(left, str) and isinstance(right, str):
         return (left > right) - (left < right)
     return (a_number(left) > a_number(right)) - (a_number(left) < a_number(right))
 
 
-def _whole(value: object) -> int:
+def _convert_integer(value: object) -> int:
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,19}\s*", value):
-        return _small(int(value))
+        return _check_size(int(value))
     if isinstance(value, float) and abs(value) < _LARGEST:
         return int(value)
     return a_number(value)
 
 
-def _small(number: int) -> int:
+def _check_size(number: int) -> int:
     if -_LARGEST <= number < _LARGEST:
         return number
     raise ExpressionError("a number has more than 64 bits")
@@ -112,7 +112,7 @@ def _bool(value: object) -> bool:
     return bool(value) if type(value) is int else a_boolean(value)
 
 
-def _divided(left: object, right: object) -> tuple[int, int]:
+def _divide(left: object, right: object) -> tuple[int, int]:
     """Return quotient and remainder, rounded towards zero."""
     dividend, divisor = a_number(left), a_number(right)
     if divisor == 0:
@@ -148,7 +148,7 @@ def bounded(text: str) -> str:
     return text
 
 
-def _replaced(text: object, old: object, new: object) -> str:
+def _replace(text: object, old: object, new: object) -> str:
     whole, part, other = a_text(text), a_text(old), a_text(new)
     if not part:
         raise ExpressionError("the text to replace is empty")
@@ -165,7 +165,7 @@ def _substring(text: object, start: object, length: object = None) -> str:
     return whole[first : first + size]
 
 
-def _padded(value: object, width: object, letter: object = " ") -> str:
+def _pad(value: object, width: object, letter: object = " ") -> str:
     if not 0 <= a_number(width) <= _LONGEST_TEXT or len(a_text(letter)) != 1:
         raise ExpressionError("the padding is not one character, or the length is too large")
     return spelled_out(value).rjust(a_number(width), a_text(letter))
@@ -177,7 +177,7 @@ def _split(text: object, signs: object) -> list[object]:
     return list(parts)
 
 
-def _decoded(text: object) -> str:
+def _decode(text: object) -> str:
     try:
         return base64.b64decode(a_text(text), validate=True).decode()
     except (binascii.Error, ValueError) as error:
@@ -191,14 +191,14 @@ def _json(text: object) -> object:
         raise ExpressionError("it is not JSON") from error
 
 
-def _encoded(text: object) -> str:
+def _encode(text: object) -> str:
     try:
         return base64.b64encode(a_text(text).encode()).decode()
     except UnicodeEncodeError as error:
         raise ExpressionError("it is not valid text") from error
 
 
-def _quoted(text: object) -> str:
+def _quote(text: object) -> str:
     try:
         return quote(a_text(text), safe="")
     except UnicodeEncodeError as error:
@@ -214,39 +214,39 @@ def _uri(base: object, relative: object) -> str:
 
 #: By name in lower case.
 FUNCTIONS: Mapping[str, Function] = {
-    "add": lambda left, right: _small(a_number(left) + a_number(right)),
-    "base64": _encoded,
-    "base64tojson": lambda text: _json(_decoded(text)),
-    "base64tostring": _decoded,
+    "add": lambda left, right: _check_size(a_number(left) + a_number(right)),
+    "base64": _encode,
+    "base64tojson": lambda text: _json(_decode(text)),
+    "base64tostring": _decode,
     "bool": _bool,
-    "div": lambda left, right: _divided(left, right)[0],
+    "div": lambda left, right: _divide(left, right)[0],
     "endswith": lambda text, end: lowered(a_text(text)).endswith(lowered(a_text(end))),
     "equals": alike,
     "false": lambda: False,
-    "float": lambda value: value if isinstance(value, float) else float(_whole(value)),
+    "float": lambda value: value if isinstance(value, float) else float(_convert_integer(value)),
     "format": _format,
-    "greater": lambda left, right: _ordered(left, right) > 0,
-    "greaterorequals": lambda left, right: _ordered(left, right) >= 0,
-    "int": _whole,
+    "greater": lambda left, right: _compare(left, right) > 0,
+    "greaterorequals": lambda left, right: _compare(left, right) >= 0,
+    "int": _convert_integer,
     "json": _json,
-    "less": lambda left, right: _ordered(left, right) < 0,
-    "lessorequals": lambda left, right: _ordered(left, right) <= 0,
-    "mod": lambda left, right: _divided(left, right)[1],
-    "mul": lambda left, right: _small(a_number(left) * a_number(right)),
+    "less": lambda left, right: _compare(left, right) < 0,
+    "lessorequals": lambda left, right: _compare(left, right) <= 0,
+    "mod": lambda left, right: _divide(left, right)[1],
+    "mul": lambda left, right: _check_size(a_number(left) * a_number(right)),
     "not": lambda value: not a_boolean(value),
     "null": lambda: None,
-    "padleft": _padded,
-    "replace": _replaced,
+    "padleft": _pad,
+    "replace": _replace,
     "split": _split,
     "startswith": lambda text, start: lowered(a_text(text)).startswith(lowered(a_text(start))),
     "string": spelled_out,
-    "sub": lambda left, right: _small(a_number(left) - a_number(right)),
+    "sub": lambda left, right: _check_size(a_number(left) - a_number(right)),
     "substring": _substring,
     "tolower": lambda text: lowered(a_text(text)),
     "toupper": lambda text: a_text(text).upper(),
     "trim": lambda text: a_text(text).strip(),
     "true": lambda: True,
     "uri": _uri,
-    "uricomponent": _quoted,
+    "uricomponent": _quote,
     "uricomponenttostring": lambda text: unquote(a_text(text)),
 }

@@ -41,7 +41,7 @@ def id_below(base: str, arm_type: str, names: Sequence[str]) -> str:
     return f"{base}/providers/{provider}{below}"
 
 
-def _named(arguments: Sequence[object]) -> tuple[str, list[str], Unresolved | None]:
+def _split_arguments(arguments: Sequence[object]) -> tuple[str, list[str], Unresolved | None]:
     """Return the type and the names in the arguments, and the first unresolved one."""
     if not arguments:
         raise ExpressionError("the type of a resource is missing")
@@ -56,8 +56,8 @@ def _named(arguments: Sequence[object]) -> tuple[str, list[str], Unresolved | No
     return kind, names, unknown
 
 
-def _id(base: str, reason: str, arguments: Sequence[object]) -> object:
-    kind, names, unknown = _named(arguments)
+def _make_id(base: str, reason: str, arguments: Sequence[object]) -> object:
+    kind, names, unknown = _split_arguments(arguments)
     text = id_below(base, kind, names)
     if unknown is not None:
         return Unresolved(unknown.reason, text)
@@ -80,7 +80,7 @@ def _resource_id(scope: TemplateScope, *arguments: object) -> object:
         base = "/subscriptions/" + "/".join([before[0], *base.split("/")[3:5]])
     elif at == 1:
         base = f"{scope.place.subscription}/resourceGroups/{before[0]}"
-    return _id(base, unknown.reason if unknown else reason, arguments[at:])
+    return _make_id(base, unknown.reason if unknown else reason, arguments[at:])
 
 
 def _subscription_id(scope: TemplateScope, *arguments: object) -> object:
@@ -90,14 +90,14 @@ def _subscription_id(scope: TemplateScope, *arguments: object) -> object:
         unknown = first_unresolved([arguments[0]])
         base = f"/subscriptions/{text_of(arguments[0])}"
         reason, arguments = unknown.reason if unknown else reason, arguments[1:]
-    return _id(base, reason, arguments)
+    return _make_id(base, reason, arguments)
 
 
 def _extension_id(scope: TemplateScope, base: object, *arguments: object) -> object:  # noqa: ARG001  # the signature is fixed
     """Apply `extensionResourceId(baseResourceId, resourceType, name, ...)`."""
     unknown = first_unresolved([base])
-    made = _id(text_of(base).rstrip("/"), "", arguments)
-    return Unresolved(unknown.reason, text_of(made)) if unknown else made
+    identity = _make_id(text_of(base).rstrip("/"), "", arguments)
+    return Unresolved(unknown.reason, text_of(identity)) if unknown else identity
 
 
 def _management_group_id(scope: TemplateScope, *arguments: object) -> object:
@@ -106,7 +106,7 @@ def _management_group_id(scope: TemplateScope, *arguments: object) -> object:
     if arguments and "/" not in text_of(arguments[0]):
         base = f"/providers/Microsoft.Management/managementGroups/{text_of(arguments[0])}"
         arguments = arguments[1:]
-    return _id(base, reason, arguments)
+    return _make_id(base, reason, arguments)
 
 
 def _resource_group(scope: TemplateScope) -> object:
@@ -145,5 +145,5 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "resourceid": _resource_id,
     "subscription": _subscription,
     "subscriptionresourceid": _subscription_id,
-    "tenantresourceid": lambda scope, *arguments: _id("", scope.place.reason, arguments),
+    "tenantresourceid": lambda scope, *arguments: _make_id("", scope.place.reason, arguments),
 }

@@ -129,7 +129,7 @@ class ArmTemplate:
             value = str(value).lower() if isinstance(value, bool) else str(value)
         elif kind == "bool" and isinstance(value, str) and lowered(value) in ("true", "false"):
             value = lowered(value) == "true"
-        unfit = _unfit(value, kind, entry)
+        unfit = _why_invalid(value, kind, entry)
         if unfit:
             pointer = f"{self.pointer}/parameters/{escaped(name)}"
             self.remarks.append((pointer, f"the value of the parameter `{shortened(name)}` {unfit}"))
@@ -151,8 +151,8 @@ class ArmTemplate:
 
     def _copied_variable(self, loop: JsonObject, pointer: str) -> Callable[[], object]:
         def give() -> object:
-            made = Resolver(self.scope, pointer).value({"copy": [loop]})
-            return made[str(loop["name"])] if isinstance(made, dict) else made
+            result = Resolver(self.scope, pointer).value({"copy": [loop]})
+            return result[str(loop["name"])] if isinstance(result, dict) else result
 
         return give
 
@@ -173,7 +173,7 @@ class ArmTemplate:
 
         def call(*values: object) -> object:
             pairs = zip(names, values, strict=False)
-            inner = Declared({name.lower(): _giving(value) for name, value in pairs}, {}, functions())
+            inner = Declared({name.lower(): _make_constant(value) for name, value in pairs}, {}, functions())
             body = output.get("value") if isinstance(output, dict) else None
             return Resolver(TemplateScope(inner, self.place, self.work)).value(body)
 
@@ -183,11 +183,11 @@ class ArmTemplate:
         return self.scope.declared.functions
 
 
-def _giving(value: object) -> Callable[[], object]:
+def _make_constant(value: object) -> Callable[[], object]:
     return lambda: value
 
 
-def _unfit(value: object, kind: str, entry: JsonObject) -> str:
+def _why_invalid(value: object, kind: str, entry: JsonObject) -> str:
     """Return why a value is not valid for its parameter, or an empty string."""
     wanted = _KINDS.get(kind)
     if value is None or first_unresolved(value) is not None:

@@ -94,16 +94,16 @@ def text_of(value: object) -> str:
         return str(value)  # as in .NET, which evaluates templates
     if isinstance(value, str | int | float):
         return str(value)
-    held = first_unresolved(value)
-    return held.text if held else f"{type(value).__name__}-{_digest(repr(value))}"
+    part = first_unresolved(value)
+    return part.text if part else f"{type(value).__name__}-{_digest(repr(value))}"
 
 
 def stand_in(name: str, arguments: Sequence[object]) -> str:
     """Return the stand-in for a call, as one segment of an id; equal calls have equal stand-ins."""
-    return in_braces(f"{name}({','.join(_ending(text_of(argument)) for argument in arguments)})")
+    return in_braces(f"{name}({','.join(_last_segments(text_of(argument)) for argument in arguments)})")
 
 
-def _ending(text: str) -> str:
+def _last_segments(text: str) -> str:
     """Return the last two segments of an id, which are enough in a stand-in; other text is unchanged."""
     return "/".join(text.split("/")[-2:]) if text.startswith("/") else text
 
