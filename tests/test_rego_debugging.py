@@ -164,7 +164,7 @@ def test_a_pointer_that_no_baseline_has_is_remarked_on(folder: Path) -> None:
 
     ran = policyeng("test", "--policy", ".", folder=folder)
 
-    assert "no judged baseline has `/properties/properties/scaleSettings/minNodesCount`" in ran.stderr
+    assert "reads `/properties/properties/scaleSettings/minNodesCount`, which no evaluated baseline has" in ran.stderr
     assert ran.stderr.endswith("did you mean `/properties/properties/scaleSettings/minNodeCount`\n")
 
 

@@ -215,10 +215,10 @@ def _explain_failure(alone: Bundle, policy: Policy, prepared: PreparedCase) -> s
         return str(error)
     actual = _outcome(finding)
     if actual != expected:
-        return f"expected {expected}, actual {actual}{_why(finding)}"
+        return f"expected {expected}, found {actual}{_why(finding)}"
     paths = [denial.path for denial in finding.denials] if finding else []
     if expected == "fail" and case.path is not None and case.path not in paths:
-        return f"expected a denial of `{case.path}`, actual {', '.join(f'`{path}`' for path in paths)}"
+        return f"expected a denial of `{case.path}`, found {', '.join(f'`{path}`' for path in paths)}"
     return ""
 
 
