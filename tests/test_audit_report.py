@@ -183,7 +183,7 @@ def test_a_run_whose_findings_are_gone_is_refused(audited: Audited) -> None:
     ("arguments", "said"),
     [
         (("--format", "sarif"), "unknown report format `sarif`"),
-        (("--format", "csv", "--group-by", "policy"), "--group-by does nothing to csv"),
+        (("--format", "csv", "--group-by", "policy"), "--group-by does not apply to csv"),
         (("--output", "none/report.html"), "no such directory"),
         (("--run", "0"), "Invalid value for '--run'"),
     ],

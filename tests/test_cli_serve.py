@@ -157,7 +157,7 @@ def test_only_the_routes_that_are_wanted_are_there(folder: Path) -> None:
         (["--host", "256.0.0.1", "--insecure-listen"], 3, "cannot listen on `256.0.0.1` port 8180"),
         (["--deadline", "0"], 3, "--deadline"),
         (["--only", "verify"], 3, "--only"),
-        (["--host", "0.0.0.0", "--only", "check"], 3, "callers need not say who they are"),  # noqa: S104  # the same
+        (["--host", "0.0.0.0", "--only", "check"], 3, "without authentication"),  # noqa: S104  # the same
     ],
 )
 def test_what_cannot_be_served_is_one_line(

@@ -155,12 +155,15 @@ def test_what_is_not_ours_is_allowed_with_nothing_said(document: JsonObject) -> 
     [
         (review_of("CREATE", object_of("Unheard", {})), "of `machinelearningservices.azure.com` is not supported"),
         (review_of("CREATE", object_of("Workspace", None)), "an object without a `spec`"),
-        (review_of("CREATE", workspace_object(), object=None), "there is no `object`"),
-        (review_of("CREATE", workspace_object(), object=[1]), "no object: a list"),
+        (review_of("CREATE", workspace_object(), object=None), "the request has no `object`"),
+        (review_of("CREATE", workspace_object(), object=[1]), "not an object: a list"),
         (review_of("REPLACE", workspace_object()), "unknown operation: `REPLACE`"),
-        (review_of("CREATE", workspace_object(), object=object_of("ConfigMap", {}, api_version="v1")), "another kind"),
-        (review_of("CREATE", workspace_object(), kind={"version": "v1", "kind": "ConfigMap"}), "another kind"),
-        (review_of("CREATE", workspace_object(), kind=None), "what kind of object"),
+        (
+            review_of("CREATE", workspace_object(), object=object_of("ConfigMap", {}, api_version="v1")),
+            "the object is not a `",
+        ),
+        (review_of("CREATE", workspace_object(), kind={"version": "v1", "kind": "ConfigMap"}), "the object is not a `"),
+        (review_of("CREATE", workspace_object(), kind=None), "the request has no kind"),
         (
             review_of(
                 "CREATE",
@@ -201,19 +204,19 @@ def test_a_policy_error_is_one(tmp_path: Path) -> None:
     response = answered(broken, review_of("CREATE", workspace_object()))
 
     assert (response["allowed"], response["status"]["code"]) == (False, 500)
-    assert "T-A-1 (high): could not be judged" in response["status"]["message"]
+    assert "T-A-1 (high): could not be evaluated" in response["status"]["message"]
 
 
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ([], "no admission review: a list"),
-        ({}, "no admission review"),
-        ({**review_of("CREATE"), "kind": "Review"}, "no admission review"),
+        ([], "not an admission review: a list"),
+        ({}, "not an admission review"),
+        ({**review_of("CREATE"), "kind": "Review"}, "not an admission review"),
         ({**review_of("CREATE"), "apiVersion": "admission.k8s.io/v1beta1"}, "admissionReviewVersions"),
-        ({**review_of("CREATE"), "request": None}, "without the uid"),
-        (review_of("CREATE", uid=""), "without the uid"),
-        (review_of("CREATE", uid=7), "without the uid"),
+        ({**review_of("CREATE"), "request": None}, "without a request uid"),
+        (review_of("CREATE", uid=""), "without a request uid"),
+        (review_of("CREATE", uid=7), "without a request uid"),
     ],
 )
 def test_what_is_no_review_is_refused(bundle: Bundle, document: object, said: str) -> None:

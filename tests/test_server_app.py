@@ -150,7 +150,7 @@ def test_a_change_may_bring_its_state_where_the_server_has_none(tmp_path: Path) 
     assert (odd.status_code, odd.json()["place"]) == (422, "query: /standing")
     unknown = asked(without, "/v1/admit?standin=true", {"change": change, "state": state})
     assert (unknown.status_code, unknown.json()["detail"][:27]) == (422, "unknown parameter `standin`")
-    assert "there is no state" in asked(without, "/v1/admit", change).json()["detail"]
+    assert "no state to evaluate" in asked(without, "/v1/admit", change).json()["detail"]
     assert asked(without, "/v1/admit", {"change": change, "state": {"snapshotVersion": 2}}).status_code == 422
     refused = asked(with_one, "/v1/admit", {"change": change, "state": state})
     assert (refused.status_code, refused.json()["place"]) == (422, "/state")
@@ -191,7 +191,7 @@ def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
         ("/v1/check", b'{"snapshot": {}, "scope": "rg"}', 422, "scope"),
         ("/v1/admit", b'{"id": "x", "id": "y"}', 400, "this key stands twice"),
         ("/v1/admit", b"5", 422, "this is not a change"),
-        ("/v1/admit", b"[]", 422, "there is no change"),
+        ("/v1/admit", b"[]", 422, "the request has no changes"),
         ("/v1/admit", b'["x", 5]', 422, "this is not a change"),
         ("/v1/admit", b'{"change": "x", "as_of": 1}', 422, "unknown key `as_of`"),
         ("/v1/admit", b'{"id": "x"}', 422, "no string `type`"),

@@ -228,8 +228,8 @@ def test_programs_send_their_token_as_ever(service: Service) -> None:
     assert "production: 2 failures" in seen.text
     assert (wrong.status_code, other.status_code) == (401, 403)
     assert wrong.headers["content-type"] == "application/problem+json"
-    assert (none.status_code, none.json()["detail"]) == (404, "there is no run of estate `none`")
-    assert (odd.status_code, odd.json()["detail"]) == (404, "there is no run `1x`")
+    assert (none.status_code, none.json()["detail"]) == (404, "estate `none` has no runs")
+    assert (odd.status_code, odd.json()["detail"]) == (404, "run `1x` does not exist")
 
 
 def test_a_run_whose_findings_are_gone_says_so(service: Service, audited: Audited) -> None:
@@ -259,9 +259,9 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104  # what is refused without tokens
 
 def test_the_history_is_not_shown_to_a_network_that_need_not_sign_in(tmp_path: Path) -> None:
     """Neither an insecure listener nor a certificate of the client is enough."""
-    with pytest.raises(UsageError, match="need not sign in"):
+    with pytest.raises(UsageError, match="needs no sign-in"):
         ServerOptions(host=EVERYWHERE, store="sqlite:///a.db", insecure_listen=True)
-    with pytest.raises(UsageError, match="need not sign in"):
+    with pytest.raises(UsageError, match="needs no sign-in"):
         ServerOptions(
             host=EVERYWHERE, store="sqlite:///a.db", tls_client_ca=tmp_path, tls_cert=tmp_path, tls_key=tmp_path
         )
@@ -303,7 +303,7 @@ def test_attempts_are_forgotten_after_a_minute_and_counted_over_all_addresses() 
     for number in range(200):
         attempts.require_patience(f"10.0.0.{number}")
         attempts.refused(f"10.0.0.{number}")
-    with pytest.raises(RequestRefusedError, match="too many attempts"):
+    with pytest.raises(RequestRefusedError, match="too many failed sign-in attempts"):
         attempts.require_patience("192.0.2.1")
     now[0] = 61
     attempts.require_patience("192.0.2.1")
@@ -319,7 +319,7 @@ def test_a_report_is_made_once_for_a_run(service: Service, monkeypatch: pytest.M
         made.append(run.number)
         return b"page"
 
-    monkeypatch.setattr(reports, "_rendered", rendered)
+    monkeypatch.setattr(reports, "_render", rendered)
 
     async def asking() -> list[bytes]:
         run = await reports.run(1)

@@ -71,7 +71,7 @@ def test_policies_settings_and_exemptions_are_read_again(tmp_path: Path) -> None
     [
         ("bundle/area/limit.rego", "package area.limit\n\ndeny contains {", "limit.rego"),
         ("bundle/area/other.rego", POLICY, "other.rego"),
-        ("policyeng.toml", 'fail_on = "loud"\n', "`fail_on` does not fit"),
+        ("policyeng.toml", 'fail_on = "loud"\n', "for `fail_on`"),
         ("policyeng.toml", "fail_on = \n", "not valid TOML"),
         ("policyeng.toml", 'exemptions = ["nowhere.yaml"]\n', "nowhere.yaml"),
         ("policyeng.toml", '[parameters."T-A-9"]\nx = 1\n', "T-A-9"),
@@ -112,7 +112,7 @@ def test_a_faulty_exemption_is_a_bad_reading(tmp_path: Path) -> None:
     assert holding.fault is not None
     assert [each.id for each in holding.current.exemptions] == ["E-1"]
     write(tmp_path, {"policyeng.toml": "fail_on = 1\n"})
-    with pytest.raises(UsageError, match="`fail_on` does not fit"):
+    with pytest.raises(UsageError, match="for `fail_on`"):
         holding_of(tmp_path)
 
 

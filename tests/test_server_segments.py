@@ -91,7 +91,7 @@ def test_a_folder_has_one_writer(tmp_path: Path) -> None:
     segments.close()
     Segments(tmp_path).close()
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"the decision log cannot be written \(file exists\)"):
+    with pytest.raises(UsageError, match=r"cannot write the decision log \(file exists\)"):
         Segments(tmp_path / "file")
 
 

@@ -55,7 +55,7 @@ def test_new_files_are_for_new_connections_and_bad_ones_for_none(tmp_path: Path)
     (tmp_path / "tls.key").write_bytes(root.issue(tmp_path, "other")[1].read_bytes())
     certificates.look()
     assert certificates.fault is not None
-    assert "the certificate and its key cannot be used (key values mismatch)" in certificates.fault.message
+    assert "cannot use the certificate and its key (key values mismatch)" in certificates.fault.message
     assert Connection(context, trusting).name == "one"
     root.issue(tmp_path, "two", "tls")
     certificates.look()
@@ -102,10 +102,10 @@ def test_files_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     locked = root.issue(tmp_path, "locked", password=b"x")
     for files, said in (
         ((tmp_path / "nowhere", key, None), "nowhere: cannot be read (no such file or directory)"),
-        ((empty, key, None), "empty.pem: the certificate and its key cannot be used"),
-        ((certificate, empty, None), "server.pem: the certificate and its key cannot be used"),
+        ((empty, key, None), "empty.pem: cannot use the certificate and its key"),
+        ((certificate, empty, None), "server.pem: cannot use the certificate and its key"),
         ((*locked, None), "locked.key: the key is encrypted"),
-        ((certificate, key, empty), "empty.pem: the roots of clients' certificates cannot be used"),
+        ((certificate, key, empty), "empty.pem: cannot use the roots of client certificates"),
     ):
         with pytest.raises(UsageError) as error:
             context_of(*files)
@@ -120,7 +120,7 @@ def test_options_of_certificates_go_together() -> None:
     with pytest.raises(UsageError, match="--tls-client-ca: client certificates need TLS"):
         ServerOptions(tls_client_ca=file)
     beyond = "0.0.0.0"  # noqa: S104  # what is tried
-    with pytest.raises(UsageError, match="callers need not say who they are"):
+    with pytest.raises(UsageError, match="without authentication"):
         ServerOptions(host=beyond, tls_cert=file, tls_key=file)
     assert ServerOptions(host=beyond, tls_cert=file, tls_key=file, tls_client_ca=file).host == beyond
 

@@ -101,7 +101,7 @@ def _change(document: object) -> ChangesRead:
     if isinstance(document, list) and document and all(isinstance(each, dict | str) for each in document):
         return ChangesRead(changes_of(document), (), {})
     if not isinstance(document, dict):
-        raise _refused("there is no change" if document == [] else "this is no change", "")
+        raise _refused("the request has no changes" if document == [] else "this is not a change", "")
     read = parse_changes(orjson.dumps(document), BODY)
     first = next((problem for problem in read.problems if problem.level == "error"), None)
     if first is not None and not read.changes:
