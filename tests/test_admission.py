@@ -184,7 +184,7 @@ def test_modes_and_the_gate(bundle: Bundle) -> None:
     assert name(Enforcement(policy="T-A-1", mode=Mode.WARN), Enforcement(policy="t-a-1", mode=Mode.SHADOW)) == "warned"
     with pytest.raises(UsageError, match="T-A-9"):
         name(Enforcement(policy="T-A-9", mode=Mode.WARN))
-    with pytest.raises(UsageError, match="no ARM id"):
+    with pytest.raises(UsageError, match="not an ARM id"):
         name(Enforcement(scope="subscriptions", mode=Mode.WARN))
 
 

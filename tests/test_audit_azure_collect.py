@@ -315,7 +315,7 @@ def measured(name: str, points: list[JsonObject], split: list[JsonObject]) -> Js
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "no subscription is named; add `--subscription ID`"),
+        ((), "no subscription is given; add `--subscription ID`"),
         (("--subscription", "mine"), "`mine` is no id of a subscription"),
         (("--subscription", SUBSCRIPTION, "--workspace", "ws"), "the workspace `ws` lacks its resource group"),
         (("--subscription", SUBSCRIPTION, "--resource-group", "a/b"), "`a/b` is no name of a resource group"),
@@ -325,7 +325,7 @@ def measured(name: str, points: list[JsonObject], split: list[JsonObject]) -> Js
             ("--subscription", SUBSCRIPTION, "--endpoint", "https://u:p@arm.example"),
             "is no address of a resource manager",
         ),
-        (("--subscription", SUBSCRIPTION, "--jobs-since", "a month"), "`a month` of --jobs-since is no duration"),
+        (("--subscription", SUBSCRIPTION, "--jobs-since", "a month"), "`a month` is not a duration for --jobs-since"),
         (
             ("--subscription", SUBSCRIPTION, "--output", "/nowhere/s.json"),
             "cannot write the snapshot: no such directory",

@@ -107,7 +107,7 @@ def test_what_passes_is_tried_again(answer: Answer) -> None:
         (Answer(body={"values": []}), "the answer has no `value` that is a list"),
         (Answer(body=b"[]"), "the answer is not a JSON object"),
         (Answer(body=b'{"value": []}', cut=5), "the connection was cut, again and again"),
-        (Answer(body={"value": [{"name": "x"}]}), "an entry is left out: neither an ARM `id`"),
+        (Answer(body={"value": [{"name": "x"}]}), "an entry is left out: not a resource, because"),
     ],
 )
 def test_what_stays_wrong_is_told_and_costs_only_itself(answer: Answer, reason: str) -> None:

@@ -145,7 +145,7 @@ def test_a_failed_notification_changes_no_exit_and_is_listed(tmp_path: Path) -> 
 
     assert ran.returncode == 1
     assert ran.stderr.startswith("policyeng: notify ops: 1 not sent and tried again later (")
-    assert "production: 1 finding to begin with\n  tried 1 time, at last: " in listed.stdout
+    assert "production: 1 finding to begin with\n  1 attempt, last error: " in listed.stdout
     [notice] = orjson.loads(document.stdout)["notices"]
     assert (notice["target"], notice["attempts"], notice["givenUp"], notice["configured"]) == ("ops", 1, False, True)
     assert (failed.returncode, sent.returncode) == (2, 0)

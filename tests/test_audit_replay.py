@@ -94,7 +94,7 @@ def test_what_differs_is_named_with_its_likely_cause(audited: Audited) -> None:
         other = policyeng(*words)
     assert other.returncode == 2
     assert "a.json: /evaluation/engine/version: was" in other.stderr
-    assert "and 99.0 judges now" in other.stderr
+    assert "the replay 99.0" in other.stderr
     assert f"was     {run.content}" in other.stdout
     audited.close()
 

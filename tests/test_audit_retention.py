@@ -68,5 +68,5 @@ def test_what_either_option_keeps_stays(tmp_path: Path) -> None:
     assert refused.returncode == 3
     assert "add `--keep-days N` or `--keep-runs N`" in refused.stderr
     told = policyeng("audit", "verify-history", "--store", audited.url)
-    assert "retention took contents of 3 runs: 1-3" in told.stdout
+    assert "pruned 3 runs: 1-3" in told.stdout
     audited.close()

@@ -294,7 +294,7 @@ def test_flag_environment_and_file_choose_a_profile(tmp_path: Path) -> None:
     assert run(*line, folder=tmp_path).returncode == 1
     chosen = run(*line, "--profile", "loose", folder=tmp_path)
     assert chosen.returncode == 0
-    assert ", profile loose, in the snapshot" in " ".join(chosen.stdout.split())
+    assert ", profile loose, as of" in " ".join(chosen.stdout.split())
     assert run(*line, folder=tmp_path, POLICYENG_PROFILE="loose").returncode == 0
     config.write_text('profile = "loose"\n', encoding="utf-8")
     assert run(*line, folder=tmp_path).returncode == 0

@@ -105,7 +105,7 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("check", "x.json", "--from", "nativ"), "did you mean `native`"),
         (("check", "x.json", "--fail-on", "hgh"), "invalid value `hgh` for `fail_on`; did you mean `high`"),
         (("check", "x.json", "--as-of", "tomorrow"), "is not a valid time for --as-of"),
-        (("check", "x.json", "--engine", "opal"), "there is no engine"),
+        (("check", "x.json", "--engine", "opal"), "unknown engine"),
         (("check", "x.json", "--output", "sarif"), "not FORMAT=PATH"),
         (("check", "x.json", "--output", "json= "), "not FORMAT=PATH"),
         (("check", "x.json", "--output", "json=-"), "or `--format` to print"),

@@ -53,7 +53,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_takes_too_long_is_ended_where_it_is() -> None:
     """Within the limit of CPU time and a tick or two; the error has the place."""
     began = time.thread_time()
-    with pytest.raises(DeadlineExceededError, match="the evaluation takes more than 1 s; make the policy") as raised:
+    with pytest.raises(DeadlineExceededError, match="the evaluation takes more than 1 s; change the policy") as raised:
         within_deadline(globals(), spin)
     assert time.thread_time() - began < 1.5
     assert raised.value.file == __file__
@@ -76,7 +76,7 @@ def test_what_takes_too_much_memory_is_ended(monkeypatch: pytest.MonkeyPatch) ->
     if not watchdog._PAGE:
         pytest.skip("this platform does not show the memory of a process")
     assert within_deadline(globals(), hoard, limit // 2) == limit // 200_000
-    with pytest.raises(DeadlineExceededError, match=r"the evaluation takes more than [0-9]{3,} MB; make the policy"):
+    with pytest.raises(DeadlineExceededError, match=r"the evaluation takes more than [0-9]{3,} MB; change the policy"):
         within_deadline(globals(), hoard, 20 * limit)
 
 

@@ -133,7 +133,7 @@ def test_a_resource_whose_id_is_there_twice_is_refused(document: object, tmp_pat
     (problem,) = read(tmp_path, document).problems
 
     assert problem.level == "error"
-    assert "one member to ARM" in problem.message
+    assert "the same member" in problem.message
 
 
 def test_maps_of_the_user_keep_their_names(bundle: Bundle) -> None:

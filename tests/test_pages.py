@@ -301,7 +301,7 @@ def test_a_directory_of_pages_keeps_what_is_not_ours(tmp_path: Path) -> None:
     ours = f"{MARK}\n\n# x\n"
 
     assert write_pages(folder, {"README.md": ours, "a.md": ours, "b.md": ours}).endswith(
-        "3 written, 0 as before, 0 removed"
+        "3 written, 0 unchanged, 0 removed"
     )
     (folder / "mine.md").write_text("# mine\n", encoding="utf-8")
     (folder / "quoted.md").write_text(f"see\n{MARK}\n", encoding="utf-8")

@@ -156,7 +156,7 @@ not_judged:
         ("baseline: workspac\npass: {x: {}}", "did you mean `workspace`"),
         ("baseline: workspace\npas: {x: {}}", "unknown key"),
         ("baseline: workspace\nfail: {x: {}}", "names no `path`"),
-        ("pass: {x: {}}", "names no `baseline`"),
+        ("pass: {x: {}}", "has no `baseline`"),
         ("baseline: workspace\npass: {x: {with: {nobody: {}}}}", "no baseline is called `nobody`"),
         ("baseline: workspace\npass: {x: {approvals: [{id: A}]}}", "approvals"),
         ("[1]", "not a mapping"),

@@ -153,22 +153,22 @@ def test_what_is_written_is_formatted_and_decides_nothing(
         (("lib/idle",), "`lib` holds something else than policies"),
         (("acme/idle_test",), "would be taken for a test"),
         (("acme/idle", "--id", "idle"), "`id`: an id is upper-case parts"),
-        (("acme/idle", "--id", "T-A-1"), "present/a/b/b.rego: the id `T-A-1` stands already"),
+        (("acme/idle", "--id", "T-A-1"), "present/a/b/b.rego: the id `T-A-1` is already in use"),
         (
             ("acme/idle", "--severity", "hgh"),
-            "no severity is called `hgh`; did you mean `high`; the severities are info",
+            "`hgh`; did you mean `high`",
         ),
         (("High/idle",), "`high/idle` would do"),
         (("high/idle",), "`high` is a severity"),
         (("acme/" + "x" * 101,), "xxx…` has 101 characters, and a name has at most 100"),
         (("x" * 300 + "/idle",), "has 300 characters"),
-        (("acme/idle", "--title", "one\ntwo"), "has a line break"),
-        (("acme/idle", "--title", "one\x1b[31m"), "the title `one\\u001b[31m` has"),
-        (("acme/idle", "--language", "go"), "the languages are rego, python"),
+        (("acme/idle", "--title", "one\ntwo"), "line break"),
+        (("acme/idle", "--title", "one\x1b[31m"), "`one\\u001b[31m`"),
+        (("acme/idle", "--language", "go"), "rego, python"),
         (("acme/idle", "--judges", "workloads"), "did you mean `workload`"),
         (("acme/idle", "--title", "x" * 151), "`title`"),
-        (("a/b",), "present/a/b: it is there already, and is left as it is"),
-        (("acme/idle", "--policy", "present/a/b/b.rego"), "it is no directory"),
+        (("a/b",), "present/a/b: "),
+        (("acme/idle", "--policy", "present/a/b/b.rego"), "not a directory"),
         (("file/idle",), "the policy cannot be written"),
     ],
 )
@@ -256,7 +256,7 @@ def test_an_id_is_found_without_running_anything(tmp_path: Path) -> None:
         "acme/a/a.rego": '# METADATA\n# custom:\n#   id: "X-ACME-007"\npackage acme.a\n',
         "acme/b/b.py": 'raise SystemExit\n@policy(\n    id="X-ACME-011",\n)\n',
     }
-    assert "X-ACME-012 is not written yet" in new(write(tmp_path, files), "acme/c").out
+    assert "X-ACME-012 is a template" in new(write(tmp_path, files), "acme/c").out
 
 
 @pytest.mark.parametrize(
