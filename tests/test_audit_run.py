@@ -99,9 +99,9 @@ def test_a_process_that_ends_before_its_time_ends_the_audit(folder: Path) -> Non
     [
         (["nowhere"], "unknown estate `nowhere`"),
         (["godo"], "did you mean `good`"),
-        (["--input", "good"], "`--input` and `--estate` go together"),
-        (["--estate", "x"], "`--input` and `--estate` go together"),
-        (["good", "--input", "good", "--estate", "x"], "`--input` and `--estate` go together"),
+        (["--input", "good"], "`--input` and `--estate` require each other"),
+        (["--estate", "x"], "`--input` and `--estate` require each other"),
+        (["good", "--input", "good", "--estate", "x"], "`--input` and `--estate` require each other"),
         (["--input", "good", "--estate", "a b"], "invalid estate name `a b`"),
         (["--store", "mysql://h/x"], "is no URL of a store"),
         (["--store", "audits.db"], "is no URL of a store"),

@@ -410,7 +410,7 @@ def test_the_list_says_when(folder: Folder) -> None:
             (),
             "estate one: `0 3 * * 9` is not a cron expression (bad day-of-week)",
         ),
-        (estate("one", "a.json", every="PT1H"), ("--once", "--list"), "`--once` audits, and `--list` only lists"),
+        (estate("one", "a.json", every="PT1H"), ("--once", "--list"), "`--once` and `--list` cannot be combined"),
         (estate("one", "a.json", every="PT1H"), ("--store", "mysql://x"), "is no URL of a store"),
     ],
 )

@@ -288,7 +288,7 @@ def test_the_header_is_that_of_the_cache_the_second_time(tmp_path: Path, monkeyp
 
     first = header()
     with monkeypatch.context() as patched:
-        patched.setattr("policyeng.bundle.header_cache.read_header", None)
+        patched.setattr("policyeng.bundle.python_headers.read_header", None)
         assert header() == first
     write(folder, {"p/p.py": module(fields=FIELDS.replace("low", "high"))})
     assert header().severity == "high"

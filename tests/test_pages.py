@@ -308,7 +308,7 @@ def test_a_directory_of_pages_keeps_what_is_not_ours(tmp_path: Path) -> None:
     (folder / "a.txt").write_text(ours, encoding="utf-8")
     said = write_pages(folder, {"README.md": ours, "b.md": f"{ours}more\n"})
 
-    assert said == f"{folder}: 2 pages: 1 written, 1 as before, 1 removed"
+    assert said == f"{folder}: 2 pages: 1 written, 1 unchanged, 1 removed"
     assert sorted(path.name for path in folder.iterdir()) == ["README.md", "a.txt", "b.md", "mine.md", "quoted.md"]
     with pytest.raises(Exception, match="was not written by this command") as refused:
         write_pages(folder, {"README.md": f"{ours}changed", "mine.md": ours})

@@ -169,7 +169,7 @@ def test_what_is_written_is_formatted_and_decides_nothing(
         (("acme/idle", "--title", "x" * 151), "`title`"),
         (("a/b",), "present/a/b: "),
         (("acme/idle", "--policy", "present/a/b/b.rego"), "not a directory"),
-        (("file/idle",), "the policy cannot be written"),
+        (("file/idle",), "cannot write the policy"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_written(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -295,7 +295,7 @@ def test_what_is_lacking_is_said(tmp_path: Path) -> None:
     }
     write(tmp_path, {"baselines/storage_accounts.json": json.dumps({**resource, "properties": {}})})
 
-    assert "for the cases, put a compliant one into baselines/storage_accounts.json" in other.out
+    assert "baselines/storage_accounts.json" in other.out
     assert "did you mean `Microsoft.MachineLearningServices/workspaces/computes`" in close.out
     assert "the directory is signed: sign it again" in other.out
     bundle = load_bundle(tmp_path)

@@ -254,7 +254,7 @@ def test_lines_that_nothing_reaches_fail_the_run(tmp_path: Path) -> None:
     assert ran.stdout == (
         "acme/named/named.rego: no test covers lines 16-17\n"
         "acme/words.rego: no test covers lines 3-4, 7, 11, 15, 17, 19\n"
-        "2 of 11 lines reached\n"
+        "2 of 11 lines covered\n"
         "1 passed, 0 failed\n"
     )
     assert as_json["coverage"]["missed"]["acme/named/named.rego"] == [16, 17]

@@ -154,7 +154,7 @@ def test_the_document_alone_is_printed_and_the_named_command_fails_on_it(tmp_pat
     assert "from 11 resources" in ran.stderr
     assert "to 2 resources" in ran.stderr
     assert "AML-NET-105, AML-RBAC-101" in ran.stderr
-    assert "name one with --select" in ran.stderr
+    assert "select one with --select" in ran.stderr
     assert again.returncode == 1, again.stderr
     assert {finding["policy"] for finding in json.loads(again.stdout)["findings"]} == {"AML-ISO-101"}
 
