@@ -105,7 +105,7 @@ def test_an_unreadable_input_never_hides_the_others(failing: tuple[str, str], tm
         (("check", "x.json", "--from", "nativ"), "did you mean `native`"),
         (("check", "x.json", "--fail-on", "hgh"), "invalid value `hgh` for `fail_on`; did you mean `high`"),
         (("check", "x.json", "--as-of", "tomorrow"), "is not a valid time for --as-of"),
-        (("check", "x.json", "--engine", "opal"), "unknown engine"),
+        (("check", "x.json", "--engine", "opal"), "unknown engine `opal`"),
         (("check", "x.json", "--output", "sarif"), "not FORMAT=PATH"),
         (("check", "x.json", "--output", "json= "), "not FORMAT=PATH"),
         (("check", "x.json", "--output", "json=-"), "or `--format` to print"),
@@ -391,7 +391,7 @@ def test_cases_are_run_and_counted(tmp_path: Path) -> None:
     ran = policyeng("test", "--policy", str(policies), "--junit", str(tmp_path / "junit.xml"))
 
     assert ran.returncode == 1
-    assert "FAIL T-A-1 bad: expected fail, found pass" in ran.stdout
+    assert "FAIL T-A-1 bad: expected fail, actual pass" in ran.stdout
     assert ran.stdout.endswith("2 passed, 1 failed\n")
     assert 'failures="1"' in (tmp_path / "junit.xml").read_text(encoding="utf-8")
 

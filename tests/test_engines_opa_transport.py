@@ -382,9 +382,9 @@ def test_the_command_judges_with_a_server(root: Path, tmp_path: Path, opa: Path)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--opa-url", "http://h:1"), "options of the OPA server are given; add `--engine opa`"),
-        (("--engine", "opa", "--opa-token-file", "/nonexistent"), "the token cannot be read; name a text file"),
-        (("--engine", "opa", "--opa-token-file", os.devnull), "the file of the token is empty"),
+        (("--opa-url", "http://h:1"), "OPA server options without `--engine opa`; add it"),
+        (("--engine", "opa", "--opa-token-file", "/nonexistent"), "cannot read the token; pass a text file"),
+        (("--engine", "opa", "--opa-token-file", os.devnull), "the token file is empty"),
         (("--engine", "opa", "--opa-url", "nonsense"), "not an http or https URL"),
         (("--engine", "opa", "--opa-timeout", "0"), "`0.0` is not a timeout"),
     ],

@@ -156,18 +156,18 @@ def test_what_is_written_is_formatted_and_decides_nothing(
         (("acme/idle", "--id", "T-A-1"), "present/a/b/b.rego: the id `T-A-1` is already in use"),
         (
             ("acme/idle", "--severity", "hgh"),
-            "`hgh`; did you mean `high`",
+            "unknown severity `hgh`; did you mean `high`; choose from info",
         ),
         (("High/idle",), "`high/idle` would do"),
         (("high/idle",), "`high` is a severity"),
         (("acme/" + "x" * 101,), "xxx…` has 101 characters, and a name has at most 100"),
         (("x" * 300 + "/idle",), "has 300 characters"),
-        (("acme/idle", "--title", "one\ntwo"), "line break"),
-        (("acme/idle", "--title", "one\x1b[31m"), "`one\\u001b[31m`"),
-        (("acme/idle", "--language", "go"), "rego, python"),
+        (("acme/idle", "--title", "one\ntwo"), "contains a line break"),
+        (("acme/idle", "--title", "one\x1b[31m"), "the title `one\\u001b[31m` contains"),
+        (("acme/idle", "--language", "go"), "choose from rego, python"),
         (("acme/idle", "--judges", "workloads"), "did you mean `workload`"),
         (("acme/idle", "--title", "x" * 151), "`title`"),
-        (("a/b",), "present/a/b: "),
+        (("a/b",), "present/a/b: the directory already exists"),
         (("acme/idle", "--policy", "present/a/b/b.rego"), "not a directory"),
         (("file/idle",), "cannot write the policy"),
     ],
@@ -295,9 +295,9 @@ def test_what_is_lacking_is_said(tmp_path: Path) -> None:
     }
     write(tmp_path, {"baselines/storage_accounts.json": json.dumps({**resource, "properties": {}})})
 
-    assert "baselines/storage_accounts.json" in other.out
+    assert "for the test cases, add a compliant one to baselines/storage_accounts.json" in other.out
     assert "did you mean `Microsoft.MachineLearningServices/workspaces/computes`" in close.out
-    assert "the directory is signed: sign it again" in other.out
+    assert "the directory is signed; sign it again" in other.out
     bundle = load_bundle(tmp_path)
     assert len(list(run_cases(bundle.only(bundle.policies[:1])))) == 4
 

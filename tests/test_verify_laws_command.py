@@ -134,7 +134,7 @@ def test_a_bundle_that_judges_nothing_exits_2(tmp_path: Path) -> None:
         (("--engines", "--law", "monotone"), "`--law` does not apply to `--engines`"),
         (("--pairs", "5"), "`--pairs` does not apply to the laws"),
         (("--engines", "--format", "junit"), "unknown format `junit`; choose from text, json"),
-        (("--database", "x", "--no-database"), "are both given"),
+        (("--database", "x", "--no-database"), "cannot be combined"),
         (("--examples", "0"), "examples"),
     ],
 )
