@@ -201,7 +201,7 @@ def test_the_audit_under_way_is_ended_before_the_schedule(folder: Folder, slow: 
         assert slow.asked.wait(_PATIENCE)
         schedule.until("then: run ")
         schedule.send(signal.SIGTERM)
-        schedule.until("ends when the audit of slow has ended")
+        schedule.until("slow: waiting up to")
         slow.answering.set()
         schedule.until("slow: run ")
         assert schedule.ended() == 0
@@ -218,7 +218,7 @@ def test_an_audit_that_does_not_end_in_time_is_left(folder: Folder, slow: SlowSe
         schedule.send(signal.SIGINT)
         assert schedule.ended() == 0
 
-    assert "slow: not audited: it did not end in time; the runs before are kept" in schedule.lines[-1]
+    assert "slow: not audited: it did not end in time; earlier runs are unchanged" in schedule.lines[-1]
     assert folder.runs("slow") == []
 
 
@@ -229,7 +229,7 @@ def test_a_second_signal_ends_it_at_once(folder: Folder, slow: SlowServer) -> No
     with scheduled(folder) as schedule:
         assert slow.asked.wait(_PATIENCE)
         schedule.send(signal.SIGTERM)
-        schedule.until("ends when the audit of slow has ended")
+        schedule.until("slow: waiting up to")
         schedule.send(signal.SIGTERM)
         assert schedule.ended() == 128 + signal.SIGTERM
 
@@ -249,15 +249,15 @@ def test_the_configuration_is_read_again(folder: Folder, slow: SlowServer) -> No
         assert slow.asked.wait(_PATIENCE)
         folder.configure(kept, estate("bad", "b.json", cron="0 3 * * 9"))
         schedule.send(signal.SIGHUP)
-        assert "`9` is no day of the week" in schedule.until("the configuration stays as it was")
+        assert "(bad day-of-week)" in schedule.until("the configuration is unchanged")
         folder.configure(kept, "nonsense = 1")
         schedule.send(signal.SIGHUP)
-        assert "unknown key `nonsense`" in schedule.until("the configuration stays as it was")
+        assert "unknown key `nonsense`" in schedule.until("the configuration is unchanged")
 
         folder.configure(kept, estate("new", "a.json", every="PT1H"))
         schedule.send(signal.SIGHUP)
         schedule.once("waiting: run ")
-        schedule.once("the configuration was read again")
+        schedule.once("read the configuration again")
         assert {"waiting: no longer audited", "later: no longer audited"} <= {line[21:] for line in schedule.lines}
         schedule.once("new: run ")
         slow.answering.set()
@@ -289,9 +289,34 @@ def test_an_estate_that_was_removed_while_it_waited_is_not_audited(folder: Folde
     auditing = Auditing(lambda _: pytest.fail("audited"), lines.append, "embedded", OpaOptions(), 1, False, {})
     schedule = Schedule(lambda: resolve({}, {}, folder.path), auditing, drain=0)
 
-    schedule._audit("gone")
+    schedule._audit("gone", datetime.now(UTC))
 
     assert lines == ["gone: dropped while it waited"]
+
+
+def test_an_audit_that_waited_longer_than_its_grace_period_is_missed(folder: Folder) -> None:
+    """The schedule reports the time of the missed audit."""
+    folder.configure(estate("one", "a.json", cron="0 3 * * *", grace="PT1M"))
+    lines: list[str] = []
+    auditing = Auditing(lambda _: pytest.fail("audited"), lines.append, "embedded", OpaOptions(), 1, False, {})
+    schedule = Schedule(lambda: resolve({}, {}, folder.path), auditing, drain=0)
+
+    schedule._audit("one", datetime(2026, 1, 1, 3, tzinfo=UTC))
+
+    assert lines == ["one: not audited: missed at 2026-01-01T03:00:00Z, too late to be made up for"]
+
+
+def test_jitter_delays_the_next_audit(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a part of the jitter, from the newest of several missed times."""
+    folder.configure(estate("one", "a.json", cron="0 3 * * *", jitter="PT10M"))
+    monkeypatch.setattr("random.random", lambda: 0.5)
+    auditing = Auditing(lambda _: pytest.fail("audited"), pytest.fail, "embedded", OpaOptions(), 1, False, {})
+    schedule = Schedule(lambda: resolve({}, {}, folder.path), auditing, drain=0)
+    schedule._ending.set()
+
+    schedule._submit(schedule._plans["one"], datetime(2026, 6, 8, 3, tzinfo=UTC), datetime(2026, 6, 10, 4, tzinfo=UTC))
+
+    assert schedule._next["one"] == datetime(2026, 6, 11, 3, 5, tzinfo=UTC)
 
 
 @pytest.mark.slow
@@ -300,7 +325,7 @@ def test_no_estate_is_audited_twice_at_once(folder: Folder, slow: SlowServer) ->
     folder.configure(estate("slow", slow.url, every="PT1S"), estate("taken", "b.json", every="PT1H"))
     with open_store(folder.url, create=True) as store, run_lock(store.engine, "taken"), scheduled(folder) as schedule:
         assert slow.asked.wait(_PATIENCE)
-        schedule.until("slow: passed over: its last audit is waiting or running still")
+        schedule.until("slow: skipped: its last audit is still waiting or running")
         slow.answering.set()
         schedule.once("taken: passed over: another process audits it")
         schedule.send(signal.SIGTERM)
@@ -379,8 +404,12 @@ def test_the_list_says_when(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("table", "arguments", "said"),
     [
-        (estate("one", "a.json"), (), "no estate has a time to be audited at"),
-        (estate("one", "a.json", cron="0 3 * * 9"), (), "estate one: `0 3 * * 9` is no cron expression"),
+        (estate("one", "a.json"), (), "no estate has audit times"),
+        (
+            estate("one", "a.json", cron="0 3 * * 9"),
+            (),
+            "estate one: `0 3 * * 9` is not a cron expression (bad day-of-week)",
+        ),
         (estate("one", "a.json", every="PT1H"), ("--once", "--list"), "`--once` and `--list` cannot be combined"),
         (estate("one", "a.json", every="PT1H"), ("--store", "mysql://x"), "is no URL of a store"),
     ],

@@ -391,7 +391,7 @@ def test_cases_are_run_and_counted(tmp_path: Path) -> None:
     ran = policyeng("test", "--policy", str(policies), "--junit", str(tmp_path / "junit.xml"))
 
     assert ran.returncode == 1
-    assert "FAIL T-A-1 bad: expected fail, actual pass" in ran.stdout
+    assert "FAIL T-A-1 bad: expected fail, found pass" in ran.stdout
     assert ran.stdout.endswith("2 passed, 1 failed\n")
     assert 'failures="1"' in (tmp_path / "junit.xml").read_text(encoding="utf-8")
 
