@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import is_
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypedDict
 
@@ -142,7 +143,9 @@ class Bundle:
     def only(self, policies: Iterable[Policy]) -> Bundle:
         """Return the same bundle with fewer policies in force; modules, data and digest stay."""
         chosen = tuple(policies)
-        if chosen == self.policies:
+        if len(chosen) == len(self.policies) and all(
+            map(is_, chosen, self.policies)
+        ):  # equal ones may have other state
             return self
         ids = {policy.id for policy in chosen}
         idle = tuple(policy for policy in (*self.policies, *self.idle) if policy.id not in ids)
