@@ -94,7 +94,7 @@ class _Pattern:
         self.given = given
 
 
-class _Attribute:
+class _LazyAttribute:
     """An attribute of a compiled pattern; those of the instance take its place, as they cost nothing more to read."""
 
     def __init__(self, name: str) -> None:
@@ -110,4 +110,4 @@ class _Attribute:
 
 _ATTRIBUTES = ("finditer", "findall", "flags", "fullmatch", "match", "pattern", "search", "split", "sub")
 for _name in _ATTRIBUTES:
-    setattr(_Pattern, _name, _Attribute(_name))
+    setattr(_Pattern, _name, _LazyAttribute(_name))

@@ -109,14 +109,14 @@ def _require_within(link: Path, top: str) -> None:
         raise BundleError("the link leads out of the directory of the policies", place=(str(link),), remedy=remedy)
 
 
-class State(NamedTuple):
+class FilesState(NamedTuple):
     """What shows that files have not changed: names, sizes and times; `latest` is the time of the latest change."""
 
     text: str
     latest: int
 
 
-def state_of(root: Path) -> State | None:
+def state_of(root: Path) -> FilesState | None:
     """Return the state of the files that count in the directory of a bundle; None with links or without access."""
     seen: list[str] = []
     latest = 0
@@ -140,7 +140,7 @@ def state_of(root: Path) -> State | None:
                         seen.append(f"{entry.path} {status.st_ino} {status.st_size} {times}")
     except OSError:
         return None
-    return State("\n".join(sorted(seen)), latest)
+    return FilesState("\n".join(sorted(seen)), latest)
 
 
 def _names(root: Path) -> tuple[list[str], list[str]]:

@@ -143,9 +143,7 @@ class Bundle:
     def only(self, policies: Iterable[Policy]) -> Bundle:
         """Return the same bundle with fewer policies in force; modules, data and digest stay."""
         chosen = tuple(policies)
-        if len(chosen) == len(self.policies) and all(
-            map(is_, chosen, self.policies)
-        ):  # equal ones may have other state
+        if len(chosen) == len(self.policies) and all(map(is_, chosen, self.policies)):
             return self
         ids = {policy.id for policy in chosen}
         idle = tuple(policy for policy in (*self.policies, *self.idle) if policy.id not in ids)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from policyeng import __version__, cache
 from policyeng.bundle import analysis
-from policyeng.bundle.files import State, state_of
+from policyeng.bundle.files import FilesState, state_of
 from policyeng.bundle.header_cache import READ_BY
 from policyeng.facts.catalogue import built_in_root
 
@@ -53,7 +53,7 @@ def built_in(read: Callable[[], Bundle]) -> Bundle:
     return bundle
 
 
-def _is_settled(state: State) -> bool:
+def _is_settled(state: FilesState) -> bool:
     return state.latest < time.time_ns() - _SETTLED
 
 
