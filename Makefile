@@ -23,6 +23,8 @@ CHECKOV_VERSION := 3.3.30
 CHECKOV := .tools/checkov/bin/checkov
 VALE_VERSION := v3.21.0
 VALE := .tools/bin/vale
+# The documents that are written in the style which Vale checks; the others follow.
+PROSE := README.md SECURITY.md docs/bundles.md docs/configuration.md docs/index.md
 UV_VERSION := 0.13.9
 PIP_AUDIT_VERSION := 2.10.1
 CYCLONEDX_VERSION := 7.5.0
@@ -127,7 +129,7 @@ lint: setup-tests
 
 prose: setup-tests $(VALE)
 	$(call say,prose: README and docs and help texts)
-	@$(VALE) --output line README.md CONTRIBUTING.md SECURITY.md docs
+	@$(VALE) --output line $(PROSE)
 	@$(BIN)/python tools/help_text.py | $(VALE) --output line --ext .md
 
 rego: setup-tests $(OPA)

@@ -161,6 +161,10 @@ def product_patterns(root: Path = ROOT) -> tuple[list[Pattern], list[str]]:
 def _called(call: ast.Call) -> tuple[str, str] | None:
     """The module and function for patterns that is called; None where something else is."""
     function = call.func
+    if isinstance(function, ast.Name) and function.id == "lazy_pattern":
+        return "re", "compile"
+    if any(isinstance(each, ast.Starred) for each in call.args):  # how `lazy_pattern` compiles
+        return None
     if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
         return None
     known = function.value.id in {"re", "re2"} and function.attr in _METHODS | {"compile"}

@@ -240,7 +240,7 @@ def test_a_bundle_that_owns_every_path_is_named_as_the_reason(tmp_path: Path, op
     (tmp_path / "theirs" / "x.rego").write_text("package theirs\n\nx := 1\n", encoding="utf-8")
     with (
         running(opa, "--bundle", str(tmp_path / "theirs")) as server,
-        pytest.raises(EngineError, match=r"owned by bundle.*`roots` that leave `policyeng` free"),
+        pytest.raises(EngineError, match=r"owned by bundle.*`roots` of the bundles"),
     ):
         judged(small(tmp_path / "p", "true"), snapshot(workspace()), OpaOptions(url=server.url))
 

@@ -275,7 +275,7 @@ def test_no_program_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        (None, "no such program; name an `opa` that can be run"),
+        (None, "no such program; name an executable `opa` program"),
         ("exit 3", "the private OPA server does not start: it ended without a message"),
         ("echo 'Error: boom' >&2; exit 1", "the private OPA server does not start: Error: boom"),
     ],

@@ -93,7 +93,7 @@ FAULTS: dict[str, tuple[Reply, str]] = {
     "stalled": (stalled, "it sent nothing for 0.3 s during its response; check whether it is overloaded, or increase"),
     "truncated": (cut, "the connection fails: "),
     "dropped": (dropped, "the connection fails: "),
-    "redirect": (reply(302, b"", Location="http://elsewhere.example/v1"), "a redirect to `elsewhere.example`; give"),
+    "redirect": (reply(302, b"", Location="http://elsewhere.example/v1"), "a redirect to `elsewhere.example`; use"),
     "redirect with the body": (reply(307, b"", Location="https://elsewhere.example/"), "redirect to `elsewhere"),
 }
 
@@ -136,10 +136,10 @@ LIES: dict[str, tuple[Verdicts, str]] = {
         "3 verdicts for 3 pairs, but for other pairs",
     ),
     "a surplus policy": (lambda pairs: {**{key: [[]] * len(of) for key, of in pairs.items()}, "9": [[]]}, "4 verdicts"),
-    "no lists": (lambda _: {"0": 3}, "no list of verdicts per policy"),
-    "no object": (lambda _: [], "no list of verdicts per policy"),
-    "two texts": (lambda pairs: {key: [["{}", "{}"]] * len(of) for key, of in pairs.items()}, "not one text"),
-    "no text": (lambda pairs: {key: [[1]] * len(of) for key, of in pairs.items()}, "not one text"),
+    "no lists": (lambda _: {"0": 3}, "not a list of verdicts per policy"),
+    "no object": (lambda _: [], "not a list of verdicts per policy"),
+    "two texts": (lambda pairs: {key: [["{}", "{}"]] * len(of) for key, of in pairs.items()}, "not one string"),
+    "no text": (lambda pairs: {key: [[1]] * len(of) for key, of in pairs.items()}, "not one string"),
     "other text": (lambda pairs: {key: [["[]"]] * len(of) for key, of in pairs.items()}, "has an unexpected form"),
     "no roles": (lambda pairs: {key: [["{}"]] * len(of) for key, of in pairs.items()}, "has an unexpected form"),
 }
@@ -184,7 +184,7 @@ def test_the_token_is_sent_and_never_shown(tmp_path: Path, opa: Path) -> None:
 @pytest.mark.parametrize("token", ["two words", "line\nbreak", "tökén", "\x00"])
 def test_a_token_that_no_header_takes(tmp_path: Path, token: str) -> None:
     """It could smuggle a header in; it is not repeated in the message."""
-    with pytest.raises(UsageError, match="the token for the OPA server has signs") as caught:
+    with pytest.raises(UsageError, match="the token for the OPA server has invalid characters") as caught:
         judged(tmp_path, OpaOptions(url="http://127.0.0.1:1", token=token))
 
     assert token not in str(caught.value)

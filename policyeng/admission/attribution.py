@@ -109,6 +109,8 @@ def touches_of(
 
     def touches(finding: Finding) -> bool:
         nonlocal untouched
+        if not differences.rows:
+            return False
         if untouched is None:
             undecided = [one for one in findings if one.outcome in (Outcome.UNKNOWN, Outcome.ERROR)]
             keys = {pair: _key(one) for one in undecided for pair in pairs_of(one)}
@@ -117,7 +119,7 @@ def touches_of(
                 wanted.setdefault(number, []).append(at)
             found = touched_pairs(prepared, moment, wanted, differences, traced)
             untouched = {keys[pair] for pair in found} - {keys[pair] for pair in found if found[pair]}
-        return bool(differences.rows) and _key(finding) not in untouched
+        return _key(finding) not in untouched
 
     return touches
 
