@@ -1,4 +1,4 @@
-"""Hold Python's garbage collector back where hundreds of thousands of objects are made and no cycles."""
+"""Disabling of garbage collection where many objects and no cycles are created."""
 
 from __future__ import annotations
 

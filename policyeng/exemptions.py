@@ -1,4 +1,4 @@
-"""The one function that applies exemptions, for every path: a mark on a failure, never a changed outcome."""
+"""Application of exemptions: they mark failures and never change outcomes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def apply(
     policy on resources at or under its scope, by whole segments of the ARM id, without case.
 
     Args:
-        findings: what was judged.
+        findings: of the evaluation.
         exemptions: in any order.
         policies: all policies of the bundle in force; one that is not exemptable takes no mark.
-        homes: by reported type and id, the ARM id that scopes are held against.
+        homes: by reported type and id, the ARM id that scopes are compared with.
         as_of: the evaluation clock.
 
     Returns:
@@ -84,7 +84,7 @@ def marked_by(
 ) -> Finding:
     """Return a finding with the mark of the exemption that covers it longest.
 
-    `use` is told the ids of all that cover it.
+    `use` is called with the ids of all that cover it.
     """
     if finding.outcome is not Outcome.FAIL:
         return finding

@@ -1,1 +1,1 @@
-"""Audits: collect estates, judge them, keep what came of it, compare it over time and tell who owns it."""
+"""Audits: collect estates, evaluate them, store the results, compare them over time and notify the owners."""

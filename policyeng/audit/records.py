@@ -1,7 +1,7 @@
-"""What a store gives back: the runs of estates, the parts that they judged, and what was found for how long.
+"""The records of an audit store: the runs of estates, their parts, and the spans of findings.
 
-An estate is what one audit is asked to look at, under a name; a part of it is one snapshot, such as a file of a
-directory or a workspace of a subscription. A run judges every part of an estate once, at one clock and with one bundle.
+An estate is the named set of snapshots that one audit covers. A part is one of these snapshots, such as a file of a
+directory or a workspace of a subscription. A run evaluates every part once, at one clock and with one bundle.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from policyeng.models.validated import ValidatedModel
 
 
 class AuditRun(ValidatedModel):
-    """One audit of an estate; its JSON is what the chain of hashes is made over.
+    """One audit of an estate. The chain of hashes covers its JSON.
 
     Attributes:
         number: from 1, over all estates of a store and without gaps.
-        started_at, finished_at: by the machine's clock.
+        started_at, finished_at: times of the machine's clock.
         as_of: the evaluation clock.
-        inputs: where the estate was read from, as it was configured; no secrets.
-        parameters: by policy id, what replaced the defaults, those of the profile among them.
-        exemptions: those in force at the run.
-        exit_code: what `check` of all the parts would end with.
-        summary: over the findings of all parts.
-        parts: how many there are.
-        problems: what kept a part from being read or judged; what is wrong within one is in its evaluation.
-        settings: what was configured, and where.
-        content: the hash over the parts with the digests of their snapshots and evaluations, in their order.
-        previous: the hash of the run before, of whatever estate; empty for the first.
-        hash: over all the above.
+        inputs: the configured inputs of the estate, without secrets.
+        parameters: by policy id, the values that replaced the defaults, including those of the profile.
+        exemptions: the active exemptions.
+        exit_code: the exit code that `check` of all the parts would have.
+        summary: of the findings of all parts.
+        parts: the number of parts.
+        problems: of parts that could not be read or evaluated. Problems within a part are in its evaluation.
+        settings: the configured settings and their places.
+        content: the hash of the parts with the digests of their snapshots and evaluations, in order.
+        previous: the hash of the previous run of any estate; empty for the first.
+        hash: of all the above.
     """
 
     number: int
@@ -71,12 +71,12 @@ class AuditRun(ValidatedModel):
 
 
 class RunPart(ValidatedModel):
-    """What a run read under one name.
+    """A part of a run.
 
     Attributes:
         name: unique in a run, and the same in every run: a path below the input, a URL, an ARM id.
-        snapshot: the digest under which the store keeps what was judged; empty when it could not be read.
-        evaluation: the digest under which the store keeps what came of it; empty when it could not be read.
+        snapshot: the digest of the stored snapshot; empty if it could not be read.
+        evaluation: the digest of the stored evaluation; empty if the snapshot could not be read.
     """
 
     name: str
@@ -87,16 +87,16 @@ class RunPart(ValidatedModel):
 
 
 class FindingSpan(ValidatedModel):
-    """For how long a finding other than a pass has stood without a break; at its end it passed or was judged no more.
+    """The runs in which a finding other than a pass persists without a break.
 
     Attributes:
         part: the name of the part.
-        exempt: whether an exemption covered it all the while; a change of that, or of the outcome, begins a new one.
-        first: the number of the first run that says so.
+        exempt: whether an exemption covers it; a change of this, or of the outcome, starts a new span.
+        first: the number of the first run with the finding.
         first_seen: the clock of that run.
-        last: the number of the last run that says so; None while the newest run of the estate does.
-        last_seen: the clock of that run, or of the newest of the estate.
-        until: the number of the run that no longer says so; None while it stands.
+        last: the number of the last run with the finding; None if the newest run of the estate has it.
+        last_seen: the clock of that run, or of the newest run of the estate.
+        until: the number of the first run without it; None if the newest run has it.
     """
 
     part: str
@@ -114,52 +114,52 @@ class FindingSpan(ValidatedModel):
 
 
 class History(Protocol):
-    """What was kept, for those who compare, tell and report it; every method raises StoreError for a broken store."""
+    """Stored runs, for comparisons, notifications and reports. Every method raises StoreError for a broken store."""
 
     def estates(self) -> Sequence[str]:
-        """The names of all estates that have a run, sorted."""
+        """Return the names of all estates that have a run, sorted."""
 
     def runs(self, estate: str, *, last: int | None = None) -> Sequence[AuditRun]:
-        """The runs of an estate, the oldest first; only the newest `last` of them where that is given."""
+        """Return the runs of an estate, the oldest first; only the newest `last` of them if given."""
 
     def run(self, number: int) -> AuditRun:
-        """One run.
+        """Return a run by its number.
 
         Raises:
-            UsageError: there is none of the number.
+            UsageError: there is no such run.
         """
 
     def parts(self, run: AuditRun) -> Iterator[RunPart]:
-        """The parts of a run in their order."""
+        """Yield the parts of a run in order."""
 
     def part(self, run: AuditRun, name: str) -> RunPart | None:
-        """The part of that name; None where the run has none."""
+        """Return the part of a name; None if the run has none."""
 
     def bundle(self, run: AuditRun) -> Bundle:
-        """The policies that judged a run, as they were, with its selection.
+        """Return the policies of a run, with its selection.
 
         Raises:
-            UsageError: retention has taken them.
+            UsageError: retention removed them.
         """
 
     def snapshot(self, part: RunPart) -> Snapshot:
-        """What was judged.
+        """Return the snapshot of a part.
 
         Raises:
-            UsageError: it could not be read then, or retention has taken it.
+            UsageError: the run could not read it, or retention removed it.
         """
 
     def evaluation(self, part: RunPart) -> Evaluation:
-        """What came of it, with every finding.
+        """Return the evaluation of a part.
 
         Raises:
-            UsageError: it could not be read then, or retention has taken it.
+            UsageError: the run could not read it, or retention removed it.
         """
 
     def spans(self, estate: str, *, since: int = 0) -> Iterator[FindingSpan]:
-        """The spans of an estate, sorted by part, policy, resource and first run.
+        """Yield the spans of an estate, sorted by part, policy, resource and first run.
 
         Args:
             estate: its name.
-            since: only spans that stand in a run of this number or a later one, or ended there.
+            since: only spans that include a run of this number or a later one, or ended there.
         """

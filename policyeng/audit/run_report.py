@@ -1,4 +1,4 @@
-"""A run of an estate as one report: its parts one after the other, with the past of the estate beside them."""
+"""Reports of a run: the findings of all parts, with the history of the estate."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ PROBLEMS, RUNS = 1_000, 60
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A run as a report takes it."""
+    """The evaluation of a run and its report context."""
 
     evaluation: Evaluation
     about: ReportContext
 
 
 def run_to_report(history: History, estate: str | None, number: int | None = None) -> AuditRun:
-    """Find the run that is meant: by its number, or the newest of the estate, or of the only one there is.
+    """Return the run of a number, or the newest run of an estate or of the only estate.
 
     Raises:
-        UsageError: there is none, or there are several estates and none is named.
+        UsageError: there is no such run, or no estate is named and there are several.
     """
     if number is not None:
         run = history.run(number)
@@ -54,13 +54,13 @@ def run_to_report(history: History, estate: str | None, number: int | None = Non
 
 
 def reported(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> Reported:
-    """Gather what a report says of a run; memory holds one part at a time beside what is listed.
+    """Return the report of a run. Memory contains one part at a time, and the listed findings.
 
-    Of what needs a reader the most severe is listed, up to `LISTED`, and of passes the first `LISTED_PASSES`; a problem
-    of the report says how many are counted only.
+    The report lists the `LISTED` most severe findings other than passes, and the first `LISTED_PASSES` passes. Problems
+    of the report state how many others there are.
 
     Raises:
-        UsageError: retention has taken what a part was found to have.
+        UsageError: retention removed the evaluation of a part.
         StoreError: the store cannot be read.
     """
     kept, problems = Listed(), list(run.problems)
@@ -91,10 +91,10 @@ def reported(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> 
 
 
 def csv_lines(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> Iterator[str]:
-    """Give every finding of a run as CSV, part after part, without holding more than one and how long they stand.
+    """Yield every finding of a run as CSV, with one part at a time in memory.
 
     Raises:
-        UsageError: retention has taken what a part was found to have.
+        UsageError: retention removed the evaluation of a part.
         StoreError: the store cannot be read.
     """
     kinds = kinds_of(history.bundle(run))
@@ -109,7 +109,7 @@ def csv_lines(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) ->
 
 
 def trend_of(history: History, run: AuditRun, findings: Sequence[Finding]) -> Trend:
-    """Give the past of an estate up to a run, with how long these findings stand."""
+    """Return the history of an estate up to a run, with the ages of these findings."""
     runs = [each for each in history.runs(run.estate) if each.number <= run.number][-RUNS:]
     numbers = [each.number for each in runs]
     changes = {severity: [0] * (len(runs) + 1) for severity in Severity}
@@ -137,7 +137,7 @@ def trend_of(history: History, run: AuditRun, findings: Sequence[Finding]) -> Tr
 
 
 class Listed:
-    """The findings that a report lists of all that it was given."""
+    """The findings that a report lists, of all that are added."""
 
     def __init__(self, needing: int = LISTED, passing: int = LISTED_PASSES) -> None:
         self._room, self._passing_room = needing, passing
@@ -146,7 +146,7 @@ class Listed:
         self._dropped = self._dropped_passes = 0
 
     def add(self, findings: Iterable[Finding]) -> None:
-        """Take findings; where there is no more room, the least severe go, those that came last before others."""
+        """Add findings. Beyond the limit, drop the least severe, the last added first."""
         for finding in findings:
             if finding.outcome is not Outcome.PASS:
                 self._needing[finding.severity].append(finding)
@@ -161,12 +161,12 @@ class Listed:
                 self._dropped += 1
 
     def findings(self) -> tuple[Finding, ...]:
-        """Give those that are listed, sorted as an evaluation has them."""
+        """Return the listed findings in the order of an evaluation."""
         every = [*self._passing, *(finding for each in self._needing.values() for finding in each)]
         return tuple(sorted(every, key=lambda finding: (finding.policy, finding.resource.lower())))
 
     def problems(self) -> Iterator[Problem]:
-        """Say what is counted and not listed."""
+        """Yield a warning for the findings that are not listed."""
         for number, what in ((self._dropped, "of the least severe findings"), (self._dropped_passes, "passes")):
             if number:
                 message = f"{number} {what} are counted and not listed; the report as csv has them all"
@@ -174,7 +174,7 @@ class Listed:
 
 
 def _parts(history: History, run: AuditRun, owner_tag: str) -> Iterator[tuple[RunPart, Evaluation, ReportContext]]:
-    """Each part that was judged, with who owns what in it."""
+    """Yield each part that was evaluated, with the owners of its resources."""
     for part in history.parts(run):
         if part.evaluation:
             evaluation = history.evaluation(part)
@@ -182,7 +182,7 @@ def _parts(history: History, run: AuditRun, owner_tag: str) -> Iterator[tuple[Ru
 
 
 def _placed(part: RunPart, problems: Iterable[Problem], *, alone: bool) -> list[Problem]:
-    """The problems of a part, with its name where there are others."""
+    """Return the problems of a part, with its name unless it is the only part."""
     places = [
         problem.place if alone or part.name in problem.place else f"{part.name} {problem.place}".strip()
         for problem in problems

@@ -1,4 +1,4 @@
-"""What the syntax tree of a Rego module shows before anything is compiled: language version, package, rules, reads."""
+"""Analysis of Rego modules from their syntax trees: language version, package, rules and reads."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def analysis_of(source: str, rego_v0: bool | None, place: str) -> ModuleAnalysis
 
 
 def keep(source: str, rego_v0: bool | None, analysis: ModuleAnalysis) -> None:
-    """Keep an analysis that an earlier run stored."""
+    """Add an analysis that an earlier run stored."""
     if len(_kept) >= _MOST_KEPT:
         _kept.clear()
     _kept[source, rego_v0] = _kept[source, analysis.rego_v0] = analysis
 
 
 def keep_later(keep_all: Callable[[], None]) -> None:
-    """Have analyses kept when the first one is asked for that is not."""
+    """Set a function that loads stored analyses when the first unknown one is needed."""
     _stored[:] = [keep_all]
 
 

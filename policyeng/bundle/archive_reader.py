@@ -1,4 +1,4 @@
-"""Read a bundle archive, whoever wrote it: nothing is unpacked, and nothing is inflated beyond the limit."""
+"""Reader of untrusted bundle archives, in memory and with size limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """What an archive may hold: bytes as it lies, of all its members, of one member; and the number of its members."""
+    """Limits of an archive: compressed bytes, bytes of all members, bytes of one member, and the number of members."""
 
     archive: int = 64 * 1024 * 1024
     total: int = 128 * 1024 * 1024
@@ -62,8 +62,8 @@ def members_of(content: bytes, archive: str, limits: ArchiveLimits) -> TarMember
     """Return the regular files of a tar.
 
     Raises:
-        BundleError: the tar is damaged or cut off, holds too much, or a member is not a regular file or is named so
-            that it leads elsewhere or stands twice; names the archive, the member and the remedy.
+        BundleError: the tar file is corrupt or truncated, exceeds the limits, or has a member that is not a
+            regular file, points outside or repeats; names the archive, the member and the remedy.
     """
     files: dict[PurePosixPath, bytes] = {}
     rooted: list[bool] = []
@@ -209,8 +209,8 @@ def read_archive(path: Path, limits: ArchiveLimits | None = None) -> TarMembers:
     """Return the members of an archive.
 
     Raises:
-        BundleError: the file cannot be read, is no gzip, is cut off or damaged, or its tar is refused; names the
-            archive, the member and the remedy.
+        BundleError: the file cannot be read, is not a gzip file, is truncated or corrupt, or its tar file is refused;
+            names the archive, the member and the remedy.
     """
     limits = limits or ArchiveLimits()
     if not path.is_file():
@@ -231,7 +231,7 @@ def read_archive(path: Path, limits: ArchiveLimits | None = None) -> TarMembers:
 def policy_tree(members: TarMembers, archive: Path) -> dict[PurePosixPath, bytes]:
     """Return the members at the paths that the files had in the bundle's directory.
 
-    OPA puts the path of the directory on its command line before the names of modules; it is taken off again.
+    OPA puts the path of the directory on its command line before the names of modules; it is removed here.
 
     Raises:
         BundleError: the archive is one from which OPA dropped the sources or the headers of policies.

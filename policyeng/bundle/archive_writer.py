@@ -1,4 +1,4 @@
-"""Build a bundle archive: everything that judges, in a form that OPA reads, the same bytes for the same input."""
+"""Writer of reproducible bundle archives in OPA's format."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def archive_files(
     """Return the files of the archive of a bundle, signed when there is a key.
 
     Modules and Python policies lie as they do in their directories; the data documents of one folder are one
-    `data.json`; the manifest carries the revision, the roots and the digest. Tests and cases stay behind.
+    `data.json`; the manifest carries the revision, the roots and the digest. Tests and cases are left out.
 
     Raises:
-        BundleError: two origins have one file or different Rego versions, or something lies outside the roots.
+        BundleError: two origins have one file or different Rego versions, or something is outside the roots.
     """
     # OPA reads no templates, so their modules lie in the archive, too.
     origins = [replace(origin, tree=with_templates(origin.root, origin.tree)[0]) for origin in origins]

@@ -1,4 +1,4 @@
-"""Make a bundle of what was opened: modules, data documents and policies of all origins, each checked."""
+"""Assembly of a bundle from the modules, data documents and policies of its origins."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
     """Return the bundle of what was opened, with the documents that `given` names.
 
     Raises:
-        BundleError: a module, header or data document is not well formed, or an id or package stands twice.
+        BundleError: a module, header or data document is not well formed, or an id or package is used twice.
     """
     read = _read_all(origins)
     for path in given:

@@ -1,4 +1,4 @@
-"""The cases of a policy: small edits of compliant baselines, and the outcome that each must have."""
+"""Test cases of policies: edits of compliant baselines with the expected outcome."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Case(BaseModel):
     """One edit of the baselines; see `docs/policy-authoring.md`.
 
     Attributes:
-        baseline: the stem of the baseline that is judged; the file's own when absent.
-        patch: JSON Merge Patch (RFC 7386) on the judged baseline.
+        baseline: the stem of the baseline that is evaluated; the file's own when absent.
+        patch: JSON Merge Patch (RFC 7386) on the evaluated baseline.
         with_: merge patches on other baselines, by stem.
         remove: stems of baselines to leave out.
-        judged: the id of a declared workload or approval that is judged instead of a baseline.
+        judged: the id of a declared workload or approval that is evaluated instead of a baseline.
         path: for a fail, the path that must be denied.
-        incomplete: what the snapshot says of itself that could not be read.
+        incomplete: what the snapshot reports as unread.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -80,7 +80,7 @@ class CaseFile(Case):
                 yield verdict, name, self.filled(case)
 
     def filled(self, case: Case) -> Case:
-        """Return a case over what the file says for all: its patches are merged over the file's, the rest replaces."""
+        """Return a case with the file's defaults: patches are merged over the file's, and other fields replace them."""
         own = {name: getattr(case, name) for name in case.model_fields_set}
         patches = {stem: dict(patch) for stem, patch in self.with_.items()}
         for stem, patch in case.with_.items():
@@ -96,7 +96,7 @@ class CaseFile(Case):
 
 @dataclass(frozen=True)
 class Baselines:
-    """A compliant estate: resources by stem, and the organisation's own facts beside them."""
+    """A compliant snapshot: resources by stem, and the organization's own facts."""
 
     resources: Mapping[str, JsonObject]
     stated: Mapping[str, list[JsonObject]] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Baselines:
 
 
 def built_in_baselines() -> Path:
-    """Return the directory of the built-in baselines: inside an installed package, or beside it in a checkout."""
+    """Return the directory of the built-in baselines: inside an installed package, or next to it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "samples"
     return (installed if installed.is_dir() else package.parent / "samples") / "baselines"

@@ -135,7 +135,7 @@ def _whole_input(modules: Sequence[Outline]) -> bool:
 
 
 def _refuse_conftest_data(outlines: Iterable[Outline]) -> None:
-    """A library that reads it leaves open which policies do."""
+    """Refuse a library that reads it, because which policies do is then unknown."""
     for outline in outlines:
         if any(read.startswith("data.conftest.") for read in outline.reads) and not _judging(outline):
             message = "the module reads `data.conftest`, which only Conftest fills"

@@ -1,4 +1,4 @@
-"""What of its input a policy can read at all: from its syntax, which may name too much of it and never too little."""
+"""Static analysis of which parts of its input a policy can read; the result is never too small."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _VEILED = frozenset(
 
 
 class PolicyReach(NamedTuple):
-    """What a policy can read beside the judged resource and its parameters.
+    """The input that a policy can read in addition to the evaluated resource and its parameters.
 
     Attributes:
-        workspace: the workspace of the judged resource.
+        workspace: the workspace of the evaluated resource.
         clock: `as_of`.
-        others: what a snapshot holds of other resources.
+        others: other resources in the snapshot.
         workloads: workloads among that, by their own name.
         collected: `metrics` and `quotas`, where its text or one that it leads to names them at all.
         types: ARM types outside `facts.coverage.LISTED` that it may look up, in lower case, and namespaces.
@@ -78,7 +78,7 @@ class _Reads(NamedTuple):
 
     @classmethod
     def of(cls, analyses: Iterable[ModuleAnalysis], packages: Iterable[str]) -> _Reads:
-        """Return the packages are those that a reference leads to, or that lie below it."""
+        """Return the reads of modules; its packages are those at, above or below a reference."""
         reads = [read.partition(".") for analysis in analyses for read in analysis.reads]
         named = {name for root, _, name in reads if root == "data"}
         led = frozenset(package for package in packages if any(leads_to(name, package) for name in named))

@@ -1,4 +1,4 @@
-"""Find the policies among the files of a bundle: nothing is registered anywhere."""
+"""Discovery of the policies among the files of a bundle."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _functions_of(
 
 
 def _execute(path: PurePosixPath, content: bytes, place: str, code: bytes | None) -> ModuleType:
-    """Run a policy's module without leaving compiled files beside it."""
+    """Run a policy's module without writing compiled files next to it."""
     module = ModuleType(f"policyeng_policy_{hashlib.sha256(content).hexdigest()[:16]}_{path.stem}")
     module.__file__ = place
     sys.modules[module.__name__] = module  # dataclasses look their module up there

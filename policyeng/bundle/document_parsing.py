@@ -1,4 +1,4 @@
-"""JSON and YAML of a bundle, read strictly; what is wrong with them is wrong with the bundle."""
+"""Strict parsing of a bundle's JSON and YAML; faults are `BundleError`s."""
 
 from __future__ import annotations
 

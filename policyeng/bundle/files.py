@@ -102,7 +102,7 @@ def _read(root: Path, *, counting: bool) -> dict[PurePosixPath, bytes]:
 
 
 def _require_within(link: Path, top: str) -> None:
-    """Refuse a link that leads out: a directory of somebody else could bring any file of this machine into a bundle."""
+    """Refuse a link that leads out: an untrusted directory could add any file of this machine to a bundle."""
     target = os.path.realpath(link)
     if os.path.commonpath((target, top)) != top:
         remedy = "put a copy in its place, or take it away"
@@ -146,7 +146,7 @@ def state_of(root: Path) -> FilesState | None:
 def _names(root: Path) -> tuple[list[str], list[str]]:
     """Everything below a directory that is no directory, and the links to directories, which are not followed.
 
-    The walk is over strings: one over paths takes longer than judging a small snapshot.
+    The walk is over strings: one over `Path` objects takes longer than evaluating a small snapshot.
     """
 
     def refuse(error: OSError) -> None:

@@ -83,7 +83,7 @@ def kinds_of(templates: Iterable[ConstraintTemplate], outlines: Iterable[Outline
     """Return the kinds of constraints by the package of their template.
 
     Raises:
-        BundleError: a template has no `violation`, by which alone Gatekeeper judges.
+        BundleError: a template has no `violation`, the only rule that Gatekeeper evaluates.
     """
     at = {outline.place: outline for outline in outlines}
     kinds: dict[str, set[str]] = {}
@@ -123,7 +123,7 @@ def constraints_of(root: Path, tree: Mapping[PurePosixPath, bytes]) -> list[Cons
 
 
 def refuse_undeclared(constraints: Iterable[Constraint], kinds: Mapping[str, set[str]]) -> None:
-    """Refuse a constraint that no template judges.
+    """Refuse a constraint without a template.
 
     Raises:
         BundleError: no template declares its kind.

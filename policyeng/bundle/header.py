@@ -40,7 +40,7 @@ def _own_pointers(value: dict[str, object]) -> dict[str, object]:
 
 @frozen(kw_only=True)
 class TargetType(Strict):
-    """A resource type that a policy judges, without case, optionally narrowed.
+    """A resource type that a policy evaluates, case-insensitive, optionally narrowed.
 
     Attributes:
         type: an ARM type, `workload` or `approval`.
@@ -57,10 +57,10 @@ def _one_step(value: object) -> object:
 
 @frozen(kw_only=True)
 class Consulted(Strict):
-    """Resources beside the judged one and its workspace that a policy reads, and which of their fields.
+    """Resources that a policy reads in addition to the evaluated one and its workspace, and which of their fields.
 
     They are those of `type` for which everything else holds that is stated; references compare by what stands below
-    their last `/providers/`, because nobody may say to which subscription something will be deployed.
+    their last `/providers/`, because the target subscription of a deployment can be unknown.
 
     Attributes:
         type: an ARM type, without case; of any type where `through` names them.
@@ -129,7 +129,7 @@ def _with_defaults(value: dict[str, JsonObject]) -> dict[str, JsonObject]:
 
 @frozen(kw_only=True)
 class PolicyHeader(Strict):
-    """What a policy says about itself; see `docs/policy-authoring.md` for every field.
+    """The metadata of a policy; see `docs/policy-authoring.md` for every field.
 
     Attributes:
         monotone_in: by JSON Pointer, or `parameter:NAME`, which way is stricter: `lower` or `higher` numbers, or the

@@ -30,7 +30,7 @@ class Strict(Model):
 
 
 def require_pointer(pointer: str, *, own: bool = False) -> None:
-    """Raise ValueError for what is no JSON Pointer; with `own` also for one into the workspace."""
+    """Raise ValueError for a string that is not a JSON Pointer; with `own` also for one into the workspace."""
     if not _POINTER.fullmatch(pointer) or (own and pointer.startswith(WORKSPACE)):
         also = "" if own else " or `workspace:/properties/x`"
         raise ValueError(f"`{pointer}` is not a JSON Pointer such as `/properties/x`{also}")
@@ -71,7 +71,7 @@ def _durations() -> TypeAdapter[timedelta]:
 
 
 def require_parameters(clock: str | tuple[str, ...], known: Container[str]) -> None:
-    """Raise ValueError where a `clock` names a parameter that there is not."""
+    """Raise ValueError where a `clock` refers to an unknown parameter."""
     for entry in clock if isinstance(clock, tuple) else ():
         name = entry.removeprefix(PARAMETER)
         if name != entry and name not in known:

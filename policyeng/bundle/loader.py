@@ -1,4 +1,4 @@
-"""Read a directory or an archive of policies as a bundle: the layout is OPA's, nothing is registered anywhere."""
+"""Loader of bundles from directories and archives in OPA's layout."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Bundle:
         revision: from `.manifest`; empty without one.
         digest: SHA-256 over the paths and contents of every module and Python policy and over the `data` document, as
             hexadecimal; the same for a directory and the archive built from it.
-        policies: those in force, sorted by id.
+        policies: the active ones, sorted by id.
         modules: Rego (path, source) without tests, sorted by path.
         data: the `data` document of OPA.
         rego_v0: the paths of the modules that are written in Rego v0.
-        idle: the policies that are not in force.
+        idle: the inactive policies.
         lent: the roots, of `lib` and `facts`, that are the built-in bundle's and not its own.
         given: what was joined into `data` besides, as `--data` names it, with absolute paths.
         origins: what it was read from, with the files that count; none for a bundle that was made otherwise.
@@ -84,7 +84,7 @@ class Bundle:
 
     @cached_property
     def reaches(self) -> tuple[PolicyReach, ...]:
-        """What of its input each policy in force can read."""
+        """The input that each active policy can read."""
         from policyeng.bundle.dependencies import reaches_of
 
         return reaches_of(self.policies, self.modules, self.rego_v0)
@@ -136,12 +136,12 @@ class Bundle:
 
     @property
     def wanted(self) -> WantedInputs:
-        """What of inputs its policies judge."""
+        """The inputs that its policies evaluate."""
         judged = {lowered(kind.type) for policy in self.policies for kind in policy.header.judges}
         return {"documents": "document" in judged, "resources": judged != {"document"}}
 
     def only(self, policies: Iterable[Policy]) -> Bundle:
-        """Return the same bundle with fewer policies in force; modules, data and digest stay."""
+        """Return the same bundle with fewer active policies; modules, data and digest stay."""
         chosen = tuple(policies)
         if len(chosen) == len(self.policies) and all(map(is_, chosen, self.policies)):
             return self
@@ -190,7 +190,7 @@ def load_bundle(
 
     Raises:
         BundleError: a directory, archive, signature, module, header or data document is not well formed, or an id
-            or the package of a policy stands twice, or no policy is found.
+            or the package of a policy is used twice, or no policy is found.
         UsageError: the key or the algorithm of `verification` cannot be used.
     """
     bundle = _opened(paths, data, verification) if paths or data or verification else built_in(_opened)

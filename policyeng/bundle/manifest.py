@@ -17,7 +17,7 @@ MANIFEST = PurePosixPath(".manifest")
 
 @frozen
 class Manifest:
-    """What a bundle says of itself.
+    """The manifest of a bundle.
 
     Attributes:
         roots: the paths of the `data` document that the bundle owns; None when it does not say, which is all of it.

@@ -1,4 +1,4 @@
-"""The moments at which the findings of policies that read the clock can change."""
+"""Times at which findings of clock-dependent policies can change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_DAYS = 4000
 def moments(
     bundle: Bundle, parameters: Iterable[JsonObject], documents: Iterable[object], types: Collection[str]
 ) -> list[datetime]:
-    """Return the moments at which what policies say may change, in order.
+    """Return the times at which findings can change, in order.
 
     They are the dates in the bundle's data, in the code of the policies that look at the clock and in `documents`,
     and those by so many days earlier or later as a parameter or a number of these policies says.

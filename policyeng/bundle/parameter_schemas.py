@@ -63,7 +63,7 @@ def fits(schema: JsonObject, value: object) -> bool:
 
 @lru_cache(maxsize=1024)
 def _validator(schema: IdentityKey[JsonObject]) -> Draft202012Validator:
-    """Return what validates values; made once, for that takes longer than anything that it does.
+    """Return the cached validator of a schema; creating one takes longer than using it.
 
     Raises:
         SchemaError: the schema is none.

@@ -1,4 +1,4 @@
-"""The parameters that policies judge with: defaults from the headers, values from the configuration."""
+"""Parameters of policies: defaults from the headers, values from the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How to mend a failure: text, and where a fixed change does it, JSON Patches (RFC 6902).
+"""Remediation of failures: text, and JSON Patches (RFC 6902) where a fixed change is enough.
 
 A patch is a claim that `policyeng verify` proves: where it applies, the finding passes after it and nothing gets worse.
 """
@@ -62,7 +62,7 @@ class Patch(Strict):
 
 @frozen(kw_only=True)
 class Remediation(Strict):
-    """How to mend a failure: text, and JSON Patches. For each denial the first one that answers it and applies counts.
+    """The fix of a failure: text, and JSON Patches. For each denial the first one that answers it and applies counts.
 
     A single patch may be written as `patch: [operations]`.
     """

@@ -1,4 +1,4 @@
-"""The files of a new policy: a header with every field, a rule that decides nothing yet, and cases that do not hold.
+"""Template files of a new policy: a header with every field, a placeholder rule and failing cases.
 
 What has no sensible default is left empty, with a comment that says what belongs there. Until the rule is written the
 policy says `unknown` of everything that it judges.
@@ -21,7 +21,7 @@ Language = Literal["rego", "python"]
 
 @dataclass(frozen=True)
 class Subject:
-    """What a new policy judges, and a field of it that stands in for those that the rule will read.
+    """The resource type that a new policy evaluates, with an example field.
 
     Attributes:
         type: an ARM type, `workload` or `approval`.

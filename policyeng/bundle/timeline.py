@@ -1,4 +1,4 @@
-"""Since when, and until when, something holds: exact to the second between moments at which it may change."""
+"""Time spans in which a condition is true, exact to the second."""
 
 from __future__ import annotations
 

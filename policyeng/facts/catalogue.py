@@ -231,7 +231,7 @@ def _malformed(place: str, error: Exception) -> BundleError:
 
 
 def built_in_root() -> Path:
-    """Return the directory of the built-in policies: inside an installed package, or beside it in a checkout."""
+    """Return the directory of the built-in policies: inside an installed package, or next to it in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "policies"
     return installed if installed.is_dir() else package.parent / "policies"

@@ -1,4 +1,4 @@
-"""The nouns that come in: a snapshot, what the organisation states beside its resources, and exemptions."""
+"""Input models: snapshots, the organization's own facts, and exemptions."""
 
 from __future__ import annotations
 

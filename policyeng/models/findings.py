@@ -1,4 +1,4 @@
-"""The nouns that go out: findings with their reasons, and the evaluation that holds them all."""
+"""Output models: findings with their reasons, and evaluations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from policyeng.redaction import masked_message
 
 
 class Outcome(StrEnum):
-    """What one policy says about one resource."""
+    """The result of one policy for one resource."""
 
     PASS = "pass"  # noqa: S105  # an outcome, no password
     FAIL = "fail"
@@ -38,7 +38,7 @@ class Severity(StrEnum):
 
 @frozen
 class Reason(Model):
-    """What a policy says: constant text and a JSON Pointer."""
+    """A reason of a policy: constant text and a JSON Pointer."""
 
     msg: str
     path: str = ""
@@ -252,7 +252,7 @@ class Summary(Model):
 
 @frozen(kw_only=True)
 class BundleRef(Model):
-    """Which policies judged."""
+    """The bundle that was evaluated."""
 
     name: str
     revision: str
@@ -261,7 +261,7 @@ class BundleRef(Model):
 
 @frozen(kw_only=True)
 class SnapshotRef(Model):
-    """What was judged."""
+    """The snapshot that was evaluated."""
 
     scope: str
     taken_at: AwareDatetime | None
@@ -270,7 +270,7 @@ class SnapshotRef(Model):
 
 @frozen(kw_only=True)
 class EngineRef(Model):
-    """Which engine judged the Rego policies."""
+    """The engine that evaluated the Rego policies."""
 
     name: str
     version: str

@@ -45,7 +45,7 @@ class ReadOnlyDict(dict[str, Any]):
 class SortedDict(ReadOnlyDict):
     """A JSON object that cannot be changed, with its members in the order of their keys.
 
-    Who holds it may change it with the methods of `dict`: readers see the order of the keys all the same.
+    Its owner may change it with the methods of `dict`: readers still see the keys in order.
     """
 
     __slots__ = ()

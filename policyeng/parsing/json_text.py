@@ -1,4 +1,4 @@
-"""JSON, strictly: one meaning per document, or a refusal that names the place and the remedy."""
+"""Strict JSON parsing: ambiguous documents are refused, with the place and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates of text: a document that some program renders first is neither JSON nor YAML yet, and says so best."""
+"""Detection of template placeholders in documents that must be rendered before parsing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML, strictly: the values that JSON has, one meaning per document, or a refusal with the place and the remedy.
+"""Strict YAML parsing to JSON values: ambiguous documents are refused, with the place and the remedy.
 
 Plain words resolve as YAML 1.2's core schema does (`true`, `false`, `null` and numbers, nothing else), so `no`, times
 and versions stay strings; keys are always strings. Source: https://yaml.org/spec/1.2.2/#103-core-schema.

@@ -1,4 +1,4 @@
-"""What a page is made of, and the words that its forms share."""
+"""The content of a policy page, and phrases that its formats share."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Cited(NamedTuple):
 
 @dataclass(frozen=True)
 class PolicyPage:
-    """A policy and what is said of it beside its header.
+    """A policy with what its page shows in addition to the header.
 
     Attributes:
         cases: None when it has none here.
@@ -236,7 +236,7 @@ def _grouped(words: str) -> str:
 
 
 def alternatives(words: Sequence[str]) -> str:
-    """`a`, `a or b`, `a, b or c`."""
+    """Join words as `a`, `a or b` or `a, b or c`."""
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""
 
 

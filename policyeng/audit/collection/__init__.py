@@ -1,4 +1,4 @@
-"""Read estates: part by part, so that memory stays bounded however many there are."""
+"""Reading of estates, part by part to limit memory."""
 
 from policyeng.audit.collection.parts import Collected, parts_of
 

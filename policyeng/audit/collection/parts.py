@@ -1,4 +1,4 @@
-"""The parts of an estate: the files or folders of its directories, each file and URL that it names, or live Azure."""
+"""The parts of an estate: files or folders of its directories, files and URLs, or live Azure."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _SCHEME = "azure://"
 
 
 def live_address(estate: EstateSettings) -> str:
-    """Where the part of an estate in live Azure is read: `azure://CLOUD/subscriptions/...`, the cloud and an ARM id.
+    """Return the address of an estate in live Azure, the cloud and an ARM id: `azure://CLOUD/subscriptions/...`.
 
     Raises:
-        UsageError: what the configuration says is no subscription, name or cloud, or the libraries are not installed.
+        UsageError: the subscription, a name or the cloud is invalid, or the libraries are not installed.
     """
     azure.require_libraries()
     wanted = azure.CollectionScope(
@@ -45,21 +45,21 @@ def live_address(estate: EstateSettings) -> str:
 
 
 def is_live(address: str) -> bool:
-    """Whether a part is read from live Azure."""
+    """Check whether a part is in live Azure."""
     return address.startswith(_SCHEME)
 
 
 def part_name(address: str) -> str:
-    """The ARM id that a part in live Azure is named by."""
+    """Return the name of a part in live Azure, an ARM id."""
     return "/" + address.removeprefix(_SCHEME).partition("/")[2]
 
 
 def collected(address: str) -> bytes:
-    """The native snapshot of what stands at an address of `live_address`.
+    """Collect the native snapshot of an address of `live_address`.
 
     Raises:
-        InputError: it is not there, nothing of it can be read, or there is no token to ask with.
-        UsageError: the address of the resource manager in the environment is none.
+        InputError: the scope does not exist, nothing in it can be read, or there is no token.
+        UsageError: the address of the resource manager in the environment is invalid.
     """
     cloud, *scope = address.removeprefix(_SCHEME).split("/")
     named = dict(zip(scope[::2], scope[1::2], strict=True))
@@ -78,9 +78,9 @@ class Collected(NamedTuple):
 
     Attributes:
         name: unique in the estate, and the same every time.
-        snapshot: None when it could not be read, or when nothing in it can be judged; then no problem is an error.
-        problems: what went wrong on the way.
-        asked: what was asked of files on the way, by paths below the directory of the part.
+        snapshot: None if it could not be read, or if nothing in it can be evaluated (without errors in `problems`).
+        problems: of reading.
+        asked: the file queries for reading, with paths below the directory of the part.
     """
 
     name: str
@@ -91,15 +91,15 @@ class Collected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PartSource:
-    """What one part is read from, perhaps in another process.
+    """The source of a part.
 
     Attributes:
-        name: of the part; findings and messages name its file so, wherever the directory of the estate lies.
+        name: of the part, also in findings and messages; independent of the directory of the estate.
         address: a path, a URL, or that of live Azure.
-        found: it was found in a directory, and not named.
-        extent: the address is of a file, or the part is all files of a folder, or of it and all below (`tree`).
-        deadline: how many seconds a URL may take.
-        walk: what is left out of directories.
+        found: whether it was found in a directory, not named.
+        extent: a file, the files of a folder, or the files of a folder and its subfolders (`tree`).
+        deadline: the timeout of a URL in seconds.
+        walk: the files to exclude from directories.
     """
 
     name: str
@@ -111,26 +111,26 @@ class PartSource:
 
 
 def parts_of(estate: EstateSettings, wanted: WantedInputs, walk: FileWalk = EVERYTHING) -> Iterator[Collected]:
-    """Read the parts of an estate, one after the other.
+    """Read the parts of an estate one by one.
 
     Args:
-        estate: what is audited.
-        wanted: what the policies judge.
-        walk: what is left out of directories.
+        estate: the estate.
+        wanted: the inputs of the policies.
+        walk: the files to exclude from directories.
     """
     for source in sources_of(estate, walk):
         yield read(source, wanted)
 
 
 def sources_of(estate: EstateSettings, walk: FileWalk = EVERYTHING) -> Iterator[PartSource | Collected]:
-    """What the parts of an estate are read from; as parts that could not be read, what could not even be listed.
+    """Yield the sources of the parts of an estate. Those that cannot be listed are parts with problems.
 
     Args:
-        estate: what is audited.
-        walk: what is left out of directories.
+        estate: the estate.
+        walk: the files to exclude from directories.
 
     Raises:
-        UsageError: live Azure cannot be asked as the estate says.
+        UsageError: the configuration of live Azure is invalid.
     """
     if estate.subscription:
         address = live_address(estate)
@@ -148,7 +148,7 @@ def sources_of(estate: EstateSettings, walk: FileWalk = EVERYTHING) -> Iterator[
 
 
 def read(source: PartSource | Collected, wanted: WantedInputs) -> Collected:
-    """Read one part, if that has not been done."""
+    """Read a part, unless it is read already."""
     if isinstance(source, Collected):
         return source
     try:
@@ -165,7 +165,7 @@ def read(source: PartSource | Collected, wanted: WantedInputs) -> Collected:
 
 
 def _documents(source: PartSource, content: bytes | None) -> Iterator[Found]:
-    """What is to be read of a part."""
+    """Yield the documents of a part."""
     if content is not None:
         yield Named(source.name, None, source.found)
     elif source.extent == "file":
@@ -180,7 +180,7 @@ def _documents(source: PartSource, content: bytes | None) -> Iterator[Found]:
 
 
 def is_unchanged(source: PartSource, asked: Iterable[FileDependency]) -> bool:
-    """Whether all that was asked of files while a part was read is answered as it was; live Azure is always read."""
+    """Check whether all file queries of a part have the same answers as before; live Azure is always read again."""
     if is_live(source.address):
         return False
     try:
@@ -198,7 +198,7 @@ def _answer(source: PartSource, question: str, path: Path) -> str:
 
 
 def _found(source: PartSource) -> str:
-    """How a part was found: the answer to a question that is asked again before a part is taken over."""
+    """Return how a part was found, as an answer that is compared before its evaluation is reused."""
     return " ".join([str(source.found), *source.walk.exclude])
 
 
@@ -212,7 +212,7 @@ def _below(source: PartSource, asked: Iterable[FileDependency], content: bytes |
 
 
 def _content(source: PartSource) -> bytes | None:
-    """What stands at an address; None for a path, which is read where its limits are known."""
+    """Fetch the content of an address; None for a path, which is read later with its limits."""
     if is_live(source.address):
         return collected(source.address)
     return fetched(source.address, deadline=source.deadline) if is_url(source.address) else None
@@ -231,7 +231,7 @@ def _local(path: Path, walk: FileWalk) -> Iterator[PartSource | Collected]:
 
 
 def _folders(path: Path, walk: FileWalk) -> Iterator[PartSource | Collected]:
-    """A part for each folder directly below a directory, and one for the files that lie directly in it."""
+    """Yield a part for each folder directly below a directory, and one for the files directly in it."""
     seen: set[Path] = set()
     for source in _local(path, walk):
         if isinstance(source, Collected) or not source.found:

@@ -1,4 +1,4 @@
-"""Documents at http(s) URLs: fetched with a limit on time and size, and named without what they may hold of secrets."""
+"""Documents at http(s) URLs, fetched with limits on time and size. Messages do not contain secrets of the URLs."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ _REMEDY = "see that it can be reached, and that it may be read without signing i
 
 
 def is_url(given: str) -> bool:
-    """Whether an input is fetched."""
+    """Check whether an input is a URL."""
     return given.lower().startswith(SCHEMES)
 
 
 def shown(url: str) -> str:
-    """A URL without user, password, query and fragment, where secrets stand."""
+    """Return a URL without user, password, query and fragment, which can be secret."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def fetched(url: str, max_bytes: int = DEFAULT_MAX_BYTES, *, deadline: float = DEADLINE) -> bytes:
-    """What a URL gives; a user and a password in it are sent, to its own host only.
+    """Fetch the content of a URL. A user and a password in it are sent to its own host only.
 
     Args:
-        url: which document.
-        max_bytes: how large it may be.
-        deadline: how many seconds it may take as a whole, however often a few bytes of it arrive.
+        url: the URL.
+        max_bytes: the largest size.
+        deadline: the longest time in seconds, even if bytes still arrive.
 
     Raises:
-        InputError: it cannot be fetched, is larger than a limit, takes longer, or leads from https to http.
+        InputError: it cannot be fetched, exceeds a limit, or redirects from https to http.
     """
     place, limit = shown(url), _Limit(deadline)
     try:
@@ -64,7 +64,7 @@ def fetched(url: str, max_bytes: int = DEFAULT_MAX_BYTES, *, deadline: float = D
 
 
 class _Limit:
-    """Ends connections when time is up: a timeout of a socket counts from the last byte, and never from the first."""
+    """A limit on the total time of connections; timeouts of sockets start again with every byte."""
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
@@ -80,11 +80,11 @@ class _Limit:
 
     @property
     def passed(self) -> bool:
-        """Whether time is up."""
+        """Whether the time is over."""
         return time.monotonic() >= self._until
 
     def add(self, connected: socket.socket) -> None:
-        """Take a connection that was made."""
+        """Add an open connection."""
         self._sockets.append(connected)
         if self.passed:
             self._end()
@@ -108,14 +108,14 @@ def _late(place: str, deadline: float) -> InputError:
 
 
 class _Http(HTTPHandler):
-    """Opens http URLs within a limit."""
+    """A handler of http URLs with a time limit."""
 
     def __init__(self, limit: _Limit) -> None:
         super().__init__()
         self._limit = limit
 
     def http_open(self, req: Request) -> HTTPResponse:
-        """Open one."""
+        """Open a URL."""
         limit = self._limit
 
         class Connection(HTTPConnection):
@@ -127,14 +127,14 @@ class _Http(HTTPHandler):
 
 
 class _Https(HTTPSHandler):
-    """Opens https URLs within a limit."""
+    """A handler of https URLs with a time limit."""
 
     def __init__(self, limit: _Limit) -> None:
         super().__init__()
         self._limit = limit
 
     def https_open(self, req: Request) -> HTTPResponse:
-        """Open one."""
+        """Open a URL."""
         limit = self._limit
 
         class Connection(HTTPSConnection):

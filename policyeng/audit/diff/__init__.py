@@ -1,1 +1,1 @@
-"""What changed between two evaluations or over many, and why."""
+"""Comparisons of evaluations, trends and forecasts, with the causes of changes."""

@@ -1,4 +1,4 @@
-"""Two states compared: what is new, fixed, changed or persisting, and where each flip comes from."""
+"""Comparison of two states: new, fixed, changed and persisting findings, and the causes of each flip."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def compared(
     """Compare two states.
 
     Args:
-        before: the earlier one.
-        after: the later one.
-        gate: what makes the comparison fail.
-        found: what was found in both; judged now unless given.
-        with_causes: find the causes, which judges again.
-        only: which findings are compared; all unless given.
+        before: the earlier state.
+        after: the later state.
+        gate: the findings that fail the comparison.
+        found: the evaluations of both; evaluated now by default.
+        with_causes: whether to search for causes, with further evaluations.
+        only: selects the findings; all by default.
 
     Raises:
-        UsageError: a parameter does not exist or does not fit its schema, or an engine does not exist.
+        UsageError: a parameter is unknown or does not match its schema, or an engine is unknown.
         EngineError: a bundle does not compile, or the OPA server does not answer for every pair.
     """
     earlier, later = found or (judged(before, gate), judged(after, gate))
@@ -63,7 +63,7 @@ def compared(
 
 
 def side_of(evaluation: Evaluation) -> ComparedEvaluation:
-    """An evaluation without its findings."""
+    """Return a summary of an evaluation, without findings."""
     return ComparedEvaluation(
         bundle=evaluation.bundle,
         snapshot=evaluation.snapshot,
@@ -122,7 +122,7 @@ def _explained(
 def _exit_code(
     sides: Sequence[Evaluation], pairs: Iterable[tuple[Finding | None, Finding | None]], gate: ComparisonThreshold
 ) -> int:
-    """2 when one of the sides could not be decided, else 1 when something fails that did not, or for a new reason."""
+    """Return 2 for an error on a side, 1 for a new failure or a new reason of one, otherwise 0."""
     if any(problem.level == "error" for side in sides for problem in side.problems):
         return 2
     if any(finding.outcome is Outcome.ERROR for side in sides for finding in side.findings):
@@ -144,7 +144,7 @@ def _fails(finding: Finding, gate: ComparisonThreshold) -> bool:
 
 
 def _problems(earlier: Evaluation, later: Evaluation) -> Iterator[Problem]:
-    """Those of both sides; what only one of them has says so."""
+    """Yield the problems of both sides, marked if they are of one side."""
     both = {*earlier.problems} & {*later.problems}
     yield from (problem for problem in later.problems if problem in both)
     for name, side in (("before", earlier), ("after", later)):

@@ -1,4 +1,4 @@
-"""Judging again with some of what differs as it was before: what would be found, had only the rest changed."""
+"""Counterfactuals: evaluations with some of the differences between two states reverted."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ Entries = tuple[ItemEntry, ...]
 
 
 class Splicing:
-    """One snapshot that was made ready, of which resources change; only what is asked about is judged."""
+    """A prepared snapshot with changing resources; only the requested findings are evaluated."""
 
     def __init__(self, prepared: EvaluationContext, asked: Asked) -> None:
-        """Take what was made ready with all of its pairs; `fits` says whether it can be spliced."""
+        """Use a prepared snapshot with all of its pairs; `fits` returns whether it can be spliced."""
         self._snapshot = ChangingSnapshot(prepared)
         self._spellings = prepared.bundle.spellings
         numbers = {policy.id: number for number, policy in enumerate(prepared.bundle.policies)}
@@ -73,7 +73,7 @@ class Splicing:
 
     @contextmanager
     def after(self, changes: Mapping[Item, Entries]) -> Iterator[EvaluationContext | None]:
-        """Have the snapshot with these resources, ready to be judged; None where one of them cannot be judged."""
+        """Prepare the snapshot with these resources; None if one of them cannot be evaluated."""
         becomes: dict[str, Becomes] = {}
         for item, entries in changes.items():
             made = _becomes(entries, self._spellings)
@@ -86,7 +86,7 @@ class Splicing:
             yield replace(context, planned=tuple(self._planned(context, {row.position for row in rows.all})))
 
     def _planned(self, context: EvaluationContext, changed: Set[int]) -> Iterator[PlannedPair]:
-        """The pairs that are asked about, of subjects that stay and of those that changed."""
+        """Yield the requested pairs, of unchanged and changed subjects."""
         wanted = dict[int, set[int]]()
         for at in self._positions | changed:
             subject = context.estate.subjects[at]
@@ -123,11 +123,11 @@ def _becomes(entries: Entries, spellings: Spellings) -> Becomes | None:
 
 
 class StateFactor(NamedTuple):
-    """One thing that differs between two states.
+    """One difference between two states.
 
     Attributes:
-        key: the key of the item of a snapshot, or the id of an exemption; empty for what there is one of.
-        path: a place in the item; None for all of it.
+        key: the key of the item of a snapshot, or the id of an exemption; empty for single ones.
+        path: a place in the item; None for the complete item.
     """
 
     kind: CauseKind
@@ -136,7 +136,7 @@ class StateFactor(NamedTuple):
 
     @property
     def item(self) -> Item:
-        """What it stands under in a snapshot."""
+        """The item in the snapshot."""
         return Item(self.kind, self.key)
 
 
@@ -147,7 +147,7 @@ _WITHOUT = (CauseKind.EXEMPTION, CauseKind.ENGINE, CauseKind.CLOCK)
 
 
 class Counterfactuals:
-    """The states between two others, each of them judged once, for the findings that are asked about."""
+    """The states between two others, each evaluated once for the requested findings."""
 
     def __init__(self, before: State, after: State, asked: Iterable[FindingKey]) -> None:
         self.before, self.after = before, after
@@ -158,7 +158,7 @@ class Counterfactuals:
 
     @cached_property
     def items(self) -> tuple[Items, Items]:
-        """What the snapshots hold, before and after."""
+        """The items of both snapshots."""
         return items_of(self.before.snapshot), items_of(self.after.snapshot)
 
     @cached_property
@@ -168,7 +168,7 @@ class Counterfactuals:
 
     @cached_property
     def in_force(self) -> tuple[Mapping[str, Exemption], Mapping[str, Exemption]]:
-        """The exemptions in force, by id, before and after, whatever policies there are."""
+        """The active exemptions by id, before and after, of any policies."""
         before, after = (
             {one.id: one for one in state.exemptions if one.created_at <= state.as_of < one.expires_at}
             for state in (self.before, self.after)
@@ -176,17 +176,17 @@ class Counterfactuals:
         return before, after
 
     def edits(self, item: Item) -> list[JsonDifference]:
-        """Where an item differs, if it can be told by places."""
+        """Return the differences of an item, if they are at places."""
         if item.kind is CauseKind.SNAPSHOT:
             return []
         before, after = (side.get(item, ()) for side in self.items)
         return edits_of(before, after)
 
     def status(self, key: FindingKey, undone: Set[StateFactor]) -> Status | None:
-        """What would be found if some factors were as before.
+        """Return the finding with some factors reverted.
 
         Raises:
-            LookupError: nobody knows, because these policies, parameters or engines do not go together.
+            LookupError: not known, because these policies, parameters or engines are incompatible.
         """
         chosen = frozenset(undone)
         if chosen not in self._known:
@@ -197,7 +197,7 @@ class Counterfactuals:
         return statuses.get(key)
 
     def undoes(self, key: FindingKey, undone: Set[StateFactor], wanted: Status | None) -> bool:
-        """Whether it would be found as it is wanted if some factors were as before."""
+        """Check whether reverting some factors gives the wanted finding."""
         try:
             return self.status(key, undone) == wanted
         except LookupError:
@@ -205,7 +205,7 @@ class Counterfactuals:
 
     @uncollected()
     def _judged(self, undone: frozenset[StateFactor]) -> Mapping[FindingKey, Status] | None:
-        """What would be found of all that is asked about."""
+        """Evaluate the requested findings with some factors reverted."""
         kinds = {factor.kind for factor in undone}
 
         def side(kind: CauseKind) -> State:
@@ -226,7 +226,7 @@ class Counterfactuals:
         return {key: status for key, finding in keyed(marked).items() if (status := status_of(finding))}
 
     def _exemptions(self, undone: Collection[str]) -> list[Exemption]:
-        """The exemptions in force, by their ids, those that are undone as they were before."""
+        """Return the active exemptions, with some reverted."""
         before, after = self.in_force
         chosen = {name: one for name, one in after.items() if name not in undone}
         chosen |= {name: one for name, one in before.items() if name in undone}
@@ -234,7 +234,7 @@ class Counterfactuals:
 
     @contextmanager
     def _ready(self, undone: frozenset[StateFactor]) -> Iterator[EvaluationContext]:
-        """Have what is judged ready; clock, engine and exemptions change nothing of it."""
+        """Prepare a state; clock, engine and exemptions do not affect it."""
         resources = frozenset(factor for factor in undone if factor.kind is CauseKind.RESOURCE)
         others = frozenset(factor for factor in undone if factor.kind not in _WITHOUT) - resources
         if resources and "opa" not in (self.before.engine, self.after.engine):
@@ -251,7 +251,7 @@ class Counterfactuals:
         )
 
     def _whole(self, undone: frozenset[StateFactor]) -> EvaluationContext:
-        """A state made ready with all of its pairs."""
+        """Return a prepared state with all of its pairs."""
         if undone not in self._prepared:
             if len(self._prepared) >= _KEPT:
                 del self._prepared[next(iter(self._prepared))]
@@ -262,7 +262,7 @@ class Counterfactuals:
         return self._prepared[undone]
 
     def _splicing(self, undone: frozenset[StateFactor]) -> Splicing | None:
-        """What is the same in states that differ in resources; None where these are made ready one by one."""
+        """Return the shared part of states that differ in resources; None if these are prepared one by one."""
         if undone not in self._spliced:
             while len(self._spliced) >= _KEPT:
                 del self._spliced[next(iter(self._spliced))]
@@ -271,7 +271,7 @@ class Counterfactuals:
         return self._spliced[undone]
 
     def _changes(self, undone: Iterable[StateFactor]) -> dict[Item, tuple[ItemEntry, ...]]:
-        """What stands under items of which some or all is as it was before."""
+        """Return the entries of items with reverted differences."""
         before, after = self.items
         whole: set[Item] = set()
         places: dict[Item, set[str]] = {}
@@ -299,4 +299,4 @@ _KEPT = 8
 
 
 def _ignored(_: str) -> None:
-    """Nobody asks here which exemptions are used."""
+    """Ignore which exemptions are used."""

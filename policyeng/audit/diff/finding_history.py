@@ -1,4 +1,4 @@
-"""The life of a finding over the runs of an estate, each turn of it with what it comes from."""
+"""The history of a finding over the runs of an estate, with the causes of each change."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _UNREAD = "its part could not be read in this run"
 
 
 class Turn(ValidatedModel):
-    """A run at which a finding was no longer what it was.
+    """A run in which a finding changed.
 
     Attributes:
-        turn: as of `TurnName`.
-        outcome: what was found; None where it passed, was judged no more or was lost.
-        causes: as of a flip; empty with a `note` that says why.
+        turn: the kind of change.
+        outcome: the outcome; None if it passed, was no longer evaluated, or was lost.
+        causes: as of a flip; empty with a `note` that explains why.
     """
 
     run: int
@@ -41,7 +41,7 @@ class Turn(ValidatedModel):
 
 
 class FindingHistory(ValidatedModel):
-    """One finding from its first run on, or those of its turns that were asked for."""
+    """The history of one finding, with all or the requested changes."""
 
     estate: str
     part: str
@@ -59,14 +59,14 @@ def lives_of(
     wanted: Callable[[AuditRun], bool] | None = None,
     opa: OpaOptions | None = None,
 ) -> Iterator[FindingHistory]:
-    """The lives that some spans of an estate tell; the causes of all turns of one part are found together.
+    """Yield the histories of the findings of some spans. The causes in one part are searched together.
 
     Args:
-        history: what was kept.
+        history: the stored runs.
         estate: its name.
-        spans: sorted as a store gives them.
-        wanted: at which runs turns are told; at all unless given. A life without one is left out.
-        opa: which OPA judges what OPA judged; a private server unless given.
+        spans: in the order of the store.
+        wanted: selects the runs; all by default. Findings without changes in these are skipped.
+        opa: the OPA for runs with that engine; a private server by default.
     """
     course = _Course(history, history.runs(estate), opa)
     for _, of_part in groupby(spans, lambda span: span.part):
@@ -95,7 +95,7 @@ _Flips = Mapping[int, Mapping[FindingKey, Flip] | str]
 
 
 class _Course:
-    """The runs of an estate; the last few are kept as they were judged."""
+    """The runs of an estate, with a cache of the last used ones."""
 
     def __init__(self, history: History, runs: Sequence[AuditRun], opa: OpaOptions | None) -> None:
         self._history, self._opa = history, opa
@@ -107,12 +107,12 @@ class _Course:
     def turns(
         self, life: Sequence[FindingSpan], wanted: Callable[[AuditRun], bool] | None
     ) -> list[tuple[TurnName, FindingSpan]]:
-        """The turns of a life that are wanted."""
+        """Return the requested turns of a finding."""
         turns = turns_of(life, self._numbers[0], self._is_unread)
         return [(turn, span) for turn, span in turns if wanted is None or wanted(self._runs[number_of(turn, span)])]
 
     def flips(self, turns: Iterable[tuple[TurnName, FindingSpan]]) -> _Flips:
-        """The flips of one part at the runs of some turns, with their causes."""
+        """Return the flips of one part in the runs of some turns, with their causes."""
         asked: dict[int, set[FindingKey]] = {}
         part = ""
         for turn, span in turns:
@@ -131,7 +131,7 @@ class _Course:
         return {key: flip for flip in comparison.flips for key in keyed([flip.finding])}
 
     def turn(self, turn: TurnName, span: FindingSpan, flips: _Flips) -> Turn:
-        """One turn with its causes."""
+        """Return a turn with its causes."""
         number, stands = number_of(turn, span), turn not in ("fixed", "lost")
         found = flips.get(number, "")
         flip = None if isinstance(found, str) else found.get(_key(span))

@@ -1,4 +1,4 @@
-"""Many pairs of snapshots compared one after the other, as one comparison."""
+"""Comparison of many pairs of snapshots, one by one, as one comparison."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from policyeng.models import Evaluation, Finding, Problem, Snapshot, SnapshotRef
 
 
 class PartPair(NamedTuple):
-    """One part on both sides; None where it is not there. A part that is one object on both is judged once.
+    """A part on both sides; None if it is missing. If both sides are one object, it is evaluated once.
 
     Attributes:
-        problems: what kept a side from being read; an error leaves the part out.
+        problems: of reading; a part with errors is skipped.
     """
 
     name: str
@@ -35,14 +35,14 @@ def compared_by_parts(
     problems: Sequence[Problem] = (),
     with_causes: bool = True,
 ) -> Comparison:
-    """Compare pair after pair; only what is found is kept.
+    """Compare pairs one by one, with only the results in memory.
 
     Args:
-        pairs: in the order in which they are reported.
-        around: what both sides are judged with; their snapshots do not count.
+        pairs: in the order of the report.
+        around: the policies and options of both sides; their snapshots are ignored.
         gate: as for one comparison.
-        problems: what else went wrong.
-        with_causes: find the causes.
+        problems: other problems.
+        with_causes: whether to search for causes.
 
     Raises:
         UsageError, EngineError: as one comparison.
@@ -97,17 +97,17 @@ def _place(name: str, problem: Problem) -> str:
 
 @dataclass
 class _Sum:
-    """One side while the parts go by."""
+    """The totals of one side."""
 
     summaries: list[Summary] = field(default_factory=list)
     digest: str = ""
 
     def add(self, name: str, evaluation: Evaluation) -> None:
-        """Take a part."""
+        """Add a part."""
         self.summaries.append(evaluation.summary)
         self.digest = hashlib.sha256(f"{self.digest}\0{name}\0{evaluation.snapshot.digest}".encode()).hexdigest()
 
     def side(self, empty: ComparedEvaluation) -> ComparedEvaluation:
-        """All of them, under what they were judged with."""
+        """Return the totals with the policies and options of the side."""
         snapshot = SnapshotRef(scope="", taken_at=None, digest=self.digest)
         return empty.model_copy(update={"snapshot": snapshot, "summary": added(self.summaries)})

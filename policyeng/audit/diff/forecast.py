@@ -1,8 +1,8 @@
-"""What will be found if nothing changes: the same inputs judged at later clocks, and the second at which each flips.
+"""Forecasts: evaluations of the same inputs at later clocks, and the second of each flip.
 
-Policies that read the clock are evaluated at the moments at which exemptions begin and end, and at every moment that is
-in their data, in their code or in the snapshot, moved by as many days as their numbers say, and between each two of
-them. The second of a flip between two clocks is found by halving.
+Policies that read the clock are evaluated when exemptions begin and end, at every time in their data, their code or the
+snapshot, shifted by the days in their numbers, and between each two of these. The second of a flip between two clocks
+is found by bisection.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _SECOND = timedelta(seconds=1)
 
 
 class UpcomingChange(ValidatedModel):
-    """A finding that will be another one.
+    """A future flip.
 
     Attributes:
-        at: the first second at which it is.
-        part: of a run; empty where there are none.
-        flip: what it becomes; its causes are the exemption or the approval that begins or lapses there, else the clock.
+        at: the first second with the new finding.
+        part: of a run; empty without parts.
+        flip: its causes are exemptions or approvals that begin or expire then, or the clock.
     """
 
     at: AwareDatetime
@@ -58,12 +58,12 @@ class UpcomingChange(ValidatedModel):
 
 
 def coming(state: State, until: datetime, part: str = "") -> Iterator[UpcomingChange]:
-    """What flips after the clock of a state, until a later one and with it, in the order of time.
+    """Yield the flips after the clock of a state up to a later clock, in the order of time.
 
-    Only flips after which something other than a pass is found, or was before, are told.
+    Flips have a finding other than a pass before or after.
 
     Raises:
-        UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
+        UsageError: a parameter is unknown or does not match its schema, or the engine is unknown.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
     look = _Look(state, until)
@@ -73,7 +73,7 @@ def coming(state: State, until: datetime, part: str = "") -> Iterator[UpcomingCh
 
 
 class _Look:
-    """One snapshot, judged at many clocks."""
+    """One snapshot, evaluated at many clocks."""
 
     def __init__(self, state: State, until: datetime) -> None:
         self._state, self._until = state, until
@@ -96,7 +96,7 @@ class _Look:
         return keyed(marked)
 
     def turns(self) -> Iterator[tuple[datetime, FindingKey, Finding | None, Finding | None]]:
-        """When which finding flips, from what to what."""
+        """Yield the time, key, and both findings of each flip."""
         at = self._state.as_of
         earlier = self._found(at)
         for following in self._clocks:
@@ -122,7 +122,7 @@ class _Look:
         return sorted({*(end for end in ends if end < until), *(self._samples if self._clocked.planned else ()), until})
 
     def _exactly(self, key: FindingKey, before: datetime, after: datetime, new: Finding | None) -> datetime:
-        """The first second after one moment, up to another, at which a finding is what it is at the latter."""
+        """Return the first second in a period with the finding of its end."""
         alone = self._whole.only(
             lambda policy, subject: (
                 (policy.id, lowered(subject.reported_type), folded_id(subject.reported_id)) == key[:3]
@@ -139,7 +139,7 @@ class _Look:
 
     @cached_property
     def _samples(self) -> list[datetime]:
-        """The clocks at which policies that read the clock may find something else."""
+        """The clocks at which policies that read the clock can have other findings."""
         begin, estate = self._state.as_of, self._whole.estate
         types = {subject.judged_type for subject in estate.subjects}
         known = moments(self._state.bundle, self._whole.parameters, [estate.document], types)
@@ -147,7 +147,7 @@ class _Look:
         return [at for at in samples([*within, self._until], begin) if begin < at <= self._until]
 
     def flip(self, at: datetime, key: FindingKey, was: Finding | None, now: Finding | None) -> Flip:
-        """One flip with its causes."""
+        """Return a flip with its causes."""
         standing = [one for one in (now, was) if _stands(one) and one is not None]
         return Flip(
             before=was.outcome if was else None,
@@ -159,7 +159,7 @@ class _Look:
         )
 
     def _causes(self, at: datetime, key: FindingKey, wanted: Status | None) -> list[Cause]:
-        """What begins or lapses at a moment and without which the finding would be as before; else the clock."""
+        """Return the exemptions and approvals that begin or expire then and cause the flip, or the clock."""
         found = [*self._exemptions(at, key, wanted), *self._approvals(at, key, wanted)]
         before, after = (rfc3339(moment) for moment in (self._state.as_of, at))
         return found or [Cause(kind=CauseKind.CLOCK, change="changed", before=before, after=after)]
@@ -191,26 +191,26 @@ class _Look:
 
 
 def _turned(begins: datetime | None, ends: datetime | None, at: datetime) -> Became | None:
-    """Whether a term begins or ends at a moment, to the second."""
+    """Return whether a period begins or ends in a second."""
     if ends is not None and ends <= at < ends + _SECOND:
         return "lapsed"
     return "began" if begins is not None and begins <= at < begins + _SECOND else None
 
 
 def _as_before(approval: Approval, change: Became) -> Approval:
-    """An approval that does not lapse, or that is not granted yet."""
+    """Return an approval that does not expire, or that is not granted yet."""
     return approval.model_copy(update={"expires_at": None} if change == "lapsed" else {"status": "requested"})
 
 
 def _status(state: State, key: FindingKey, at: datetime) -> Status | None:
-    """What would be found of one thing."""
+    """Return one finding at a clock."""
     policies = [policy for policy in state.bundle.policies if policy.id == key.policy]
     alone = replace(state, bundle=state.bundle.only(policies), as_of=at)
     return status_of(keyed(judged(alone).findings).get(key))
 
 
 def _next_second(moment: datetime) -> datetime:
-    """The first whole second after a moment."""
+    """Return the first full second after a moment."""
     return moment.replace(microsecond=0) + _SECOND
 
 
@@ -219,19 +219,19 @@ def _stands(finding: Finding | None) -> bool:
 
 
 def _halfway(one: datetime, other: datetime) -> datetime:
-    """A moment between two others, a whole second where there is one."""
+    """Return a moment between two others, at a full second if possible."""
     middle = one + (other - one) / 2
     rounded = middle.replace(microsecond=0)
     return rounded if rounded > one else middle
 
 
 class Outlook(ValidatedModel):
-    """What will flip if nothing changes, in the order of time.
+    """A forecast of the flips if nothing changes, in the order of time.
 
     Attributes:
-        run: the number of the run whose snapshots were judged on; None for snapshots that were just read.
-        begins, until: the clocks between which.
-        problems: parts that could not be judged, and why.
+        run: the number of the run with the snapshots; None for new snapshots.
+        begins, until: the period.
+        problems: of parts that could not be evaluated.
     """
 
     exit_code: int
@@ -245,7 +245,7 @@ class Outlook(ValidatedModel):
 
 
 class Ready(NamedTuple):
-    """A part that can be judged, or what kept it from that."""
+    """A part to evaluate, or its problems."""
 
     name: str
     state: State | None
@@ -253,7 +253,7 @@ class Ready(NamedTuple):
 
 
 def stored_parts(history: History, run: AuditRun, begins: datetime, opa: OpaOptions | None = None) -> Iterator[Ready]:
-    """The parts of a run, with all that it judged with but the clock."""
+    """Yield the parts of a run, with its policies and options, at another clock."""
     stored = Stored(history, run, opa)
     for part in history.parts(run):
         try:
@@ -271,13 +271,12 @@ def outlook(
     run: int | None = None,
     gate: ComparisonThreshold = ANY,
 ) -> Outlook:
-    """Look ahead at each part, one after the other.
+    """Forecast each part, one by one.
 
-    The exit code is 2 when something could not be judged, else 1 when something will fail at or above the gate that
-    does not, else 0.
+    The exit code is 2 for errors, 1 for a future failure at or above the gate, otherwise 0.
 
     Raises:
-        UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
+        UsageError: a parameter is unknown or does not match its schema, or the engine is unknown.
         EngineError: a bundle does not compile, or the OPA server does not answer for every pair.
     """
     found: list[UpcomingChange] = []

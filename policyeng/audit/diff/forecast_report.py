@@ -1,4 +1,4 @@
-"""Outlooks rendered: as text, Markdown, CSV and JSON."""
+"""Reports of forecasts as text, Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXITS = {0: "bold green", 1: "bold red"}
 
 
 def text(outlooks: Sequence[Outlook], *, color: bool = False, width: int = 100) -> str:
-    """Give under each moment what flips there and why."""
+    """Return the flips by their times, with causes."""
     lines = (line for one in outlooks for line in _lines(one, max(width, 40)))
     return printed(lines, color=color)
 
@@ -51,7 +51,7 @@ def _coming(one: UpcomingChange, width: int) -> Iterator[Line]:
 
 
 def verdict(outlook: Outlook) -> str:
-    """Give the exit code, and how much will flip until when."""
+    """Return the exit code and the number of flips in the period."""
     run = f", run {outlook.run}" if outlook.run else ""
     words = f"{count(len(outlook.coming), 'finding')} will flip" if outlook.coming else "nothing will flip"
     span = f"from {to_the_second(outlook.begins)} to {to_the_second(outlook.until)}"
@@ -59,7 +59,7 @@ def verdict(outlook: Outlook) -> str:
 
 
 def markdown(outlooks: Sequence[Outlook]) -> str:
-    """Give a heading and a table for each estate."""
+    """Return a heading and a table for each estate."""
     titles = ("At", "Severity", "Policy", "Part", "Resource", "Flip", "Because")
     return "\n".join(
         f"## {markdown_text(verdict(one))}\n\n{table(titles, map(_row, one.coming))}\n" for one in outlooks
@@ -80,7 +80,7 @@ def _row(one: UpcomingChange) -> tuple[str, ...]:
 
 
 def csv(outlooks: Sequence[Outlook]) -> str:
-    """Give a row for each flip."""
+    """Return a row for each flip."""
     rows = (
         [
             *(outlook.estate, to_the_second(one.at), one.flip.finding.severity, one.flip.finding.policy),

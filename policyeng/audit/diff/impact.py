@@ -1,4 +1,4 @@
-"""What other policies or parameters would have found in a run that is stored, beside what was found."""
+"""The impact of other policies or parameters on the findings of a stored run."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Shift = Literal["newly failing", "newly passing", "newly undecided", "judged no 
 
 
 class Shifted(ValidatedModel):
-    """A flip that the other policies would have made.
+    """A flip that the proposed policies cause.
 
     Attributes:
-        owner: whose the resource is; empty where no tag says so.
+        owner: of the resource; empty without a tag.
     """
 
     part: str
@@ -40,7 +40,7 @@ class Shifted(ValidatedModel):
 
 
 class FlipCounts(ValidatedModel):
-    """How many flips of each sort there are under a name, which is a policy's id or an owner."""
+    """The numbers of flips of a policy or an owner."""
 
     name: str
     failing: int = 0
@@ -51,15 +51,14 @@ class FlipCounts(ValidatedModel):
 
 
 class Impact(ValidatedModel):
-    """What one run would have found.
+    """The impact on one run.
 
     Attributes:
-        total: how often each shift would have been. `newly failing` is a failure without an exemption where there was
-            none; `newly passing` a pass of what did not; `newly undecided` an unknown or an error of what was decided;
-            `judged no more` is what no policy would have said.
-        by_policy, by_owner: the counts, most new failures first; the owner without a name is nobody.
-        listed: the first flips, one by one; `omitted` says how many there are besides.
-        problems: parts that could not be judged again, and why.
+        total: the number of each shift. `newly failing` is a new failure without exemption, `newly passing` a new pass,
+            `newly undecided` a new unknown or error, and `judged no more` a finding that no policy would have.
+        by_policy, by_owner: the counts, most new failures first; the empty name is for no owner.
+        listed: the first flips; `omitted` is the number of others.
+        problems: of parts that could not be evaluated again.
     """
 
     estate: str
@@ -78,7 +77,7 @@ class Impact(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """What is tried on the history; what is None stays as it was in each run."""
+    """The proposed policies, parameters and exemptions; None leaves those of each run."""
 
     bundle: Bundle
     parameters: Mapping[str, JsonObject]
@@ -88,10 +87,10 @@ class Proposed:
 
 
 def impact_on(history: History, run: AuditRun, proposed: Proposed) -> Impact:
-    """Judge the parts of a run with other policies, one part after the other, at the clock of the run.
+    """Evaluate the parts of a run with other policies, one by one, at the clock of the run.
 
     Raises:
-        UsageError: a parameter does not fit.
+        UsageError: a parameter is invalid.
         EngineError: the bundle does not compile, or the OPA server does not answer.
     """
     stored, counted = Stored(history, run, proposed.opa), _Counted()
@@ -125,7 +124,7 @@ def _new_errors(before: Evaluation, after: Evaluation, part: str) -> Iterator[Pr
 
 @dataclass
 class _Counted:
-    """What is known while the parts go by."""
+    """The counts of all parts."""
 
     parts: int = 0
     total: Counter[Shift] = field(default_factory=Counter)
@@ -135,7 +134,7 @@ class _Counted:
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, part: str, comparison: Comparison, owners: Mapping[str, str]) -> None:
-        """Take one part."""
+        """Add a part."""
         self.parts += 1
         for flip in comparison.flips:
             owner, shift = owners.get(flip.finding.resource, ""), shift_of(flip)
@@ -146,7 +145,7 @@ class _Counted:
                 self.listed.append(Shifted(part=part, owner=owner, shift=shift, flip=flip))
 
     def impact(self, run: AuditRun, would_be: BundleRef) -> Impact:
-        """All of it."""
+        """Return the impact."""
         return Impact(
             estate=run.estate,
             run=run.number,
@@ -164,7 +163,7 @@ class _Counted:
 
 
 def shift_of(flip: Flip) -> Shift:
-    """Of what sort a flip is."""
+    """Return the kind of a flip."""
     failed = flip.before is Outcome.FAIL and not flip.exempt_before
     if flip.after is Outcome.FAIL and not flip.exempt_after:
         return "otherwise changed" if failed else "newly failing"
@@ -195,5 +194,5 @@ def _tallies(counted: Mapping[str, Counter[Shift]]) -> tuple[FlipCounts, ...]:
 
 
 def exceeds(impacts: Sequence[Impact], most: int | None) -> bool:
-    """Whether a run would have had more new failures than may be."""
+    """Check whether a run would have had more new failures than allowed."""
     return most is not None and any(impact.total.failing > most for impact in impacts)

@@ -1,4 +1,4 @@
-"""Impacts rendered: as text, Markdown, CSV and JSON."""
+"""Reports of impacts as text, Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMED = 20
 
 
 def text(impacts: Sequence[Impact], *, color: bool = False, width: int = 100) -> str:
-    """Give the counts by policy and by owner, and the worst of the flips."""
+    """Return the counts by policy and by owner, and the most severe flips."""
     return printed((line for impact in impacts for line in _lines(impact, max(width, 40))), color=color)
 
 
@@ -70,13 +70,13 @@ def _shifted(one: Shifted) -> Iterator[Line]:
 
 
 def in_all(impact: Impact) -> str:
-    """Give the counts of a run in a sentence."""
+    """Return the counts of a run as a sentence."""
     words = [f"{number} {title}" for title, number in zip(_TITLES, _numbers(impact.total), strict=True) if number]
     return f"{', '.join(words) or 'nothing would change'}, in {count(impact.parts, 'part')}"
 
 
 def markdown(impacts: Sequence[Impact]) -> str:
-    """Give tables by policy and by owner, the flips folded away."""
+    """Return tables by policy and by owner, with folded flips."""
     return "\n".join(f"{part}\n" for impact in impacts for part in _markdown(impact))
 
 
@@ -102,7 +102,7 @@ def _cells(one: Shifted) -> list[str]:
 
 
 def csv(impacts: Sequence[Impact]) -> str:
-    """Give a row for each flip that is listed."""
+    """Return a row for each listed flip."""
     rows = ([impact.estate, str(impact.run), *_cells(one)] for impact in impacts for one in impact.listed)
     titles = ("estate", "run", "shift", "title", "severity", "policy", "owner", "part", "resource", "flip")
     return as_csv(titles, rows)

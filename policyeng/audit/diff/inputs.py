@@ -1,4 +1,4 @@
-"""What is judged with what, and what of the findings counts when two of these are compared."""
+"""The inputs of comparisons, and the parts of findings that are compared."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _POSITION = re.compile(r"/\d+(?=/|$)")
 
 @dataclass(frozen=True)
 class State:
-    """Everything that findings hang on.
+    """Everything that findings depend on.
 
     Attributes:
-        parameters: by policy id, what replaces the defaults.
-        problems: what went wrong on the way here.
+        parameters: by policy id, values that replace the defaults.
+        problems: of reading.
     """
 
     bundle: Bundle
@@ -42,14 +42,14 @@ class State:
 
     @cached_property
     def filled(self) -> Mapping[str, JsonObject]:
-        """By policy id, what it is judged with, defaults filled in."""
+        """The parameters by policy id, including defaults."""
         values = parameters_of(self.bundle, self.parameters)
         return {policy.id: given for policy, given in zip(self.bundle.policies, values, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonThreshold:
-    """What fails a comparison, as for `check`."""
+    """The findings that fail a comparison, as for `check`."""
 
     fail_on: Severity = Severity.LOW
     strict_unknown: bool = False
@@ -60,10 +60,10 @@ ANY = ComparisonThreshold()
 
 
 def judged(state: State, gate: ComparisonThreshold = ANY) -> Evaluation:
-    """The evaluation of a state.
+    """Evaluate a state.
 
     Raises:
-        UsageError: a parameter does not exist or does not fit its schema, or the engine does not exist.
+        UsageError: a parameter is unknown or does not match its schema, or the engine is unknown.
         EngineError: the bundle does not compile, or the OPA server does not answer for every pair.
     """
     return evaluate(
@@ -81,7 +81,7 @@ def judged(state: State, gate: ComparisonThreshold = ANY) -> Evaluation:
 
 
 class FindingKey(NamedTuple):
-    """What one finding is about; `number` tells several apart, which are there where ids stand twice."""
+    """The key of a finding; `number` distinguishes findings of duplicate ids."""
 
     policy: str
     resource_type: str
@@ -90,11 +90,11 @@ class FindingKey(NamedTuple):
 
 
 class Status(NamedTuple):
-    """What of a finding counts: two of one status say the same.
+    """The parts of a finding that are compared.
 
     Attributes:
-        reasons: message and path of each, positions in lists left open; what was found there does not count, or every
-            new measurement would be a change.
+        reasons: message and path of each, without positions in lists. Values are not compared, because every new
+            measurement would be a change.
     """
 
     outcome: Outcome
@@ -103,12 +103,12 @@ class Status(NamedTuple):
 
     @property
     def stands(self) -> bool:
-        """Whether it is more than a pass."""
+        """Whether the outcome is not a pass."""
         return self.outcome is not Outcome.PASS
 
 
 def keyed(findings: Iterable[Finding]) -> dict[FindingKey, Finding]:
-    """Findings by what they are about, in their order."""
+    """Return findings by their keys, in order."""
     seen = Counter[FindingKey]()
     found: dict[FindingKey, Finding] = {}
     for finding in findings:
@@ -119,7 +119,7 @@ def keyed(findings: Iterable[Finding]) -> dict[FindingKey, Finding]:
 
 
 def status_of(finding: Finding | None) -> Status | None:
-    """What of a finding counts; None where there is none."""
+    """Return the compared parts of a finding; None without one."""
     if finding is None:
         return None
     reasons = sorted((reason.msg, _POSITION.sub("/*", reason.path)) for reason in (*finding.denials, *finding.unknowns))
@@ -127,7 +127,7 @@ def status_of(finding: Finding | None) -> Status | None:
 
 
 class Stored:
-    """The parts of one run; its bundle is read once."""
+    """The parts of one run, with a cache of its bundle."""
 
     def __init__(self, history: History, run: AuditRun, opa: OpaOptions | None = None) -> None:
         self.history, self.run, self._opa = history, run, opa
@@ -135,20 +135,20 @@ class Stored:
 
     @property
     def bundle(self) -> Bundle:
-        """The policies that judged.
+        """The policies of the run.
 
         Raises:
-            UsageError: retention has taken them.
+            UsageError: retention removed them.
         """
         if self._bundle is None:
             self._bundle = self.history.bundle(self.run)
         return self._bundle
 
     def state(self, name: str) -> tuple[State, Evaluation]:
-        """One part with what was found in it; what the run has no part of is empty.
+        """Return a part with its evaluation; an empty one if the run has no such part.
 
         Raises:
-            UsageError: it could not be read then, or retention has taken it.
+            UsageError: the run could not read it, or retention removed it.
         """
         part = self.history.part(self.run, name)
         if part is None:
@@ -157,7 +157,7 @@ class Stored:
         return self.of(self.history.snapshot(part)), self.history.evaluation(part)
 
     def of(self, snapshot: Snapshot, as_of: datetime | None = None) -> State:
-        """A snapshot with everything that the run judged with, at its clock or another."""
+        """Return a snapshot with the policies and options of the run, at its clock or another."""
         run = self.run
         return State(
             self.bundle,
@@ -171,14 +171,14 @@ class Stored:
 
 
 class Readings:
-    """Which parts could not be read in which runs of an estate, asked of the store where it is wanted."""
+    """The parts that runs of an estate could not read, queried from the store on demand."""
 
     def __init__(self, history: History, runs: Iterable[AuditRun]) -> None:
         self._history, self._runs = history, {run.number: run for run in runs}
         self._known: dict[tuple[int, str], bool] = {}
 
     def is_unread(self, number: int, part: str) -> bool:
-        """Whether a run had a part that it could not read."""
+        """Check whether a run could not read a part."""
         asked = number, part
         if asked not in self._known:
             found = self._history.part(self._runs[number], part)

@@ -1,4 +1,4 @@
-"""A snapshot as separate items, so that each can be as it is in another snapshot."""
+"""The items of a snapshot, which can be replaced by those of another snapshot."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from policyeng.models import Carried, Document, JsonObject, Model, Snapshot, low
 
 
 class Item(NamedTuple):
-    """Something in a snapshot: an ARM id, the id of a statement, or for `CauseKind.SNAPSHOT` the name of a member."""
+    """The key of an item: an ARM id, the id of a statement, or for `CauseKind.SNAPSHOT` the name of a member."""
 
     kind: CauseKind
     key: str
 
 
 class ItemEntry(NamedTuple):
-    """What a snapshot has under an item.
+    """The entry of an item.
 
     Attributes:
-        name: as it is spelled there.
+        name: in its original spelling.
         value: the resource, the statement or the member itself.
-        document: the same as JSON, for telling where it differs.
-        unreadable, carried: what is said of a resource beside it.
+        document: the same as JSON, for differences.
+        unreadable, carried: the notes on a resource.
     """
 
     name: str
@@ -50,7 +50,7 @@ _MEMBERS = {name: getattr(Snapshot(), name) for name in ("scope", "taken_at", "i
 
 
 def items_of(snapshot: Snapshot) -> Items:
-    """Everything in a snapshot by which it can differ from another; where things stand in files is no part of it."""
+    """Return the items of a snapshot, without source locations."""
     found: dict[Item, tuple[ItemEntry, ...]] = {}
 
     def add(kind: CauseKind, name: str, entry: ItemEntry) -> None:
@@ -81,7 +81,7 @@ def _plain(value: object) -> object:
 
 
 def differing(before: Items, after: Items) -> list[Item]:
-    """The items that are not the same on both sides, sorted."""
+    """Return the items that differ, sorted."""
     return sorted(item for item in {**before, **after} if not _same(before.get(item, ()), after.get(item, ())))
 
 
@@ -94,7 +94,7 @@ def _same(before: tuple[ItemEntry, ...], after: tuple[ItemEntry, ...]) -> bool:
 
 
 def edits_of(before: tuple[ItemEntry, ...], after: tuple[ItemEntry, ...]) -> list[JsonDifference]:
-    """Where one item differs that stands once on both sides and of which as much can be read; else nothing."""
+    """Return the differences of an item, if both sides have one entry with the same notes; otherwise none."""
     if len(before) != 1 or len(after) != 1:
         return []
     one, other = before[0], after[0]
@@ -104,7 +104,7 @@ def edits_of(before: tuple[ItemEntry, ...], after: tuple[ItemEntry, ...]) -> lis
 
 
 def partly_reverted(after: tuple[ItemEntry, ...], undone: Iterable[JsonDifference]) -> tuple[ItemEntry, ...]:
-    """One item as it is after, but for some of its places."""
+    """Return the later entry of an item with some differences reverted."""
     (entry,) = after
     document = entry.document
     for edit in undone:
@@ -118,7 +118,7 @@ def partly_reverted(after: tuple[ItemEntry, ...], undone: Iterable[JsonDifferenc
 
 
 def snapshot_of(base: Snapshot, items: Items) -> Snapshot:
-    """The snapshot of these items; what is said of places in files is that of `base`."""
+    """Return a snapshot with these items, and the source locations of `base`."""
     resources = [entry for item, entries in items.items() if item.kind is CauseKind.RESOURCE for entry in entries]
     update: dict[str, object] = {
         "resources": tuple(entry.value for entry in resources),

@@ -1,4 +1,4 @@
-"""Where two JSON documents differ, and one of them with a place of it as it is in the other."""
+"""Differences of JSON documents, and documents with single differences reverted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING = object()
 
 
 class JsonDifference(NamedTuple):
-    """A place that differs, as a JSON Pointer, and what stands there on both sides: `NOTHING` or a JSON value."""
+    """A differing place, as a JSON Pointer, with the values of both sides (or `NOTHING`)."""
 
     path: str
     before: object
@@ -23,7 +23,7 @@ class JsonDifference(NamedTuple):
 
 
 def edits(before: object, after: object, at: str = "") -> Iterator[JsonDifference]:
-    """The places where two JSON values differ, as far down as both have them; a list of another length is one place."""
+    """Yield the deepest places where two JSON values differ. Lists of different lengths are one place."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({**before, **after}):
             yield from edits(before.get(key, NOTHING), after.get(key, NOTHING), f"{at}/{escaped(key)}")
@@ -35,14 +35,14 @@ def edits(before: object, after: object, at: str = "") -> Iterator[JsonDifferenc
 
 
 def reverted(after: JsonObject, edit: JsonDifference) -> JsonObject:
-    """The document of after with one place of it as it was before; what does not lie on the way there is shared."""
+    """Return the later document with one difference reverted. Unaffected parts are shared."""
     keys = keys_of(edit.path)
     made = _without(after, keys) if edit.before is NOTHING else filled(after, keys, edit.before)
     return made if isinstance(made, dict) else after  # what differs between two objects lies below them
 
 
 def _without(document: object, keys: list[str]) -> object:
-    """A copy without the member of an object that keys lead to."""
+    """Return a copy without the member at the path of keys."""
     key, *rest = keys
     if rest:
         return filled(document, [key], _without(member(document, key), rest))
@@ -50,7 +50,7 @@ def _without(document: object, keys: list[str]) -> object:
 
 
 def shown(edit: JsonDifference) -> PathChange:
-    """An edit as it is reported, secrets masked."""
+    """Return a difference for reports, with masked secrets."""
     change = "came" if edit.before is NOTHING else "went" if edit.after is NOTHING else "changed"
     before, after = (None if side is NOTHING else masked(side, edit.path) for side in (edit.before, edit.after))
     return PathChange(path=edit.path, change=change, before=before, after=after)

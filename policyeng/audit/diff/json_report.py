@@ -9,7 +9,7 @@ from policyeng.report.phrases import in_utc
 
 
 def render(comparison: Comparison) -> str:
-    """Give the comparison; times are UTC, unprintable characters are JSON escapes, and the values stay exact."""
+    """Return the comparison with times in UTC, escaped unprintable characters and exact values."""
     flips = {name: tuple(map(_flip, getattr(comparison, name))) for name in ("new", "fixed", "changed")}
     sides = {name: _side(getattr(comparison, name)) for name in ("before", "after")}
     return dumped(
@@ -27,5 +27,5 @@ def _side(side: ComparedEvaluation) -> ComparedEvaluation:
 
 
 def diff_schema() -> JsonObject:
-    """Give the JSON Schema (2020-12) of a comparison, as published in `docs/diff.schema.json`."""
+    """Return the JSON Schema (2020-12) of a comparison, as published in `docs/diff.schema.json`."""
     return published(Comparison, "urn:policyeng:schema:diff:1", "policyeng comparison, version 1")

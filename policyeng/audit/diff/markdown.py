@@ -17,9 +17,9 @@ _NUMBERS = ("", "Fail", "Exempt", "Unknown", "Error", "Pass", "Strictly", "As Az
 
 
 def render(comparison: Comparison) -> str:
-    """Give a table for each list of flips, what persists folded away, and both sides.
+    """Return a table for each list of flips, folded persisting findings, and both sides.
 
-    Text from the snapshots stands in `<code>` or escaped: it can neither format, link, nor mention anybody.
+    Text from snapshots is in `<code>` or escaped, without formatting, links or mentions.
     """
     parts = [f"## policyeng: {markdown_text(verdict(comparison))}"]
     for name, title in LISTS.items():

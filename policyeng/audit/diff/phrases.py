@@ -1,4 +1,4 @@
-"""The sentences that the forms of a comparison share."""
+"""Phrases of the reports of comparisons."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _DIGITS = 12
 
 
 def cause_sentence(cause: Cause) -> str:
-    """Give a cause: what became of what, from what to what."""
+    """Return a cause as a sentence."""
     became = _BECAME[cause.change]
     return visible(f"{_subject(cause)} {became}{_how(cause)}")
 
 
 def causes_sentences(flip: Flip) -> list[str]:
-    """Give each set of causes that undoes a flip in a sentence of its own."""
+    """Return a sentence for each alternative set of causes."""
     return [" and ".join(map(cause_sentence, together)) for together in flip.causes]
 
 
@@ -69,7 +69,7 @@ def _how(cause: Cause) -> str:
 
 
 def path_sentence(change: PathChange) -> str:
-    """Give ``/path, which was 1 and is 2``, or that it came or went."""
+    """Return ``/path, which was 1 and is 2``, or that it was added or removed."""
     was, became = (_short(value) for value in (change.before, change.after))
     path = change.path or "the whole of it"
     if change.change == "came":
@@ -85,7 +85,7 @@ def _short(value: object) -> str:
 
 
 def flip_words(flip: Flip) -> str:
-    """Give `pass to fail`, with the exemption where there is one."""
+    """Return `pass to fail`, with an exemption if any."""
     return f"{_outcome(flip.before, exempt=flip.exempt_before)} to {_outcome(flip.after, exempt=flip.exempt_after)}"
 
 
@@ -96,13 +96,13 @@ def _outcome(outcome: Outcome | None, *, exempt: bool) -> str:
 
 
 def title_of(flips: Sequence[Flip], title: str) -> str:
-    """Give the title of a list with its counts."""
+    """Return the title of a list with its counts."""
     resources = count(len({flip.finding.resource for flip in flips}), "resource")
     return f"{title} ({len(flips)} on {resources})"
 
 
 def verdict(comparison: Comparison) -> str:
-    """Give the exit code, and in words what is new, changed, fixed and persisting."""
+    """Return the exit code, and the numbers of new, changed, fixed and persisting findings."""
     numbers = {name: len(getattr(comparison, name)) for name in (*LISTS, "persisting")}
     words = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
     lead = {0: "nothing new fails", 1: "something new fails"}.get(comparison.exit_code, "could not decide")

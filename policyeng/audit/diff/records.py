@@ -1,4 +1,4 @@
-"""What a comparison says: which findings are new, fixed, changed or persisting, and what each flip comes from."""
+"""The records of a comparison: new, fixed, changed and persisting findings, and the causes of each flip."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from policyeng.models.validated import ValidatedModel
 
 
 class CauseKind(StrEnum):
-    """Of what kind a cause is; from `resource` to `document` it stands in the snapshot.
+    """The kind of a cause; those from `resource` to `document` are in the snapshot.
 
-    A `library` is what a policy shares with others, modules and data, where its own text and header are the same.
+    A `library` is shared modules and data, if the text and the header of the policy are the same.
     """
 
     RESOURCE = "resource"
@@ -38,12 +38,12 @@ Became = Literal["came", "went", "changed", "began", "lapsed", "ended"]
 
 
 class PathChange(ValidatedModel):
-    """One place that is no longer the same.
+    """A changed place.
 
     Attributes:
-        path: a JSON Pointer; of a list that has become longer or shorter, that of the list.
-        change: whether it came, went, or holds something else.
-        before, after: the values, what looks like a secret masked; null where nothing was or is there.
+        path: a JSON Pointer; that of the list if its length changed.
+        change: whether the value was added, removed or changed.
+        before, after: the values, with possible secrets masked; null without a value.
     """
 
     path: str
@@ -53,13 +53,13 @@ class PathChange(ValidatedModel):
 
 
 class Cause(ValidatedModel):
-    """One thing that differs between two judgings and without which a flip would not be.
+    """A difference between two evaluations that a flip depends on.
 
     Attributes:
-        subject: what it is: an ARM id, the id of an approval, a policy, an exemption, or the name of an engine.
-        paths: where a resource, a statement or the parameters of a policy differ, as far as the flip hangs on it.
+        subject: an ARM id, the id of an approval, a policy or an exemption, or the name of an engine.
+        paths: where a resource, a statement or the parameters of a policy differ, if the flip depends on it.
         before, after: the digest of a policy, or of the bundle for a library; the engine, the clock, the end of an
-            exemption; empty where there is none.
+            exemption; empty without one.
     """
 
     kind: CauseKind
@@ -71,14 +71,14 @@ class Cause(ValidatedModel):
 
 
 class Flip(ValidatedModel):
-    """A finding that is no longer what it was.
+    """A changed finding.
 
     Attributes:
-        before, after: what was found; None where the policy did not judge the resource.
-        causes: each entry undoes the flip by itself when it is as it was before; the members of an entry do so only
-            together. Empty where judging again does not give what was found, which a problem then says.
-        finding: as it is now; of what is fixed, as it was.
-        reopened: whether it stood earlier, was fixed, and stands again; only a history knows.
+        before, after: the outcomes; None if the policy did not evaluate the resource.
+        causes: alternatives. Reverting all members of one entry undoes the flip. Empty if another evaluation does not
+            reproduce the findings, which a problem reports.
+        finding: the current finding; the earlier one if it is fixed.
+        reopened: whether an earlier run had it, and another one fixed it; only known with a history.
     """
 
     before: Outcome | None
@@ -101,15 +101,15 @@ class ComparedEvaluation(ValidatedModel):
 
 
 class Comparison(ValidatedModel):
-    """Two evaluations compared; a finding here is one that does not pass, with an exemption or without.
+    """A comparison of two evaluations. Findings are those that do not pass, with or without an exemption.
 
     Attributes:
-        exit_code: 0 nothing new fails at or above the gate, 1 something does, 2 something could not be decided.
-        new: findings of after that were none before.
-        fixed: findings of before that are none now.
+        exit_code: 0 without new failures at or above the gate, 1 with some, 2 with errors.
+        new: findings that were not there before.
+        fixed: findings that are no longer there.
         changed: findings on both sides with another outcome, another mark of an exemption, or other reasons.
         persisting: findings on both sides that are the same.
-        problems: those of both sides; what is only said of one begins with `before: ` or `after: `.
+        problems: those of both sides; those of one side begin with `before: ` or `after: `.
 
     The lists are disjoint: new, changed and persisting are the findings of after; fixed, changed and persisting those
     of before. They are sorted by policy and resource.
@@ -127,5 +127,5 @@ class Comparison(ValidatedModel):
 
     @property
     def flips(self) -> tuple[Flip, ...]:
-        """What is not as it was."""
+        """All flips."""
         return (*self.new, *self.changed, *self.fixed)

@@ -1,8 +1,7 @@
-"""What a flip comes from: the smallest sets of what differs that undo it when they are as before. Proved, not guessed.
+"""Causes of a flip: the smallest sets of differences that undo it if reverted, verified by evaluation.
 
-Of a flip the search begins with few units: the judged resource, its workspace, all else in the snapshot as one, and
-the policy, its parameters, the exemptions, the engine and the clock. What is found to undo it is then taken apart, down
-to single places of a resource.
+The search begins with few units: the resource, its workspace, the rest of the snapshot, the policy, its parameters,
+the exemptions, the engine and the clock. Units that undo the flip are then divided, down to places of a resource.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MOST_PATHS = 50
 
 
 def told(worlds: Counterfactuals, key: FindingKey, factors: Iterable[StateFactor]) -> Iterator[Cause]:
-    """Each thing that is undone once, with the places of it that are."""
+    """Yield the cause of each reverted item, with its places."""
     places: dict[StateFactor, list[str]] = {}
     for factor in sorted(factors, key=lambda one: (list(CauseKind).index(one.kind), one.key, one.path or "")):
         found = places.setdefault(factor._replace(path=None), [])
@@ -59,7 +58,7 @@ def _told(worlds: Counterfactuals, key: FindingKey, factor: StateFactor, paths: 
 
 
 def _policy_cause(before: State, after: State, policy_id: str) -> Cause:
-    """A policy that is another one, or what it shares with others, with the places of the data that differ."""
+    """Return a changed policy, or its shared code and data with their differences."""
     digests = [digest_of(state, policy_id) for state in (before, after)]
     if digests[0] != digests[1]:
         change = _change(*digests)
@@ -73,7 +72,7 @@ def _policy_cause(before: State, after: State, policy_id: str) -> Cause:
 
 
 def _item(worlds: Counterfactuals, item: Item, paths: list[str]) -> Cause:
-    """What stands in the snapshot, with the places that count; all where it does not come down to some."""
+    """Return a cause in the snapshot, with the relevant places, or all places."""
     before, after = (side.get(item, ()) for side in worlds.items)
     name = (after or before)[0].name
     if not before or not after:
@@ -86,7 +85,7 @@ def _item(worlds: Counterfactuals, item: Item, paths: list[str]) -> Cause:
 
 
 def _readable(before: Iterable[str], after: Iterable[str]) -> Iterator[PathChange]:
-    """Where one side can be read and the other cannot."""
+    """Yield the places that only one side can read."""
     for path in sorted({*before} ^ {*after}):
         sides = ["cannot be read" if path in side else "can be read" for side in (before, after)]
         yield PathChange(path=path, change="changed", before=sides[0], after=sides[1])
@@ -104,7 +103,7 @@ def _exemption(worlds: Counterfactuals, name: str) -> Cause:
 
 
 def _has_lapsed(worlds: Counterfactuals, name: str) -> bool:
-    """Whether an exemption is over by its own time; a store keeps only those in force, so the earlier one may tell."""
+    """Check whether an exemption has expired. Stores contain only active ones, so the earlier run can have it."""
     stated = {one.id: one for one in (*worlds.before.exemptions, *worlds.after.exemptions)}
     return stated[name].expires_at <= worlds.after.as_of
 
@@ -114,7 +113,7 @@ def _change(before: object, after: object) -> Became:
 
 
 def digest_of(state: State, policy_id: str) -> str:
-    """SHA-256 over a policy with its header; empty where it is not in force."""
+    """Return the SHA-256 of a policy with its header; empty if it is not active."""
     policy = next((policy for policy in state.bundle.policies if policy.id == policy_id), None)
     if policy is None:
         return ""
@@ -136,13 +135,13 @@ MOST = 96
 def smallest(
     units: Sequence[_Subset], undoes: Callable[[frozenset[_Subset]], bool], most: int = MOST
 ) -> list[frozenset[_Subset]]:
-    """Every set of the smallest size that undoes, in the order of the units.
+    """Return every smallest set that undoes a flip, in the order of the units.
 
     Args:
-        units: what differs; all together undo.
-        undoes: whether a set does; the answer is the same each time.
-        most: how many sets may be tried. Where that is too few, one set is given that is not surely the smallest:
-            it undoes, and without any one of its members it does not.
+        units: the differences, which undo the flip together.
+        undoes: returns whether a set undoes the flip; deterministic.
+        most: the largest number of tests. Beyond it, the result is one set of which no member can be omitted, but which
+            might not be the smallest.
     """
     tried = 0
     for size in range(1, len(units)):
@@ -185,17 +184,17 @@ _MOST_TOLD = 5
 
 
 class CauseSearch:
-    """Looks for the causes of flips between two states."""
+    """A search for the causes of flips between two states."""
 
     def __init__(self, worlds: Counterfactuals) -> None:
         self._worlds = worlds
 
     def causes(self, key: FindingKey, wanted: Status | None) -> tuple[tuple[Cause, ...], ...]:
-        """The causes of one flip, none where judging again does not give what was found before.
+        """Return the causes of one flip; none if another evaluation does not reproduce the earlier finding.
 
         Args:
-            key: what flipped.
-            wanted: what was found of it before.
+            key: the key of the finding.
+            wanted: the earlier finding.
         """
         units = self._units(key, narrow=True)
         if not self._undoes(key, wanted, units):
@@ -225,7 +224,7 @@ class CauseSearch:
             yield frozenset[StateFactor]().union(*fixed)
 
     def _ways(self, key: FindingKey, wanted: Status | None, unit: _Unit, beside: Sequence[_Unit]) -> list[_Unit]:
-        """The smallest parts of a unit that undo with others beside: first of its factors, then of their places."""
+        """Return the smallest parts of a unit that undo a flip with other units: factors first, then places."""
         sets = self._parts(key, wanted, sorted(unit), beside) if len(unit) > 1 else [unit]
         ways: list[_Unit] = []
         for chosen in sets[:_MOST_TOLD]:
@@ -242,7 +241,7 @@ class CauseSearch:
     def _places(
         self, key: FindingKey, wanted: Status | None, factor: StateFactor, beside: Sequence[_Unit]
     ) -> list[_Unit]:
-        """The smallest sets of places of one item that undo with others beside; all of it where no places tell."""
+        """Return the smallest sets of places of an item that undo a flip with other units, or the complete item."""
         places = [factor._replace(path=edit.path) for edit in self._worlds.edits(factor.item)]
         whole = [frozenset([factor])]
         if not places or not self._undoes(key, wanted, [frozenset(places), *beside]):
@@ -255,7 +254,7 @@ class CauseSearch:
         return smallest(factors, lambda chosen: self._undoes(key, wanted, [chosen, *beside]))
 
     def _units(self, key: FindingKey, *, narrow: bool) -> list[_Unit]:
-        """What may be a cause of a flip; with `narrow` without what its policy surely does not read."""
+        """Return the possible causes of a flip; with `narrow`, without those that the policy does not read."""
         worlds = self._worlds
         before, after = worlds.before, worlds.after
         own, workspace, others = _by_nearness(key, worlds.differing)
@@ -274,7 +273,7 @@ class CauseSearch:
         return units
 
     def _exemptions(self, key: FindingKey) -> list[str]:
-        """The exemptions of the policy that are not in force alike on both sides."""
+        """Return the exemptions of the policy that differ between the sides."""
         before, after = self._worlds.in_force
         names = sorted(name for name in {**before, **after} if before.get(name) != after.get(name))
         return [name for name in names if (before.get(name) or after[name]).policy == key.policy]
@@ -285,7 +284,7 @@ def _factor(item: Item) -> StateFactor:
 
 
 def _by_nearness(key: FindingKey, items: Iterable[Item]) -> tuple[list[Item], list[Item], list[Item]]:
-    """Items that differ: what is judged itself, its workspace, and the others."""
+    """Divide differing items into those of the resource, its workspace, and others."""
     home = workspace_of(key.resource)
     own, workspace, others = list[Item](), list[Item](), list[Item]()
     for item in items:
@@ -299,7 +298,7 @@ def _by_nearness(key: FindingKey, items: Iterable[Item]) -> tuple[list[Item], li
 
 
 def _reads_nothing_else(key: FindingKey, states: Iterable[State]) -> bool:
-    """Whether the policy, on both sides, surely sees nothing but what it judges and its workspace."""
+    """Check whether the policy, on both sides, reads only the resource and its workspace."""
     for state in states:
         for policy, reach in zip(state.bundle.policies, state.bundle.reaches, strict=True):
             if policy.id == key.policy and (reach.others or _is_derived(policy)):
@@ -308,7 +307,7 @@ def _reads_nothing_else(key: FindingKey, states: Iterable[State]) -> bool:
 
 
 def _is_derived(policy: Policy) -> bool:
-    """Whether a policy evaluates what is derived from several resources."""
+    """Check whether a policy evaluates workloads, which are derived from several resources."""
     return any(lowered(judged.type) == "workload" for judged in policy.header.judges)
 
 

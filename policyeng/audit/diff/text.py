@@ -18,9 +18,9 @@ _NAMED = 10
 
 
 def render(comparison: Comparison, *, color: bool = False, width: int = 100) -> str:
-    """Give what is new, changed and fixed, each with its causes, what persists and a summary; the exit comes last.
+    """Return new, changed and fixed findings with their causes, persisting ones, a summary, and the exit code.
 
-    With `color`, ANSI colours are added and the text stays the same. `width` is the columns to wrap at, at least 40.
+    `color` adds ANSI colors. `width` is the number of columns to wrap at, at least 40.
     """
     return printed(_lines(comparison, max(width, 40)), color=color)
 
@@ -49,7 +49,7 @@ def _lines(comparison: Comparison, width: int) -> Iterator[Line]:
 
 
 def flip_lines(flip: Flip, width: int) -> Iterator[Line]:
-    """Give one flip with its reasons and causes, and how to mend it where it stands."""
+    """Yield one flip with its reasons and causes, and how to fix it."""
     finding = flip.finding
     head: Line = ((f"{finding.severity:<{LABEL}}", STYLES[finding.severity]), (visible(finding.policy), "bold"))
     yield from entitled(head, visible(finding.title), width, indent=2)

@@ -1,4 +1,4 @@
-"""The course of an estate over its runs: counts, compliance, and what became new, fixed or stood again."""
+"""Trends of an estate over its runs: counts, compliance, and new, fixed and reopened findings."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from policyeng.models.validated import ValidatedModel
 
 
 class TrendPoint(ValidatedModel):
-    """One run in the course of an estate; a finding here is one that does not pass.
+    """One run in the trend of an estate. Findings are those that do not pass.
 
     Attributes:
-        pass_count, strict_compliance, azure_compliance: None where only some findings are looked at.
-        new: findings that the run before did not have; of the first run all.
-        changed: with another outcome or another mark of an exemption than in the run before.
-        fixed: of the run before, that pass now or are judged no more.
-        lost: of the run before, in parts that could not be read.
-        reopened: those of the new ones that stood at some time before.
+        pass_count, strict_compliance, azure_compliance: None if findings are filtered.
+        new: findings that the previous run did not have; all in the first run.
+        changed: findings with another outcome or exemption than in the previous run.
+        fixed: findings of the previous run that pass now or are no longer evaluated.
+        lost: findings of the previous run in parts that could not be read.
+        reopened: new findings that an earlier run had.
     """
 
     run: int
@@ -71,7 +71,7 @@ Unread = Callable[[int, str], bool]
 
 
 def all_read(_: int, __: str) -> bool:
-    """Every part could be read."""
+    """Return False, for runs that could read every part."""
     return False
 
 
@@ -82,14 +82,14 @@ def course_of(
     wanted: Wanted = None,
     is_unread: Unread = all_read,
 ) -> ComplianceTrend:
-    """The course of an estate.
+    """Return the trend of an estate.
 
     Args:
         estate: its name.
         runs: all of its runs, the oldest first.
-        spans: all of its spans, sorted as a store gives them.
-        wanted: which spans count; all unless given.
-        is_unread: whether a part could not be read in a run; asked only where findings end.
+        spans: all of its spans, in the order of the store.
+        wanted: selects the spans; all by default.
+        is_unread: returns whether a part could not be read in a run; called only if findings end.
     """
     turns = {name: Counter[int]() for name in ("new", "changed", "fixed", "lost", "reopened")}
     standing = {name: Counter[int]() for name in ("fail", "exempt", "unknown", "error")}
@@ -112,7 +112,7 @@ def course_of(
 
 
 def lives(spans: Iterable[FindingSpan]) -> Iterator[list[FindingSpan]]:
-    """The spans of one finding after the other, the first of each first."""
+    """Yield the spans of each finding, the first one first."""
     for _, alike in groupby(spans, lambda span: (span.part, span.policy, span.resource)):
         by_type: dict[str, list[FindingSpan]] = {}
         for span in alike:
@@ -126,12 +126,12 @@ TurnName = Literal["began", "new", "changed", "fixed", "lost", "again", "reopene
 
 
 def turns_of(life: Sequence[FindingSpan], first: int, is_unread: Unread) -> Iterator[tuple[TurnName, FindingSpan]]:
-    """What becomes of a finding, in the order of its runs, each with the span that begins or ends there.
+    """Yield the changes of a finding in the order of runs, each with the span that begins or ends there.
 
     Args:
-        life: its spans, the first of them first.
+        life: its spans, the first one first.
         first: the number of the first run of the estate.
-        is_unread: whether a part could not be read in a run.
+        is_unread: returns whether a part could not be read in a run.
     """
     before: TurnName | None = None
     for at, span in enumerate(life):
@@ -149,7 +149,7 @@ def turns_of(life: Sequence[FindingSpan], first: int, is_unread: Unread) -> Iter
 
 
 def number_of(turn: TurnName, span: FindingSpan) -> int:
-    """The number of the run of a turn."""
+    """Return the number of the run of a turn."""
     ends = turn in ("fixed", "lost") and span.until is not None
     return span.until if ends and span.until is not None else span.first
 

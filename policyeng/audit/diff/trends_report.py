@@ -1,4 +1,4 @@
-"""Courses and lives rendered: as text, Markdown, CSV and JSON."""
+"""Reports of trends and histories of findings as text, Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _cells(point: TrendPoint, nothing: str = "-") -> list[str]:
 
 
 def courses_text(courses: Sequence[ComplianceTrend]) -> str:
-    """Give a table for each estate."""
+    """Return a table for each estate."""
     return "\n".join("".join(_course_lines(course)) for course in courses)
 
 
@@ -63,20 +63,20 @@ def _course_lines(course: ComplianceTrend) -> Iterator[str]:
 
 
 def courses_markdown(courses: Sequence[ComplianceTrend]) -> str:
-    """Give a heading and a table for each estate."""
+    """Return a heading and a table for each estate."""
     titles = [column.title for column in _COLUMNS]
     parts = (f"## {markdown_text(one.estate)}\n\n{table(titles, map(_cells, one.points))}\n" for one in courses)
     return "\n".join(parts)
 
 
 def courses_csv(courses: Sequence[ComplianceTrend]) -> str:
-    """Give a row for each run of each estate."""
+    """Return a row for each run of each estate."""
     rows = ([course.estate, *_cells(point, "")] for course in courses for point in course.points)
     return as_csv(["estate", *(column.title for column in _COLUMNS)], rows)
 
 
 def lives_text(lives: Sequence[FindingHistory], *, color: bool = False, width: int = 100) -> str:
-    """Give each finding with its turns."""
+    """Return each finding with its changes."""
     return printed((line for life in lives for line in _life_lines(life, max(width, 40))), color=color)
 
 
@@ -92,7 +92,7 @@ def _life_lines(life: FindingHistory, width: int) -> Iterator[Line]:
 
 
 def turn_words(turn: Turn) -> str:
-    """Give `new: fail`, or `fixed`."""
+    """Return `new: fail`, or `fixed`."""
     if turn.outcome is None:
         return turn.turn
     return f"{turn.turn}: {turn.outcome}{' (exempt)' if turn.exempt else ''}"
@@ -104,7 +104,7 @@ def _because(turn: Turn) -> list[str]:
 
 
 def lives_markdown(lives: Sequence[FindingHistory]) -> str:
-    """Give a heading and a table for each finding."""
+    """Return a heading and a table for each finding."""
     parts = []
     for life in lives:
         rows = [
@@ -122,7 +122,7 @@ def lives_markdown(lives: Sequence[FindingHistory]) -> str:
 
 
 def lives_csv(lives: Sequence[FindingHistory]) -> str:
-    """Give a row for each turn of each finding."""
+    """Return a row for each change of each finding."""
     rows = (
         [
             *(life.estate, life.part, life.policy, str(life.severity), life.resource, str(turn.run)),

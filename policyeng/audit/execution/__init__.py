@@ -1,1 +1,1 @@
-"""Audit an estate: judge each part that was read, and keep what came of it as one run."""
+"""Audits of estates: evaluation of their parts, and storage of the results as one run."""

@@ -1,4 +1,4 @@
-"""One part: read, brought into the form in which it is stored, judged as it is stored, and made ready to be kept."""
+"""Evaluation of one part in its stored form."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from policyeng.sources.problems import problem_of
 
 @frozen
 class RunOptions(EvaluationOptions):
-    """How every part of a run is evaluated.
+    """The options for evaluating the parts of a run.
 
     Attributes:
         parameters: by policy id, values that replace the defaults.
@@ -46,13 +46,13 @@ class RunOptions(EvaluationOptions):
 
 @frozen
 class JudgedPart:
-    """What came of a part.
+    """The result of a part.
 
     Attributes:
-        entry: ready to be kept; None when nothing in the part can be judged.
-        problems: those of the run.
-        exempting: the problems of exemptions; None when it was not evaluated.
-        basis: on what it rests, but for what is the same for all parts; None when it was not judged.
+        entry: ready to be stored; None if the part has nothing to evaluate.
+        problems: problems of the run.
+        exempting: problems of exemptions; None if the part was not evaluated.
+        basis: the key for reusing the evaluation, without what all parts share; None if the part was not evaluated.
     """
 
     name: str
@@ -64,7 +64,7 @@ class JudgedPart:
 
 
 def options_of(in_force: EvaluationSetup, as_of: datetime, engine: str, opa: OpaOptions | None) -> RunOptions:
-    """Return how every part is evaluated, at a clock; one without a zone is in UTC."""
+    """Return the options for evaluating parts at a clock; one without a time zone is in UTC."""
     return RunOptions(
         as_of=as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC),
         exemptions=in_force.exemptions,
@@ -80,8 +80,8 @@ class Before(NamedTuple):
     """The evaluation of a part at another clock.
 
     Attributes:
-        again: the ids of the policies that are evaluated again at this one.
-        snapshot: the digest of its snapshot, which is stored.
+        again: the ids of the policies to evaluate again at this clock.
+        snapshot: the digest of the stored snapshot.
     """
 
     evaluation: Evaluation
@@ -91,11 +91,11 @@ class Before(NamedTuple):
 
 @frozen
 class Resumed:
-    """A part that is as it was, of which some policies have to be judged again.
+    """An unchanged part with some policies to evaluate again.
 
     Attributes:
-        asked: what was asked of files to read it.
-        before: what was found of it.
+        asked: the file queries for reading it.
+        before: its evaluation at another clock.
     """
 
     source: PartSource
@@ -105,7 +105,7 @@ class Resumed:
 
 @uncollected()
 def read_and_judged(source: PartSource | Collected | Resumed, bundle: Bundle, options: RunOptions) -> JudgedPart:
-    """Read a part, if that has not been done, and judge it, or what of it has to be judged again.
+    """Read a part if necessary, and evaluate it, or the policies that have to be evaluated again.
 
     Raises:
         EngineError: the bundle does not compile, or the engine does not answer.
@@ -118,7 +118,7 @@ def read_and_judged(source: PartSource | Collected | Resumed, bundle: Bundle, op
 
 
 def judged_part(part: Collected, bundle: Bundle, options: RunOptions, before: Before | None = None) -> JudgedPart:
-    """Evaluate a part that was read; of one that was evaluated before only the policies that read the clock.
+    """Evaluate a part; with an earlier evaluation, only the policies that read the clock.
 
     Raises:
         EngineError: the bundle does not compile, or the engine does not answer.
@@ -159,39 +159,39 @@ def judged_part(part: Collected, bundle: Bundle, options: RunOptions, before: Be
 
 
 def _failing(found: Findings) -> set[str]:
-    """The ids of the policies that end in an error somewhere."""
+    """Return the ids of the policies with an error."""
     return {finding.policy for finding in found.others if finding.outcome is Outcome.ERROR}
 
 
 def _clocked(prepared: EvaluationContext, found: Findings) -> frozenset[str]:
-    """The ids of the policies whose findings another clock may change: errors may come from a want of time."""
+    """Return the ids of the policies whose findings depend on the clock; errors can be timeouts."""
     bundle = prepared.bundle
     planned = {entry.pair.policy for entry in prepared.planned}
     return frozenset((*(bundle.policies[number].id for number in planned if bundle.clocked[number]), *_failing(found)))
 
 
 def ids_in_force(options: RunOptions, policies: Sequence[Policy]) -> tuple[str, ...]:
-    """The ids of the exemptions that are in force at the clock."""
+    """Return the ids of the exemptions that are active at the clock."""
     return tuple(one.id for one in in_force_of(options.exemptions, policies, options.as_of)[0])
 
 
 def used_of(options: RunOptions, bundle: Bundle, exempting: Iterable[Problem]) -> tuple[str, ...]:
-    """Return the ids of the exemptions that cover something in a part, by its problems of exemptions."""
+    """Return the ids of the exemptions that cover a finding of a part, from its problems of exemptions."""
     idle = {problem.place for problem in exempting}
     in_force, _ = in_force_of(options.exemptions, bundle.policies, options.as_of)
     return tuple(sorted(entry.id for entry in in_force if place_of(entry) not in idle))
 
 
 def judged(snapshot: Snapshot, bundle: Bundle, options: RunOptions, problems: Sequence[Problem]) -> Evaluation:
-    """Evaluate a snapshot as it is stored, so that it can be evaluated again, without the problems of exemptions."""
+    """Evaluate a stored snapshot. Return the evaluation without the problems of exemptions."""
     prepared = prepare(bundle, snapshot, options.parameters)
     return apart(evaluate_prepared(prepared, replace(options, problems=problems)))[0]
 
 
 def apart(evaluation: Evaluation) -> tuple[Evaluation, frozenset[Problem]]:
-    """Return an evaluation without the problems of exemptions, and these.
+    """Separate the problems of exemptions from an evaluation.
 
-    They are of the run and not of each part: an exemption that covers nothing here covers something in another.
+    They are problems of the run: an exemption that covers nothing in one part can cover a finding of another.
     """
     exempting = frozenset(problem for problem in evaluation.problems if problem.kind == "exemption")
     rest = tuple(problem for problem in evaluation.problems if problem.kind != "exemption")
@@ -199,13 +199,13 @@ def apart(evaluation: Evaluation) -> tuple[Evaluation, frozenset[Problem]]:
 
 
 def unread(name: str, problems: Sequence[Problem]) -> JudgedPart:
-    """A part that could not be read, which is a problem of the run."""
+    """Return a part that could not be read, with problems of the run."""
     counts = Summary()
     entry = StoredPart(name, "", "", {}, [], 2, counts.model_dump_json(by_alias=True))
     return JudgedPart(name, entry, counts, tuple(problems))
 
 
 def missed(part: JudgedPart, number: int) -> JudgedPart:
-    """A part that holds nothing to judge, and did in the last run of the estate: what was found there is not mended."""
+    """Return an error for a part that no longer has anything to evaluate: its findings are not fixed."""
     message = f"it was part of run {number}, and holds nothing to judge now; if that is right, take it away"
     return unread(part.name, [*part.problems, Problem(level="error", message=message, place=part.name)])

@@ -1,4 +1,4 @@
-"""Judge the stored snapshots of a run again, with the stored policies and clock, and compare what comes of it."""
+"""Replay of a run: evaluation of its stored snapshots with the stored policies and clock, and comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from policyeng.parsing.json_text import shortened
 
 
 class Difference(NamedTuple):
-    """Where a part is judged otherwise than it was: the first place that differs, and the JSON there."""
+    """The first place where the replay of a part differs, with the JSON there."""
 
     part: str
     path: str
@@ -29,12 +29,12 @@ class Difference(NamedTuple):
 
 
 class Replayed(NamedTuple):
-    """What judging again came to.
+    """The result of a replay.
 
     Attributes:
-        content: the hash over all parts as they are judged now.
-        differences: of each part that differs, the first.
-        engine: the version of the engine that judged now.
+        content: the content hash of the replayed parts.
+        differences: the first of each part that differs.
+        engine: the version of the engine.
     """
 
     content: str
@@ -43,16 +43,16 @@ class Replayed(NamedTuple):
 
 
 def replay(store: Store, run: AuditRun, opa: OpaOptions | None = None) -> Replayed:
-    """Judge a run again.
+    """Evaluate a run again.
 
     Args:
-        store: where it is kept.
-        run: one of its runs.
-        opa: which OPA judges, for a run that OPA judged.
+        store: the store of the run.
+        run: the run.
+        opa: the OPA to use, for a run with that engine.
 
     Raises:
-        UsageError: retention has taken something of it.
-        StoreError: something of it is not what was stored.
+        UsageError: retention removed a content of the run.
+        StoreError: a content is not what was stored.
         EngineError: the engine does not answer.
     """
     bundle = store.bundle(run)
@@ -81,7 +81,7 @@ def replay(store: Store, run: AuditRun, opa: OpaOptions | None = None) -> Replay
 
 
 def _again(store: Store, row: PartRow, bundle: Bundle, options: RunOptions) -> tuple[PartRow, list[Difference]]:
-    """A part as it is judged now, and where that differs."""
+    """Return the replayed part, and where it differs."""
     head, findings = store.head_and_findings(row)
     given = head_of(head).given
     earlier = evaluation_of(head, findings)
@@ -102,7 +102,7 @@ def _again(store: Store, row: PartRow, bundle: Bundle, options: RunOptions) -> t
 
 
 def _first(*pairs: tuple[bytes, bytes]) -> tuple[str, str, str]:
-    """The first difference of the first pair that has one."""
+    """Return the first difference of the first pair that has one."""
     for before, now in pairs:
         for found in _differences(orjson.loads(before), orjson.loads(now), ""):
             return found
@@ -122,7 +122,7 @@ def _differences(before: object, now: object, path: str) -> Iterator[tuple[str, 
 
 
 class _Absent:
-    """Stands where one side has nothing."""
+    """A placeholder for a missing value."""
 
 
 def _shown(value: object) -> str:

@@ -1,7 +1,7 @@
-"""Take over from the last run of an estate what still holds, because all that it rests on is the same.
+"""Reuse of the evaluations of the last run of an estate, if everything that they depend on is the same.
 
-Whether a part is the same is asked of the bytes that it was read from, never of the time of a file. What is taken over
-is what a new evaluation would give, byte for byte.
+A part is unchanged if the bytes that it was read from are; times of files do not count. A reused evaluation is
+identical to a new one, byte for byte.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _BATCH = 100
 
 
 class EarlierRun:
-    """What the last run of an estate judged, asked whether it still holds.
+    """The last run of an estate, for reusing its evaluations.
 
     Attributes:
-        grounds: what is the same for all parts of this run; see `ReuseKey`.
+        grounds: the digest of what all parts of this run share; see `ReuseKey`.
     """
 
     def __init__(
         self, store: Store, last: AuditRun | None, policies: Sequence[Policy], grounds: str, options: RunOptions
     ) -> None:
-        """Take over from a run, or from none."""
+        """Use the parts of the last run, if any."""
         self._store, self._options, self.grounds = store, options, grounds
         self._as_of = last.as_of if last else options.as_of
         self._rows: Mapping[str, PartRow] = rows_of(store, last) if last else {}
@@ -51,10 +51,10 @@ class EarlierRun:
     def resumed(
         self, sources: Iterable[PartSource | Collected]
     ) -> Iterator[PartSource | Collected | Resumed | JudgedPart]:
-        """The parts of an estate in their order, those that still hold as what they were found to be.
+        """Yield the parts of an estate in order, with the reusable evaluations.
 
         Raises:
-            StoreError: what is taken over is not what was stored.
+            StoreError: a reused content is not what was stored.
         """
         for batch in in_batches(sources, _BATCH):
             held = {source.name: found for source in batch if (found := self._held(source))}
@@ -100,7 +100,7 @@ class EarlierRun:
         return JudgedPart(row.name, entry, summary, (), self._saying(tuple(basis.used)), basis)
 
     def _is_same_clock(self, basis: ReuseKey) -> bool:
-        """Whether the policies that read the clock come to the same as they did."""
+        """Check whether the policies that read the clock have the same results."""
         now = self._options.as_of
         return not basis.again or self._as_of == now or (basis.unchanged is not None and basis.unchanged.includes(now))
 
@@ -111,7 +111,7 @@ def _problems_of_exemptions(options: RunOptions, policies: Sequence[Policy], use
 
 
 def grounds_of(policies: bytes, options: RunOptions) -> str:
-    """The digest of the policies as they are stored, of what they are judged with, and of the code that does it."""
+    """Return the digest of the stored policies, the options, and the code of the engine."""
     stated = {
         "policies": digest_of(policies),
         "parameters": options.parameters,

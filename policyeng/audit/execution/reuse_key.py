@@ -1,4 +1,4 @@
-"""What the evaluation of a part depends on: stored with the part, and compared at the next run."""
+"""The key for reusing the evaluation of a part, stored with the part and compared at the next run."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from policyeng.sources.file_dependencies import FileDependency
 
 
 class ReuseKey(NamedTuple):
-    """What an evaluation depends on.
+    """Everything that an evaluation depends on.
 
     Attributes:
-        grounds: the digest of all that is the same for every part, but for the clock; see `taking_over.grounds_of`.
-        asked: what was asked of files to read it.
-        in_force: the ids of the exemptions that were in force.
-        again: the policies that are evaluated again at every other clock.
-        used: the ids of the exemptions that cover something in the part.
-        unchanged: between which clocks these come to the same; None where that is not known.
+        grounds: the digest of what all parts share, except for the clock; see `reuse.grounds_of`.
+        asked: the file queries for reading the part.
+        in_force: the ids of the active exemptions.
+        again: the policies to evaluate again at another clock.
+        used: the ids of the exemptions that cover a finding of the part.
+        unchanged: the range of clocks with the same results; None if it is not known.
     """
 
     grounds: str
@@ -35,7 +35,7 @@ class ReuseKey(NamedTuple):
 
 
 def written(basis: ReuseKey) -> str:
-    """A basis as JSON; empty where the name of a file is no text, so that nothing is known later."""
+    """Return a key as JSON; empty if the name of a file is not text, which prevents reuse."""
     try:
         return canonical(
             {
@@ -49,10 +49,10 @@ def written(basis: ReuseKey) -> str:
 
 
 def read_back(text: str) -> ReuseKey | None:
-    """The basis of its JSON; None for that of an earlier version, which is not comparable.
+    """Return the key of its JSON; None for one of an earlier version.
 
     Raises:
-        StoreError: it is none.
+        StoreError: the JSON is not a key.
     """
     try:
         stated = orjson.loads(text)
@@ -67,5 +67,5 @@ def read_back(text: str) -> ReuseKey | None:
 
 
 def rests_on(basis: ReuseKey | None, grounds: str) -> str:
-    """What is kept of a basis; empty where there is none."""
+    """Return the stored form of a key; empty without one."""
     return written(basis._replace(grounds=grounds)) if basis else ""

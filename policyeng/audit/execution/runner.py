@@ -1,4 +1,4 @@
-"""A run of an estate, from its parts to its hash."""
+"""Runs of estates."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def judged_parts(
     options: RunOptions,
     jobs: int,
 ) -> Iterator[JudgedPart]:
-    """Read and judge parts, in their order.
+    """Read and evaluate parts, in order.
 
     Args:
-        sources: where they are read, or parts that were read or judged already.
+        sources: the sources of parts, or parts that are read or evaluated already.
         bundle: the policies.
-        policies: the same as they are stored, from which each process reads its own.
-        options: what they are judged with besides.
-        jobs: how many processes judge; with one, this one does.
+        policies: their stored form, which each process reads.
+        options: the other options for evaluations.
+        jobs: the number of processes; 1 uses this process.
 
     Raises:
         EngineError: the bundle does not compile, the engine does not answer, or a process ended.
@@ -93,11 +93,11 @@ def _judged(spread: Processes[_Judging], part: Task[JudgedPart] | JudgedPart) ->
 
 
 class PartTotals:
-    """Adds up parts.
+    """The totals of the parts of a run.
 
     Attributes:
-        parts: how many there are.
-        problems: what kept parts from being judged.
+        parts: the number of parts.
+        problems: of parts that could not be evaluated.
         summaries: of each part.
     """
 
@@ -109,7 +109,7 @@ class PartTotals:
         self._exempting: frozenset[Problem] | None = None
 
     def add(self, part: JudgedPart) -> None:
-        """Take a part."""
+        """Add a part."""
         self.problems += part.problems
         if part.entry is None:
             return
@@ -120,7 +120,7 @@ class PartTotals:
             self._exempting = part.exempting if self._exempting is None else self._exempting & part.exempting
 
     def said(self, more: Iterable[Problem]) -> list[Problem]:
-        """The problems of the run: `more`, those of parts, and what every part says of an exemption."""
+        """Return the problems of the run: `more`, those of parts, and problems of exemptions that all parts have."""
         said = [*more, *self.problems]
         if not self.parts:
             message = "nothing was read: the estate has no part that can be judged"
@@ -128,7 +128,7 @@ class PartTotals:
         return said + sorted(self._exempting or (), key=lambda problem: (problem.place, problem.message))
 
     def exit_code(self, problems: Iterable[Problem]) -> int:
-        """What `check` of all parts would end with, given the problems of the run."""
+        """Return the exit code of the run, as of `check` of all parts."""
         return max(self._exit_code, 2 * any(problem.level == "error" for problem in problems))
 
 
@@ -143,20 +143,20 @@ def run_estate(
     jobs: int = 1,
     full: bool = False,
 ) -> AuditRun:
-    """Audit an estate: read and judge its parts, and keep them as one run.
+    """Audit an estate: read and evaluate its parts, and store them as one run.
 
     Args:
-        store: where it is kept.
-        estate: what is audited.
-        held: what is judged with.
-        as_of: the evaluation clock; without a zone it is taken as UTC.
-        engine: what judges Rego.
-        opa: which OPA judges, for that engine.
-        jobs: how many processes judge.
-        full: judge also what did not change since the last run.
+        store: the store of the run.
+        estate: the estate.
+        held: the policies, exemptions and settings.
+        as_of: the evaluation clock; in UTC without a time zone.
+        engine: the engine for Rego.
+        opa: options of that engine.
+        jobs: the number of processes.
+        full: whether to evaluate unchanged parts again.
 
     Raises:
-        StoreError: the estate is being audited already, or the store refuses something.
+        StoreError: the estate is being audited already, or the store reports an error.
         EngineError: the bundle does not compile, or the engine does not answer.
     """
     started, options = datetime.now(UTC), options_of(held, as_of, engine, opa)
@@ -179,14 +179,14 @@ def run_estate(
 
 
 def _missing_heads(store: Store, expected: Sequence[str]) -> Iterator[Problem]:
-    """Warn of hashes that the configuration expects and the store lacks, as after it was deleted or replaced."""
+    """Warn about expected hashes that the store lacks, such as after it was deleted or replaced."""
     for missing in store.missing(expected):
         message = f"the store has no run and no retention with the expected hash `{missing}`: it may have been replaced"
         yield Problem(level="warning", message=message, place="store")
 
 
 def _earlier_clock(last: AuditRun | None, as_of: datetime) -> Iterator[Problem]:
-    """Warn of a clock that goes backwards: an exemption that has expired since could be in force again."""
+    """Warn about an earlier clock than that of the last run: expired exemptions could be active again."""
     if last is not None and as_of < last.as_of:
         message = f"the clock {rfc3339(as_of)} is earlier than {rfc3339(last.as_of)}, the clock of run {last.number}"
         yield Problem(level="warning", message=message, place="clock")
@@ -200,7 +200,7 @@ def _run(
     started: datetime,
     warnings: Sequence[Problem],
 ) -> AuditRun:
-    """The run, but for what only its place in the store says."""
+    """Return the run, without its number, content, previous hash and hash."""
     problems = (*tally.said(held.problems), *warnings)
     bundle = held.bundle
     return AuditRun(
@@ -228,7 +228,7 @@ def _run(
 
 
 def inputs_of(estate: EstateSettings) -> tuple[str, ...]:
-    """Where an estate is read from, without secrets: paths, URLs, or the ARM id of live Azure."""
+    """Return the inputs of an estate without secrets: paths, URLs, or the ARM id of live Azure."""
     if not estate.subscription:
         return tuple(shown(given) if is_url(given) else given for given in estate.inputs)
     identity = f"/subscriptions/{estate.subscription}"

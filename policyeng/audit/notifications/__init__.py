@@ -1,1 +1,1 @@
-"""Tell owners what is new and what is fixed."""
+"""Notifications of owners about new and fixed findings."""

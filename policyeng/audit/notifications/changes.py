@@ -1,4 +1,4 @@
-"""What is new of an estate since it was told: findings that began or ended, and what could not be read or judged."""
+"""The changes of an estate since its last notification: new and fixed findings, and new problems."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _IN_PART = "something in it could not be read or judged"
 
 @dataclass(frozen=True, slots=True)
 class FindingChange:
-    """A finding that is new, or is no more.
+    """A new or fixed finding.
 
     Attributes:
-        span: the finding as it stands, or as it stood at last.
-        fixed: whether it is no more: it passes, or what it was about is gone.
-        owner: of the resource; empty where nobody is named.
+        span: the current or last span of the finding.
+        fixed: whether the policy passes now, or the resource is gone.
+        owner: of the resource; empty without one.
     """
 
     span: FindingSpan
@@ -32,14 +32,14 @@ class FindingChange:
 
 @dataclass(frozen=True, slots=True)
 class RunChanges:
-    """What there is to tell of an estate.
+    """The changes of an estate since its last notification.
 
     Attributes:
         run: the newest run.
-        since: the run up to which it was told; None before the first time, when all that stands is new.
-        changes: the worst first.
-        exempted: how many findings stand under an exemption now, and did not.
-        problems: what could not be read or judged, and could before.
+        since: the run of the last notification; None without one, when all findings are new.
+        changes: the most severe first.
+        exempted: the number of findings that are newly exempt.
+        problems: new ones of reading and evaluating.
     """
 
     run: AuditRun
@@ -50,16 +50,16 @@ class RunChanges:
 
 
 def news_of(history: History, estate: str, told: int | None, *, owned: bool = True) -> RunChanges | None:
-    """What there is to tell of an estate; None where it was told of its newest run.
+    """Return the changes of an estate since its last notification; None if that covers the newest run.
 
-    A part that the newest run could not read is passed over: what it held is not fixed. When it is read again, it is
-    held against what it held before.
+    A part that the newest run could not read is skipped: its findings are not fixed. When it is read again, it is
+    compared with the last run that could read it.
 
     Args:
         history: the runs.
         estate: its name; one that has a run.
-        told: up to which run it was told; None before the first time.
-        owned: whether owners are wanted, for which snapshots are read.
+        told: the number of the last run that targets were notified of; None without one.
+        owned: whether to read snapshots for the owners.
 
     Raises:
         StoreError: the store is broken.
@@ -89,7 +89,7 @@ def news_of(history: History, estate: str, told: int | None, *, owned: bool = Tr
 
 
 class _Before:
-    """By part, the run that its findings are held against: the one that was told, or the last that could read it."""
+    """By part, the run to compare with: that of the last notification, or the last that could read the part."""
 
     def __init__(self, history: History, since: AuditRun | None) -> None:
         self._told = 0 if since is None else since.number
@@ -116,7 +116,7 @@ def _unread(history: History, run: AuditRun) -> set[str]:
 
 
 def _faulty(history: History, run: AuditRun) -> set[str]:
-    """The parts of which something could not be read or judged, and no finding says so."""
+    """Return the parts with problems that no finding reports."""
     parts = history.parts(run)
     return {part.name for part in parts if part.evaluation and part.exit_code > 1 and not part.summary.error}
 
@@ -159,7 +159,7 @@ def _owned(
 
 
 def _owners(history: History, run: AuditRun, name: str) -> Mapping[str, str]:
-    """The owners in a part of a run; none where it was not there or is no longer kept."""
+    """Return the owners in a part of a run; none if the part is missing or retention removed it."""
     part = history.part(run, name)
     try:
         return {} if part is None else dict(owners_of(history.snapshot(part)))

@@ -1,4 +1,4 @@
-"""The messages themselves: plain text, the worst first, no longer than what chats take, and safe against names."""
+"""The messages: plain text, the most severe first, short enough for chats, and with escaped names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MENTION = re.compile("@(?!\u200b)")
 
 
 def plain(text: str, longest: int = LONGEST) -> str:
-    """Text on one line that is shown as it stands, and cut where it is long."""
+    """Return text on one line without markup, cut if it is long."""
     shown = text if len(text) <= longest else f"{text[:longest]}…"
     written = visible(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", shown))
     return _MENTION.sub("@\u200b", written)
@@ -33,7 +33,7 @@ _SAYS = {Outcome.FAIL: "fails on", Outcome.UNKNOWN: "cannot be decided on", Outc
 
 
 def messages(news: RunChanges, target: Notifying) -> Iterator[Message]:
-    """What a target is told of an estate: one message for each owner, the first time one in all."""
+    """Yield the messages to a target about an estate: one for each owner, or one summary the first time."""
     if target.estates and news.run.estate not in target.estates:
         return
     changes = [change for change in news.changes if _concerns(change, target)]
@@ -51,13 +51,13 @@ def messages(news: RunChanges, target: Notifying) -> Iterator[Message]:
 
 
 def failure(target: Notifying, estate: str, reason: str) -> Message:
-    """What a target is told of an audit that could not be made."""
+    """Return the message to a target about a failed audit."""
     body = f"The estate {plain(estate)} could not be audited: {plain(reason, 600)}\n\nThe runs before are kept."
     return _message(target, estate, "could not be audited", body)
 
 
 def together(told: Sequence[Message]) -> tuple[str, str]:
-    """One title and body for messages to one target; a single one stays as it is."""
+    """Return one title and body for messages to one target; those of a single message are unchanged."""
     if len(told) == 1:
         return told[0].title, told[0].body
     lines = (message.title.removeprefix("policyeng: ") for message in told)
@@ -66,7 +66,7 @@ def together(told: Sequence[Message]) -> tuple[str, str]:
 
 
 def trial(target: Notifying) -> tuple[str, str]:
-    """Title and body of a test."""
+    """Return the title and body of a test message."""
     return "policyeng: test", f"This is a test of the target {plain(target.name)}. Nothing is wrong."
 
 
@@ -115,7 +115,7 @@ def _line(change: FindingChange) -> str:
 
 
 def _listed(lines: Iterable[str], total: int, room: int, command: str) -> str:
-    """Lines as a list, as many as there is room for, and how many more there are."""
+    """Return a list of lines that fits the room, with the number of the others."""
     taken: list[str] = []
     for line in lines:
         room -= len(line) + 3
@@ -128,7 +128,7 @@ def _listed(lines: Iterable[str], total: int, room: int, command: str) -> str:
 
 
 def _summary(news: RunChanges, changes: Sequence[FindingChange], target: Notifying) -> str:
-    """The first audit in a few lines: thousands of findings are no news."""
+    """Return a summary of the first audit, which can have thousands of findings."""
     run = news.run
     whose = f" for {plain(', '.join(target.owners))}" if target.owners else ""
     severities = f": {_severities(changes)}" if changes else ""

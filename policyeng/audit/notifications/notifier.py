@@ -1,4 +1,4 @@
-"""Tell the targets what is new of the estates of a store, and send what waits from before."""
+"""Notifications of targets about the changes of the estates of a store, and delivery of waiting messages."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _HOUR = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What became of the messages to one target.
+    """The result of sending messages to one target.
 
     Attributes:
-        sent: how many messages went out.
-        waiting: how many wait: for room within the rate, or to be tried again.
-        fault: why one did not go out; empty where all did.
+        sent: the number of sent messages.
+        waiting: the number of messages that wait for the rate limit or for another attempt.
+        fault: why a message could not be sent; empty without a failure.
     """
 
     target: str
@@ -34,12 +34,12 @@ class Delivery:
 
 
 def deliver(outbox: Outbox, target: Notifying, environ: Mapping[str, str], now: datetime) -> Delivery:
-    """Send a target what is due; where that is more than its rate takes, the rest goes out in one message.
+    """Send the due messages of a target. Those beyond its rate are combined into one message.
 
-    After one that does not arrive no other is tried, and all of them wait until that one is due again.
+    After a failure, no other message is sent, and all of them wait until the failed one is due again.
 
     Raises:
-        StoreError: the store refuses something.
+        StoreError: the store cannot be used.
     """
     due = outbox.due(target.name, now)
     room = target.per_hour - outbox.sent_since(target.name, now - _HOUR) if due else 0
@@ -58,7 +58,7 @@ def deliver(outbox: Outbox, target: Notifying, environ: Mapping[str, str], now: 
 
 
 def _batches(due: Sequence[Notice], room: int) -> Iterator[Sequence[Notice]]:
-    """One message each, but for what goes beyond the room, which is the last; nothing without room."""
+    """Yield batches of one message. The last batch combines the messages beyond the limit; no batches without room."""
     if room <= 0:
         return
     alone = len(due) if len(due) <= room else room - 1
@@ -68,19 +68,19 @@ def _batches(due: Sequence[Notice], room: int) -> Iterator[Sequence[Notice]]:
 
 
 def tell(store: Store, targets: Sequence[Notifying], environ: Mapping[str, str], now: datetime) -> Sequence[Delivery]:
-    """Make the messages on runs that nobody was told of, and send all that is due.
+    """Create the messages about new runs, and send all due messages.
 
     Args:
-        store: with the runs.
-        targets: who is told; without any nothing is noted either.
-        environ: what URLs take from the environment.
-        now: the present.
+        store: the store with the runs.
+        targets: the recipients; without any, nothing is stored.
+        environ: the variables for URLs.
+        now: the current time.
 
     Returns:
-        What became of it, by target; those with nothing to send are left out.
+        The results for the targets that have messages.
 
     Raises:
-        StoreError: the store refuses something.
+        StoreError: the store cannot be used.
         UsageError: apprise is not installed.
     """
     if not targets:
@@ -100,19 +100,19 @@ def tell(store: Store, targets: Sequence[Notifying], environ: Mapping[str, str],
 def send_due(
     store: Store, targets: Iterable[Notifying], environ: Mapping[str, str], now: datetime
 ) -> Sequence[Delivery]:
-    """Send all that is due; as `tell`."""
+    """Send all due messages, with the results of `tell`."""
     outbox = Outbox(store)
     deliveries = [deliver(outbox, target, environ, now) for target in targets]
     return [each for each in deliveries if each.sent or each.waiting]
 
 
 def tell_failure(store: Store, targets: Sequence[Notifying], estate: str, reason: str, now: datetime) -> None:
-    """Keep for the targets of an estate that it could not be audited; `send_due` sends it.
+    """Store messages about a failed audit of an estate; `send_due` sends them.
 
-    Targets of single owners are told only where no other is.
+    Targets with owners are notified only if there are no others.
 
     Raises:
-        StoreError: the store refuses it.
+        StoreError: the store cannot be used.
     """
     concerned = [target for target in targets if not target.estates or estate in target.estates]
     general = [target for target in concerned if not target.owners]
@@ -120,7 +120,7 @@ def tell_failure(store: Store, targets: Sequence[Notifying], estate: str, reason
 
 
 def lines_of(deliveries: Iterable[Delivery]) -> list[str]:
-    """What became of messages, one line for each target; names are the user's own."""
+    """Return the results of sending messages, one line for each target."""
     return [_line(delivery) for delivery in deliveries]
 
 

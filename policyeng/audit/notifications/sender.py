@@ -1,4 +1,4 @@
-"""Send a message to a target through apprise, and say why it did not arrive, without what its URL keeps secret."""
+"""Delivery of messages through apprise, with errors that reveal no part of a URL."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _LONGEST = 300
 
 
 def require_extra() -> None:
-    """Refuse to notify where apprise is not installed.
+    """Check whether apprise is installed.
 
     Raises:
-        UsageError: it is not.
+        UsageError: it is not installed.
     """
     from importlib.util import find_spec
 
@@ -41,10 +41,10 @@ def require_extra() -> None:
 
 
 def require_expandable(target: Notifying) -> None:
-    """Refuse `${NAME}` in a URL of a configuration that was found: it would send the environment to that URL.
+    """Reject `${NAME}` in a URL of a configuration in a parent directory, which could read the environment.
 
     Raises:
-        UsageError: it was found in a parent directory.
+        UsageError: the URL has a variable, and the file was found in a parent directory.
     """
     found = _VARIABLE.search(target.url.get_secret_value())
     if found and target.inherited_from:
@@ -54,10 +54,10 @@ def require_expandable(target: Notifying) -> None:
 
 
 def address_of(target: Notifying, environ: Mapping[str, str]) -> str:
-    """The URL of a target, with what it takes from the environment; within a URL that is percent-encoded.
+    """Return the URL of a target with its variables replaced, percent-encoded within a URL.
 
     Raises:
-        UsageError: a variable is not set, or the file that names it may not name any.
+        UsageError: a variable is not set, or the configuration was found in a parent directory.
     """
     require_expandable(target)
     stated = target.url.get_secret_value()
@@ -73,7 +73,7 @@ def address_of(target: Notifying, environ: Mapping[str, str]) -> str:
 
 
 def send(target: Notifying, title: str, body: str, environ: Mapping[str, str]) -> str:
-    """Send a message: why it did not arrive, on one line and without secrets; empty when it did."""
+    """Send a message. Return why it failed, on one line and without secrets, or an empty text."""
     from apprise import NotifyFormat
 
     try:
@@ -92,7 +92,7 @@ def send(target: Notifying, title: str, body: str, environ: Mapping[str, str]) -
 
 
 def _services(address: str) -> Apprise:
-    """What sends; it asks for no files, keeps none, and reads neither emoji names nor escapes into a text."""
+    """Return the services of a URL; they read and write no files, and do not interpret emoji names or escapes."""
     from apprise import Apprise, AppriseAsset
 
     asset = AppriseAsset(
@@ -112,7 +112,7 @@ def _services(address: str) -> Apprise:
 
 
 class _caught(logging.Handler):  # noqa: N801  # it is used as a context manager
-    """What apprise logs meanwhile, on this and other threads; nothing of it is printed."""
+    """The lines that apprise logs, on this and other threads; they are not printed."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -130,7 +130,7 @@ class _caught(logging.Handler):  # noqa: N801  # it is used as a context manager
         logger.propagate = self._propagates
 
     def emit(self, line: logging.LogRecord) -> None:
-        """Keep a line."""
+        """Store a line."""
         self._lines.append(line.getMessage())
 
 
@@ -139,7 +139,7 @@ def _last(lines: list[str]) -> str:
 
 
 def _harmless(text: str, address: str) -> str:
-    """A reason without any part of the URL, on one line."""
+    """Return a reason on one line without any part of the URL."""
     for secret in sorted(_secrets(address), key=len, reverse=True):
         text = text.replace(secret, "***")
     shown = visible(" ".join(text.split())).rstrip(".")

@@ -1,1 +1,1 @@
-"""Audit estates at their times."""
+"""Audits of estates at their times."""

@@ -1,4 +1,4 @@
-"""One audit of a schedule: made, kept, told; whatever goes wrong is said, and ends nothing else."""
+"""One audit of a schedule with its notifications. Failures are reported, and do not end the schedule."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Auditing:
     """How the estates of a schedule are audited.
 
     Attributes:
-        hold: reads what is in force by the settings; anew for every run, as policies and exemptions change.
-        say: takes one line after the other, from several threads.
-        engine, opa, jobs, full: as of `run_estate`.
-        environ: what the URLs of targets take from the environment.
+        hold: reads the policies and exemptions of the settings, again for every run, because they change.
+        say: prints a line, from several threads.
+        engine, opa, jobs, full: as in `run_estate`.
+        environ: the variables for the URLs of targets.
     """
 
     hold: Callable[[Settings], EvaluationSetup]
@@ -41,7 +41,7 @@ class Auditing:
     environ: Mapping[str, str]
 
     def audit(self, estate: EstateSettings, settings: Settings) -> bool:
-        """Audit an estate and tell of it; whether it could be audited."""
+        """Audit an estate, and notify its targets. Return whether it could be audited."""
         try:
             began = time.monotonic()
             with open_store(settings.store, create=True) as store:
@@ -64,7 +64,7 @@ class Auditing:
         return True
 
     def tell(self, settings: Settings) -> None:
-        """Tell what nobody was told of yet, and send again what did not arrive; what goes wrong is said."""
+        """Send new and failed notifications, and report errors."""
         if not settings.notify:
             return
         try:
@@ -76,7 +76,7 @@ class Auditing:
             self.say(f"not notified, tried again later: {reason_of(error)}")
 
     def failed(self, estate: EstateSettings, settings: Settings, reason: str) -> None:
-        """Say that an estate was not audited, and have its targets told."""
+        """Report that an estate was not audited, and notify its targets."""
         self.say(f"{estate.name}: not audited: {reason}")
         if not settings.notify:
             return
@@ -94,7 +94,7 @@ class Auditing:
 
 
 def reason_of(error: Exception) -> str:
-    """Why something failed, on one line; what nobody foresaw is named by its kind."""
+    """Return the reason of a failure on one line, with the type of an unexpected error."""
     said = str(error) if isinstance(error, PolicyengError) else f"{type(error).__name__}: {error}"
     return " ".join(said.split())
 

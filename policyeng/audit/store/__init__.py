@@ -1,4 +1,4 @@
-"""The store: what audits judged and found, in a database; each run whole or not at all, and chained to the last."""
+"""The audit store: a database of runs. Each run is stored completely or not at all, and chained to the previous one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["Store", "open_store"]
 
 
 def open_store(url: str, *, create: bool = False) -> Store:
-    """Open a store; a context manager that implements `policyeng.audit.records.History`.
+    """Open a store, a context manager that implements `policyeng.audit.records.History`.
 
     Args:
         url: `sqlite:///PATH` or `postgresql://...`.
-        create: make it when there is none, and migrate an older one.
+        create: whether to create a missing store, and to migrate an older one.
 
     Raises:
-        UsageError: the URL is of no database that can be one, or the libraries of audits are not installed.
+        UsageError: the URL is not of a supported database, or the libraries of audits are not installed.
         StoreError: there is no store, or it cannot be used.
     """
     from importlib.util import find_spec

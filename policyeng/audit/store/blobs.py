@@ -1,4 +1,4 @@
-"""Contents by their digests: compressed, each once, and whole or refused."""
+"""Contents by their digests, compressed, each stored once and verified when it is read."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ MAX_CONTENT = 1 << 28
 
 
 def in_batches(values: Iterable[_Value], size: int = _ASKED) -> Iterator[Sequence[_Value]]:
-    """Values in lists of at most so many."""
+    """Yield values in lists of at most `size`."""
     iterator = iter(values)
     while batch := list(islice(iterator, size)):
         yield batch
 
 
 def packed(content: bytes) -> bytes:
-    """A content as it is stored; the checksum in front covers also the bits that decompression does not look at.
+    """Return the stored form of a content. Its checksum also covers the bits that decompression ignores.
 
     Raises:
-        StoreError: it is larger than what is read back.
+        StoreError: it is too large.
     """
     if len(content) > MAX_CONTENT:
         message = f"a content of {len(content)} bytes is too large; a store takes {MAX_CONTENT}"
@@ -46,10 +46,10 @@ def packed(content: bytes) -> bytes:
 
 
 def unpacked(digest: str, stored: bytes) -> bytes:
-    """A content as it was.
+    """Return the content of its stored form.
 
     Raises:
-        StoreError: the bytes are not those that were written under the digest.
+        StoreError: the bytes do not match the digest.
     """
     deflated = stored[_CHECKSUM:]
     whole = zlib.crc32(deflated).to_bytes(_CHECKSUM, "big") == stored[:_CHECKSUM]
@@ -73,7 +73,7 @@ def _inflated(deflated: bytes) -> bytes | None:
 
 
 def keep(connection: Connection, contents: Mapping[str, bytes]) -> None:
-    """Store packed contents that are not there yet, by digest, so that no two writers wait for each other."""
+    """Store the packed contents that are missing, in the order of their digests to avoid deadlocks of writers."""
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     for batch in in_batches(sorted(contents)):
         known = set(connection.scalars(select(CONTENTS.c.digest).where(CONTENTS.c.digest.in_(batch))))
@@ -83,7 +83,7 @@ def keep(connection: Connection, contents: Mapping[str, bytes]) -> None:
 
 
 def fetch(connection: Connection, digests: Iterable[str]) -> dict[str, bytes]:
-    """Contents by digest, without those that are not there.
+    """Return contents by digest, without those that are missing.
 
     Raises:
         StoreError: one of them is not what was stored.

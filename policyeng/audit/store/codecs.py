@@ -1,4 +1,4 @@
-"""Evaluations as contents: all but the findings, and the findings, which stay the same while nothing changes."""
+"""Stored forms of snapshots and evaluations. Findings are stored apart from the rest, as they change less often."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _REMEDY = "write numbers within 64 bits, or text, and text without halves of sur
 
 
 class KeptSnapshot(NamedTuple):
-    """A snapshot as it is kept: `contents` are the frame and the resources, by digest."""
+    """The stored form of a snapshot: `contents` are the frame and the resources, by digest."""
 
     digest: str
     contents: Mapping[str, bytes]
 
 
 def kept_snapshot(snapshot: Snapshot) -> KeptSnapshot:
-    """The contents of a snapshot; where its fields stand in files is no part of it.
+    """Return the stored form of a snapshot, without the source locations of its fields.
 
     Raises:
-        InputError: it holds what JSON cannot.
+        InputError: JSON cannot represent a value.
     """
     try:
         resources = [canonical(resource) for resource in snapshot.resources]
@@ -39,16 +39,16 @@ def kept_snapshot(snapshot: Snapshot) -> KeptSnapshot:
 
 
 def resources_of(frame: bytes) -> list[str]:
-    """The digests of the resources that a frame names, in their order."""
+    """Return the digests of the resources of a frame, in order."""
     digests: list[str] = orjson.loads(frame)["resources"]
     return digests
 
 
 def snapshot_of(frame: bytes, contents: Mapping[str, bytes]) -> Snapshot:
-    """The snapshot of a frame, its resources as they were but for the order of keys.
+    """Return the snapshot of a frame. The keys of its resources are sorted.
 
     Raises:
-        StoreError: a resource is not there.
+        StoreError: a resource is missing.
     """
     document = orjson.loads(frame)
     try:
@@ -66,7 +66,7 @@ _PASSED = b',"outcome":"pass","denials":[],"unknowns":[],"exemption":null,'
 
 
 class KeptEvaluation(NamedTuple):
-    """An evaluation as it is kept: `contents` are its head and its findings, by digest."""
+    """The stored form of an evaluation: `contents` are its head and its findings, by digest."""
 
     digest: str
     contents: Mapping[str, bytes]
@@ -74,12 +74,12 @@ class KeptEvaluation(NamedTuple):
 
 
 class EvaluationHead(NamedTuple):
-    """What a head says.
+    """The fields of a head.
 
     Attributes:
         findings: the digest of the findings.
-        given: how many of the problems came with the snapshot; they stand first.
-        evaluation: all but the findings, as JSON.
+        given: the number of problems of the snapshot, which are the first.
+        evaluation: the evaluation without its findings, as JSON.
     """
 
     findings: str
@@ -88,7 +88,7 @@ class EvaluationHead(NamedTuple):
 
 
 def kept_evaluation(evaluation: Evaluation, given: int) -> KeptEvaluation:
-    """The contents of an evaluation; `given` of its problems came with the snapshot. The run has the settings."""
+    """Return the stored form of an evaluation, without the settings. `given` of its problems are of the snapshot."""
     findings = b'{"findings":[%b]}' % b",".join(_written(Findings.of(evaluation.findings)))
     without = evaluation.model_copy(update={"findings": ()})
     said = without.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
@@ -131,18 +131,18 @@ def _finding(finding: Finding) -> bytes:
 
 
 def head_of(head: bytes) -> EvaluationHead:
-    """What a head says."""
+    """Return the fields of a head."""
     return EvaluationHead(**orjson.loads(head))
 
 
 def evaluation_of(head: bytes, findings: bytes) -> Evaluation:
-    """The evaluation of a head and its findings."""
+    """Return the evaluation of a head and its findings."""
     said = orjson.dumps(head_of(head).evaluation)
     return Evaluation.model_validate_json(findings[:-1] + b"," + said[1:])
 
 
 def standing_of(findings: Findings) -> list[SpanState]:
-    """What stands of findings, as of `standing_in` once they are stored."""
+    """Return the span states of findings, as `standing_in` does for stored findings."""
     return sorted(
         {
             SpanState(
@@ -159,7 +159,7 @@ def standing_of(findings: Findings) -> list[SpanState]:
 
 
 def standing_in(findings: bytes) -> list[SpanState]:
-    """What stands of stored findings."""
+    """Return the span states of stored findings, without passes."""
     return sorted(
         {
             SpanState(

@@ -1,4 +1,4 @@
-"""Open a database as a store: SQLite or PostgreSQL, at the newest migration or refused with what to do."""
+"""Connections to the database of a store, SQLite or PostgreSQL, at the newest migration."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _FORMS = "write `sqlite:///audits.db` or `postgresql://user@host/database`"
 
 
 def engine_of(url: str, *, create: bool) -> Engine:
-    """The engine of a store.
+    """Return the engine of a store.
 
     Raises:
-        UsageError: the URL is none of a store.
-        StoreError: there is no store, it cannot be reached, or it is of another version.
+        UsageError: the URL is not of a store.
+        StoreError: there is no store, it cannot be reached, or it has another version.
     """
     address = _address(url)
     if address.drivername == "sqlite" and not create and not Path(str(address.database)).is_file():
@@ -73,7 +73,7 @@ def engine_of(url: str, *, create: bool) -> Engine:
 
 
 def shown(url: str) -> str:
-    """The URL without its password; of one that cannot be parsed, without all that may be one."""
+    """Return a URL without its password; an invalid URL without any credentials."""
     try:
         return make_url(url).render_as_string(hide_password=True)
     except (ArgumentError, ValueError):
@@ -82,10 +82,10 @@ def shown(url: str) -> str:
 
 @contextmanager
 def said(url: str) -> Iterator[None]:
-    """What a database refuses, as an error of ours.
+    """Convert errors of the database.
 
     Raises:
-        StoreError: it refused something.
+        StoreError: the database reported an error.
     """
     try:
         yield
@@ -97,19 +97,19 @@ def said(url: str) -> Iterator[None]:
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
-    """A transaction that writes."""
+    """Open a transaction that writes."""
     with engine.connect().execution_options(**{_WRITES: True}) as connection, connection.begin():
         yield connection
 
 
 def streamed(connection: Connection, asked: Select[*_Columns], size: int = 1000) -> Generator[Row[*_Columns]]:
-    """The rows of a question, fetched so many at a time and not all at once; closed when it is left."""
+    """Yield the rows of a query, fetched in batches."""
     with connection.execute(asked, execution_options={"yield_per": size}) as rows:
         yield from rows
 
 
 def alone(connection: Connection) -> None:
-    """Let no other transaction write runs until this one ends; readers are not kept back."""
+    """Block other transactions that write runs until this one ends. Readers are not blocked."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"))
 
@@ -132,10 +132,10 @@ def _address(url: str) -> URL:
 
 
 def _make_private(path: str) -> None:
-    """Make the file of a database that is not there yet, only for the user whatever the umask: it contains an estate.
+    """Create the file of a new database for this user only, whatever the umask: it contains configurations.
 
-    SQLite gives its other files the mode of this one. A file that is there keeps its mode; what cannot be made here,
-    SQLite refuses with its reason.
+    SQLite gives its other files the mode of this one. The mode of an existing file does not change. If the file cannot
+    be created, SQLite reports the reason.
     """
     with suppress(OSError, ValueError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

@@ -1,4 +1,4 @@
-"""Hashes: of contents, of what stands in a part, of the parts of a run, and of a run in the chain."""
+"""Hashes of contents, of the findings of a part, of the parts of a run, and of a run in the chain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from policyeng.audit.records import AuditRun
 
 
 class SpanState(NamedTuple):
-    """What a span says of a finding other than a pass, beside its part."""
+    """The state of a finding other than a pass, without its part."""
 
     policy: str
     resource: str
@@ -23,7 +23,7 @@ class SpanState(NamedTuple):
 
 
 class PartRow(NamedTuple):
-    """A row of the table of parts, without its run and its position."""
+    """A row of the table of parts, without the run and the position."""
 
     name: str
     snapshot: str
@@ -35,42 +35,42 @@ class PartRow(NamedTuple):
 
 
 def digest_of(content: bytes) -> str:
-    """SHA-256, as hexadecimal."""
+    """Return the SHA-256 as hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def canonical(value: object) -> bytes:
-    """JSON with sorted keys and without spaces."""
+    """Return JSON with sorted keys and without spaces."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def standing_digest(standing: Iterable[SpanState]) -> str:
-    """The digest over what stands in a part, whatever its order."""
+    """Return the digest of the span states of a part, in any order."""
     return digest_of(standing_json(standing))
 
 
 def standing_json(standing: Iterable[SpanState]) -> bytes:
-    """What stands as JSON, whatever its order."""
+    """Return span states, in any order, as JSON."""
     return canonical([list(entry) for entry in sorted(standing)])
 
 
 def part_key(part: str) -> str:
-    """What the keys of all spans of a part begin with."""
+    """Return the prefix of the keys of all spans of a part."""
     return digest_of(part.encode())[:32]
 
 
 def span_key(part: str, standing: SpanState) -> str:
-    """The key of a span: the same for every span of one finding that says the same."""
+    """Return the key of a span, the same for all spans with one state of a finding."""
     return part_key(part) + digest_of(canonical(list(standing)))[:32]
 
 
 def content_of(policies: str, retention: str, parts: Iterable[PartRow]) -> str:
-    """The hash over what a run judged and found.
+    """Return the hash of the policies and the parts of a run.
 
     Args:
         policies: the digest of the stored bundle.
         retention: the hash of the newest retention before the run; empty without one.
-        parts: in their order.
+        parts: in order.
     """
     digest = hashlib.sha256(canonical([policies, retention]))
     for part in parts:
@@ -79,16 +79,16 @@ def content_of(policies: str, retention: str, parts: Iterable[PartRow]) -> str:
 
 
 def document_of(run: AuditRun) -> str:
-    """The JSON of a run without its hash, which is what the hash is made over."""
+    """Return the JSON of a run without its hash, which the hash covers."""
     return canonical(orjson.loads(run.model_dump_json(by_alias=True, exclude={"hash"}))).decode()
 
 
 def run_hash(document: str) -> str:
-    """The hash of a run by its document."""
+    """Return the hash of a run from its document."""
     return digest_of(document.encode())
 
 
 def retention_hash(number: int, at: str, runs: str, dropped: int, previous: str) -> str:
-    """The hash of a row of the table of retentions."""
+    """Return the hash of a row of the table of retentions."""
     fields: Sequence[object] = [number, at, runs, dropped, previous]
     return digest_of(canonical(fields))

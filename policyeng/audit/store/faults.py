@@ -1,4 +1,4 @@
-"""What is wrong with the rows of a store."""
+"""Integrity faults of a store."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class IntegrityFault(NamedTuple):
-    """A row that is not the one that was written, or is missing, or was put in.
+    """A row that was altered, removed or added.
 
     Attributes:
-        table: where it stands.
-        run: the number of the run that it concerns; None where that cannot be said.
-        message: what is wrong.
+        table: the name of the table.
+        run: the number of the affected run; None if it is not known.
+        message: a description.
     """
 
     table: str
@@ -20,13 +20,13 @@ class IntegrityFault(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What `verify` found.
+    """The result of `verify`.
 
     Attributes:
-        faults: what is wrong; empty where everything holds together.
-        runs: how many there are.
-        pruned: the numbers of the runs of which retention took something.
-        unused: how many contents no run refers to; they are harmless, and the next `audit prune` takes them away.
+        faults: the integrity faults.
+        runs: the number of runs.
+        pruned: the numbers of the pruned runs.
+        unused: the number of contents that no run refers to; the next `audit prune` removes them.
         head: the hash of the newest run; empty without one.
         retention: the hash of the newest retention; empty without one.
     """

@@ -1,4 +1,4 @@
-"""Hold every row of a store against the others: the chain of runs, their parts, contents, spans, and retention."""
+"""Integrity checks of a store: the chain of runs, their parts, contents, spans and retentions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _NOTHING = standing_digest(())
 
 
 def verify_spans(connection: Connection, estates: Mapping[str, Sequence[int]]) -> Iterator[IntegrityFault]:
-    """What is wrong with spans.
+    """Yield the faults of spans.
 
     Args:
-        connection: reads.
-        estates: by name, the numbers of the runs in order.
+        connection: the connection to read from.
+        estates: the numbers of the runs in order, by estate.
     """
     for estate in connection.scalars(select(SPANS.c.estate).distinct().order_by(SPANS.c.estate)).all():
         if estate not in estates:
@@ -38,12 +38,12 @@ def verify_spans(connection: Connection, estates: Mapping[str, Sequence[int]]) -
 
 
 class _Sweep:
-    """The spans of an estate while its runs go by.
+    """A check of the spans of an estate, run by run.
 
     Attributes:
-        standing: by part, what stands at the run that is looked at.
-        digests: the same as the digests of the parts have it.
-        ending: by number, what stands up to that run.
+        standing: by part, the span states at the current run.
+        digests: by part, the digests of these states.
+        ending: by number, the states that end with that run.
     """
 
     def __init__(self, connection: Connection, estate: str, numbers: Sequence[int]) -> None:
@@ -55,7 +55,7 @@ class _Sweep:
         self.ending: dict[int, list[tuple[str, SpanState]]] = {}
 
     def faults(self) -> Iterator[IntegrityFault]:
-        """What is wrong."""
+        """Yield the faults."""
         asked = select(SPANS).where(SPANS.c.estate == self._estate).order_by(SPANS.c.first)
         with closing(streamed(self._connection, asked)) as rows:
             yield from self._swept(rows)
@@ -83,7 +83,7 @@ class _Sweep:
             yield _elsewhere(group[0])
 
     def _touch(self, part: str) -> set[SpanState]:
-        """What stands in a part, which is about to change."""
+        """Return the mutable span states of a part."""
         self.digests.pop(part, None)
         return self.standing.setdefault(part, set())
 
@@ -124,12 +124,12 @@ _FETCHED = 200
 def verify_contents(
     connection: Connection, numbers: Sequence[int], pruned: Collection[int]
 ) -> tuple[list[IntegrityFault], int]:
-    """What is wrong with contents, and how many of them no run refers to.
+    """Return the faults of contents, and the number of contents that no run refers to.
 
     Args:
-        connection: reads.
-        numbers: those of all runs.
-        pruned: those of the runs of which retention took something.
+        connection: the connection to read from.
+        numbers: the numbers of all runs.
+        pruned: the numbers of the pruned runs.
     """
     present, broken = _read_all(connection)
     whole = [number for number in numbers if number not in pruned]
@@ -148,7 +148,7 @@ def verify_contents(
 
 
 def _read_all(connection: Connection) -> tuple[set[str], set[str]]:
-    """The digests of all contents, and of those that are not what was stored."""
+    """Return the digests of all contents, and of those that are not what was stored."""
     present: set[str] = set()
     broken: set[str] = set()
     for digest, content in streamed(connection, select(CONTENTS), _FETCHED):
@@ -209,22 +209,22 @@ _Run = tuple[Row[tuple[int, str, str, str, str, str]], Mapping[str, object] | No
 
 
 def verify(store: Store, expected: Sequence[str] = ()) -> Verified:
-    """Look at every row of a store.
+    """Check every row of a store.
 
     Args:
         store: a store.
-        expected: hashes of runs or of retentions that were noted elsewhere; only they show that the newest rows, of
-            which nothing that follows tells, are still there.
+        expected: hashes of runs or of retentions from elsewhere; only they show whether the newest rows are still
+            there.
 
     Raises:
-        StoreError: the database refuses something.
+        StoreError: the database reports an error.
     """
     with store.reading() as connection:
         return verified(connection, expected)
 
 
 def verified(connection: Connection, expected: Sequence[str] = ()) -> Verified:
-    """The same as `verify`, as one transaction sees it."""
+    """Check every row in one transaction, as `verify`."""
     retentions = retentions_of(connection)
     runs = [(row, _document(row.document)) for row in connection.execute(select(RUNS).order_by(RUNS.c.number))]
     faults = [*retentions.faults, *_chain(runs, retentions), *_parts(connection, runs)]
@@ -246,7 +246,7 @@ def _document(text: str) -> Mapping[str, object] | None:
 
 
 def _chain(runs: Sequence[_Run], retentions: Retentions) -> Iterator[IntegrityFault]:
-    """Numbers without gaps, each hash over its document, each document naming the hash before."""
+    """Check that numbers have no gaps, that hashes match, and that each document has the previous hash."""
     previous = ""
     order = {"": -1, **{hash_: position for position, hash_ in enumerate(retentions.hashes)}}
     newest = -1
@@ -269,7 +269,7 @@ def _chain(runs: Sequence[_Run], retentions: Retentions) -> Iterator[IntegrityFa
 
 
 def _parts(connection: Connection, runs: Sequence[_Run]) -> Iterator[IntegrityFault]:
-    """Each run has the parts whose hash it states, and no part is of no run."""
+    """Check that each run has the parts that its hash covers, and that each part has a run."""
     known = {row.number: (row, document) for row, document in runs}
     columns = (PARTS.c.run, PARTS.c.position, *(PARTS.c[name] for name in PartRow._fields))
     rows = streamed(connection, select(*columns).order_by(PARTS.c.run, PARTS.c.position))

@@ -1,6 +1,6 @@
-"""Who may work on a store at once: runs of different estates together, one run of an estate, retention alone.
+"""Locks of a store: runs of different estates are concurrent, runs of one estate are not, and retention runs alone.
 
-The locks are the operating system's or the server's, so that they end with a process, however it ends.
+The locks belong to the operating system or the database server, and end with the process, however it ends.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _WHOLE = 0
 
 @contextmanager
 def run_lock(engine: Engine, estate: str) -> Iterator[None]:
-    """Held while an estate is audited.
+    """Lock an estate for an audit.
 
     Raises:
-        StoreError: it is being audited already, or retention does not end.
+        StoreError: another process audits it, or retention does not end.
     """
     with _locking(engine) as take:
         _wait(lambda: take(_WHOLE, False), "retention is at work on the store")
@@ -44,7 +44,7 @@ def run_lock(engine: Engine, estate: str) -> Iterator[None]:
 
 @contextmanager
 def retention_lock(engine: Engine) -> Iterator[None]:
-    """Held while contents are taken away: no run may rely on one meanwhile.
+    """Lock the store while contents are removed, because runs can depend on them.
 
     Raises:
         StoreError: an audit does not end.
@@ -93,7 +93,7 @@ _OURS = int.from_bytes(b"policy") << 13
 
 
 def _open_lock(database: Path) -> int:
-    """Open the file of the locks; a new one gets the mode of the database, as SQLite does with its own files."""
+    """Open the lock file; a new one gets the mode of the database, as with SQLite's own files."""
     path, flags = f"{database}-lock", os.O_RDWR | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
@@ -104,7 +104,7 @@ def _open_lock(database: Path) -> int:
 
 
 def _take_byte(descriptor: int, number: int, alone: bool) -> bool:
-    """Lock one byte of a file for this open file, and not for the whole process as `lockf` would."""
+    """Lock one byte of a file for this open file, not for the process as `lockf` would. Return whether it could."""
     kind = fcntl.F_WRLCK if alone else fcntl.F_RDLCK
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, number, 1, 0))

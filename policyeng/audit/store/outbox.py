@@ -1,9 +1,8 @@
-"""Messages that are to be sent, kept beside the runs until they were, and up to which run an estate has been told.
+"""Messages to send, stored next to the runs, and the last run of each estate that targets were notified of.
 
-No run depends on them and no hash covers them. A message is written together with the mark that says up to which run
-its estate was told: who is killed before has the same messages made again, from the runs. Who sends a message claims it
-first and says afterwards that it was sent, so that one is sent twice where its sender is killed in between, and none is
-lost.
+No run depends on them and no hash covers them. A message is written together with the number of the last run that it
+covers: if a process ends before, the next one creates the same messages from the runs. A sender claims a message
+first and marks it as sent afterwards. If it ends in between, the message is sent twice, and none is lost.
 """
 
 from __future__ import annotations
@@ -69,11 +68,11 @@ _KEPT = timedelta(days=30)
 
 
 class Message(ValidatedModel):
-    """What one target is to be told.
+    """A message to one target.
 
     Attributes:
-        target: the name of it.
-        estate: what it is about.
+        target: the name of the target.
+        estate: the name of the estate.
         title: one line.
         body: plain text.
     """
@@ -85,13 +84,13 @@ class Message(ValidatedModel):
 
 
 class Notice(Message):
-    """A message that is kept.
+    """A stored message.
 
     Attributes:
-        created: when it was made.
-        due: when it is tried, or tried again.
-        attempts: how often it was tried.
-        fault: why the last attempt failed; empty before.
+        created: when it was created.
+        due: when to send it.
+        attempts: the number of attempts to send it.
+        fault: why the last attempt failed; empty before the first.
     """
 
     id: int
@@ -102,39 +101,39 @@ class Notice(Message):
 
     @property
     def given_up(self) -> bool:
-        """Whether it is tried no more unless somebody asks for it."""
+        """Whether it is only sent on request."""
         return self.attempts >= ATTEMPTS
 
 
 class Outbox:
-    """The messages of a store; every method raises StoreError where the database refuses something."""
+    """The messages of a store. Every method raises StoreError if the database reports an error."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def told(self, estate: str) -> int | None:
-        """The number of the run up to which an estate was told; None before the first time."""
+        """Return the number of the last run that targets of an estate were notified of, if any."""
         with self._store.reading() as connection:
             number: int | None = connection.scalar(select(TOLD.c.run).where(TOLD.c.estate == estate))
         return number
 
     def put(self, messages: Sequence[Message], now: datetime) -> None:
-        """Keep messages until they are sent."""
+        """Store messages until they are sent."""
         with self._writing() as connection:
             _insert(connection, messages, now)
 
     def tell(self, estate: str, told: int | None, run: int, messages: Sequence[Message], now: datetime) -> bool:
-        """Keep the messages on the runs of an estate up to one, and that it has been told up to there.
+        """Store the messages about the runs of an estate up to one, and the number of that run.
 
         Args:
             estate: its name.
-            told: up to which run it had been told when the messages were made.
-            run: up to which they tell it.
-            messages: for its targets; none where nothing is new.
-            now: the present.
+            told: the number of the last run of earlier messages, when these were created.
+            run: the number of the last run that these messages cover.
+            messages: for its targets; none without changes.
+            now: the current time.
 
         Returns:
-            Whether they are kept: not if somebody else told the estate meanwhile.
+            Whether they are stored: not if another process stored messages meanwhile.
         """
         marking: Insert | Update = update(TOLD).where(TOLD.c.estate == estate, TOLD.c.run == told).values(run=run)
         with self._writing() as connection:
@@ -147,14 +146,14 @@ class Outbox:
         return True
 
     def unsent(self) -> Sequence[Notice]:
-        """The messages that have not been sent, the oldest first."""
+        """Return the unsent messages, the oldest first."""
         with self._store.reading() as connection:
             return _read(connection, _unsent())
 
     def due(self, target: str, now: datetime) -> Sequence[Notice]:
-        """The messages to a target that are to be tried now; those that failed least often first, then the oldest.
+        """Return the due messages of a target, those with the fewest attempts first, then the oldest.
 
-        One that a service refuses for what it says does not keep back others.
+        A message that a service rejects does not delay the others.
         """
         mine = (NOTICES.c.target == target, NOTICES.c.due <= _text(now), NOTICES.c.attempts < ATTEMPTS)
         asked = _unsent().where(*mine).order_by(None).order_by(NOTICES.c.attempts, NOTICES.c.id)
@@ -162,7 +161,7 @@ class Outbox:
             return _read(connection, asked)
 
     def sent_since(self, target: str, moment: datetime) -> int:
-        """How many messages a target was sent since then, those that went out together being one."""
+        """Return the number of messages to a target since a moment; combined messages count once."""
         asked = select(func.count(distinct(func.coalesce(NOTICES.c.together, NOTICES.c.id)))).where(
             NOTICES.c.target == target, NOTICES.c.sent > _text(moment)
         )
@@ -170,21 +169,21 @@ class Outbox:
             return connection.scalar(asked) or 0
 
     def claim(self, notices: Sequence[Notice], now: datetime) -> Sequence[Notice]:
-        """Take messages for sending, each as one attempt; those that somebody else took meanwhile are left out.
+        """Claim messages for sending, and count an attempt. Return them without those that another process claimed.
 
-        Who does not say that they were sent has them due again after a while, which doubles every time.
+        Messages that are not marked as sent are due again after a delay, which doubles with every attempt.
         """
         with self._writing() as connection:
             return [notice for notice in notices if _claimed(connection, notice, now)]
 
     def sent(self, notices: Sequence[Notice], now: datetime) -> None:
-        """Say that messages went out, in one where there are several."""
+        """Mark messages as sent, combined if there are several."""
         with self._writing() as connection:
             connection.execute(_of(notices).values(sent=_text(now), together=notices[0].id, fault=""))
             connection.execute(delete(NOTICES).where(NOTICES.c.sent < _text(now - _KEPT)))
 
     def failed(self, notices: Sequence[Notice], fault: str, behind: Sequence[Notice] = ()) -> None:
-        """Say why messages that were claimed did not go out; those behind them wait as long as the first of them."""
+        """Store why claimed messages could not be sent. Those behind them wait as long as the first of them."""
         due = select(NOTICES.c.due).where(NOTICES.c.id == notices[0].id)
         with self._writing() as connection:
             connection.execute(_of(notices).values(fault=fault))
@@ -192,7 +191,7 @@ class Outbox:
             connection.execute(_of(behind).where(NOTICES.c.sent.is_(None)).values(due=later))
 
     def retry(self, targets: Sequence[str], now: datetime) -> None:
-        """Have all that was not sent to some targets tried now, as if for the first time."""
+        """Make all unsent messages of some targets due now, without earlier attempts."""
         mine = (NOTICES.c.target.in_(targets), NOTICES.c.sent.is_(None))
         with self._writing() as connection:
             connection.execute(update(NOTICES).where(*mine).values(due=_text(now), attempts=0))

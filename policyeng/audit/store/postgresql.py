@@ -1,8 +1,7 @@
-"""Connections to PostgreSQL with a limit on every wait, also where the server no longer answers.
+"""Connections to PostgreSQL with a limit on every wait, also for a server that does not respond.
 
-The server ends a statement, or its wait for a lock, that takes too long. A server that is stopped, or a network that
-loses packets, does not do that, and the kernel of the other machine may go on to acknowledge what it gets; so the
-client counts, too.
+The server ends a statement, or its wait for a lock, that takes too long. If the server is stopped or the network loses
+packets, only the client can end the wait: the kernel of the other machine can still acknowledge packets.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ _REMEDY = f"write a number of seconds from 1, as in `?{_PARAMETER}=600`"
 
 
 class LimitedConnection(psycopg.Connection[Any]):
-    """A connection that is given up when the server does not answer in time; every operation waits here."""
+    """A connection that is closed if the server does not answer in time; every operation waits here."""
 
     limit: float = STATEMENT + GRACE
 
     def wait(self, gen: PQGen[_T], *arguments: object, **options: object) -> _T:
-        """What a generator of psycopg comes to.
+        """Return the result of a generator of psycopg.
 
         Raises:
             psycopg.OperationalError: the server did not answer in time.
@@ -57,10 +56,10 @@ class LimitedConnection(psycopg.Connection[Any]):
 
 
 def statement_seconds(address: URL) -> tuple[URL, int]:
-    """The address without our own parameter, and how many seconds a statement may take.
+    """Return the address without the parameter for the timeout of statements, and that timeout in seconds.
 
     Raises:
-        UsageError: the parameter is no such number.
+        UsageError: the parameter is not a valid number.
     """
     given = address.query.get(_PARAMETER, str(STATEMENT))
     if not (isinstance(given, str) and given.isascii() and given.isdecimal() and 1 <= int(given[:9]) <= 1_000_000):
@@ -70,7 +69,7 @@ def statement_seconds(address: URL) -> tuple[URL, int]:
 
 
 def limit(engine: Engine, seconds: int) -> None:
-    """Limit the connections of an engine: a statement may take so many seconds."""
+    """Limit the statements of all connections of an engine to a number of seconds."""
 
     @event.listens_for(engine, "do_connect")
     def connect(

@@ -1,4 +1,4 @@
-"""Which contents runs refer to: directly, and through frames of snapshots and heads of evaluations."""
+"""The contents that runs refer to, directly and through frames of snapshots and heads of evaluations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Reference(NamedTuple):
 
 
 class Direct(NamedTuple):
-    """What runs name themselves: bundles, frames, heads."""
+    """The contents that runs refer to directly: bundles, frames and heads."""
 
     policies: set[str]
     frames: set[str]
@@ -28,7 +28,7 @@ class Direct(NamedTuple):
 
 
 def direct_of(connection: Connection, numbers: Iterable[int]) -> Direct:
-    """What runs name themselves."""
+    """Return the contents that runs refer to directly."""
     found = Direct(set(), set(), set())
     for batch in in_batches(numbers):
         found.policies.update(connection.scalars(select(RUNS.c.policies).where(RUNS.c.number.in_(batch))))
@@ -42,12 +42,12 @@ def direct_of(connection: Connection, numbers: Iterable[int]) -> Direct:
 
 
 def references_of(connection: Connection, direct: Direct, unread: Collection[str] = ()) -> Iterator[Reference]:
-    """What those frames and heads refer to, of those that are there.
+    """Yield the references of stored frames and heads.
 
     Args:
-        connection: reads.
-        direct: what runs name themselves.
-        unread: digests of what is not to be read.
+        connection: the connection to read from.
+        direct: the frames and heads.
+        unread: digests of contents to skip.
 
     Raises:
         StoreError: a frame or a head is not what was stored.
@@ -59,7 +59,7 @@ def references_of(connection: Connection, direct: Direct, unread: Collection[str
 
 
 def needed_by(connection: Connection, numbers: Iterable[int], known: Collection[str] = ()) -> set[str]:
-    """Every content that runs refer to, but for what only those refer to that are known.
+    """Return all contents that runs refer to, except those that only `known` contents refer to.
 
     Raises:
         StoreError: one of them is not what was stored.

@@ -1,4 +1,4 @@
-"""Take away what only old runs need: their snapshots, evaluations and policies; headers, hashes and spans stay."""
+"""Retention: removal of snapshots, evaluations and policies that only old runs need. Headers, hashes and spans stay."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from policyeng.errors import StoreError
 
 @dataclass(frozen=True, slots=True)
 class Retentions:
-    """What the table of retentions says.
+    """The table of retentions.
 
     Attributes:
         hashes: of all, the oldest first.
-        pruned: the numbers of the runs that lost something.
-        faults: what is wrong with the rows.
+        pruned: the numbers of the pruned runs.
+        faults: invalid rows.
     """
 
     hashes: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Retentions:
 
 
 def retentions_of(connection: Connection) -> Retentions:
-    """Read the table, and hold each row against its hash and the row before it."""
+    """Read the table, and check each row with its hash and the previous row."""
     found = Retentions()
     previous = ""
     rows = connection.execute(select(RETENTIONS).order_by(RETENTIONS.c.number))
@@ -62,13 +62,13 @@ def _numbers(text: str) -> list[int]:
 
 
 class Pruned(NamedTuple):
-    """What retention did.
+    """The result of retention.
 
     Attributes:
-        runs: the numbers of those that lost something now.
-        contents: how many it took away, those that no run refers to among them.
-        size: of these in bytes, as they were stored.
-        hash: of the retention; empty when no run lost anything.
+        runs: the numbers of the newly pruned runs.
+        contents: the number of removed contents, including those that no run refers to.
+        size: the size of their stored form in bytes.
+        hash: of the retention; empty if no run was pruned.
     """
 
     runs: Sequence[int]
@@ -78,16 +78,16 @@ class Pruned(NamedTuple):
 
 
 def prune(store: Store, *, now: datetime, keep_runs: int | None = None, keep_since: datetime | None = None) -> Pruned:
-    """Take away what no run needs that is kept whole; of every estate the newest run is.
+    """Remove the contents that no complete run needs. The newest run of every estate stays complete.
 
     Args:
-        store: what is pruned; no audit may be running.
-        now: by the machine's clock.
-        keep_runs: so many of the newest runs of every estate stay whole.
-        keep_since: the runs that ended then or later do.
+        store: the store; no audit can be running.
+        now: the machine's clock.
+        keep_runs: the number of newest runs of every estate that stay complete.
+        keep_since: runs that ended then or later stay complete.
 
     Raises:
-        StoreError: audits do not end, a content is not what was stored, or the database refuses something.
+        StoreError: audits do not end, a content is not what was stored, or the database reports an error.
     """
     with said(store.url), retention_lock(store.engine), writing(store.engine) as connection:
         alone(connection)
@@ -105,7 +105,7 @@ def prune(store: Store, *, now: datetime, keep_runs: int | None = None, keep_sin
 
 
 def _runs(connection: Connection) -> Mapping[str, list[AuditRun]]:
-    """The runs by estate, the newest first."""
+    """Return the runs by estate, the newest first."""
     found: dict[str, list[AuditRun]] = {}
     for row in connection.execute(select(RUNS.c.document, RUNS.c.hash).order_by(RUNS.c.number.desc())):
         run = run_of(row.document, row.hash)
@@ -114,7 +114,7 @@ def _runs(connection: Connection) -> Mapping[str, list[AuditRun]]:
 
 
 def _old(runs: Mapping[str, list[AuditRun]], keep_runs: int | None, keep_since: datetime | None) -> set[int]:
-    """The numbers of the runs that need not stay whole."""
+    """Return the numbers of the runs to prune."""
     old: set[int] = set()
     for listed in runs.values():
         for position, run in enumerate(listed):
@@ -125,7 +125,7 @@ def _old(runs: Mapping[str, list[AuditRun]], keep_runs: int | None, keep_since: 
 
 
 def _drop(connection: Connection, needed: Collection[str]) -> tuple[int, int]:
-    """Take away all contents but those, and say how many there were and of what size."""
+    """Delete all other contents, and return their number and size."""
     doomed: list[str] = []
     size = 0
     asked = select(CONTENTS.c.digest, func.length(CONTENTS.c.content))

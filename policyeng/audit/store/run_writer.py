@@ -1,4 +1,4 @@
-"""A run while it is made: contents are written ahead, and one transaction at its end makes it visible."""
+"""Writing of a run: contents are written ahead, and one transaction at its end makes the run visible."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _BATCH = 4 * 1024 * 1024
 
 
 class StoredPart(NamedTuple):
-    """A part as a run adds it.
+    """A part to store.
 
     Attributes:
         snapshot, evaluation: digests of `contents`; empty for a part that could not be read.
-        contents: by digest and as of `contents.packed`; what is stored already may be left out.
-        standing: its findings other than passes; their digest where they are those of the estate's last run.
-        holding: what it rests on, and until when it holds; empty where nothing is known of that.
+        contents: by digest, and packed by `blobs.packed`; without some that are stored already.
+        standing: its findings other than passes, or their digest if they are those of the estate's last run.
+        holding: the key for reusing the evaluation; empty if it cannot be reused.
         summary: as JSON.
     """
 
@@ -64,10 +64,10 @@ class RunWriter:
         self._rows: list[tuple[PartRow, bytes]] = []
 
     def add(self, entry: StoredPart) -> None:
-        """Take a part; its contents are written now or with those that follow.
+        """Add a part. Its contents are written now or later.
 
         Raises:
-            StoreError: the database refuses them.
+            StoreError: the database reports an error.
         """
         self._waiting.update(entry.contents)
         self._size += sum(map(len, entry.contents.values()))
@@ -82,10 +82,10 @@ class RunWriter:
             self._flush()
 
     def finish(self, run: AuditRun) -> AuditRun:
-        """Make the run visible, with its number, its content, its place in the chain and its hash.
+        """Make the run visible, and return it with its number, content, place in the chain and hash.
 
         Raises:
-            StoreError: the database refuses it; nothing of it is visible then.
+            StoreError: the database reports an error; the run is not visible then.
         """
         self._flush()
         with said(self._store.url), writing(self._store.engine) as connection:
@@ -111,7 +111,7 @@ class RunWriter:
         self._waiting, self._size = {}, 0
 
     def _move_spans(self, connection: Connection, number: int) -> None:
-        """End the spans that no longer stand, and begin those that do; parts in which nothing moved are passed over."""
+        """End and start spans; unchanged parts are skipped."""
         newest = select(func.max(RUNS.c.number)).where(RUNS.c.estate == self._estate)
         before: int = connection.scalar(newest) or 0
         stated = connection.execute(select(PARTS.c.name, PARTS.c.standing).where(PARTS.c.run == before))
@@ -131,22 +131,22 @@ class RunWriter:
 
 @contextmanager
 def drafted(store: Store, estate: str, policies: bytes) -> Iterator[RunWriter]:
-    """Begin a run of an estate; it is the only one of it until this closes.
+    """Start a run of an estate, and lock the estate until it ends.
 
     Raises:
-        StoreError: the estate is being audited already, or the database refuses something.
+        StoreError: the estate is being audited already, or the database reports an error.
     """
     with said(store.url), run_lock(store.engine, estate):
         yield RunWriter(store, estate, policies)
 
 
 def _place(connection: Connection) -> tuple[int, str]:
-    """The number of the next run, and the hash of the last."""
+    """Return the number of the next run and the hash of the last."""
     last = connection.execute(select(RUNS.c.number, RUNS.c.hash).order_by(RUNS.c.number.desc()).limit(1)).first()
     return (1, "") if last is None else (last.number + 1, last.hash)
 
 
 def _retention(connection: Connection) -> str:
-    """The hash of the newest retention; empty without one."""
+    """Return the hash of the newest retention; empty without one."""
     newest: str | None = connection.scalar(select(RETENTIONS.c.hash).order_by(RETENTIONS.c.number.desc()).limit(1))
     return newest or ""

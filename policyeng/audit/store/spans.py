@@ -1,4 +1,4 @@
-"""Spans: what a run begins and ends among them, and how they are read back."""
+"""Spans of findings: changes by a run, and reading."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ABOVE = "g"
 
 
 def standing_in(connection: Connection, estate: str, part: str) -> set[SpanState]:
-    """What stands in a part by the newest run of its estate."""
+    """Return the span states of a part in the newest run of its estate."""
     begin = part_key(part)
     rows = connection.execute(
         select(*(SPANS.c[name] for name in SpanState._fields)).where(
@@ -40,15 +40,15 @@ def move(
     ends: set[SpanState],
     begins: set[SpanState],
 ) -> None:
-    """End and begin spans of a part.
+    """End and start spans of a part.
 
     Args:
-        connection: in the transaction that makes the run visible.
-        estate: whose they are.
-        part: in which they are.
+        connection: the transaction that makes the run visible.
+        estate: the name of the estate.
+        part: the name of the part.
         runs: the numbers of the last run of the estate and of this one.
-        ends: what no longer stands.
-        begins: what stands from now on.
+        ends: the states that end.
+        begins: the states that start.
     """
     before, now = runs
     if ends:
@@ -76,12 +76,12 @@ def move(
 
 
 class Turned(NamedTuple):
-    """What a run changed, as counts of failures.
+    """The changes of a run, as numbers of failures.
 
     Attributes:
-        new: those that did not stand in the run before.
-        fixed: those that did, in parts that this one could read.
-        lost: those that did, in parts that are gone or could not be read.
+        new: those that the previous run did not have.
+        fixed: those that only the previous run had, in parts that this one could read.
+        lost: those that only the previous run had, in parts that are gone or could not be read.
     """
 
     new: int
@@ -90,13 +90,13 @@ class Turned(NamedTuple):
 
 
 def turned(connection: Connection, estate: str, number: int, before: int, read: Container[str]) -> Turned:
-    """What a run changed.
+    """Return the changes of a run.
 
     Args:
-        connection: reads.
-        estate: whose run it is.
-        number: that of the run.
-        before: that of the run before it of the estate; 0 without one.
+        connection: the connection to read from.
+        estate: the name of the estate.
+        number: the number of the run.
+        before: the number of the previous run of the estate; 0 without one.
         read: the names of the parts that it could read.
     """
     finding = (SPANS.c.part, SPANS.c.policy, SPANS.c.resource, SPANS.c.resource_type)
@@ -109,13 +109,13 @@ def turned(connection: Connection, estate: str, number: int, before: int, read: 
 
 
 def spans_of(connection: Connection, estate: str, clocks: Mapping[int, datetime], since: int) -> Iterator[FindingSpan]:
-    """The spans of an estate, sorted by part, policy, resource and first run.
+    """Yield the spans of an estate, sorted by part, policy, resource and first run.
 
     Args:
-        connection: stays in use until all are read.
-        estate: whose they are.
+        connection: the connection to read from, until all are read.
+        estate: the name of the estate.
         clocks: by number, the clocks of all runs of the estate.
-        since: as of `History.spans`.
+        since: as in `History.spans`.
     """
     numbers = sorted(clocks)
     if not numbers:

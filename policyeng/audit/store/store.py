@@ -1,4 +1,4 @@
-"""A store as `History` asks for it."""
+"""The audit store, which implements `History`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LARGEST = 2**31 - 1
 
 
 class Store:
-    """A database with the runs of estates; a context manager. It implements `history.History`.
+    """A database with the runs of estates; a context manager. It implements `records.History`.
 
     Attributes:
         engine: of the database.
@@ -49,36 +49,36 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Give the database free."""
+        """Close the connections."""
         self.engine.dispose()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that reads.
+        """Open a transaction that reads.
 
         Raises:
-            StoreError: the database refuses something.
+            StoreError: the database reports an error.
         """
         with said(self.url), self.engine.connect() as connection, connection.begin():
             yield connection
 
     def estates(self) -> Sequence[str]:
-        """The names of all estates that have a run, sorted."""
+        """Return the names of all estates that have a run, sorted."""
         with self.reading() as connection:
             return sorted(connection.scalars(select(RUNS.c.estate).distinct()))
 
     def runs(self, estate: str, *, last: int | None = None) -> Sequence[AuditRun]:
-        """The runs of an estate, the oldest first; only the newest `last` of them where that is given."""
+        """Return the runs of an estate, the oldest first; only the newest `last` of them if given."""
         asked = select(RUNS.c.document, RUNS.c.hash).where(RUNS.c.estate == estate).order_by(RUNS.c.number.desc())
         with self.reading() as connection:
             rows = connection.execute(asked if last is None else asked.limit(last)).all()
         return [run_of(*row) for row in reversed(rows)]
 
     def run(self, number: int) -> AuditRun:
-        """One run.
+        """Return a run by its number.
 
         Raises:
-            UsageError: there is none of the number.
+            UsageError: there is no such run.
         """
         row = None
         if 0 < number <= _LARGEST:  # a database refuses to compare with a larger one
@@ -89,14 +89,14 @@ class Store:
         return run_of(*row)
 
     def head(self) -> AuditRun | None:
-        """The newest run of all estates; None before the first."""
+        """Return the newest run of all estates; None before the first."""
         asked = select(RUNS.c.document, RUNS.c.hash).order_by(RUNS.c.number.desc()).limit(1)
         with self.reading() as connection:
             row = connection.execute(asked).first()
         return row and run_of(*row)
 
     def missing(self, expected: Sequence[str]) -> list[str]:
-        """The hashes among those expected that no run and no retention of the store has."""
+        """Return the expected hashes that no run and no retention has."""
         if not expected:
             return []
         with self.reading() as connection:
@@ -108,31 +108,31 @@ class Store:
         return [each for each in expected if each not in there]
 
     def parts(self, run: AuditRun) -> Iterator[RunPart]:
-        """The parts of a run in their order."""
+        """Yield the parts of a run in order."""
         asked = select(*_COLUMNS).where(PARTS.c.run == run.number).order_by(PARTS.c.position)
         with self.reading() as connection:
             for row in streamed(connection, asked):
                 yield _part(row._mapping)
 
     def rows(self, run: AuditRun) -> Iterator[PartRow]:
-        """The parts of a run with all that the store has of them, in their order."""
+        """Yield the stored rows of the parts of a run, in order."""
         asked = select(*(PARTS.c[name] for name in PartRow._fields)).where(PARTS.c.run == run.number)
         with self.reading() as connection:
             for row in streamed(connection, asked.order_by(PARTS.c.position)):
                 yield PartRow(*row)
 
     def content(self, run: AuditRun, rows: Iterable[PartRow]) -> str:
-        """What the content of a run comes to with these parts."""
+        """Return the content hash of a run with these parts."""
         asked = select(RUNS.c.policies, RUNS.c.retention).where(RUNS.c.number == run.number)
         with self.reading() as connection:
             policies, retention = connection.execute(asked).one()
         return content_of(policies, retention, rows)
 
     def head_and_findings(self, row: PartRow) -> tuple[bytes, bytes]:
-        """The stored evaluation of a part that could be read.
+        """Return the stored evaluation of a part that could be read.
 
         Raises:
-            UsageError: retention has taken it.
+            UsageError: retention removed it.
         """
         what = f"the evaluation of `{row.name}`"
         with self.reading() as connection:
@@ -140,16 +140,16 @@ class Store:
             return head, _content(connection, head_of(head).findings, what)
 
     def part(self, run: AuditRun, name: str) -> RunPart | None:
-        """The part of that name; None where the run has none."""
+        """Return the part of a name; None if the run has none."""
         with self.reading() as connection:
             row = connection.execute(select(*_COLUMNS).where(PARTS.c.run == run.number, PARTS.c.name == name)).first()
         return None if row is None else _part(row._mapping)
 
     def bundle(self, run: AuditRun) -> Bundle:
-        """The policies that judged a run, as they were, with its selection.
+        """Return the policies of a run, with its selection.
 
         Raises:
-            UsageError: retention has taken them.
+            UsageError: retention removed them.
         """
         with self.reading() as connection:
             digest: str | None = connection.scalar(select(RUNS.c.policies).where(RUNS.c.number == run.number))
@@ -159,10 +159,10 @@ class Store:
         return unpacked(found[digest])
 
     def snapshot(self, part: RunPart) -> Snapshot:
-        """What was judged.
+        """Return the snapshot of a part.
 
         Raises:
-            UsageError: it could not be read then, or retention has taken it.
+            UsageError: the run could not read it, or retention removed it.
         """
         _require_read(part)
         with self.reading() as connection:
@@ -174,10 +174,10 @@ class Store:
         return snapshot_of(frame, contents)
 
     def evaluation(self, part: RunPart) -> Evaluation:
-        """What came of it, with every finding.
+        """Return the evaluation of a part.
 
         Raises:
-            UsageError: it could not be read then, or retention has taken it.
+            UsageError: the run could not read it, or retention removed it.
         """
         _require_read(part)
         what = f"the evaluation of `{part.name}`"
@@ -187,34 +187,34 @@ class Store:
         return evaluation_of(head, findings)
 
     def turned(self, run: AuditRun) -> spans.Turned:
-        """How many failures a run began and ended."""
+        """Return how many failures a run started and ended."""
         read = {part.name for part in self.parts(run) if part.snapshot}
         before = select(func.max(RUNS.c.number)).where(RUNS.c.estate == run.estate, RUNS.c.number < run.number)
         with self.reading() as connection:
             return spans.turned(connection, run.estate, run.number, connection.scalar(before) or 0, read)
 
     def spans(self, estate: str, *, since: int = 0) -> Iterator[FindingSpan]:
-        """The spans of an estate, sorted by part, policy, resource and first run.
+        """Yield the spans of an estate, sorted by part, policy, resource and first run.
 
         Args:
             estate: its name.
-            since: only spans that stand in a run of this number or a later one, or ended there.
+            since: only spans that include a run of this number or a later one, or ended there.
         """
         with self.reading() as connection:
             yield from spans.spans_of(connection, estate, clocks_of(connection, estate), since)
 
 
 def clocks_of(connection: Connection, estate: str) -> dict[int, datetime]:
-    """By number, the clocks of the runs of an estate."""
+    """Return the clocks of the runs of an estate, by number."""
     rows = connection.execute(select(RUNS.c.number, RUNS.c.document).where(RUNS.c.estate == estate))
     return {number: datetime.fromisoformat(orjson.loads(document)["asOf"]) for number, document in rows}
 
 
 def run_of(document: str, hash_: str) -> AuditRun:
-    """A run by the columns of its row.
+    """Return the run of a row.
 
     Raises:
-        StoreError: the document is none of a run.
+        StoreError: the document is invalid.
     """
     try:
         return AuditRun.model_validate({**orjson.loads(document), "hash": hash_})
@@ -247,14 +247,14 @@ def _gone(connection: Connection, what: str, digest: str) -> UsageError | StoreE
 
 
 def rows_of(store: Store, run: AuditRun) -> dict[str, PartRow]:
-    """The parts of a run with all that the store has of them, by name."""
+    """Return the stored rows of the parts of a run, by name."""
     with store.reading() as connection:
         rows = connection.execute(select(*(PARTS.c[name] for name in PartRow._fields)).where(PARTS.c.run == run.number))
         return {row.name: PartRow(*row) for row in rows}
 
 
 def contents_of(store: Store, digests: Iterable[str]) -> Mapping[str, bytes]:
-    """Contents by digest, such as the heads of evaluations or their findings; without what is gone.
+    """Return contents by digest, such as heads of evaluations, without those that are missing.
 
     Raises:
         StoreError: one of them is not what was stored.

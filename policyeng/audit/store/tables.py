@@ -1,7 +1,7 @@
 """The tables of a store, as the newest migration leaves them.
 
-Nothing stands in them that `verify-history` could not hold against something else: a run's document against its hash,
-a part against the content of its run, a content against its digest, a span against the standing findings of the parts.
+`verify-history` can check every value: a run's document with its hash, a part with the content of its run, a content
+with its digest, and a span with the findings of the parts.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ _DIGEST = 64
 
 
 class AnyText(TypeDecorator[str]):
-    """Text of others, which may hold NUL; PostgreSQL takes none, so that it is escaped by a backslash."""
+    """External text. NUL is escaped by a backslash, because PostgreSQL does not support it."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002  # as it is called
-        """What the database gets."""
+        """Escape a value for the database."""
         return None if value is None else value.replace("\\", "\\\\").replace("\0", "\\0")
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002  # as it is called
-        """What was given."""
+        """Return the original value."""
         if value is None or "\\" not in value:
             return value
         return "\\".join(part.replace("\\0", "\0") for part in value.split("\\\\"))

@@ -1,7 +1,8 @@
-"""Collect a snapshot of live Azure.
+"""Collection of snapshots of live Azure.
 
-Everything is read with GET through the pipeline of azure-core: one way for all types, which leaves the bodies as they
-are, fields of preview versions among them. No keys or secrets are asked for, and what looks like one is masked.
+Everything is read with GET through the pipeline of azure-core. This works for all types and does not change the
+bodies, including fields of preview versions. Keys and secrets are not requested, and values that look like one are
+masked.
 """
 
 from __future__ import annotations
@@ -41,19 +42,19 @@ def collect(
     patience: float = PATIENCE,
     progress: Callable[[int, int, int], None] | None = None,
 ) -> JsonObject:
-    """Read a scope as a native snapshot; the same answers give the same document.
+    """Read a scope as a native snapshot. The same responses give the same document.
 
     Args:
-        wanted: what is read.
-        cloud: where.
-        credential: who asks; what azure-identity finds unless given.
-        concurrency: how many questions are under way at once.
-        patience: for how many seconds one question is tried again, waits that Azure asks for among them.
-        progress: called with how many questions are answered, how many are known, and how many resources were read.
+        wanted: the scope.
+        cloud: the cloud.
+        credential: the credential; by default the one that azure-identity finds.
+        concurrency: the number of concurrent requests.
+        patience: the seconds for which a request is retried, including the waits that Azure demands.
+        progress: called with the numbers of finished requests, known requests and read resources.
 
     Raises:
         UsageError: the libraries for Azure are not installed.
-        InputError: there is no such scope, nothing of it can be read, or there is no token to ask with.
+        InputError: the scope does not exist, nothing in it can be read, or there is no token.
     """
     require_libraries()
     from policyeng.audit.collection.azure.client import Client
@@ -67,7 +68,7 @@ def collect(
 
 
 def require_libraries() -> None:
-    """Refuse to begin without the libraries that ask Azure.
+    """Check whether the libraries for Azure are installed.
 
     Raises:
         UsageError: they are not installed.

@@ -1,7 +1,7 @@
-"""Questions to the resource manager of Azure: only GET, with patience, and never an answer that is not one.
+"""Requests to the resource manager of Azure, with GET only and retries.
 
-A failure that has to do with one question is told as a `Loss`, so that the others are still asked. Retries, tokens and
-the connection are those of azure-core.
+A failed request returns a `Loss`, and other requests continue. Retries, tokens and the connection are those of
+azure-core.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _UNUSED = frozenset({"missingsubscriptionregistration", "subscriptionnotregister
 
 
 class Loss(NamedTuple):
-    """Why a question has no answer.
+    """The reason for a failed request.
 
     Attributes:
-        reason: for the reader.
-        status: of HTTP; 0 where there was no answer at all.
-        is_unknown: Azure knows no such type here.
-        is_unused: the subscription has nothing of the service.
+        reason: a description.
+        status: the HTTP status; 0 without a response.
+        is_unknown: whether Azure does not know the type here.
+        is_unused: whether the subscription has no resources of the service.
     """
 
     reason: str
@@ -63,17 +63,17 @@ class Loss(NamedTuple):
 
     @property
     def is_denied(self) -> bool:
-        """Whether the identity that asks may not see it."""
+        """Whether the identity does not have access."""
         return self.status in (401, 403)
 
     @property
     def is_absent(self) -> bool:
-        """Whether there surely is nothing of the kind; a type that Azure does not know may have another version."""
+        """Whether no such resource exists. A type that Azure does not know might have another version."""
         return self.is_unused or (self.status == 404 and not self.is_unknown)
 
 
 class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
-    """Retries as azure-core does them, but waits for one question no longer than the patience lasts."""
+    """Retries of azure-core, with a limit on the total wait for one request."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -87,7 +87,7 @@ class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
         response: PipelineRequest[HttpRequest] | PipelineResponse[HttpRequest, HttpResponse] | None = None,
         error: Exception | None = None,
     ) -> bool:
-        """Whether to try again: not where that would mean to wait for too long."""
+        """Check whether to retry: not if the total wait would be too long."""
         if not super().increment(settings, response, error):
             return False
         asked = self.get_retry_after(response) if isinstance(response, PipelineResponse) else None
@@ -98,14 +98,14 @@ class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
 
 
 class _Transport(RequestsTransport):  # type: ignore[misc]  # azure-core loads it late, without its type
-    """The connection, whose waits end when the work is stopped."""
+    """A connection whose waits end when the work is stopped."""
 
     def __init__(self, stopped: threading.Event, read_timeout: float) -> None:
         self._stopped = stopped
         super().__init__(connection_timeout=10, read_timeout=read_timeout)
 
     def sleep(self, duration: float) -> None:
-        """Wait so many seconds.
+        """Wait for a number of seconds.
 
         Raises:
             AzureError: the work was stopped meanwhile.
@@ -115,7 +115,7 @@ class _Transport(RequestsTransport):  # type: ignore[misc]  # azure-core loads i
 
 
 class Client:
-    """Asks one resource manager; several threads may use it."""
+    """A thread-safe client of one resource manager."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Client:
         patience: float = 120,
         read_timeout: float = 60,
     ) -> None:
-        """Take the cloud, who asks, and for how long in all to wait for one answer in seconds."""
+        """Use a credential in a cloud, and wait for one request up to `patience` seconds."""
         self._cloud = cloud
         self._patience = patience
         self._timeout = read_timeout
@@ -143,7 +143,7 @@ class Client:
 
     @property
     def endpoint(self) -> str:
-        """The address that it asks."""
+        """The address of the resource manager."""
         return self._cloud.endpoint
 
     def __enter__(self) -> Client:
@@ -153,10 +153,10 @@ class Client:
         self._client.close()
 
     def get(self, address: str, query: Mapping[str, str] | None = None) -> JsonObject | Loss:
-        """The JSON object that stands at an address, which is a path or lies on the same host; else why there is none.
+        """Return the JSON object of an address (a path, or a URL on the same host), or why there is none.
 
         Raises:
-            InputError: there is no token to ask with.
+            InputError: there is no token.
         """
         url = address if address.startswith(("https:", "http:")) else self._cloud.endpoint + address
         request = HttpRequest("GET", url, params=dict(query) if query else None)
@@ -193,7 +193,7 @@ class Client:
 
 
 def _code(body: object) -> str:
-    """The code of an error as ARM answers it."""
+    """Return the code of an error of ARM."""
     error = body.get("error") if isinstance(body, dict) else None
     code = error.get("code") if isinstance(error, dict) else body.get("code") if isinstance(body, dict) else None
     return code if isinstance(code, str) else ""
@@ -204,13 +204,13 @@ _MOST = 10_000
 
 
 class ListPage(NamedTuple):
-    """Some entries of a list."""
+    """A page of a list."""
 
     entries: list[object]
 
 
 def pages(client: Client, path: str, query: Mapping[str, str]) -> Iterator[ListPage | Loss]:
-    """The pages of a list; a loss comes last, and says what is missing behind the pages before it."""
+    """Yield the pages of a list. A loss is the last, for the pages that are missing."""
     answer = client.get(path, query)
     seen = set[str]()
     while True:

@@ -1,4 +1,4 @@
-"""The clouds of Azure: where their resource managers answer, and who signs in to them."""
+"""The clouds of Azure, with the addresses of their resource managers and authorities."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Cloud(NamedTuple):
     """One cloud.
 
     Attributes:
-        name: as the Azure CLI calls it.
+        name: the name in the Azure CLI.
         endpoint: the address of its resource manager, without a slash at the end.
-        authority: the host that gives out tokens.
-        audience: what tokens are asked for.
+        authority: the host that issues tokens.
+        audience: the scope of tokens.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Cloud(NamedTuple):
 
     @property
     def is_local(self) -> bool:
-        """Whether requests stay on this machine, where they need no TLS."""
+        """Whether requests stay on this machine, which needs no TLS."""
         return urlsplit(self.endpoint).scheme == "http"
 
 
@@ -46,12 +46,12 @@ CLOUDS = {
 
 
 def cloud_of(name: str, endpoint: str = "") -> Cloud:
-    """A cloud by its name in any case; with `endpoint` its resource manager answers there, and tokens are for that one.
+    """Return a cloud by its name in any case; `endpoint` replaces its resource manager and the audience of tokens.
 
-    An address on this machine stands for the cloud's own, and keeps its tokens.
+    An address on this machine does not change the audience.
 
     Raises:
-        UsageError: there is none of the name, or the endpoint is no `https` address without a path.
+        UsageError: there is no such cloud, or the endpoint is not an `https` address without a path.
     """
     cloud = next((cloud for known, cloud in CLOUDS.items() if known.lower() == name.strip().lower()), None)
     if cloud is None:
@@ -64,7 +64,7 @@ def cloud_of(name: str, endpoint: str = "") -> Cloud:
 
 
 def _address(endpoint: str) -> str:
-    """An address of a resource manager as its paths are put behind it."""
+    """Check and normalize the address of a resource manager."""
     try:
         parts = urlsplit(endpoint.strip())
         host, _ = parts.hostname or "", parts.port

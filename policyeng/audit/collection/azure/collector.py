@@ -1,4 +1,4 @@
-"""What is asked of Azure in which order: the scope, what lies in its workspaces, and what these name elsewhere."""
+"""The requests of a collection in order: the scope, its workspaces, and the resources that these refer to."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _READER = "give the identity that asks the role Reader there"
 
 
 class CollectionRun:
-    """One look at a scope."""
+    """One collection of a scope."""
 
     def __init__(self, client: Client, wanted: CollectionScope) -> None:
         self._client = client
@@ -46,7 +46,7 @@ class CollectionRun:
         """Read everything.
 
         Raises:
-            InputError: there is no such scope, or nothing of it may be read, or there is no token to ask with.
+            InputError: the scope does not exist, nothing in it can be read, or there is no token.
         """
         known = self.gathered
 
@@ -99,7 +99,7 @@ class CollectionRun:
                 yield from self._in_workspace(workspace["id"])
 
     def _without_workspaces(self, loss: Loss) -> None:
-        """Say what nobody knows where workspaces are not listed."""
+        """Note what is unknown without a list of workspaces."""
         if loss.is_absent and not loss.is_unused:
             message, remedy = "there is no such scope, or the identity that asks must not know of it", _READER
             raise InputError(message, place=(self._wanted.scope,), remedy=remedy)
@@ -113,7 +113,7 @@ class CollectionRun:
         yield partial(jobs.read, self._client, self.gathered, self._wanted, workspace)
 
     def _list(self, listing: Listing, home: str) -> Iterable[Task]:
-        """Read one list; what is listed for each of its entries is asked next."""
+        """Read one list, and return the tasks for the lists of its entries."""
         # All roles that can be assigned at a scope are listed there, with ids of the subscription.
         self.gathered.ask(listing.kind, self._wanted.root if listing.kind == DEFINITIONS else home or "/")
         for entry in self._entries(listing, home):
@@ -159,7 +159,7 @@ class CollectionRun:
         return ()
 
     def _advice(self) -> Iterable[Task]:
-        """Read the advice on what was read; Azure lists that on everything in a subscription."""
+        """Read the advice on the collected resources; Azure lists it for the subscription."""
         wanted, known = self._wanted, frozenset(self.gathered.resources)
         for entry in self._entries(Listing(ADVICE, f"/providers/{ADVICE}"), wanted.root):
             if isinstance(entry, Loss):
@@ -169,10 +169,10 @@ class CollectionRun:
         return ()
 
     def _require_something(self) -> None:
-        """Refuse to make a snapshot of a scope of which nothing could be read: it would look as if nothing were there.
+        """Check that something could be read, because an empty snapshot would look like an empty scope.
 
         Raises:
-            InputError: it is so.
+            InputError: nothing could be read.
         """
         known = self.gathered
         read = any(lowered(key).startswith(lowered(self._wanted.root)) for key in known.resources)

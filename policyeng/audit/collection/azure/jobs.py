@@ -1,4 +1,4 @@
-"""Jobs of a workspace: the newest so many, down to an age; there may be hundreds of thousands."""
+"""The newest jobs of a workspace, up to a number and an age, because there can be hundreds of thousands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from policyeng.facts.words import inside
 
 
 def read(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope, workspace: str) -> Iterable[Task]:
-    """Read them page by page, which Azure gives out from the newest on, up to a page where all are too old."""
+    """Read pages of jobs, which Azure lists from the newest, up to a page where all are too old."""
     oldest = wanted.taken_at - wanted.jobs_since
     too_old, taken = f"those created before {oldest:%Y-%m-%dT%H:%M:%SZ} were left out", 0
     gathered.ask(JOBS, workspace)
@@ -37,6 +37,6 @@ def read(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope, wor
 
 
 def _is_before(entry: object, oldest: str) -> bool:
-    """Whether a job is known to be older than a moment."""
+    """Check whether a job is known to be older than a moment."""
     created, bound = moment(inside(entry, "systemData", "createdAt")), moment(oldest)
     return created is not None and bound is not None and created < bound

@@ -1,7 +1,7 @@
-"""How much of machines is used, from Azure Monitor, in the words of a snapshot.
+"""Metrics of machines and endpoints from Azure Monitor, in the form of a snapshot.
 
-Azure Monitor knows no percentiles. The p95 here is that of the highest value of each hour: 95 in 100 minutes surely
-lie at or below it, so it may be too high and never too low. Source: learn.microsoft.com, "Supported metrics" of
+Azure Monitor has no percentiles. The p95 here is that of the highest value of each hour: at least 95 % of the minutes
+are at or below it, and it can be too high but not too low. Source: learn.microsoft.com, "Supported metrics" of
 `Microsoft.MachineLearningServices/workspaces`, `.../onlineEndpoints` and `Microsoft.Compute/virtualMachines`.
 """
 
@@ -29,7 +29,7 @@ _ENDPOINTS = f"{WORKSPACES}/onlineEndpoints"
 
 
 class _Meaning(NamedTuple):
-    """What a metric of Azure is to a snapshot; `turned` where it says how much is free in percent."""
+    """The form of an Azure metric in a snapshot; `turned` if the metric is a free percentage."""
 
     name: str
     unit: str
@@ -54,7 +54,7 @@ _Measured = Callable[[str], str | None]
 
 
 def tasks(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope) -> Iterator[Task]:
-    """Ask for the metrics of computes (Azure keeps them with the workspace), attached machines and endpoints."""
+    """Yield tasks for the metrics of computes (which Azure stores with the workspace), machines and endpoints."""
     read = partial(_read, client, gathered, wanted)
     by_workspace: dict[str, dict[str, str]] = {}
     for compute in gathered.of_type(COMPUTES):
@@ -113,7 +113,7 @@ def _read(
 
 
 def _value_of(series: object) -> str:
-    """What a series is split by; empty where it is not."""
+    """Return the dimension of a series; empty without one."""
     values = [inside(one, "value") for one in _listed(series, "metadatavalues")]
     return next((value for value in values if isinstance(value, str)), "")
 
@@ -124,7 +124,7 @@ def _listed(value: object, key: str) -> Sequence[object]:
 
 
 def _sample(identity: str, meaning: _Meaning, series: object, until: datetime) -> JsonObject | None:
-    """One series as a sample from its first point on; None where it has no point."""
+    """Return a series as a sample from its first point; None without points."""
     points = [point for point in _listed(series, "data") if _number(point, "average") is not None]
     begin = min(filter(None, (moment(inside(point, "timeStamp")) for point in points)), default=None)
     if begin is None or begin >= until:
@@ -148,7 +148,7 @@ def _sample(identity: str, meaning: _Meaning, series: object, until: datetime) -
 
 
 def _scaled(point: object, key: str, meaning: _Meaning) -> float:
-    """A value of a point in the unit of the snapshot; its average where it lacks that one."""
+    """Return a value of a point in the unit of the snapshot; the average if it is missing."""
     value = _number(point, key)
     number = (value if value is not None else _number(point, "average") or 0.0) * meaning.factor
     return round(100 - number if meaning.turned else number, 3)

@@ -1,4 +1,4 @@
-"""The vCPUs that a subscription and its workspaces may use, by VM family and region."""
+"""Quotas: the vCPUs that a subscription and its workspaces can use, by VM family and region."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOW_PRIORITY, _TOTALS = "/lowprioritycores/", ("/totalcores/", "/dedicatedcores
 
 
 def tasks(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope) -> Iterator[Task]:
-    """Ask for the quotas of the regions in which there are workspaces or computes."""
+    """Yield tasks for the quotas of the regions with workspaces or computes."""
     stated = [one.get("location") for one in gathered.of_type(WORKSPACES)]
     stated += [inside(one, "properties", "computeLocation") for one in gathered.of_type(COMPUTES)]
     for region in sorted({region for place in stated if (region := squeezed(place))}):
@@ -33,9 +33,9 @@ def tasks(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope) ->
 
 
 def _read(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope, region: str) -> Iterable[Task]:
-    """Read the limits that stand beside the usage, and those of workspaces.
+    """Read the limits of the usages, and those of workspaces.
 
-    Those that hold for more than was asked for are left out: nobody knows what else takes from them.
+    Limits of larger scopes than the collected one are skipped, because their other usage is not known.
     """
     home = f"{wanted.root}/providers/{ML}/locations/{region}"
     found: dict[tuple[str, str], JsonObject] = {}
@@ -51,7 +51,7 @@ def _read(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope, re
 
 
 def _quota(entry: object, region: str) -> JsonObject | None:
-    """A quota as a snapshot has it; None for totals and for what is not limited."""
+    """Return a quota in the form of a snapshot; None for totals and without a limit."""
     scope, kind = _SCOPE.match(str(inside(entry, "id"))), f"{folded(inside(entry, 'type')) or ''}/"
     name, limit = inside(entry, "name", "value"), whole(inside(entry, "limit"))
     if scope is None or not isinstance(name, str) or limit is None or limit < 0 or any(one in kind for one in _TOTALS):

@@ -1,4 +1,4 @@
-"""What resources name beside themselves: attached machines and clusters, networks, hubs. They may lie anywhere."""
+"""Resources that others refer to: attached machines and clusters, networks and hubs, in any scope."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _NAMES = {
 
 
 def tasks(client: Client, gathered: SnapshotBuilder, inside: Callable[[str], Iterable[Task]]) -> Iterator[Task]:
-    """Ask for what is named and was not read; none are left once each was asked for.
+    """Yield tasks for the referenced resources that were not requested yet.
 
-    What is not there is left out: that it is not there is what policies are after. Of a hub all is read, by `inside` of
-    its id, because its projects work with what lies in it.
+    Missing ones are skipped: policies check for them. `inside` yields the tasks for everything in a hub, because its
+    projects use it.
     """
     named = {target for kind in _NAMES for resource in gathered.of_type(kind) for target in _named(resource, kind)}
     for target, kind in sorted(named):
@@ -43,13 +43,13 @@ def tasks(client: Client, gathered: SnapshotBuilder, inside: Callable[[str], Ite
 
 
 def bound_clusters(gathered: SnapshotBuilder, root: str) -> None:
-    """Note where nodes sit in subnets that others may sit in too: clusters that nothing names were not asked for."""
+    """Note that clusters are incomplete if nodes are in subnets: clusters without references were not requested."""
     if any(subnets_of(one) for kind in (COMPUTES, _CLUSTERS) for one in gathered.of_type(kind)):
         gathered.leave(_CLUSTERS, root, "only those that were named were read")
 
 
 def _named(resource: JsonObject, kind: str) -> Iterator[tuple[str, str]]:
-    """The ids that a resource names, each with its lower-case type; networks for their subnets."""
+    """Yield the ids that a resource refers to, with their lower-case types; networks instead of subnets."""
     for pointer in _NAMES[kind]:
         for value in values_at(resource, pointer):
             if not isinstance(value, str):

@@ -1,6 +1,6 @@
-"""What is read of Azure: every type with the version of its API and the place where it is listed.
+"""The resource types to read from Azure, with the versions of their APIs and their lists.
 
-The preview version of Machine Learning is asked for because stable ones leave out what policies read, such as
+The preview version of Machine Learning is used because stable ones do not have all fields that policies read, such as
 `idleTimeBeforeShutdown` of an instance. Source of the versions: the REST reference of each service on
 learn.microsoft.com, and azure-rest-api-specs.
 """
@@ -62,21 +62,21 @@ USAGES_VERSION = _ML_VERSION
 
 
 def version_of(kind: str) -> str:
-    """The version of the API that a type is read with; empty for a type that nobody here reads."""
+    """Return the version of the API for a type; empty for other types."""
     folded = lowered(kind)
     return _VERSIONS.get(folded) or (_ML_VERSION if folded.startswith(f"{lowered(ML)}/") else "")
 
 
 class Listing(NamedTuple):
-    """Where resources of a type are listed.
+    """A list of resources of a type.
 
     Attributes:
-        kind: their type.
-        path: below the id of what they are listed for.
-        query: what is asked beside the version.
-        may_lack: that Azure knows no such list here says that there are none.
-        below: what is listed for each of them, in turn.
-        newest: only so many of them are read, the newest first; all of them when 0.
+        kind: the type.
+        path: the path below the id of the scope.
+        query: the parameters other than the version.
+        may_lack: whether an unknown list means that there are no such resources.
+        below: the lists of each of these resources.
+        newest: the number of newest resources to read; 0 for all.
     """
 
     kind: str
@@ -88,12 +88,12 @@ class Listing(NamedTuple):
 
 
 def _listed(kind: str, **stated: object) -> Listing:
-    """What is listed for a subscription or a resource group."""
+    """Return a list of a subscription or a resource group."""
     return Listing(kind, f"/providers/{kind}", **stated)  # type: ignore[arg-type]  # the fields of Listing
 
 
 def _inside(name: str, parent: str = WORKSPACES, **stated: object) -> Listing:
-    """What lies in a workspace, or in something there."""
+    """Return a list in a workspace, or in a resource there."""
     return Listing(f"{parent}/{name}", f"/{name}", **stated)  # type: ignore[arg-type]  # the fields of Listing
 
 
@@ -135,6 +135,6 @@ INSIDE = (*(one.kind for one in _INNER), *(below.kind for one in _INNER for belo
 
 
 def below_workspaces() -> tuple[str, ...]:
-    """The types of everything that lies in workspaces, which nobody knows where those cannot be listed."""
+    """Return the types in workspaces, which are unknown if workspaces cannot be listed."""
     may_lack = {one.kind for one in _INNER if one.may_lack}
     return tuple(kind for kind in INSIDE if kind not in may_lack)

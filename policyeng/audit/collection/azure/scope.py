@@ -1,4 +1,4 @@
-"""What is asked of Azure: a subscription, or less of it, and how much of what grows without end."""
+"""The scope of a collection: a subscription or a part of it, and the limits on jobs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MAX_JOBS = 1000
 
 @dataclass(frozen=True, slots=True)
 class CollectionScope:
-    """What is collected.
+    """The scope of a collection.
 
     Attributes:
         subscription: its id.
-        resource_group, workspace: names that narrow it; empty where they do not. A workspace stands in a group.
+        resource_group, workspace: names that narrow the scope; empty for all. A workspace needs its group.
         taken_at: the moment of the snapshot.
-        jobs_since: jobs that are older are left out.
-        max_jobs: so many jobs of a workspace are read at most, the newest.
+        jobs_since: the largest age of jobs.
+        max_jobs: the largest number of jobs of a workspace; the newest are read.
     """
 
     subscription: str
@@ -37,10 +37,10 @@ class CollectionScope:
     max_jobs: int = MAX_JOBS
 
     def __post_init__(self) -> None:
-        """Refuse what is no id or name, before it is put into an address.
+        """Check the id and the names, which become parts of addresses.
 
         Raises:
-            UsageError: one of them is none.
+            UsageError: one of them is invalid.
         """
         if not _SUBSCRIPTION.fullmatch(self.subscription):
             remedy = "`az account list --output table` prints the ids of subscriptions"
@@ -64,5 +64,5 @@ class CollectionScope:
 
     @property
     def scope(self) -> str:
-        """The id of what was asked for."""
+        """The id of the scope."""
         return f"{self.group}/providers/{WORKSPACES}/{self.workspace}" if self.workspace else self.group

@@ -1,4 +1,4 @@
-"""What has been read of Azure so far; several threads add to it."""
+"""The collected parts of a snapshot of Azure, which several threads add to."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Lists = Iterable[tuple[str, str]]
 
 
 def find_covered(asked: Lists, lacking: Lists, resources: Iterable[JsonObject]) -> list[str]:
-    """Return entries `TYPE at ID` for the lists that were read whole, sorted.
+    """Return sorted entries `TYPE at ID` for the complete lists.
 
-    What was listed for each resource of a list that was read whole is stated once, for the scope of that list.
+    Lists of each resource of a complete list are combined to one entry for the scope of that list.
 
     Args:
-        asked: the lists that were asked for.
-        lacking: those of which not all is there.
-        resources: all that was read.
+        asked: the requested lists.
+        lacking: the incomplete lists.
+        resources: all resources.
     """
     asked = sorted(asked, reverse=True)
     scopes = {(lowered(kind), place): scope for kind, scope in asked if (place := segments(scope)) is not None}
@@ -64,7 +64,7 @@ def _by_type(resources: Iterable[JsonObject]) -> Mapping[str, list[_Place]]:
 
 
 def _above(place: _Place) -> Iterator[_Place]:
-    """Yield a place and all that it lies in."""
+    """Yield a place and its ancestors."""
     return (place[:depth] for depth in range(len(place) + 1))
 
 
@@ -73,12 +73,12 @@ _HANDED = frozenset({"environmentvariables", "environment_variables"})
 
 
 class SnapshotBuilder:
-    """Resources by lower-case id, the quotas and metrics in the form of a snapshot, and what is missing.
+    """The resources, quotas and metrics of a snapshot, and what is missing.
 
     Attributes:
-        resources: without secrets; the first that was read stays where two have one id.
-        quotas, metrics: as a native snapshot has them.
-        denied: how often something was refused to the identity that asks.
+        resources: by lower-case id, without secrets; the first one of an id.
+        quotas, metrics: in the form of a native snapshot.
+        denied: the number of requests without access.
     """
 
     def __init__(self) -> None:
@@ -94,21 +94,21 @@ class SnapshotBuilder:
 
     @property
     def missing(self) -> list[str]:
-        """What could not be read, one line each, sorted."""
+        """Return what could not be read, in sorted lines."""
         return sorted(self._missing)
 
     @property
     def covers(self) -> list[str]:
-        """`TYPE at ID` for the lists that were read whole, sorted."""
+        """Return sorted entries `TYPE at ID` for the complete lists."""
         return find_covered(self._lists, self._lacking, self.resources.values())
 
     def ask(self, kind: str, home: str) -> None:
-        """Note that the list of a type at an id is read; it is whole unless `lack` or `leave` says otherwise."""
+        """Note that the list of a type at an id was requested; it is complete without `lack` or `leave`."""
         with self._lock:
             self._lists.add((kind, home))
 
     def take(self, entry: object, kind: str, home: str) -> JsonObject | None:
-        """Keep an entry of a list of a type that stands at an id; None where it is no resource, which is said."""
+        """Add an entry of the list of a type at an id. Return None and note a loss if it is not a resource."""
         placed = read_entry(entry, "")
         if isinstance(placed, Refusal) and isinstance(entry, dict) and "type" in entry:
             placed = read_entry({key: value for key, value in entry.items() if key != "type"}, "")
@@ -120,45 +120,45 @@ class SnapshotBuilder:
             return self.resources.setdefault(lowered(resource["id"]), resource)
 
     def replace(self, entry: JsonObject) -> None:
-        """Keep a resource in the place of the one that has its id."""
+        """Replace the resource with the same id."""
         placed = read_entry(entry, "")
         if not isinstance(placed, Refusal):
             with self._lock:
                 self.resources[lowered(placed.resource["id"])] = without_secrets(placed.resource)
 
     def first_time(self, target: str) -> bool:
-        """Whether something is asked for by its id for the first time."""
+        """Check whether an id is requested for the first time."""
         before = target in self._asked
         self._asked.add(target)
         return not before
 
     def lack(self, kind: str, home: str, loss: Loss) -> None:
-        """Say that not all of a type at and below an id could be read."""
+        """Note that a type at and below an id could not be read completely."""
         with self._lock:
             self.denied += loss.is_denied
             self._missing.add(f"{kind} at {home}: {loss.reason}")
             self._lacking.add((kind, home))
 
     def leave(self, kind: str, home: str, reason: str) -> None:
-        """Say that of a type at and below an id only a part was asked for."""
+        """Note that a type at and below an id was only requested in part."""
         with self._lock:
             self._missing.add(f"{kind} at {home}, as asked: {reason}")
             self._lacking.add((kind, home))
 
     def state(self, quotas: list[JsonObject], metrics: list[JsonObject]) -> None:
-        """Keep quotas and metrics."""
+        """Add quotas and metrics."""
         with self._lock:
             self.quotas += quotas
             self.metrics += metrics
 
     def of_type(self, kind: str) -> Iterator[JsonObject]:
-        """The resources of a type, sorted by id."""
+        """Return the resources of a type, sorted by id."""
         folded = lowered(kind)
         return (one for _, one in sorted(self.resources.items()) if lowered(one["type"]) == folded)
 
 
 def without_secrets(resource: JsonObject) -> JsonObject:
-    """A resource in which secrets are masked, and all that is handed to programs through their environment."""
+    """Return a resource with masked secrets and masked environment variables."""
     shown = _unhanded(masked(resource))
     return shown if isinstance(shown, dict) else {}
 

@@ -1,7 +1,6 @@
-"""Workers that do tasks which lead to further tasks, so many at a time.
+"""Concurrent workers for tasks that create further tasks.
 
-They are daemons, unlike those of `concurrent.futures`: an interrupted command does not wait for answers that are under
-way.
+They are daemons, unlike those of `concurrent.futures`: an interrupted command does not wait for responses.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ _LOOK = 0.2
 
 
 class WorkerPool:
-    """So many workers for so many tasks at a time."""
+    """A number of workers."""
 
     def __init__(self, size: int, stopped: threading.Event) -> None:
-        """Take the number of workers, and the event that tells tasks to give up."""
+        """Use `size` workers, and set `stopped` to stop the tasks."""
         self._size = size
         self._stopped = stopped
 
     def do(self, tasks: Iterable[Task], progress: Callable[[int, int], None] | None = None) -> None:
-        """Do all tasks and what comes of them; the first error is raised, and nothing further is begun then.
+        """Run all tasks and their further tasks. The first error is raised, and no further tasks are started.
 
         Args:
-            tasks: in any order; their order tells nothing of when each is done.
-            progress: called with how many tasks are done and how many are known.
+            tasks: the first tasks; they can finish in any order.
+            progress: called with the numbers of finished and known tasks.
         """
         waiting: SimpleQueue[Task | None] = SimpleQueue()
         done: SimpleQueue[list[Task] | BaseException] = SimpleQueue()

@@ -1,1 +1,1 @@
-"""How the tables of the store came to be, for Alembic."""
+"""Migrations of the tables of the store, for Alembic."""

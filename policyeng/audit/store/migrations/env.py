@@ -1,4 +1,4 @@
-"""What Alembic runs for a migration: on the connection of `running.migrate`, in its transaction."""
+"""The environment of Alembic: the connection and transaction of `running.migrate`."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""Bring a database to the newest migration."""
+"""Migration of a database to the newest version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOCK = int(digest_of(b"policyeng migrations")[:15], 16)
 
 
 def migrate(engine: Engine) -> None:
-    """Run the migrations that are missing, all or none of them, one process at a time."""
+    """Run the missing migrations, all or none, in one process at a time."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
     with engine.connect().execution_options(policyeng_writes=True) as connection, connection.begin():

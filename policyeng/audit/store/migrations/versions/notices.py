@@ -1,4 +1,4 @@
-"""Messages that are to be sent, and up to which run an estate has been told."""
+"""Messages to send, and the last run of each estate that targets were notified of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Create the tables."""
     op.create_table(
         "notices",
         sa.Column("id", sa.Integer, primary_key=True),

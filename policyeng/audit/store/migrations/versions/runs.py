@@ -1,4 +1,4 @@
-"""The first tables: contents, runs, their parts, spans of findings, and what retention took away."""
+"""The first tables: contents, runs, parts, spans of findings and retentions."""
 
 from __future__ import annotations
 
