@@ -123,7 +123,7 @@ def _answer(server: Server, body: bytes) -> object:
 
 
 def question(made: Prepared, snapshot: Snapshot, change: JsonObject | str) -> JsonObject:
-    """What OPA is asked about a change: what becomes of the resource, or what it was where it goes.
+    """Return what OPA is asked about a change: the resource after it, or before it for a deletion.
 
     The policies are those that judge it, as the plan has them; OPA is spared to find out.
     """
@@ -180,7 +180,7 @@ def after_another(snapshot: Snapshot, rounds: int) -> Sequence[float]:
 
 
 def rendered(rows: Sequence[Measured], further: Mapping[str, Sequence[float]], size: int) -> str:
-    """The figures as a table, in milliseconds."""
+    """Return the figures as a table, in milliseconds."""
     lines = [
         f"Decisions on a snapshot of {size} resources with {len(whole_bundle().policies)} policies, milliseconds.",
         "",

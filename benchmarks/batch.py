@@ -119,7 +119,7 @@ class Asked:
         return {"policy": policy, "subject": pair.subject, "workspace": pair.workspace}
 
     def carrying(self, policy: str, pair: Pair) -> JsonObject:
-        """The input of a policy as the README of the policies has it."""
+        """Return the input of a policy in the form that the documentation of policies gives."""
         subjects = self.estate["subjects"]
         return {
             "resource": subjects[pair.subject],
@@ -131,7 +131,7 @@ class Asked:
 
 
 def asked(made: Prepared) -> Asked:
-    """The estate of one snapshot, its indices filled in."""
+    """Return the estate of one snapshot with its indices."""
     given = document(made)
     snapshot = given["snapshot"]
     resources = snapshot["resources"]
@@ -152,7 +152,7 @@ def input_path(policy: str) -> str:
 
 
 def document(made: Prepared) -> JsonObject:
-    """The one input document; `ids` and `kinds` are the indices of the snapshot, by position of the resource."""
+    """Return the one input document; `ids` and `kinds` are the indices of the snapshot, by position of the resource."""
     pairs: dict[str, list[list[int]]] = {policy.id: [] for policy in made.bundle.policies}
     for pair in made.work.pairs:
         pairs[made.bundle.policies[pair.policy].id].append([pair.subject, pair.workspace])
@@ -172,7 +172,7 @@ def document(made: Prepared) -> JsonObject:
 
 
 def modules(bundle: Bundle) -> dict[str, str]:
-    """The generated modules by file name."""
+    """Return the generated modules by file name."""
     batch = _BATCH + "".join(_OF_POLICY.replace("{id}", policy.id) for policy in bundle.policies)
     verdicts = {f"bench_policies/{policy.id}.rego": _verdict(policy) for policy in bundle.policies}
     pair = _PAIR + "".join(_PAIR_OF_POLICY.replace("{id}", policy.id) for policy in bundle.policies)

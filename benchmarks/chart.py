@@ -58,7 +58,7 @@ def _chart(outcome: Outcome, group: str) -> bytes:
 
 
 def _without_scripts(tree: Any) -> bytes:
-    """The drawing as text; pygal adds a script for pages that it is a part of, and ours show it as an image."""
+    """Return the drawing as text, without the script that pygal adds for web pages."""
     for holder in list(tree.iter()):
         for part in list(holder):
             if str(part.tag).endswith("script"):

@@ -49,7 +49,7 @@ _HELD |= {"job_automl", "job_command", "job_pipeline", "job_sweep"}
 
 
 def document(size: int) -> bytes:
-    """A native snapshot of exactly `size` resources, as JSON."""
+    """Return a native snapshot of exactly `size` resources, as JSON."""
     return _document(Baselines.read(ROOT / "samples" / "baselines"), size, 0)
 
 
@@ -61,7 +61,7 @@ def fleet(workspaces: int, size: int) -> Iterator[tuple[str, bytes]]:
 
 
 def _document(baselines: Baselines, size: int, number: int) -> bytes:
-    """A snapshot of subscriptions that are numbered from one on."""
+    """Return a snapshot of subscriptions that are numbered from one."""
     chance = random.Random(SEED + number)
     resources: list[JsonObject] = []
     stated: dict[str, list[JsonObject]] = {"approvals": [], "workloads": []}
@@ -91,7 +91,7 @@ def _renaming(baselines: Baselines, number: int) -> Callable[[list[JsonObject]],
 
 
 def _subscription(baselines: Mapping[str, JsonObject], chance: random.Random) -> Iterator[JsonObject]:
-    """The baselines, some with edits, what others lie in first, and a few more clusters and instances."""
+    """Return the baselines, some with edits, their parents, and a few more clusters and instances."""
     inside = [stem for stem, resource in baselines.items() if resource["id"].startswith("/subscriptions/")]
     for stem in sorted(inside, key=lambda stem: (stem != "workspace", stem in _HELD, stem)):
         yield _perhaps_edited(stem, baselines[stem], chance)

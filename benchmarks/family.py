@@ -15,7 +15,7 @@ _PROC = Path("/proc")
 
 
 def family(root: int) -> list[int]:
-    """A process and those that descend from it."""
+    """Return a process and its descendants."""
     parents = {number: int(fields[1]) for number, fields in _statistics()}
     found = [root]
     for number in found:
@@ -34,7 +34,7 @@ def _ticks(fields: list[str]) -> int:
 
 
 def _statistics() -> Iterator[tuple[int, list[str]]]:
-    """The fields of `stat` after the name of the program, so that the first is the state, by process."""
+    """Return the fields of `stat` after the name of the program, by process; the first is the state."""
     for path in _PROC.glob("[0-9]*/stat"):
         with suppress(OSError):
             yield int(path.parent.name), path.read_text().rpartition(") ")[2].split()

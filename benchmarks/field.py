@@ -42,7 +42,7 @@ class Tools:
 
 
 def divided(name: str, jobs: int) -> str:
-    """The name of a contestant in a number of processes."""
+    """Return the name of a contestant in a number of processes."""
     return f"{name}, {jobs} process{'es' if jobs > 1 else ''}"
 
 

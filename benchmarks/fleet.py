@@ -145,7 +145,7 @@ def others(fleet: Fleet, count: int, tools: Path) -> Iterator[Measured]:
 
 
 def rendered(rows: Sequence[Measured], fleet: Fleet, jobs: int, count: int) -> str:
-    """A table of all that was measured, each name once; times are multiples of the unchanged audit, too."""
+    """Return a table of all measurements by name; times are also given as multiples of the unchanged audit."""
     rows = [_median([row for row in rows if row.name == name]) for name in dict.fromkeys(row.name for row in rows)]
     by_name = {row.name: row for row in rows}
     first, again = by_name[_FIRST], by_name[_AGAIN]

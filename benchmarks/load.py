@@ -124,7 +124,7 @@ class K6:
 
 
 def load_of(metrics: Mapping[str, Any], phase: Phase) -> Load:
-    """What k6 counted for a phase; a metric that nothing was added to is left out by it, or has only zeros."""
+    """Return the counts of k6 for a phase; k6 leaves out a metric without values or gives it zeros."""
 
     def times(kind: str) -> Times:
         values = metrics.get(f"{phase.name}_{kind}", {}).get("values", {})

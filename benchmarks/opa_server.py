@@ -75,7 +75,7 @@ class Server:
             return answer
 
     def peak_mb(self) -> float:
-        """The most MB that the server has held."""
+        """Return the peak memory of the server, in MB."""
         return peak_of(self._process.pid)
 
     def close(self) -> None:
@@ -99,12 +99,12 @@ class Batched:
         return orjson.loads(self._server.send("POST", batch.QUERY, self._body))["result"]
 
     def verdicts(self) -> Verdicts:
-        """What the batch says."""
+        """Return the verdicts of the batch."""
         answer = self._answer()
         return of_answers(answer["said"], answer["judged"])
 
     def expected(self) -> Verdicts:
-        """What policyeng's engine says."""
+        """Return the verdicts of policyeng's engine."""
         return self._made.expected()
 
     def run(self) -> float:
@@ -118,11 +118,11 @@ class Batched:
         return cpu_seconds(self._server.pid)
 
     def peak_mb(self) -> float:
-        """The peak of the server."""
+        """Return the peak memory of the server."""
         return self._server.peak_mb()
 
     def close(self) -> None:
-        """The server is ended by who started it."""
+        """Do nothing: the caller that started the server stops it."""
 
 
 class PerPair:
@@ -154,7 +154,7 @@ class PerPair:
         return [orjson.loads(self._server.send("POST", path, body)) for path, body in self._bodies]
 
     def verdicts(self) -> Verdicts:
-        """What the queries say; no `result` means that the policy does not apply."""
+        """Return the verdicts of the queries; no `result` means that the policy does not apply."""
         said: list[dict[str, str]] = []
         judged = 0
         for position, answer in zip(self.positions, self._answers(), strict=True):
@@ -169,7 +169,7 @@ class PerPair:
         return self._made.estate.subjects[pair.subject].reported_id
 
     def expected(self) -> Verdicts:
-        """What policyeng's engine says of the pairs of the sample."""
+        """Return the verdicts of policyeng's engine for the pairs of the sample."""
         return self._made.expected(self.positions)
 
     def run(self) -> float:
@@ -183,8 +183,8 @@ class PerPair:
         return cpu_seconds(self._server.pid) * len(self._made.work.pairs) / len(self.positions)
 
     def peak_mb(self) -> float:
-        """The peak of the server."""
+        """Return the peak memory of the server."""
         return self._server.peak_mb()
 
     def close(self) -> None:
-        """The server is ended by who started it."""
+        """Do nothing: the caller that started the server stops it."""

@@ -43,7 +43,7 @@ closer; they would be other policies.
 
 
 def render(outcome: Outcome) -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join(_lines(outcome)).rstrip("\n") + "\n"
 
 
@@ -184,7 +184,7 @@ def time_of(seconds: float) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """The lines of a table."""
+    """Return the lines of a table."""
     yield f"| {' | '.join(head)} |"
     yield f"|{' --- |' * len(head)}"
     for row in rows:

@@ -24,12 +24,12 @@ FIVE = ("AML-CMP-002", "AML-NET-001", "AML-RBAC-101", "AML-SKU-102", "AML-SKU-10
 
 @cache
 def whole_bundle() -> Bundle:
-    """The built-in policies."""
+    """Return the built-in policies."""
     return load_bundle()
 
 
 def selections() -> dict[str, Bundle]:
-    """The sets of policies that are measured, by what the tables call them; only policies in Rego, which OPA reads."""
+    """Return the measured sets of policies by their names in the tables; only policies in Rego, which OPA reads."""
     bundle = whole_bundle()
     rego = [policy for policy in bundle.policies if policy.rules]
     chosen = {"5": bundle.only(policy for policy in rego if policy.id in FIVE)}
@@ -54,7 +54,7 @@ class Prepared:
         return [policy.id for policy in self.bundle.policies]
 
     def expected(self, positions: Sequence[int] | None = None) -> Verdicts:
-        """What policyeng's engine says of all pairs, or of those at some positions."""
+        """Return the verdicts of policyeng's engine for all pairs, or for those at some positions."""
         chosen = range(len(self.work.pairs)) if positions is None else positions
         pairs = [self.work.pairs[position] for position in chosen]
         names = [(self.ids[pair.policy], self.estate.subjects[pair.subject].reported_id) for pair in pairs]

@@ -42,7 +42,7 @@ class Launcher:
         return seconds, processor, peak / 1024
 
     def printed(self) -> bytes:
-        """What the last command printed."""
+        """Return the output of the last command."""
         return self.output.read_bytes()
 
     def __enter__(self) -> Self:
@@ -76,7 +76,7 @@ class WholeProcess:
         return self.read(self.launcher.printed()) if self.read else None
 
     def expected(self) -> Verdicts | None:
-        """What policyeng's engine says."""
+        """Return the verdicts of policyeng's engine."""
         return self.made.expected() if self.made else None
 
     def run(self) -> float:
@@ -91,7 +91,7 @@ class WholeProcess:
         return self._processor
 
     def peak_mb(self) -> float:
-        """The largest of its runs."""
+        """Return the largest peak of its runs."""
         return max(self._peaks)
 
     def close(self) -> None:
@@ -99,5 +99,5 @@ class WholeProcess:
 
 
 def policyeng_command() -> str:
-    """The installed command of this Python."""
+    """Return the installed command of this Python."""
     return os.fspath(Path(sys.executable).with_name("policyeng"))

@@ -72,7 +72,7 @@ class Outcome:
 
     @classmethod
     def read(cls, document: dict[str, Any]) -> Self:
-        """An outcome that was written as JSON."""
+        """Read an outcome from JSON."""
         return cls(**{**document, "measures": [Measure(**measure) for measure in document["measures"]]})
 
 
@@ -159,7 +159,7 @@ def _estate(folder: Path, size: int) -> Path:
 
 
 def machine() -> dict[str, str]:
-    """What it runs on."""
+    """Describe the machine."""
     cores = [line for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
     memory = next(int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal"))
     load = " ".join(_lines("/proc/loadavg")[0].split()[:3])
@@ -182,7 +182,7 @@ def _versions(tools: Tools, checkov: Path | None) -> dict[str, str]:
 
 
 def own_versions(opa: Path) -> dict[str, str]:
-    """The versions of policyeng and what it runs on, and of OPA."""
+    """Return the versions of policyeng, Python and OPA."""
     return {
         "policyeng": version("policyeng"),
         "Python": platform.python_version(),
@@ -191,7 +191,7 @@ def own_versions(opa: Path) -> dict[str, str]:
 
 
 def said(*command: str) -> str:
-    """The first line that a command prints."""
+    """Return the first line of the output of a command."""
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
 
 

@@ -98,17 +98,17 @@ def _measured(folder: Path, words: Sequence[str], jobs: int) -> tuple[bytes, Aud
 
 
 def beside(run: Audited, jobs: int) -> float:
-    """Seconds of an audit on an idle machine, as far as its seconds of CPU say: all processes are at work at a time."""
+    """Estimate the seconds of an audit on an idle machine from its CPU seconds: all processes work at once."""
     return max(run.head, run.cpu / min(jobs, processors()))
 
 
 def between(run: Audited, jobs: int) -> float:
-    """The same of a check: the first process is at work before and after the others."""
+    """Estimate the same for a check: the first process also works before and after the others."""
     return run.head + (run.cpu - run.head) / min(jobs, processors())
 
 
 def table(runs: Mapping[int, Sequence[Audited]], allowed_by: Callable[[Audited, int], float] = beside) -> Iterator[str]:
-    """The figures as Markdown: medians of seconds, gains round by round, and the most memory of any round."""
+    """Return the figures as Markdown: medians in seconds, gains by round, and the peak memory of all rounds."""
     yield "| jobs | s | gain | CPU s | of the first | gain by CPU | CPU ms a part | PSS MB | RSS MB | store MB |"
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     first = next(iter(runs.values()))

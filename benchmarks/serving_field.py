@@ -87,7 +87,7 @@ class Servers:
 
 @contextmanager
 def serving(opa: Path, folder: Path, file: Path) -> Iterator[Servers]:
-    """The servers, whose answers agree.
+    """Start the servers, whose answers agree.
 
     Raises:
         DifferentVerdictsError: they do not.
@@ -117,7 +117,7 @@ def _named(count: int) -> str:
 def _of_changes(
     made: Prepared, snapshot: Snapshot, server: Server, ours: Mapping[str, Policyeng]
 ) -> Sequence[Contestant]:
-    """Changes of each kind but for what goes, of which OPA has nothing to say."""
+    """Return changes of each kind except deletions, for which OPA has no answer."""
     given = {name: change for name, change in admission.changes(snapshot).items() if not isinstance(change, str)}
     asked = {name: admission.question(made, snapshot, change) for name, change in given.items()}
     bodies = {name: orjson.dumps({"input": question}) for name, question in asked.items()}
@@ -170,7 +170,7 @@ def _require(name: str, made: Prepared, said: Mapping[Said, int]) -> None:
 
 
 def _said_by_decision(decision: JsonObject, question: JsonObject) -> set[tuple[str, str, str, str]]:
-    """What a decision says of the changed resource by the policies that OPA is asked for."""
+    """Return the findings of a decision for the changed resource, of the policies that OPA is asked about."""
     changed = lowered(question["resource"]["id"])
     findings = [finding for name in _LISTS for finding in decision[name]]
     own = [one for one in findings if lowered(one["resource"]) == changed and one["policy"] in question["policies"]]

@@ -47,7 +47,7 @@ connections and in the server.
 
 
 def render(outcome: Outcome) -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join(_lines(outcome)).rstrip("\n") + "\n"
 
 

@@ -152,7 +152,7 @@ class Search:
 
 
 def measure(task: Task, contestants: Sequence[Contestant], generator: Generator, program: Program) -> list[Measured]:
-    """The sustained rate of each and its latencies at the low one; all are tried in turns."""
+    """Measure the sustained rate of each server and its latencies at the low rate, in turns."""
     searches = [Search(task) for _ in contestants]
     for number in range(program.rounds):
         for step in range(len(contestants)):
@@ -197,7 +197,7 @@ def overload(one: Measured, contestant: Contestant, generator: Generator, progra
 
 @contextmanager
 def _watched(process: int) -> Iterator[list[float]]:
-    """The MB that a process holds, twenty times a second."""
+    """Return the memory of a process in MB, twenty times a second."""
     held, ended = [resident_of(process)], threading.Event()
 
     def watch() -> None:

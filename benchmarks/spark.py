@@ -111,7 +111,7 @@ def contestants(folder: Path, paths: Sequence[Path], bundle: Bundle, processes: 
 
 
 def table(field_: Sequence[Contestant], snapshots: int) -> Iterator[str]:
-    """The figures as Markdown: medians per snapshot, and what they are of those of the first."""
+    """Return the figures as Markdown: medians for each snapshot, and their ratio to the first."""
     yield "| | ms per snapshot | beside one process | CPU ms per snapshot | beside one process |"
     yield "| --- | --- | --- | --- | --- |"
     for one in field_:

@@ -25,7 +25,7 @@ _FLAT = 0.02
 
 
 def seconds(outcome: Outcome, group: str, contestant: str, size: int) -> float | None:
-    """The median of a contestant with all policies; its name may be given by how it begins."""
+    """Return the median of a contestant with all policies; a prefix of its name is enough."""
     found = [
         measure
         for measure in outcome.measures

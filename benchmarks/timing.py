@@ -23,19 +23,19 @@ class Contestant(Protocol):
     sample: int | None
 
     def verdicts(self) -> Verdicts | None:
-        """What it says, None when it is only a measure; also its warm-up."""
+        """Warm up and return the verdicts; None for a pure measure."""
 
     def expected(self) -> Verdicts | None:
-        """What it ought to say."""
+        """Return the expected verdicts."""
 
     def run(self) -> float:
-        """Judge once, and give the seconds it took."""
+        """Evaluate once and return the seconds."""
 
     def processor(self) -> float:
-        """Seconds of processors that its processes have used so far."""
+        """Return the CPU seconds that its processes have used so far."""
 
     def peak_mb(self) -> float:
-        """The most memory its process has held, in MB."""
+        """Return the peak memory of its process, in MB."""
 
     def close(self) -> None:
         """End what it started."""

@@ -40,7 +40,7 @@ class Verdicts:
 
 
 def of_judgements(names: Iterable[tuple[str, str]], judgements: Iterable[Judgement]) -> Verdicts:
-    """The verdicts of an engine of policyeng; `names` are policy and reported resource of each.
+    """Return the verdicts of an engine of policyeng; `names` are policy and reported resource of each.
 
     Raises:
         ValueError: a judgement is an error; there is nothing to measure then.
@@ -57,7 +57,7 @@ def of_judgements(names: Iterable[tuple[str, str]], judgements: Iterable[Judgeme
 
 
 def of_findings(findings: Iterable[Finding]) -> Verdicts:
-    """The verdicts of an evaluation.
+    """Return the verdicts of an evaluation.
 
     Raises:
         ValueError: a finding is an error.
@@ -71,6 +71,6 @@ def of_findings(findings: Iterable[Finding]) -> Verdicts:
 
 
 def of_answers(answers: Iterable[Mapping[str, Any]], judged: int | None) -> Verdicts:
-    """The verdicts of a batch: objects with `policy`, `resource`, `role`, `msg` and `path`."""
+    """Return the verdicts of a batch: objects with `policy`, `resource`, `role`, `msg` and `path`."""
     said = ((entry["policy"], entry["resource"], entry["role"], entry["msg"], entry["path"]) for entry in answers)
     return Verdicts(Counter(said), judged)

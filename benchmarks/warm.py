@@ -35,7 +35,7 @@ class Warm:
         return answer
 
     def verdicts(self) -> Verdicts | None:
-        """The verdicts of an evaluation; the engine alone is what the others are held against."""
+        """Return the verdicts of an evaluation; the others are compared with the engine alone."""
         answer = self._ask("verdicts")
         if not isinstance(answer, list):
             return None
@@ -43,7 +43,7 @@ class Warm:
         return Verdicts(Counter({tuple(parts): count for *parts, count in said}), judged)
 
     def expected(self) -> Verdicts | None:
-        """What the engine says on its own."""
+        """Return the verdicts of the engine alone."""
         return self._made.expected() if self._kind in {"end to end", "through opa"} else None
 
     def run(self) -> float:
@@ -55,7 +55,7 @@ class Warm:
         return cpu_seconds(self._process.pid)
 
     def peak_mb(self) -> float:
-        """The peak of the worker."""
+        """Return the peak memory of the worker."""
         return float(str(self._ask("peak")))
 
     def close(self) -> None:

@@ -120,12 +120,12 @@ def _resident(what: str, process: str = "self") -> float:
 
 
 def resident_of(process: int) -> float:
-    """The MB that a process holds now."""
+    """Return the current memory of a process, in MB."""
     return _resident("VmRSS", str(process))
 
 
 def peak_of(process: int) -> float:
-    """The most MB that a process has held so far."""
+    """Return the peak memory of a process so far, in MB."""
     return _resident("VmHWM", str(process))
 
 
@@ -165,12 +165,12 @@ def main(kind: str, ids: str, file: str, number: str) -> None:
 
 
 def command(kind: str, made: Prepared, number: int) -> Sequence[str]:
-    """The command that starts a worker."""
+    """Return the command that starts a worker."""
     return [sys.executable, "-m", "benchmarks.worker", kind, ",".join(made.ids), str(made.file), str(number)]
 
 
 def asked_once(kind: str, made: Prepared, number: int) -> Any:
-    """What a worker for `stages` or `growth` answers."""
+    """Return the response of a worker to `stages` or `growth`."""
     ran = subprocess.run(command(kind, made, number), stdout=subprocess.PIPE, check=True, cwd=ROOT)
     return json.loads(ran.stdout)
 

@@ -35,19 +35,19 @@ Facts = dict[str, dict[str, Row] | list[Row]]
 
 
 def table(name: str) -> list[dict[str, str]]:
-    """The rows of one hand-made table, columns by name."""
+    """Return the rows of a hand-made table, columns by name."""
     with (TABLES / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def number(text: str | float) -> int | float:
-    """A number without a needless fraction: 2.0 is 2."""
+    """Return a number without a needless fraction: 2.0 is 2."""
     value = float(text)
     return int(value) if value.is_integer() else value
 
 
 def listed_sizes(listed: Mapping[str, Row]) -> list[Row]:
-    """The sizes of the autoscaler's list, put right where a page of the vendor is more exact."""
+    """Return the sizes of the autoscaler's list, corrected from more exact pages of the vendor."""
     corrections = {row.pop("size"): row for row in table("corrections.csv")}
     if unknown := corrections.keys() - listed.keys():
         raise SystemExit(f"corrections.csv names sizes that the list lacks: {sorted(unknown)}")
@@ -101,20 +101,20 @@ def targets_table(name: str) -> dict[str, Row]:
 
 
 def isolated_sizes(page: Mapping[str, Any]) -> dict[str, Row]:
-    """The isolated sizes of the documents and of the vendor; the documents' row stands where both name one."""
+    """Return the isolated sizes of the documents and of the vendor; the documents win where both name one."""
     vendor = {name: "azure-isolation" for names in page["isolated"].values() for name in names}
     documents = {row["size"]: row["source"] for row in table("isolated.csv")}
     return {name.lower(): {"name": name, "source": source} for name, source in (vendor | documents).items()}
 
 
 def isolation_ended(page: Mapping[str, Any]) -> dict[str, Row]:
-    """The sizes that once were isolated, with the day on which that ended."""
+    """Return the sizes that were isolated, with the day on which that ended."""
     ended = page["no_longer_isolated"]
     return {name.lower(): {"name": name, "date": day, "source": "azure-isolation"} for name, day in ended.items()}
 
 
 def announced(pages: Mapping[str, Any]) -> dict[str, list[str]]:
-    """What the vendor's pages say, by the name they use: status, date and further words, in any order."""
+    """Return the rows of the vendor's pages by their name: status, date and further words, in any order."""
     return {name: rest for name, *rest in pages["rows"]} | dict(pages["other_pages"])
 
 
@@ -158,7 +158,7 @@ def retirements(pages: Mapping[str, Any], sizes: Mapping[str, Row]) -> list[Row]
 
 
 def retired_sizes(rows: Iterable[Row]) -> dict[str, Row]:
-    """The earliest retirement of each size; `rows` run from the earliest date on."""
+    """Return the earliest retirement of each size; `rows` are sorted by date."""
     index: dict[str, Row] = {}
     for row in rows:
         for size in row["sizes"]:
@@ -167,7 +167,7 @@ def retired_sizes(rows: Iterable[Row]) -> dict[str, Row]:
 
 
 def roles(definitions: Iterable[Row]) -> dict[str, Row]:
-    """The built-in roles that name or reach Machine Learning, by lower-case GUID; a block keeps its condition."""
+    """Return the built-in roles that name or reach Machine Learning, by lower-case GUID, with their conditions."""
     more = json.loads((TABLES / "more_roles.json").read_text(encoding="utf-8"))
     keys = ("actions", "notActions", "dataActions", "notDataActions")
     return {
@@ -187,14 +187,14 @@ def roles(definitions: Iterable[Row]) -> dict[str, Row]:
 
 
 def roles_elsewhere() -> dict[str, Row]:
-    """The built-in roles none of whose actions reaches Microsoft.MachineLearningServices, by lower-case GUID."""
+    """Return the built-in roles without an action that reaches Machine Learning, by lower-case GUID."""
     return {
         row["guid"]: {"name": row["name"], "source": "azure-built-in-roles"} for row in table("roles_elsewhere.csv")
     }
 
 
 def sources() -> dict[str, Row]:
-    """What the rows cite; the founding documents bear no date."""
+    """Return the cited sources; the founding documents have no date."""
     rows = {row.pop("id"): row for row in table("sources.csv")}
     return {key: {column: value or None for column, value in row.items()} for key, row in rows.items()}
 

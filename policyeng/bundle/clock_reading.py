@@ -88,7 +88,7 @@ def _is_to_be_filled(value: ast.expr | None) -> bool:
 
 
 def _names_of_module(tree: ast.Module) -> Iterator[str]:
-    """The names of what lasts as long as a module."""
+    """Return the names of objects that live as long as a module."""
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name

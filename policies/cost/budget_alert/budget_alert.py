@@ -48,7 +48,7 @@ def budget_alert(given: PolicyInput) -> Iterator[Denial | Unknown]:
 
 
 def _near(group: str, given: PolicyInput) -> list[tuple[JsonObject, list[str]]]:
-    """The budgets that may cover a resource group, in the order of the snapshot, with what each of them lacks."""
+    """Return the budgets that may cover a resource group, in the order of the snapshot, with what each lacks."""
     budgets, indexed = given.snapshot.once(("AML-COST-103",), lambda: _indexed(given))
     near = ((budgets[at], _lacks(budgets[at], group, given)) for at in positions_near(indexed, group))
     return [(budget, lacks) for budget, lacks in near if lacks is not None]
@@ -61,7 +61,7 @@ def _indexed(given: PolicyInput) -> tuple[list[JsonObject], ScopeIndex]:
 
 
 def _lacks(budget: JsonObject, group: str, given: PolicyInput) -> list[str] | None:
-    """What a budget lacks to watch over a resource group, in a fixed order; None when it is for another scope."""
+    """Return what a budget lacks for a resource group, in a fixed order; None if it is for another scope."""
     parts = segments(budget["id"]) or ()
     covered = covers("/" + "/".join(parts[:-4]), group) if parts[-4:-3] == ("providers",) else False
     if covered is False and parts[:2] != ("providers", "microsoft.billing"):

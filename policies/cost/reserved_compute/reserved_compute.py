@@ -104,7 +104,7 @@ def _is_covered(place: ReservationScope, given: PolicyInput) -> bool | None:
 
 
 def _indexed(given: PolicyInput) -> Mapping[str, tuple[Sequence[JsonObject], ScopeIndex]]:
-    """The reservations by the sizes that they may cover, with their positions by scope."""
+    """Return the reservations by the sizes that they may cover, with their positions by scope."""
     found: dict[str, list[JsonObject]] = {}
     for reservation in given.snapshot.by_type.get(RESERVATION_TYPE, ()):
         for size in sizes_reserved(reservation, given.facts):

@@ -34,7 +34,7 @@ def _standing(given: PolicyInput) -> Regulated:
 
 
 def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
-    """The nodes of isolated sizes."""
+    """Return the nodes of isolated sizes."""
     nodes = node_sizes(given.resource, given.snapshot.by_id) or []
     return [(node, node.size) for node in nodes if isinstance(node.size, str) and given.facts.is_isolated(node.size)]
 

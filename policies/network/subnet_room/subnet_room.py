@@ -22,7 +22,7 @@ class _Room(NamedTuple):
 
 
 def _rooms(given: PolicyInput) -> list[_Room]:
-    """The room in the cluster's subnet; none when it has no subnet or the snapshot lacks it."""
+    """Return the room in each subnet of a cluster that the snapshot includes."""
     view, keys = given.snapshot, subnets_of(given.resource)
     return [room for key in keys for room in view.once(("AML-NET-103", key), partial(_rooms_in, key, view))]
 

@@ -62,7 +62,7 @@ def used_instance(given: PolicyInput) -> Iterator[Denial | Unknown]:
 
 
 def _last_activity(given: PolicyInput) -> datetime | None:
-    """The latest moment up to as-of that the metric `lastActivity` gives."""
+    """Return the latest time of the metric `lastActivity`, up to as-of."""
     samples = samples_of(given.resource, given.snapshot.metrics, given.snapshot.by_measured, given.as_of)
     told = [moment(sample.get("to")) for sample in samples.get("lastactivity", ())]
     return max((one for one in told if one is not None), default=None)

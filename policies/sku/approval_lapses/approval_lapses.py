@@ -18,7 +18,7 @@ _User = tuple[JsonObject, JsonObject | None]  # a compute and its workspace
 
 
 def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
-    """The computes at or under a scope that need an approval, by series in lower case."""
+    """Return the computes at or under a scope that need an approval, by series in lower case."""
     found: dict[str, list[_User]] = {}
     unplaced = given.snapshot.once(("AML-SKU-106", "open"), lambda: open_scopes(given.snapshot.by_scope))
     for compute, workspace in managed(given.snapshot.by_id, given.snapshot.by_scope, with_open(scope, unplaced)):
@@ -29,7 +29,7 @@ def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
 
 
 def _relying(given: PolicyInput) -> Iterator[tuple[_User, bool]]:
-    """The computes that the judged approval counts for at as-of, or may count for, and whether it surely does."""
+    """Return the computes that the approval counts for at as-of, or may count for, and whether that is certain."""
     approval = given.resource
     if folded(approval["kind"]) != "vmseries" or any(out_of_force(approval, given.as_of)):
         return
@@ -40,7 +40,7 @@ def _relying(given: PolicyInput) -> Iterator[tuple[_User, bool]]:
 
 
 def _left(given: PolicyInput, moment: datetime) -> list[tuple[str, bool]]:
-    """The computes that no approval of the series surely counts for once the judged one lapses; whether it is sure."""
+    """Return the computes that no approval covers once this one lapses, and whether that is certain."""
     of_series = given.snapshot.by_series[lowered(trimmed(given.resource["series"]))]
     heirs = [heir for at in of_series if not any(out_of_force(heir := given.snapshot.approvals[at], moment))]
     bound = [(user, relies, [counts(heir, *user, moment) for heir in heirs]) for user, relies in _relying(given)]

@@ -21,7 +21,7 @@ _ByScope = Mapping[tuple[str, QuotaKey], Sequence[JsonObject]]
 
 
 def _scale(given: PolicyInput, scope: str) -> FullScale:
-    """What all computes at or under a scope take at full scale."""
+    """Return the cores of all computes at or under a scope at full scale."""
     return given.snapshot.once(("AML-SKU-105", scope), lambda: full_scale(_demands(given, scope)))
 
 
@@ -35,7 +35,7 @@ def _demands(given: PolicyInput, scope: str) -> Iterator[Demand]:
 
 
 def _quotas(given: PolicyInput) -> tuple[_ByScope, Mapping[tuple[QuotaKey, bool], Sequence[str]]]:
-    """The quotas by scope, family and region; and the scopes that may hold places, by whether those are open."""
+    """Return the quotas by scope, family and region, and the scopes with open places."""
     found: dict[tuple[str, QuotaKey], list[JsonObject]] = {}
     perhaps: dict[tuple[QuotaKey, bool], list[str]] = {}
     for quota in given.snapshot.quotas:

@@ -151,7 +151,7 @@ class _OntoNoWorse(HTTPRedirectHandler):
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
-        """The request that follows."""
+        """Return the request that follows."""
         allowed = SCHEMES[:1] if req.type == "https" else SCHEMES
         if not newurl.lower().startswith(allowed):
             fp.close()

@@ -102,7 +102,7 @@ def _flip(was: Finding | None, now: Finding | None, causes: tuple[tuple[Cause, .
 def _explained(
     before: State, after: State, flips: dict[FindingKey, tuple[Status | None, Status | None]], versions: tuple[str, str]
 ) -> dict[FindingKey, tuple[tuple[Cause, ...], ...]]:
-    """The causes of each flip; none where judging again does not give what was found.
+    """Return the causes of each flip; none if a new evaluation does not reproduce the findings.
 
     Where the later state judged again gives what was found and the earlier one does not, another version of the engine
     is what is left, if there is one.

@@ -79,7 +79,7 @@ def compared_by_parts(
 
 
 def _found(pair: PartPair, states: Sequence[State], gate: ComparisonThreshold) -> tuple[Evaluation, Evaluation]:
-    """What is found on both sides; that there is nothing to judge is no fault of a part that is not there."""
+    """Return the findings on both sides; a missing part counts as empty."""
     if pair.before is pair.after:
         both = judged(states[0], gate)
         return both, both

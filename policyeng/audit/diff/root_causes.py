@@ -157,7 +157,7 @@ def smallest(
 def _shrunk(
     whole: frozenset[_Subset], units: Sequence[_Subset], undoes: Callable[[frozenset[_Subset]], bool]
 ) -> frozenset[_Subset]:
-    """A set without what can be left out: halves first, then quarters, down to each member alone.
+    """Remove the unneeded members of a set: first halves, then quarters, then single members.
 
     Source: Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002 (ddmin, complements).
     """

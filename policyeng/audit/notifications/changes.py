@@ -122,7 +122,7 @@ def _faulty(history: History, run: AuditRun) -> set[str]:
 
 
 def _moved(spans: Iterable[FindingSpan], before: int, now: int) -> tuple[list[FindingChange], int]:
-    """The findings of a part that are new or no more, and how many are exempt that were not."""
+    """Return the new and the gone findings of a part, and the number of newly exempt ones."""
     changes: list[FindingChange] = []
     exempted = 0
     for _, members in groupby(spans, attrgetter("policy", "resource")):
@@ -139,14 +139,14 @@ def _moved(spans: Iterable[FindingSpan], before: int, now: int) -> tuple[list[Fi
 
 
 def _standing(spans: Iterable[FindingSpan], run: int) -> FindingSpan | None:
-    """The span that stands in a run."""
+    """Return the period of a run."""
     return next((span for span in spans if span.first <= run and (span.until is None or run < span.until)), None)
 
 
 def _owned(
     changes: Sequence[FindingChange], history: History, newest: AuditRun, since: AuditRun | None, part: str
 ) -> Iterator[FindingChange]:
-    """The changes of a part with their owners; what is no more has the owner that it had."""
+    """Return the changes of a part with their owners; a gone finding keeps its owner."""
     if not changes:
         return
     now = _owners(history, newest, part)

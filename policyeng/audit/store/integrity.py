@@ -163,7 +163,7 @@ def _read_all(connection: Connection) -> tuple[set[str], set[str]]:
 def _lost(
     connection: Connection, lost: Collection[str], direct: Direct, references: Sequence[Reference], what: str
 ) -> Iterator[IntegrityFault]:
-    """A fault for every content that is not there as it was, with the first run that needs it."""
+    """Report each content that is missing or changed, with the first run that needs it."""
     if not lost:
         return
     above = {digest: reference.digest for reference in references for digest in reference.below if digest in lost}
@@ -183,7 +183,7 @@ def _standing(
     references: Sequence[Reference],
     broken: Collection[str],
 ) -> Iterator[IntegrityFault]:
-    """What the rows of parts say to stand is what the findings say."""
+    """Compare the rows of parts with the findings."""
     below = {reference.digest: reference.below[0] for reference in references if reference.digest in direct.heads}
     stated: dict[str, str] = {}
     for batch in in_batches(sorted(set(below.values()).difference(broken)), _FETCHED):

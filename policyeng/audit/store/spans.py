@@ -149,6 +149,6 @@ def _after(numbers: Sequence[int], last: int) -> int:
 
 
 def _by_code(connection: Connection, name: str) -> ColumnElement[str]:
-    """A column in the order of its code points, whatever the language of the database."""
+    """Return a column in the order of its code points in every database."""
     column: ColumnElement[str] = SPANS.c[name]
     return collate(column, "C") if connection.dialect.name == "postgresql" else column

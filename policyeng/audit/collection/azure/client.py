@@ -237,7 +237,7 @@ def pages(client: Client, path: str, query: Mapping[str, str]) -> Iterator[ListP
 
 
 def _followed(link: object, endpoint: str) -> str | Loss:
-    """The address of the next page; a token must not be sent to another host."""
+    """Return the address of the next page; a token must not be sent to another host."""
     if not isinstance(link, str):
         return Loss("`nextLink` is no address")
     address = urljoin(endpoint, link)

@@ -71,7 +71,7 @@ class CollectionRun:
         yield from self._budgets(wanted.root)
 
     def _beside(self) -> Iterator[Task]:
-        """What is asked once it is known what there is."""
+        """Return the requests that follow from the resources found."""
         known = self.gathered
         above = {scope for one in known.of_type(WORKSPACES) for scope in scopes_of(one["id"])[:2]}
         for home in sorted(above - {lowered(self._wanted.root)}):
