@@ -23,10 +23,10 @@ from benchmarks import batch, estates
 from benchmarks.opa_server import Server
 from benchmarks.preparing import AS_OF, MOMENT, Prepared, prepared, selections, whole_bundle
 from policyeng.admission import AdmissionOptions, AdmissionSession, changes_of
-from policyeng.admission.changes import changed, held_of, made_of
+from policyeng.admission.changes import apply_changes, apply_in_order, index_resources
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.prepared_snapshot import estate_of
-from policyeng.facts.ids import folded_id, workspace_of
+from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.sources import load_snapshot
 
@@ -127,10 +127,10 @@ def question(made: Prepared, snapshot: Snapshot, change: JsonObject | str) -> Js
 
     The policies are those that judge it, as the plan has them; OPA is spared to find out.
     """
-    held = held_of(snapshot)
+    held = index_resources(snapshot)
     made_of_it = changes_of(change)
-    ((key, after),) = made_of(made_of_it, held, snapshot).becomes.items()
-    there = snapshot if after.resource is None else changed(snapshot, made_of_it).snapshot
+    ((key, after),) = apply_in_order(made_of_it, held, snapshot).becomes.items()
+    there = snapshot if after.resource is None else apply_changes(snapshot, made_of_it).snapshot
     estate = estate_of(there, made.bundle.facts)
     planned = [entry.pair for entry in plan(made.bundle, estate)]
     resource = after.resource or held[key]
@@ -168,7 +168,7 @@ def other_clock(snapshot: Snapshot, rounds: int) -> Sequence[float]:
 def after_another(snapshot: Snapshot, rounds: int) -> Sequence[float]:
     """Processor seconds of a decision on a tag of a compute, with a compute as a cluster holds it in the state."""
     basis, change = AdmissionSession(whole_bundle(), snapshot), changes(snapshot)["a tag of a compute"]
-    held = held_of(snapshot)[folded_id(changes_of(change)[0].id)]
+    held = index_resources(snapshot)[fold_id(changes_of(change)[0].id)]
     seconds = []
     for _ in range(rounds):
         began = time.process_time()

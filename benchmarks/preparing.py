@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.verdicts import Verdicts, of_judgements
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import EvaluationRequest, Judgement, judge
+from policyeng.engines import EvaluationRequest, Judgement, run_engine
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.sources import load_snapshot
@@ -62,7 +62,7 @@ class Prepared:
 
     @cached_property
     def _judgements(self) -> list[Judgement]:
-        return judge(self.work)
+        return run_engine(self.work)
 
 
 def prepared(bundle: Bundle, file: Path) -> Prepared:

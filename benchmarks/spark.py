@@ -26,11 +26,11 @@ from tempfile import TemporaryDirectory
 from benchmarks.estates import ROOT, fleet
 from benchmarks.family import cpu_seconds
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.serialization import packed, unpacked
+from policyeng.bundle.serialization import pack_bundle, unpack_bundle
 from policyeng.evaluation import evaluate
 from policyeng.sources.discovery import Named
 from policyeng.sources.reader import read_named
-from policyeng.spark import judge
+from policyeng.spark import evaluate_table
 from policyeng.spark.table import PendingRows
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -59,7 +59,7 @@ class Contestant:
 
 def start(content: bytes) -> None:
     """Open the bundle in a process of the pool."""
-    _bundles.append(unpacked(content))
+    _bundles.append(unpack_bundle(content))
 
 
 def judged(paths: Sequence[Path]) -> Counts:
@@ -87,7 +87,7 @@ def contestants(folder: Path, paths: Sequence[Path], bundle: Bundle, processes: 
 
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"}
     with ExitStack() as stack:
-        content = packed(bundle)
+        content = pack_bundle(bundle)
         pools = {
             number: stack.enter_context(
                 ProcessPoolExecutor(number, mp_context=get_context("spawn"), initializer=start, initargs=(content,))
@@ -100,7 +100,7 @@ def contestants(folder: Path, paths: Sequence[Path], bundle: Bundle, processes: 
 
         def sparkling() -> Counts:
             files = spark.read.format("binaryFile").load(str(folder)).repartition(4 * processes)
-            rows = judge(files, bundle, as_of=AS_OF, name_column="path", snapshot_column="content")
+            rows = evaluate_table(files, bundle, as_of=AS_OF, name_column="path", snapshot_column="content")
             return Counter({row["outcome"]: row["count"] for row in rows.groupBy("outcome").count().collect()})
 
         yield [

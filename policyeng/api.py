@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from policyeng.admission import Changes
 from policyeng.admission import admit as _admit
 from policyeng.bundle import Bundle
-from policyeng.bundle.parameters import refuse_unknown_ids, spread
+from policyeng.bundle.parameters import refuse_unknown_ids, spread_parameters
 from policyeng.bundle.policy_selection import with_profile
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate as _evaluate
@@ -110,6 +110,6 @@ def parameters_of(
         UsageError: the policy of a parameter does not exist, or the profile does not exist.
         BundleError: the profile is not well formed.
     """
-    given = spread(bundle, parameters or {})
+    given = spread_parameters(bundle, parameters or {})
     refuse_unknown_ids(bundle, given)
     return with_profile(bundle, profile, given)

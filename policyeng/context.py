@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread
+from policyeng.bundle.parameters import refuse_unknown_ids, require_fitting, spread_parameters
 from policyeng.bundle.policy_selection import selected, with_profile
 from policyeng.configuration.settings import Settings
 from policyeng.frozen import field, frozen
@@ -25,9 +25,9 @@ _PRESENTATION = ("format", "group-by", "owner-tag", "show-skipped", "jobs", "no-
 _ENVIRONMENT = "environment "
 
 
-def applied_settings(settings: Settings) -> AppliedSettings:
+def describe_settings(settings: Settings) -> AppliedSettings:
     """Describe the configuration for a report, with masked secrets and paths relative to the working directory."""
-    file = _shown(settings.file) if settings.file else ""
+    file = _format_value(settings.file) if settings.file else ""
     given = [name for name, origin in settings.origins.items() if origin != "default" and name not in _ELSEWHERE]
     values: JsonObject = settings.model_dump(mode="json", include=set(given)) if given else {}
     if "exclude" in values:
@@ -46,7 +46,7 @@ def applied_settings(settings: Settings) -> AppliedSettings:
             continue
         name = "template parameters" if option == "parameters" else option  # there is a setting `parameters`
         origin = _ENVIRONMENT + variable
-        changes.append(SettingChange(setting=name, value=_harmless(option, value), origin=origin))
+        changes.append(SettingChange(setting=name, value=_mask_option(option, value), origin=origin))
     environment = {change.origin.removeprefix(_ENVIRONMENT) for change in changes if _ENVIRONMENT in change.origin}
     return AppliedSettings(  # validation would take longer than all of this in a short run
         file=file,
@@ -55,12 +55,12 @@ def applied_settings(settings: Settings) -> AppliedSettings:
     )
 
 
-def _shown(path: Path) -> str:
+def _format_value(path: Path) -> str:
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _harmless(option: str, value: object) -> object:
+def _mask_option(option: str, value: object) -> object:
     """Mask secrets in the value of an option; every template parameter may be a secret, whatever its name."""
     if option == "parameters" and isinstance(value, list | tuple):
         return [
@@ -90,7 +90,7 @@ class EvaluationSetup:
     applied: AppliedSettings = field(default_factory=AppliedSettings)
 
 
-def held_of(
+def load_resources(
     policies: Sequence[Path], given_data: Sequence[str], settings: Settings, *, no_exemptions: bool = False
 ) -> EvaluationSetup:
     """Read the policies, parameters and exemptions.
@@ -111,7 +111,7 @@ def held_of(
     bundle.run_python()
     parameters = parameters_given(whole, bundle, settings)
     exemptions, problems = ([], []) if no_exemptions else _exemptions(settings)
-    return EvaluationSetup(bundle, exemptions, parameters, settings, problems, applied_settings(settings))
+    return EvaluationSetup(bundle, exemptions, parameters, settings, problems, describe_settings(settings))
 
 
 def verification_of(settings: Settings) -> Verification | None:
@@ -153,7 +153,7 @@ def parameters_given(whole: Bundle, bundle: Bundle, settings: Settings) -> Mappi
         BundleError: the profile is not well formed.
     """
     origin = settings.origins.get("parameters", "")
-    given = spread(whole, settings.parameters, origin)
+    given = spread_parameters(whole, settings.parameters, origin)
     refuse_unknown_ids(whole, given, origin)
     require_fitting(bundle, given, origin)
     return with_profile(whole, settings.profile, given)

@@ -62,7 +62,7 @@ class UsageError(PolicyengError):
     exit_code: ClassVar[int] = 3
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def suggest_nearest(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean …` with the known word closest to an unknown one, or an empty string."""
     from difflib import get_close_matches
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from policyeng.bundle import Policy
-from policyeng.errors import nearest
+from policyeng.errors import suggest_nearest
 from policyeng.facts.ids import is_at_or_under
 from policyeng.frozen import fields
 from policyeng.models import Exemption, ExemptionMark, Finding, Findings, Outcome, Problem
@@ -66,7 +66,8 @@ def unused(in_force: Iterable[Exemption], used: Container[str]) -> list[Problem]
 def _not_in_force(exemption: Exemption, known: Mapping[str, Policy], as_of: datetime) -> str:
     policy = known.get(exemption.policy)
     if policy is None:
-        return f"names `{exemption.policy}`, which is not among the policies in force{nearest(exemption.policy, known)}"
+        hint = suggest_nearest(exemption.policy, known)
+        return f"names `{exemption.policy}`, which is not among the policies in force{hint}"
     if not policy.header.exemptable:
         return f"has no effect: `{policy.id}` takes no exemptions"
     if as_of < exemption.created_at:

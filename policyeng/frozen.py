@@ -167,17 +167,17 @@ def _init_of(cls: type, described: Collection[Field[object]]) -> Callable[..., N
         elif values:
             found = dict(zip(positional, values, strict=False))
             if len(found) < len(values) or (given and not given.keys().isdisjoint(found)):
-                raise TypeError(_misfit(cls, values, given, positional))
+                raise TypeError(_find_misfit(cls, values, given, positional))
             found.update(given)
         if len(found) != len(names):
             if not found.keys() <= given_names:
-                raise TypeError(_misfit(cls, values, given, positional))
+                raise TypeError(_find_misfit(cls, values, given, positional))
             found = defaults | found
             for name, make in factories:
                 if name not in found:
                     found[name] = make()
         if found.keys() != names:
-            raise TypeError(_misfit(cls, values, given, positional))
+            raise TypeError(_find_misfit(cls, values, given, positional))
         _set(self, "__dict__", found)
         if finish is not None:
             finish(self)
@@ -188,7 +188,7 @@ def _init_of(cls: type, described: Collection[Field[object]]) -> Callable[..., N
 _set = object.__setattr__
 
 
-def _misfit(cls: type, values: tuple[object, ...], given: Mapping[str, object], positional: Sequence[str]) -> str:
+def _find_misfit(cls: type, values: tuple[object, ...], given: Mapping[str, object], positional: Sequence[str]) -> str:
     """Return why arguments are not those of a class."""
     described = fields(cls)
     if len(values) > len(positional):

@@ -24,10 +24,10 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import baselines_of, read_cases
 from policyeng.errors import InputError, PolicyengError
 from policyeng.evaluation.pointers import overlap
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.models import WORKSPACE_TYPE, Blame, Change, Decision, JsonObject, Snapshot, lowered
 from policyeng.parsing.json_pointer import escaped
-from policyeng.server.kubernetes_changes import ReviewedObject, asked_for
+from policyeng.server.kubernetes_changes import ReviewedObject, convert_request
 from policyeng.server.review_request import request_in, request_of
 from policyeng.sources import DocumentContext, parse_changes
 from policyeng.sources.kubernetes.owners import BesideSnapshot
@@ -79,8 +79,8 @@ class Denied:
     @property
     def held(self) -> JsonObject | None:
         """What stands at the id before the change."""
-        key = folded_id(self.change["id"])
-        return next((one for one in self.before.resources if folded_id(str(one.get("id"))) == key), None)
+        key = fold_id(self.change["id"])
+        return next((one for one in self.before.resources if fold_id(str(one.get("id"))) == key), None)
 
     @property
     def arm_type(self) -> str:
@@ -452,9 +452,7 @@ def _operations(random: Random, denied: Denied) -> Edit | None:
         [change, change],
         [{**change, "resource": {**written, "properties": {}}}, change],
     ]
-    below = [
-        one for one in denied.before.resources if folded_id(str(one.get("id"))).startswith(folded_id(identity) + "/")
-    ]
+    below = [one for one in denied.before.resources if fold_id(str(one.get("id"))).startswith(fold_id(identity) + "/")]
     if not below:
         ways.append([identity, change])
     patch = _patching(denied)
@@ -488,11 +486,11 @@ def _patch_in_other_letters(random: Random, denied: Denied) -> Edit | None:
 @edit
 def _among_others(random: Random, denied: Denied) -> Edit | None:
     """Among changes that change nothing, or something nobody looks at."""
-    own = folded_id(denied.change["id"])
+    own = fold_id(denied.change["id"])
     others: list[Any] = [
         {"operation": "patch", "id": one["id"], "patch": {}}
         for one in random.sample(denied.before.resources, min(5, len(denied.before.resources)))
-        if isinstance(one.get("id"), str) and folded_id(one["id"]) != own and lowered(str(one.get("type"))) != "x"
+        if isinstance(one.get("id"), str) and fold_id(one["id"]) != own and lowered(str(one.get("type"))) != "x"
     ]
     others.insert(random.randrange(len(others) + 1), denied.change)
     return Edit(others)
@@ -622,7 +620,7 @@ def _asked_for(denied: Denied, new: JsonObject, old: JsonObject | None) -> Revie
     """
     verb = "CREATE" if old is None else "UPDATE"
     request = request_of(request_in(review_of(verb, new, old)))
-    return asked_for(request, BesideSnapshot(denied.before)) if request is not None else ReviewedObject()
+    return convert_request(request, BesideSnapshot(denied.before)) if request is not None else ReviewedObject()
 
 
 def _cluster(denied: Denied, old: JsonObject | None, version: str) -> Edit:
@@ -677,13 +675,13 @@ def _as_an_update(random: Random, denied: Denied) -> Edit | None:
 def denied_cases(bundle: Bundle, random: Random) -> Iterator[Denied]:
     """The fail cases of the policies as changes, again and again: the resource put over the compliant one."""
     baselines = baselines_of(bundle)
-    compliant = {folded_id(one["id"]): one for one in baselines.resources.values()}
+    compliant = {fold_id(one["id"]): one for one in baselines.resources.values()}
     found = []
     for policy in bundle.policies:
         file = read_cases(policy)
         for case in prepared_cases(policy, file, baselines) if file else ():
-            key = folded_id(case.identity)
-            subject = next((one for one in case.snapshot.resources if folded_id(one["id"]) == key), None)
+            key = fold_id(case.identity)
+            subject = next((one for one in case.snapshot.resources if fold_id(one["id"]) == key), None)
             if case.expected != "fail" or subject is None or key not in compliant:
                 continue
             rest = (compliant[key] if one is subject else one for one in case.snapshot.resources)

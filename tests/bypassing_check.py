@@ -24,7 +24,7 @@ from policyeng.bundle.cases import STATED, baselines_of, read_cases
 from policyeng.evaluation import evaluate
 from policyeng.facts.ids import is_at_or_under
 from policyeng.models import JsonObject, Snapshot
-from policyeng.sources import given, read_inputs
+from policyeng.sources import normalize_context, read_inputs
 from policyeng.testing.runner import prepared_cases
 from tests.bypassing import leaves, objects, other_letters, with_value
 from tests.laws.formats import written
@@ -55,7 +55,7 @@ class Failing:
             for path, content in zip(paths, files.values(), strict=True):
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(content)
-            inputs = read_inputs(paths, said=given(SCOPE, _WORKSPACE, {}))
+            inputs = read_inputs(paths, said=normalize_context(SCOPE, _WORKSPACE, {}))
         snapshot = inputs.snapshot.model_copy(update={field: getattr(self.snapshot, field) for field in _STATED})
         evaluation = evaluate(
             self.bundle, snapshot, as_of=self.as_of, parameters=self.parameters, problems=inputs.problems

@@ -13,7 +13,7 @@ import jsonpatch
 from policyeng.audit.diff.inputs import State
 from policyeng.audit.diff.records import Cause, CauseKind
 from policyeng.bundle import Bundle
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.models import Exemption, JsonObject, Snapshot
 from policyeng.parsing.json_pointer import keys_of, value_at
 from policyeng.verify.generators.examples import Example, Examples
@@ -91,8 +91,8 @@ def _without(random: Random, _: Examples, given: Given, __: Example) -> Given:
 
 
 def _joined(random: Random, _: Examples, given: Given, other: Example) -> Given:
-    known = {folded_id(str(one["id"])) for one in given.document["resources"]}
-    more = [one for one in other.document["resources"] if folded_id(str(one["id"])) not in known]
+    known = {fold_id(str(one["id"])) for one in given.document["resources"]}
+    more = [one for one in other.document["resources"] if fold_id(str(one["id"])) not in known]
     chosen = random.sample(more, min(len(more), random.choice((1, 4))))
     return replace(given, document={**given.document, "resources": [*given.document["resources"], *chosen]})
 
@@ -154,7 +154,7 @@ def _item_undone(before: JsonObject, after: JsonObject, cause: Cause) -> JsonObj
 
 def _entries(entries: Iterable[JsonObject], cause: Cause) -> list[JsonObject]:
     keys = _NAMES.get(cause.kind, ("id",))
-    return [one for one in entries if folded_id(" ".join(str(one[key]) for key in keys)) == folded_id(cause.subject)]
+    return [one for one in entries if fold_id(" ".join(str(one[key]) for key in keys)) == fold_id(cause.subject)]
 
 
 def _places_undone(was: JsonObject, now: JsonObject, cause: Cause) -> JsonObject:

@@ -10,7 +10,7 @@ import pytest
 
 import policyeng
 from policyeng.admission import decided_wholly
-from policyeng.admission.changes import changed, changes_of
+from policyeng.admission.changes import apply_changes, changes_of
 from policyeng.admission.decide import AdmissionOptions
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import InputError, UsageError
@@ -135,7 +135,7 @@ def test_a_delete_takes_what_lies_below(bundle: Bundle) -> None:
     """By whole segments, and without case."""
     child = workspace("w") | {"id": f"{WORKSPACE}/computes/c"}
     sibling = workspace("w2", x=3)
-    after = changed(snapshot(workspace("w"), child, sibling), changes_of(WORKSPACE.upper()))
+    after = apply_changes(snapshot(workspace("w"), child, sibling), changes_of(WORKSPACE.upper()))
 
     assert [resource["id"] for resource in after.snapshot.resources] == [sibling["id"]]
     assert admitted(bundle, [workspace("w", x=2), child, sibling], WORKSPACE).allowed

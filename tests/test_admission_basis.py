@@ -15,7 +15,7 @@ import pytest
 import policyeng
 from policyeng.admission import AdmissionOptions, AdmissionSession, baseline, changes_of, decided_wholly, session
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.engines import EvaluationRequest, Judgement, Pair, judge
+from policyeng.engines import EvaluationRequest, Judgement, Pair, run_engine
 from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext, prepare
 from policyeng.evaluation.tracing import Reads, trace_pairs
@@ -23,7 +23,7 @@ from policyeng.facts.ids import scopes_of
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import load_snapshot
 from policyeng.verify.generators.examples import Examples
-from policyeng.verify.generators.json_mutations import happens
+from policyeng.verify.generators.json_mutations import draw_boolean
 from policyeng.verify.laws.law import LawContext, Trial
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 from tests.laws import admitting
@@ -54,13 +54,13 @@ def pairs_judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counting(work: EvaluationRequest) -> list[Judgement]:
         counted.extend(filter(None, [len(work.pairs)]))
-        return judge(work)
+        return run_engine(work)
 
     def counting_traced(prepared: EvaluationContext, work: EvaluationRequest) -> Iterator[tuple[Pair, Traced]]:
         counted.extend(filter(None, [len(work.pairs)]))
         return trace_pairs(prepared, work)
 
-    monkeypatch.setattr(baseline, "judge", counting)
+    monkeypatch.setattr(baseline, "run_engine", counting)
     monkeypatch.setattr(baseline, "trace_pairs", counting_traced)
     return counted
 
@@ -187,7 +187,7 @@ def partly_listed(snapshot: Snapshot, random: Random) -> Snapshot:
     types = [*(str(one.get("type")) for one in snapshot.resources), "Microsoft.Consumption/budgets", f"{KIND}/jobs"]
     chance = random.random()
     if chance < 0.3:
-        covers = (f"{kind} at {random.choice(scopes)}" for kind in types if happens(random, 0.6))
+        covers = (f"{kind} at {random.choice(scopes)}" for kind in types if draw_boolean(random, 0.6))
         return snapshot.model_copy(update={"covers": tuple(covers)})
     if chance < 0.5:
         lines = (f"{random.choice(types)} at {random.choice(scopes)}: not allowed" for _ in range(2))

@@ -9,12 +9,12 @@ import pytest
 
 import policyeng
 from policyeng.admission import AdmissionOptions, changes_of, decided_wholly
-from policyeng.admission.changes import changed
+from policyeng.admission.changes import apply_changes
 from policyeng.admission.decision import with_problems
 from policyeng.bundle import Bundle
 from policyeng.bundle.policy_selection import selected
 from policyeng.models import Decision, JsonObject, Operation, Snapshot
-from policyeng.sources import given, parse_changes
+from policyeng.sources import normalize_context, parse_changes
 from tests.carriers import SCOPE, SUBSCRIPTION, inner_deployment, plan, resource, template
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -57,7 +57,7 @@ def denied(decision: Decision) -> list[str]:
 
 def left(change: JsonObject, *before: JsonObject) -> list[str]:
     """The names of the resources that are there after a change."""
-    after = changed(Snapshot(resources=before), changes_of(change))
+    after = apply_changes(Snapshot(resources=before), changes_of(change))
     return sorted(one["id"].rpartition("/")[2] for one in after.snapshot.resources if one["type"] == ML)
 
 
@@ -128,7 +128,7 @@ def test_complete_mode_deletes_what_the_template_does_not_name() -> None:
     change = resource(DEPLOYMENT, {**properties, "Mode": "complete"})
     assert left(change, *before) == ["away", "kept", "new"]
     assert left(resource(DEPLOYMENT, {**properties, "mode": "Incremental"}), *before) == ["away", "gone", "kept", "new"]
-    after = changed(Snapshot(resources=(*before, old, budget)), changes_of(change)).snapshot.resources
+    after = apply_changes(Snapshot(resources=(*before, old, budget)), changes_of(change)).snapshot.resources
     assert {old["id"], budget["id"], compute["id"]} <= {one["id"] for one in after}
 
 
@@ -166,7 +166,7 @@ def test_a_plan_that_destroys_a_deployment_deletes_what_it_deployed() -> None:
     document = plan("azurerm_resource_group_template_deployment", {})
     document["planned_values"] = {"root_module": {}}
     document["resource_changes"][0]["change"] = {"actions": ["delete"], "before": values, "after": None}
-    read = parse_changes(json.dumps(document).encode(), "plan.json", said=given(SCOPE, "", {}))
+    read = parse_changes(json.dumps(document).encode(), "plan.json", said=normalize_context(SCOPE, "", {}))
     assert [(change.operation, change.id.rpartition("/")[2]) for change in read.changes] == [(Operation.DELETE, "w")]
 
 
@@ -181,6 +181,6 @@ def test_the_template_of_a_plan_is_evaluated_where_the_deployment_changes(access
     for made, code in ((actions, 1), (["no-op"], 0)):
         document = plan("azurerm_resource_group_template_deployment", values, tuple(made))
         document["resource_changes"][0]["change"]["before"] = values if made == ["no-op"] else {**values, "tags": {}}
-        read = parse_changes(json.dumps(document).encode(), "plan.json", said=given(SCOPE, "", {}))
+        read = parse_changes(json.dumps(document).encode(), "plan.json", said=normalize_context(SCOPE, "", {}))
         decision = policyeng.admit(access, Snapshot(), read.changes, as_of=AS_OF)
         assert with_problems(decision, read.problems).exit_code == code

@@ -14,7 +14,7 @@ import pytest
 
 import policyeng
 from policyeng.admission import AdmissionOptions
-from policyeng.admission.changes import changed
+from policyeng.admission.changes import apply_changes
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import baselines_of, read_cases
 from policyeng.bundle.policy_selection import selected
@@ -93,7 +93,7 @@ def read_at(snapshot: Snapshot, age: int) -> tuple[Snapshot, Snapshot, set[str]]
         older.append(read[1])
         if len(kind.versions) > age:
             aged.add(name)
-    first, second = (changed(snapshot, changes).snapshot for changes in (newest, older))
+    first, second = (apply_changes(snapshot, changes).snapshot for changes in (newest, older))
     return first, second, aged
 
 

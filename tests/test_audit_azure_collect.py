@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from policyeng.audit.collection.azure import CollectionScope, collect
-from policyeng.audit.collection.azure.clouds import cloud_of
+from policyeng.audit.collection.azure.clouds import find_cloud
 from policyeng.models import JsonObject
 from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, WORKSPACE, Azure, error, served
 from tests.command import Ran, policyeng
@@ -201,7 +201,7 @@ def test_progress_is_told_to_the_end() -> None:
     told: list[tuple[int, int, int]] = []
     azure = Azure().hold({"id": WORKSPACE, "location": "eastus", "properties": {}})
     with served(azure) as environ, patch.dict(os.environ, environ):
-        cloud = cloud_of("AzureCloud", azure.address)
+        cloud = find_cloud("AzureCloud", azure.address)
         collect(CollectionScope(SUBSCRIPTION, datetime.now(UTC)), cloud, progress=lambda *now: told.append(now))
     assert told[-1] == (told[-1][1], told[-1][1], 1)
     assert [done for done, known, _ in told if done > known] == []
@@ -349,13 +349,13 @@ def test_what_does_not_fit_is_refused_before_anything_is_asked(arguments: tuple[
 )
 def test_each_cloud_has_its_own_hosts(name: str, host: str, authority: str) -> None:
     """Tokens of one are never sent to another."""
-    cloud = cloud_of(name)
+    cloud = find_cloud(name)
     assert (cloud.endpoint, cloud.authority, cloud.audience) == (
         f"https://{host}",
         authority,
         f"https://{host}/.default",
     )
-    own = cloud_of(name, "https://arm.stack.example:444/")
+    own = find_cloud(name, "https://arm.stack.example:444/")
     assert (own.endpoint, own.audience) == ("https://arm.stack.example:444", "https://arm.stack.example:444/.default")
 
 

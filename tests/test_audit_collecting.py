@@ -17,7 +17,7 @@ import pytest
 
 from policyeng.audit.collection import parts_of
 from policyeng.audit.collection.parts import PartSource, is_unchanged, read, sources_of
-from policyeng.audit.collection.urls import fetched, shown
+from policyeng.audit.collection.urls import fetched, hide_secrets
 from policyeng.bundle import load_bundle
 from policyeng.configuration import resolve
 from policyeng.configuration.estates import EstateSettings
@@ -130,7 +130,7 @@ def test_a_url_is_a_part_without_its_secrets(host: str) -> None:
     (name, nothing, said) = parts(wrong)[0]
     assert (name, nothing) == (f"http://{host}/private", None)
     assert said == ["the server answers 401; see that it can be reached, and that it may be read without signing in"]
-    assert shown(url) == f"http://{host}/private"
+    assert hide_secrets(url) == f"http://{host}/private"
 
 
 @pytest.mark.parametrize(

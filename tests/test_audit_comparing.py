@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.audit.diff.comparison import compared
-from policyeng.audit.diff.inputs import ComparisonThreshold, State, judged
+from policyeng.audit.diff.comparison import compare_states
+from policyeng.audit.diff.inputs import ComparisonThreshold, State, evaluate_state
 from policyeng.audit.diff.records import Cause, CauseKind, Comparison, Flip
-from policyeng.audit.diff.root_causes import smallest
+from policyeng.audit.diff.root_causes import find_smallest_sets
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import EngineError
 from policyeng.models import EngineRef, Exemption, JsonObject, Outcome, Severity
@@ -63,7 +63,7 @@ def test_of_all_that_changed_only_what_counts_is_named(bundle: Bundle) -> None:
     before = state(bundle, workspace("w", x=0, y=1), workspace("v", x=0))
     after = state(bundle, workspace("w", x=1, y=2, z=3), workspace("v", x=0, y=5))
 
-    comparison = compared(before, after)
+    comparison = compare_states(before, after)
     cause = only_cause(comparison)
 
     assert (cause.kind, cause.change, cause.subject) == (CauseKind.RESOURCE, "changed", workspace("w")["id"])
@@ -78,7 +78,7 @@ def test_a_resource_that_comes_or_goes_is_the_cause(bundle: Bundle, there: bool,
     """With what was found of it before or after."""
     few, many = state(bundle, workspace("v")), state(bundle, workspace("v"), workspace("w", x=1))
 
-    comparison = compared(few, many) if there else compared(many, few)
+    comparison = compare_states(few, many) if there else compare_states(many, few)
 
     assert only_cause(comparison).change == change
     assert len(getattr(comparison, listed)) == 1
@@ -93,7 +93,7 @@ def test_another_resource_that_the_policy_looks_at_is_named(tmp_path: Path) -> N
     before = state(bundle, workspace("hub", x=1, y=1), spoke, *others)
     after = state(bundle, workspace("hub", x=2, y=2), spoke, *(workspace(f"o{number}", x=0) for number in range(20)))
 
-    cause = only_cause(compared(before, after))
+    cause = only_cause(compare_states(before, after))
 
     assert cause.subject == workspace("hub")["id"]
     assert [change.path for change in cause.paths] == ["/properties/x"]
@@ -105,8 +105,8 @@ def test_causes_that_need_each_other_stand_together_and_others_apart(tmp_path: P
     each = bundle_of(tmp_path / "or", X + "\n" + deny_when("input.resource.properties.y == 1"))
     sides = [workspace("w", x=0, y=0)], [workspace("w", x=1, y=1)]
 
-    apart = only_flip(compared(state(both, *sides[0]), state(both, *sides[1]))).causes
-    ((together,),) = only_flip(compared(state(each, *sides[0]), state(each, *sides[1]))).causes
+    apart = only_flip(compare_states(state(both, *sides[0]), state(both, *sides[1]))).causes
+    ((together,),) = only_flip(compare_states(state(each, *sides[0]), state(each, *sides[1]))).causes
 
     assert [[change.path for cause in causes for change in cause.paths] for causes in apart] == [
         ["/properties/x"],
@@ -126,8 +126,8 @@ def test_a_policy_and_what_it_shares_with_others_are_told_apart(tmp_path: Path) 
     )
     ws = workspace("w", x=2)
 
-    policy = only_cause(compared(state(one, ws), state(other, ws)))
-    data = only_cause(compared(state(shifted, ws), state(library, ws)))
+    policy = only_cause(compare_states(state(one, ws), state(other, ws)))
+    data = only_cause(compare_states(state(shifted, ws), state(library, ws)))
 
     assert (policy.kind, policy.change, policy.subject) == (CauseKind.POLICY, "changed", "T-A-1")
     assert len({policy.before, policy.after, ""}) == 3
@@ -141,7 +141,7 @@ def test_a_policy_that_comes_finds_what_nobody_looked_for(tmp_path: Path, bundle
     more = bundle_of(tmp_path / "more", files={"area/q/q.rego": second})
     ws = workspace("w", y=1)
 
-    came, went = (compared(state(a, ws), state(b, ws)) for a, b in ((bundle, more), (more, bundle)))
+    came, went = (compare_states(state(a, ws), state(b, ws)) for a, b in ((bundle, more), (more, bundle)))
 
     assert (only_cause(came).change, only_flip(came).before) == ("came", None)
     assert (only_cause(went).change, only_flip(went).after) == ("went", None)
@@ -153,7 +153,7 @@ def test_parameters_are_named_with_their_values(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, deny_when("input.resource.properties.x > input.parameters.most"), more=more)
     before = state(bundle, workspace("w", x=3))
 
-    cause = only_cause(compared(before, replace(before, parameters={"T-A-1": {"most": 2}})))
+    cause = only_cause(compare_states(before, replace(before, parameters={"T-A-1": {"most": 2}})))
 
     assert (cause.kind, cause.subject) == (CauseKind.PARAMETERS, "T-A-1")
     assert [(change.path, change.change, change.after) for change in cause.paths] == [("/most", "came", 2)]
@@ -178,7 +178,7 @@ def test_an_exemption_begins_ends_or_lapses(
     before = state(bundle, workspace("w", x=1), exemptions=was)
     after = replace(before, exemptions=now, as_of=AS_OF + days * DAY)
 
-    comparison = compared(before, after)
+    comparison = compare_states(before, after)
     cause = only_cause(comparison)
 
     assert (cause.kind, cause.change, cause.subject, comparison.exit_code) == (
@@ -195,7 +195,7 @@ def test_the_clock_is_the_cause_where_nothing_else_is(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, deny_when('input.as_of > "2026-06-02"'))
     before = state(bundle, workspace("w", x=1))
 
-    cause = only_cause(compared(before, replace(before, as_of=AS_OF + 7 * DAY)))
+    cause = only_cause(compare_states(before, replace(before, as_of=AS_OF + 7 * DAY)))
 
     assert (cause.kind, cause.before, cause.after) == (CauseKind.CLOCK, "2026-06-01T00:00:00Z", "2026-06-08T00:00:00Z")
 
@@ -209,7 +209,7 @@ def test_a_statement_beside_the_resources_is_a_cause(tmp_path: Path) -> None:
         for status in ("granted", "revoked")
     )
 
-    cause = only_cause(compared(before, after))
+    cause = only_cause(compare_states(before, after))
 
     assert (cause.kind, cause.subject, [change.path for change in cause.paths]) == (
         CauseKind.APPROVAL,
@@ -223,7 +223,7 @@ def test_secrets_are_masked_in_causes(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, deny_when("count(input.resource.properties.password) > 3"))
     before, after = (state(bundle, workspace("w", password=text)) for text in ("abc", "hunter2"))
 
-    comparison = compared(before, after)
+    comparison = compare_states(before, after)
 
     assert only_cause(comparison).paths[0].after == "***"
     assert "hunter2" not in comparison.model_dump_json()
@@ -235,7 +235,7 @@ def test_a_failure_for_a_new_reason_has_changed_and_fails_the_gate(tmp_path: Pat
     bundle = bundle_of(tmp_path, f"{X}\n{second}")
     one, two = state(bundle, workspace("w", x=1)), state(bundle, workspace("w", x=1, y=1))
 
-    worse, better = compared(one, two), compared(two, one)
+    worse, better = compare_states(one, two), compare_states(two, one)
 
     assert (len(worse.changed), worse.exit_code) == (1, 1)
     assert (len(better.changed), better.exit_code) == (1, 0)
@@ -251,7 +251,7 @@ def test_the_gate_is_that_of_check(tmp_path: Path) -> None:
     sides = workspace("w", x=0), workspace("w", x=1)
 
     def code(bundle: Bundle, gate: ComparisonThreshold) -> int:
-        return compared(state(bundle, sides[0]), state(bundle, sides[1]), gate).exit_code
+        return compare_states(state(bundle, sides[0]), state(bundle, sides[1]), gate).exit_code
 
     assert [code(failing, ComparisonThreshold(severity)) for severity in (Severity.HIGH, Severity.CRITICAL)] == [1, 0]
     assert [code(undecided, ComparisonThreshold(strict_unknown=strict)) for strict in (False, True)] == [0, 1]
@@ -265,15 +265,15 @@ _ERROR = 'input.resource.properties.x == 1; to_number(concat("", ["a"])) == 1'
 def test_another_engine_is_a_cause_where_it_judges_otherwise(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of findings that are stored, where the same inputs no longer give what was found; without one nothing is said."""
     before = state(bundle, workspace("w", x=1))
-    now = judged(before)
+    now = evaluate_state(before)
     passed = [one.model_copy(update={"outcome": Outcome.PASS, "denials": ()}) for one in now.findings]
     was = now.model_copy(update={"findings": tuple(passed), "engine": EngineRef(name="embedded", version="0.1")})
 
-    cause = only_cause(compared(before, before, found=(was, now)))
+    cause = only_cause(compare_states(before, before, found=(was, now)))
     assert (cause.kind, cause.before) == (CauseKind.ENGINE, "embedded 0.1")
 
     alike = was.model_copy(update={"engine": now.engine})
-    unexplained = compared(before, before, found=(alike, now))
+    unexplained = compare_states(before, before, found=(alike, now))
     assert only_flip(unexplained).causes == ()
     assert ["has no known cause" in problem.message for problem in unexplained.problems] == [True]
 
@@ -281,7 +281,7 @@ def test_another_engine_is_a_cause_where_it_judges_otherwise(bundle: Bundle, mon
         raise EngineError("no")
 
     monkeypatch.setattr("policyeng.audit.diff.counterfactuals.evaluate_pairs", fails)
-    assert only_flip(compared(before, state(bundle, workspace("w", x=0)))).causes == ()
+    assert only_flip(compare_states(before, state(bundle, workspace("w", x=0)))).causes == ()
 
 
 def test_problems_say_of_which_side_they_are(bundle: Bundle) -> None:
@@ -289,7 +289,7 @@ def test_problems_say_of_which_side_they_are(bundle: Bundle) -> None:
     before = State(bundle, snapshot(workspace("w"), incomplete=["roles: 403", "old: 1"]), AS_OF)
     after = State(bundle, snapshot(workspace("w"), incomplete=["roles: 403"]), AS_OF)
 
-    messages = [problem.message for problem in compared(before, after).problems]
+    messages = [problem.message for problem in compare_states(before, after).problems]
 
     assert messages == ["the snapshot is incomplete: roles: 403", "before: the snapshot is incomplete: old: 1"]
 
@@ -298,10 +298,10 @@ def test_the_smallest_sets_are_found_and_beyond_the_bound_one_without_a_needless
     """Against the definition, for every family of sets over few units."""
     units = list(range(6))
     for wanted in ({3}, {1, 4}, {0, 2, 5}):
-        found = smallest(units, lambda chosen, wanted=wanted: wanted <= chosen)  # type: ignore[misc]  # bound at once
+        found = find_smallest_sets(units, lambda chosen, wanted=wanted: wanted <= chosen)  # type: ignore[misc]  # bound at once
         assert found == [frozenset(wanted)]
-    either = smallest(units, lambda chosen: 1 in chosen or 4 in chosen)
+    either = find_smallest_sets(units, lambda chosen: 1 in chosen or 4 in chosen)
     assert either == [frozenset({1}), frozenset({4})]
     many = list(range(200))
-    (one,) = smallest(many, lambda chosen: {7, 90, 180} <= chosen)
+    (one,) = find_smallest_sets(many, lambda chosen: {7, 90, 180} <= chosen)
     assert one == {7, 90, 180}

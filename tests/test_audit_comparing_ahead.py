@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policyeng.audit.diff.forecast import Ready, UpcomingChange, coming, outlook, stored_parts
-from policyeng.audit.diff.inputs import FindingKey, State, Status, judged, keyed, status_of
+from policyeng.audit.diff.forecast import Ready, UpcomingChange, forecast_flips, forecast_parts, stored_parts
+from policyeng.audit.diff.inputs import FindingKey, State, Status, evaluate_state, index_findings, status_of
 from policyeng.audit.diff.records import CauseKind
 from policyeng.bundle import load_bundle
 from policyeng.models import Outcome, Problem, Snapshot
@@ -47,14 +47,14 @@ def test_an_exemption_that_lapses_and_one_that_begins(tmp_path: Path) -> None:
     late = exemption("w", days=20).model_copy(update={"id": "E-2", "created_at": AS_OF + 15 * DAY})
     state = replace(state, exemptions=[exemption("w", days=10), late, exemption("w", policy="T-Z-1", days=3)])
 
-    found = list(coming(state, AS_OF + 30 * DAY))
+    found = list(forecast_flips(state, AS_OF + 30 * DAY))
 
     assert said(found) == [
         (AS_OF + 10 * DAY, "T-A-1", CauseKind.EXEMPTION, "lapsed"),
         (AS_OF + 15 * DAY, "T-A-1", CauseKind.EXEMPTION, "began"),
         (AS_OF + 20 * DAY, "T-A-1", CauseKind.EXEMPTION, "lapsed"),
     ]
-    assert [len(list(coming(state, AS_OF + days * DAY))) for days in (9, 10, 15)] == [0, 1, 2]
+    assert [len(list(forecast_flips(state, AS_OF + days * DAY))) for days in (9, 10, 15)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(("comparison", "later"), [(">=", timedelta(0)), (">", SECOND)])
@@ -63,7 +63,7 @@ def test_the_second_at_which_a_policy_flips_is_found(tmp_path: Path, comparison:
     now = "time.parse_rfc3339_ns(input.as_of)"
     state = state_of(tmp_path, f"{now} {comparison} time.parse_rfc3339_ns(input.resource.properties.end)")
 
-    (one,) = coming(state, AS_OF + 30 * DAY)
+    (one,) = forecast_flips(state, AS_OF + 30 * DAY)
 
     assert (one.at, one.flip.before, one.flip.after) == (
         datetime(2026, 6, 10, 12, tzinfo=UTC) + later,
@@ -79,7 +79,9 @@ def test_an_approval_that_lapses_is_named(root: Path) -> None:
 
     state = State(BUNDLE, load_snapshot(root / "samples/workspaces/compliant.json"), datetime(2026, 12, 20, tzinfo=UTC))
     (one,) = (
-        one for one in coming(state, datetime(2027, 1, 10, tzinfo=UTC)) if one.flip.finding.policy == "AML-SKU-101"
+        one
+        for one in forecast_flips(state, datetime(2027, 1, 10, tzinfo=UTC))
+        if one.flip.finding.policy == "AML-SKU-101"
     )
 
     assert (one.at, one.flip.causes[0][0].kind) == (datetime(2027, 1, 1, tzinfo=UTC), CauseKind.APPROVAL)
@@ -95,19 +97,22 @@ def test_what_is_foreseen_is_what_is_found_then(seed: int) -> None:
     drawn = given_of(BUNDLE, SOURCE.drawn(random, kind=random.choice(["estate", "nearly-compliant", "plausible"])))
     state = replace(drawn.state, as_of=drawn.as_of.replace(microsecond=0))
     until = state.as_of + random.choice((30, 90)) * DAY
-    found = list(coming(state, until))
+    found = list(forecast_flips(state, until))
 
     for _ in range(4):
         at = state.as_of + timedelta(seconds=random.randrange(1, int((until - state.as_of).total_seconds())))
-        foreseen = {key: status_of(one) for key, one in keyed(judged(state).findings).items()}
+        foreseen = {key: status_of(one) for key, one in index_findings(evaluate_state(state).findings).items()}
         for one in found:
             if one.at <= at:
-                (key,) = keyed([one.flip.finding])
+                (key,) = index_findings([one.flip.finding])
                 stands = one.flip.after is one.flip.finding.outcome and one.flip.exempt_after == bool(
                     one.flip.finding.exemption
                 )
                 foreseen[key] = status_of(one.flip.finding) if stands else None
-        then = {key: status_of(one) for key, one in keyed(judged(replace(state, as_of=at)).findings).items()}
+        then = {
+            key: status_of(one)
+            for key, one in index_findings(evaluate_state(replace(state, as_of=at)).findings).items()
+        }
         assert _standing(foreseen) == _standing(then), at
 
 
@@ -121,10 +126,10 @@ def test_an_outlook_fails_where_something_will_and_says_what_could_not_be_read(t
     unread = Ready("b", None, (Problem(level="error", message="broken"),))
 
     def code(*parts: Ready, days: int = 30) -> int:
-        return outlook(parts, "e", AS_OF, AS_OF + days * DAY).exit_code
+        return forecast_parts(parts, "e", AS_OF, AS_OF + days * DAY).exit_code
 
     assert [code(Ready("a", state)), code(Ready("a", state), unread), code(Ready("a", state), days=5)] == [1, 2, 0]
-    assert outlook([unread], "e", AS_OF, AS_OF + DAY).problems[0].place == "b"
+    assert forecast_parts([unread], "e", AS_OF, AS_OF + DAY).problems[0].place == "b"
     empty = Ready("c", replace(state, snapshot=Snapshot()))
     assert code(empty) == 0
 
@@ -134,9 +139,11 @@ def test_the_newest_run_is_looked_ahead_from_any_clock(tmp_path: Path) -> None:
     audited = Audited(tmp_path)
     run = audited.audit(exemptions=[exemption("one", days=10)])
 
-    found = outlook(stored_parts(audited.store, run, START), "production", START, START + 30 * DAY, run=run.number)
+    found = forecast_parts(
+        stored_parts(audited.store, run, START), "production", START, START + 30 * DAY, run=run.number
+    )
     later = START + 11 * DAY
-    nothing = outlook(stored_parts(audited.store, run, later), "production", later, later + 30 * DAY)
+    nothing = forecast_parts(stored_parts(audited.store, run, later), "production", later, later + 30 * DAY)
     audited.close()
 
     assert [(one.at, one.part) for one in found.coming] == [(START + 10 * DAY, "a.json")]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from policyeng.audit.diff import forecast_report, impact_report, markdown, text, trends_report
-from policyeng.audit.diff.comparison import side_of
+from policyeng.audit.diff.comparison import summarize
 from policyeng.audit.diff.finding_history import FindingHistory, Turn
 from policyeng.audit.diff.forecast import Outlook, UpcomingChange
 from policyeng.audit.diff.impact import FlipCounts, Impact, Shifted
@@ -71,7 +71,7 @@ def comparisons(draw: st.DrawFn) -> Comparison:
         causes = tuple(tuple(draw(st.lists(_CAUSES, min_size=1, max_size=2))) for _ in range(draw(st.integers(0, 2))))
         reopened = draw(st.booleans())
         lists[name].append(Flip(before=before, after=after, causes=causes, finding=finding, reopened=reopened))
-    side, code = side_of(evaluation), draw(st.sampled_from([0, 1, 2]))
+    side, code = summarize(evaluation), draw(st.sampled_from([0, 1, 2]))
     return Comparison.model_validate(
         {"exit_code": code, "before": side, "after": side, "problems": evaluation.problems, **lists}
     )

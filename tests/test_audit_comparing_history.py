@@ -9,12 +9,12 @@ from random import Random
 
 import pytest
 
-from policyeng.audit.diff.comparison import compared
-from policyeng.audit.diff.finding_history import FindingHistory, lives_of
-from policyeng.audit.diff.impact import Proposed, exceeds, impact_on
+from policyeng.audit.diff.comparison import compare_states
+from policyeng.audit.diff.finding_history import FindingHistory, list_histories
+from policyeng.audit.diff.impact import Proposed, evaluate_impact, exceeds
 from policyeng.audit.diff.inputs import Readings, Stored
 from policyeng.audit.diff.records import CauseKind
-from policyeng.audit.diff.trends import course_of, lives
+from policyeng.audit.diff.trends import compute_trend, group_spans
 from policyeng.audit.records import AuditRun
 from policyeng.models import Exemption
 from tests.audits import POLICIES, START, Audited, exemption, policies
@@ -40,7 +40,7 @@ def lives_on(audited: Audited, name: str) -> list[FindingHistory]:
     """The lives of what was found on a workspace."""
     identity = workspace(name)["id"]
     spans = [span for span in audited.store.spans("production") if span.resource == identity]
-    return list(lives_of(audited.store, "production", spans))
+    return list(list_histories(audited.store, "production", spans))
 
 
 def test_a_finding_begins_is_fixed_and_reopened_each_with_its_cause(audited: Audited) -> None:
@@ -57,7 +57,7 @@ def test_a_finding_begins_is_fixed_and_reopened_each_with_its_cause(audited: Aud
     assert [(turn.run, turn.turn) for turn in life.turns] == [(1, "began"), (2, "fixed"), (4, "reopened")]
     causes = [[(cause.kind, [at.path for at in cause.paths]) for (cause,) in turn.causes] for turn in life.turns]
     assert causes == [[], [(CauseKind.RESOURCE, ["/properties/x"])], [(CauseKind.RESOURCE, ["/properties/x"])]]
-    points = course_of("production", audited.store.runs("production"), audited.store.spans("production")).points
+    points = compute_trend("production", audited.store.runs("production"), audited.store.spans("production")).points
     assert [(p.new, p.changed, p.fixed, p.reopened, p.fail) for p in points] == [
         (1, 0, 0, 0, 1),
         (0, 0, 1, 0, 0),
@@ -103,7 +103,7 @@ def test_what_is_in_a_part_that_cannot_be_read_is_lost_and_not_fixed(audited: Au
     (life,) = lives_on(audited, "one")
     runs = audited.store.runs("production")
     unread = Readings(audited.store, runs).is_unread
-    points = course_of("production", runs, audited.store.spans("production"), is_unread=unread).points
+    points = compute_trend("production", runs, audited.store.spans("production"), is_unread=unread).points
 
     assert [(turn.turn, bool(turn.note), turn.causes) for turn in life.turns] == [
         ("began", False, ()),
@@ -120,7 +120,7 @@ def test_only_the_turns_that_are_wanted_are_told(audited: Audited) -> None:
     second = audited.audit()
 
     spans = audited.store.spans("production")
-    told = list(lives_of(audited.store, "production", spans, lambda run: run.number == second.number))
+    told = list(list_histories(audited.store, "production", spans, lambda run: run.number == second.number))
 
     assert [(life.policy, life.resource.rpartition("/")[2], life.turns[0].turn) for life in told] == [
         ("T-A-1", "one", "fixed"),
@@ -147,13 +147,13 @@ def test_the_course_is_what_comparing_run_with_run_says(audited: Audited, seed: 
         waivers = [exemption(f"a-{name}", days=random.randrange(5)) for name in ("one", "two") if random.random() < 0.5]
         runs.append(audited.audit(exemptions=waivers, as_of=START + timedelta(days=number)))
 
-    points = course_of("production", runs, audited.store.spans("production")).points
+    points = compute_trend("production", runs, audited.store.spans("production")).points
 
     for earlier, later, point in zip(runs, runs[1:], points[1:], strict=False):
         counts = [_counted(audited, earlier, later, part) for part in ("a.json", "b.json", "c.json")]
         assert [sum(numbers) for numbers in zip(*counts, strict=True)] == [point.new, point.changed, point.fixed]
-    only = course_of("production", runs, audited.store.spans("production"), lambda span: span.policy == "T-A-1")
-    rest = course_of("production", runs, audited.store.spans("production"), lambda span: span.policy != "T-A-1")
+    only = compute_trend("production", runs, audited.store.spans("production"), lambda span: span.policy == "T-A-1")
+    rest = compute_trend("production", runs, audited.store.spans("production"), lambda span: span.policy != "T-A-1")
     for whole, one, other in zip(points, only.points, rest.points, strict=True):
         assert (whole.fail, whole.exempt) == (one.fail + other.fail, one.exempt + other.exempt)
         assert (whole.new, whole.reopened) == (one.new + other.new, one.reopened + other.reopened)
@@ -165,7 +165,7 @@ def _owner(random: Random) -> dict[str, object]:
 
 def _counted(audited: Audited, earlier: AuditRun, later: AuditRun, part: str) -> tuple[int, int, int]:
     (before, old), (after, new) = (Stored(audited.store, run).state(part) for run in (earlier, later))
-    comparison = compared(before, after, found=(old, new), with_causes=False)
+    comparison = compare_states(before, after, found=(old, new), with_causes=False)
     return len(comparison.new), len(comparison.changed), len(comparison.fixed)
 
 
@@ -175,7 +175,7 @@ def test_spans_of_one_id_with_two_types_are_two_lives(audited: Audited) -> None:
     (span,) = audited.store.spans("production")
     other = span.model_copy(update={"resource_type": "other", "first": 2})
 
-    assert [len(life) for life in lives([span, other, span.model_copy(update={"first": 3})])] == [2, 1]
+    assert [len(life) for life in group_spans([span, other, span.model_copy(update={"first": 3})])] == [2, 1]
 
 
 def test_the_impact_of_other_policies_is_counted_by_policy_and_owner(audited: Audited, tmp_path: Path) -> None:
@@ -185,10 +185,10 @@ def test_the_impact_of_other_policies_is_counted_by_policy_and_owner(audited: Au
     files = {**POLICIES, "area/x/x.rego": rego("x", deny_when("input.resource.properties.x in {1, 2}"))}
     bundle = policies(tmp_path / "other", files)
 
-    same = impact_on(audited.store, run, Proposed(bundle, {}))
+    same = evaluate_impact(audited.store, run, Proposed(bundle, {}))
     without: tuple[Exemption, ...] = ()
-    bare = impact_on(audited.store, run, Proposed(bundle, {}, without))
-    none = impact_on(audited.store, run, Proposed(audited.held.bundle, {}))
+    bare = evaluate_impact(audited.store, run, Proposed(bundle, {}, without))
+    none = evaluate_impact(audited.store, run, Proposed(audited.held.bundle, {}))
 
     assert (same.parts, same.total.failing, [tally.name for tally in same.by_policy]) == (3, 1, ["T-A-1"])
     assert [(one.shift, one.part, one.flip.finding.resource) for one in same.listed] == [
@@ -208,7 +208,7 @@ def test_an_impact_tells_what_is_judged_no_more_from_what_passes(audited: Audite
     elsewhere = policies(tmp_path / "elsewhere", {"area/y/y.rego": types})
 
     passing, unjudged, nothing = (
-        impact_on(audited.store, run, Proposed(bundle, {})) for bundle in (other, gone, elsewhere)
+        evaluate_impact(audited.store, run, Proposed(bundle, {})) for bundle in (other, gone, elsewhere)
     )
 
     assert (passing.total.passing, passing.total.unjudged) == (1, 0)

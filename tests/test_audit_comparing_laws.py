@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policyeng.audit.diff.comparison import compared
+from policyeng.audit.diff.comparison import compare_states
 from policyeng.audit.diff.counterfactuals import Splicing
-from policyeng.audit.diff.inputs import FindingKey, Status, judged, keyed, status_of
+from policyeng.audit.diff.inputs import FindingKey, Status, evaluate_state, index_findings, status_of
 from policyeng.audit.diff.records import Comparison, Flip
 from policyeng.facts.coverage import LISTED
 from policyeng.models import Evaluation, Outcome
@@ -34,13 +34,13 @@ def pair_of(seed: int) -> tuple[Given, Given]:
 
 def standing(evaluation: Evaluation) -> dict[FindingKey, Status | None]:
     """The findings that do not pass."""
-    found = keyed(evaluation.findings)
+    found = index_findings(evaluation.findings)
     return {key: status_of(one) for key, one in found.items() if one.outcome is not Outcome.PASS}
 
 
 def about(*lists: tuple[Flip, ...]) -> list[FindingKey]:
     """What flips are about."""
-    return sorted(key for flips in lists for key in keyed(flip.finding for flip in flips))
+    return sorted(key for flips in lists for key in index_findings(flip.finding for flip in flips))
 
 
 def words(comparison: Comparison, *, mirrored: bool = False) -> list[tuple[object, ...]]:
@@ -61,14 +61,16 @@ def words(comparison: Comparison, *, mirrored: bool = False) -> list[tuple[objec
 def test_every_finding_is_in_one_list_and_the_way_back_mirrors_it(seed: int) -> None:
     """New, changed and persisting are the findings of after; fixed, changed and persisting those of before."""
     before, after = (one.state for one in pair_of(seed))
-    comparison = compared(before, after, with_causes=False)
-    persisting = sorted(keyed(comparison.persisting))
+    comparison = compare_states(before, after, with_causes=False)
+    persisting = sorted(index_findings(comparison.persisting))
 
-    assert sorted(about(comparison.new, comparison.changed) + persisting) == sorted(standing(judged(after)))
-    assert sorted(about(comparison.fixed) + about(comparison.changed) + persisting) == sorted(standing(judged(before)))
-    assert words(compared(after, before, with_causes=False)) == words(comparison, mirrored=True)
-    same = compared(after, after)
-    assert (same.flips, len(same.persisting)) == ((), len(standing(judged(after))))
+    assert sorted(about(comparison.new, comparison.changed) + persisting) == sorted(standing(evaluate_state(after)))
+    assert sorted(about(comparison.fixed) + about(comparison.changed) + persisting) == sorted(
+        standing(evaluate_state(before))
+    )
+    assert words(compare_states(after, before, with_causes=False)) == words(comparison, mirrored=True)
+    same = compare_states(after, after)
+    assert (same.flips, len(same.persisting)) == ((), len(standing(evaluate_state(after))))
 
 
 @pytest.mark.slow
@@ -77,13 +79,13 @@ def test_every_finding_is_in_one_list_and_the_way_back_mirrors_it(seed: int) -> 
 def test_a_cause_undone_undoes_the_flip(seed: int) -> None:
     """Each set of causes by itself, applied to the documents apart from the search, gives what was found before."""
     before, after = pair_of(seed)
-    were = keyed(judged(before.state).findings)
+    were = index_findings(evaluate_state(before.state).findings)
 
-    for flip in compared(before.state, after.state).flips:
-        (key,) = keyed([flip.finding])
+    for flip in compare_states(before.state, after.state).flips:
+        (key,) = index_findings([flip.finding])
         assert flip.causes, key
         for together in flip.causes:
-            again = keyed(judged(undone(before, after, together).state).findings)
+            again = index_findings(evaluate_state(undone(before, after, together).state).findings)
             assert status_of(again.get(key)) == status_of(were.get(key)), (key, together)
 
 
@@ -97,7 +99,7 @@ def test_sharing_what_stays_changes_no_cause(seed: int) -> None:
         before, after = (
             replace(one, snapshot=one.snapshot.model_copy(update={"covers": covers})) for one in (before, after)
         )
-    spliced = compared(before, after)
+    spliced = compare_states(before, after)
 
     with patch.object(Splicing, "fits", lambda _: False):
-        assert compared(before, after) == spliced
+        assert compare_states(before, after) == spliced

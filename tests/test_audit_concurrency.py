@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.audit.store import open_store
-from policyeng.audit.store.connection import alone, writing
+from policyeng.audit.store.connection import lock_writes, writing
 from policyeng.audit.store.integrity import verify
 from policyeng.audit.store.locks import retention_lock, run_lock
 from policyeng.errors import StoreError
@@ -62,7 +62,7 @@ def test_readers_are_not_kept_back_by_a_run_that_is_written(tmp_path: Path, stor
     audited = Audited(tmp_path, store_url)
     audited.audit()
     with writing(audited.store.engine) as connection:
-        alone(connection)
+        lock_writes(connection)
         with open_store(store_url) as reader:
             assert [run.number for run in reader.runs("production")] == [1]
     audited.close()

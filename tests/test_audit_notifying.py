@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from policyeng.audit.notifications.changes import news_of
+from policyeng.audit.notifications.changes import find_news
 from policyeng.audit.notifications.messages import messages, plain
-from policyeng.audit.notifications.notifier import lines_of, send_due, tell, tell_failure
+from policyeng.audit.notifications.notifier import lines_of, send_due, send_notifications, store_failure_messages
 from policyeng.audit.store.outbox import ATTEMPTS, Outbox
 from policyeng.configuration.notification_targets import Notifying
 from policyeng.models import JsonObject, Severity
@@ -66,7 +66,7 @@ def test_the_first_time_it_is_one_summary(audited: Audited, web: WebServer) -> N
     audited.put("b", {f"w{number}": {"x": 1} for number in range(300)})
     audited.audit()
 
-    told = tell(audited.store, [target(web)], {}, NOW)
+    told = send_notifications(audited.store, [target(web)], {}, NOW)
 
     assert lines_of(told) == ["notify ops: 1 message sent"]
     [body] = web.bodies
@@ -79,15 +79,15 @@ def test_the_first_time_it_is_one_summary(audited: Audited, web: WebServer) -> N
 def test_then_it_is_what_is_new_and_what_is_fixed(audited: Audited, web: WebServer) -> None:
     """And nothing where nothing changed; a run that nobody was told of is told with the next."""
     targets = [target(web)]
-    tell(audited.store, targets, {}, NOW)
+    send_notifications(audited.store, targets, {}, NOW)
     audited.audit()
-    assert tell(audited.store, targets, {}, NOW) == []
+    assert send_notifications(audited.store, targets, {}, NOW) == []
 
     audited.put("a", {"one": FINE, "two": BAD})
     audited.audit()
     audited.put("c", {"four": {"x": 1}})
     audited.audit()
-    tell(audited.store, targets, {}, NOW)
+    send_notifications(audited.store, targets, {}, NOW)
 
     _, body = web.bodies
     assert body["title"] == "policyeng: production: 3 new, 1 fixed for no owner"
@@ -104,13 +104,13 @@ def test_then_it_is_what_is_new_and_what_is_fixed(audited: Audited, web: WebServ
 def test_what_came_and_went_between_two_tellings_is_not_told(audited: Audited, web: WebServer) -> None:
     """It is neither new nor fixed any more."""
     targets = [target(web)]
-    tell(audited.store, targets, {}, NOW)
+    send_notifications(audited.store, targets, {}, NOW)
     audited.put("c", {"four": BAD})
     audited.audit()
     audited.put("c", {"four": FINE})
     audited.audit()
 
-    assert tell(audited.store, targets, {}, NOW) == []
+    assert send_notifications(audited.store, targets, {}, NOW) == []
 
 
 def test_each_owner_has_a_message(audited: Audited, web: WebServer) -> None:
@@ -118,12 +118,12 @@ def test_each_owner_has_a_message(audited: Audited, web: WebServer) -> None:
     web_targets = [target(web), target(web, name="team", owners=("TEAM-B@x.example",))]
     audited.write("a", document(tagged("one", "team-a"), tagged("two", "team-b@x.example", x=1, owner="o")))
     audited.audit()
-    tell(audited.store, web_targets, {}, NOW)
+    send_notifications(audited.store, web_targets, {}, NOW)
     web.taken.clear()
 
     audited.write("a", document(tagged("one", "team-a", x=1), tagged("five", None, x=1, owner="o")))
     audited.audit()
-    tell(audited.store, web_targets, {}, NOW)
+    send_notifications(audited.store, web_targets, {}, NOW)
 
     titles = [body["title"].replace("\u200b", "").partition(": production: ")[2] for body in web.bodies]
     assert sorted(titles) == [
@@ -137,10 +137,10 @@ def test_each_owner_has_a_message(audited: Audited, web: WebServer) -> None:
 def test_a_target_is_told_what_concerns_it(audited: Audited, web: WebServer) -> None:
     """By severity and by estate."""
     targets = [target(web, severity=Severity.HIGH), target(web, name="others", estates=("staging",))]
-    tell(audited.store, targets, {}, NOW)
+    send_notifications(audited.store, targets, {}, NOW)
     audited.put("c", {"four": {"x": 1}})
     audited.audit()
-    tell(audited.store, targets, {}, NOW)
+    send_notifications(audited.store, targets, {}, NOW)
 
     assert [body["title"] for body in web.bodies] == [
         "policyeng: production: 1 finding to begin with",
@@ -151,9 +151,9 @@ def test_a_target_is_told_what_concerns_it(audited: Audited, web: WebServer) -> 
 def test_what_is_exempt_is_neither_new_nor_fixed(audited: Audited) -> None:
     """It is counted as exempt; when the exemption ends, the failure is new."""
     audited.audit(exemptions=[exemption("one")])
-    first = news_of(audited.store, "production", 1)
+    first = find_news(audited.store, "production", 1)
     audited.audit()
-    second = news_of(audited.store, "production", 2)
+    second = find_news(audited.store, "production", 2)
 
     assert first is not None
     assert (list(first.changes), first.exempted) == ([], 1)
@@ -169,7 +169,7 @@ def test_what_cannot_be_decided_any_more_is_not_fixed(tmp_path: Path, audited: A
     audited.audit(bundle=bundle)
     audited.put("a", {"one": {"x": 2}, "two": FINE})
     audited.audit(bundle=bundle)
-    news = news_of(audited.store, "production", 2)
+    news = find_news(audited.store, "production", 2)
 
     assert news is not None
     assert [(change.fixed, change.span.outcome) for change in news.changes] == [(False, "unknown")]
@@ -180,20 +180,20 @@ def test_what_cannot_be_decided_any_more_is_not_fixed(tmp_path: Path, audited: A
 def test_a_part_that_cannot_be_read_fixes_nothing(audited: Audited, web: WebServer) -> None:
     """It is told as a problem, once; read again, it is held against what it held before."""
     targets = [target(web), target(web, name="team", owners=("a",))]
-    tell(audited.store, targets, {}, NOW)
+    send_notifications(audited.store, targets, {}, NOW)
     web.taken.clear()
     audited.write("a", b"{")
     audited.audit()
     audited.audit()
-    tell(audited.store, targets, {}, NOW)
-    tell(audited.store, targets, {}, NOW)
+    send_notifications(audited.store, targets, {}, NOW)
+    send_notifications(audited.store, targets, {}, NOW)
     [body] = web.bodies
     assert body["title"].endswith("with what is audited")
     assert "a.json" in body["message"]
 
     audited.put("a", {"one": BAD, "two": BAD})
     audited.audit()
-    tell(audited.store, targets, {}, NOW)
+    send_notifications(audited.store, targets, {}, NOW)
 
     assert web.bodies[-1]["title"] == "policyeng: production: 1 new, 0 fixed for no owner"
     assert "fails on two" in web.bodies[-1]["message"]
@@ -204,7 +204,7 @@ def test_a_part_of_which_something_cannot_be_judged_is_told(audited: Audited) ->
     audited.write("b", document(workspace("three", x=0, owner="o"), {"id": "<id>", "type": "x/y"}))
     audited.audit()
     audited.audit()
-    first, second = (news_of(audited.store, "production", told) for told in (1, 2))
+    first, second = (find_news(audited.store, "production", told) for told in (1, 2))
 
     assert first is not None
     assert second is not None
@@ -214,11 +214,11 @@ def test_a_part_of_which_something_cannot_be_judged_is_told(audited: Audited) ->
 
 def test_a_list_is_as_long_as_chats_take(audited: Audited, web: WebServer) -> None:
     """The worst come first, and how many more there are is said with where they are."""
-    tell(audited.store, [target(web)], {}, NOW)
+    send_notifications(audited.store, [target(web)], {}, NOW)
     names = [f"{number:03}-{'n' * 120}" for number in range(100)]
     audited.put("b", {name: {"x": 1} for name in names})
     audited.audit()
-    tell(audited.store, [target(web)], {}, NOW)
+    send_notifications(audited.store, [target(web)], {}, NOW)
 
     body = web.bodies[-1]
     assert len(body["message"]) + len(body["title"]) < 1900
@@ -232,10 +232,10 @@ def test_what_goes_beyond_the_rate_is_put_together(audited: Audited, web: WebSer
     """Nothing is left out: what has no room within the hour waits for it."""
     owners = [f"team-{number:02}" for number in range(12)]
     targets = [target(web, per_hour=5)]
-    tell(audited.store, targets, {}, NOW)
+    send_notifications(audited.store, targets, {}, NOW)
     audited.write("b", document(*(tagged(f"w-{owner}", owner, x=1, owner="o") for owner in owners)))
     audited.audit()
-    told = tell(audited.store, targets, {}, NOW)
+    told = send_notifications(audited.store, targets, {}, NOW)
 
     assert [(each.sent, each.waiting) for each in told] == [(4, 0)]
     titles = [body["title"] for body in web.bodies[1:]]
@@ -246,7 +246,7 @@ def test_what_goes_beyond_the_rate_is_put_together(audited: Audited, web: WebSer
 
     audited.put("b", {"three": FINE})
     audited.audit()
-    held = tell(audited.store, targets, {}, NOW + MINUTE)
+    held = send_notifications(audited.store, targets, {}, NOW + MINUTE)
     assert lines_of(held) == ["notify ops: 12 held back by its rate"]
     later = send_due(audited.store, targets, {}, NOW + 61 * MINUTE)
     assert [(each.sent, each.waiting) for each in later] == [(5, 0)]
@@ -256,7 +256,7 @@ def test_what_does_not_arrive_is_tried_again_ever_later(audited: Audited, web: W
     """After a minute, then two, and so on; after three days it waits for somebody to ask."""
     targets = [target(web)]
     web.status = 503
-    told = tell(audited.store, targets, {}, NOW)
+    told = send_notifications(audited.store, targets, {}, NOW)
     assert told[0].fault
     assert lines_of(told)[0].startswith("notify ops: 1 not sent and tried again later (")
     assert send_due(audited.store, targets, {}, NOW + 59 * timedelta(seconds=1)) == []
@@ -283,7 +283,7 @@ def test_one_that_is_refused_for_what_it_says_keeps_back_no_other(audited: Audit
     targets = [target(web)]
     web.statuses = [400, 200, 200, 400]
     for reason in ("first", "second", "third"):
-        tell_failure(audited.store, targets, "production", reason, NOW)
+        store_failure_messages(audited.store, targets, "production", reason, NOW)
     assert [(each.sent, each.waiting) for each in send_due(audited.store, targets, {}, NOW)] == [(0, 3)]
     assert send_due(audited.store, targets, {}, NOW + timedelta(seconds=59)) == []
     told = send_due(audited.store, targets, {}, NOW + MINUTE)
@@ -297,7 +297,7 @@ def test_who_is_killed_while_sending_sends_again(audited: Audited, web: WebServe
     """What was claimed and never said to be sent is due again: sent twice rather than never."""
     targets = [target(web)]
     outbox = Outbox(audited.store)
-    tell_failure(audited.store, targets, "production", "reason", NOW)
+    store_failure_messages(audited.store, targets, "production", "reason", NOW)
     [notice] = outbox.due("ops", NOW)
     assert outbox.claim([notice], NOW) == [notice]
     assert outbox.claim([notice], NOW) == []
@@ -321,8 +321,8 @@ def test_a_failure_is_told_to_those_who_see_the_whole(audited: Audited, web: Web
     """Targets of single owners are told where nobody else is."""
     team = target(web, name="team", owners=("a",))
     other = target(web, name="other", estates=("staging",))
-    tell_failure(audited.store, [target(web), team, other], "production", "no `x`\n@everyone", NOW)
-    tell_failure(audited.store, [team, other], "production", "again", NOW)
+    store_failure_messages(audited.store, [target(web), team, other], "production", "no `x`\n@everyone", NOW)
+    store_failure_messages(audited.store, [team, other], "production", "again", NOW)
 
     assert [notice.target for notice in Outbox(audited.store).unsent()] == ["ops", "team"]
     assert "@everyone" not in Outbox(audited.store).unsent()[0].body
@@ -333,7 +333,7 @@ def test_hostile_names_are_text(audited: Audited) -> None:
     hostile = "**x** [y](http:evil.example) @everyone !channel `z` # \u202e\n- high"
     audited.write(hostile, document(tagged(hostile, f"<!channel> <@U1> http://{hostile}", x=1, owner="o")))
     audited.audit()
-    news = news_of(audited.store, "production", 1)
+    news = find_news(audited.store, "production", 1)
     assert news is not None
     [message] = messages(news, Notifying(name="ops", url=SecretStr("json://x")))
 

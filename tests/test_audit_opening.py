@@ -14,7 +14,7 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import Column, Index, SchemaItem, Table
 
 from policyeng.audit.store import open_store, postgresql
-from policyeng.audit.store.connection import HEAD, alone, said, shown, writing
+from policyeng.audit.store.connection import HEAD, convert_errors, hide_password, lock_writes, writing
 from policyeng.audit.store.locks import run_lock
 from policyeng.audit.store.store import Store
 from policyeng.audit.store.tables import METADATA
@@ -94,7 +94,7 @@ def test_what_is_no_url_of_a_store_is_a_usage_error(url: str) -> None:
 
 def test_a_url_is_shown_without_its_password() -> None:
     """Whatever else it says."""
-    assert shown("postgresql://me:secret@h/x") == "postgresql://me:***@h/x"
+    assert hide_password("postgresql://me:secret@h/x") == "postgresql://me:***@h/x"
 
 
 def test_a_damaged_store_gives_a_message(tmp_path: Path) -> None:
@@ -142,9 +142,9 @@ def test_a_statement_and_a_lock_have_limits(postgres: Postgres, monkeypatch: pyt
         with pytest.raises(StoreError, match="statement timeout"), store.reading() as connection:
             connection.execute(text("SELECT pg_sleep(60)"))
         with writing(store.engine) as first:
-            alone(first)
-            with pytest.raises(StoreError, match="lock timeout"), said(url), writing(store.engine) as second:
-                alone(second)
+            lock_writes(first)
+            with pytest.raises(StoreError, match="lock timeout"), convert_errors(url), writing(store.engine) as second:
+                lock_writes(second)
         assert store.head() is None
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import orjson
 
-from policyeng.audit.store.codecs import evaluation_of, kept_evaluation, standing_in, standing_of
+from policyeng.audit.store.codecs import compute_span_states, encode_evaluation, evaluation_of, read_span_states
 from policyeng.audit.store.digests import digest_of
 from policyeng.bundle import load_bundle
 from policyeng.evaluation import evaluate
@@ -28,14 +28,14 @@ def test_evaluations_are_written_as_pydantic_writes_them() -> None:
             exemptions=example.exemptions,
             parameters=example.parameters,
         )
-        kept = kept_evaluation(evaluation, 0)
+        kept = encode_evaluation(evaluation, 0)
         findings = kept.contents[kept.findings]
 
         assert findings == evaluation.model_dump_json(by_alias=True, include={"findings"}, fallback=str).encode()
         said = evaluation.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
         whole = {"findings": digest_of(findings), "given": 0, "evaluation": orjson.Fragment(said)}
         assert kept.contents[kept.digest] == orjson.dumps(whole)
-        assert standing_of(Findings.of(evaluation.findings)) == standing_in(findings)
+        assert compute_span_states(Findings.of(evaluation.findings)) == read_span_states(findings)
         assert evaluation_of(kept.contents[kept.digest], findings) == evaluation
 
 
@@ -53,7 +53,7 @@ def test_what_json_cannot_hold_is_written_too() -> None:
     bundle = load_bundle()
     example = Examples(bundle).drawn(Random(1))  # noqa: S311  # nothing here is secret
     evaluation = evaluate(bundle, example.snapshot, as_of=example.as_of).model_copy(update={"findings": (finding,)})
-    kept = kept_evaluation(evaluation, 0)
+    kept = encode_evaluation(evaluation, 0)
 
     whole = evaluation.model_dump_json(by_alias=True, include={"findings"}, fallback=str).encode()
     assert kept.contents[kept.findings] == whole

@@ -16,7 +16,7 @@ from benchmarks import scale, spark
 from benchmarks.estates import fleet
 from benchmarks.family import Watch, cpu_seconds, family
 from policyeng.bundle import load_bundle
-from policyeng.bundle.serialization import packed
+from policyeng.bundle.serialization import pack_bundle
 
 HOLDING = "import sys; held = bytearray(64 << 20); held[::4096] = b'x' * (len(held) // 4096); print(); sys.stdin.read()"
 
@@ -97,7 +97,7 @@ def test_the_cost_in_spark_is_held_against_the_same_rows(tmp_path: Path, monkeyp
     monkeypatch.setattr(spark, "_bundles", [])
     for name, content in fleet(2, 4):
         (tmp_path / name).write_bytes(content)
-    spark.start(packed(load_bundle()))
+    spark.start(pack_bundle(load_bundle()))
     counts = spark.judged(sorted(tmp_path.iterdir()))
 
     assert counts.keys() >= {"pass", "fail"}

@@ -62,9 +62,9 @@ def test_a_content_that_decompresses_to_too_much_is_refused(monkeypatch: pytest.
     """By how much it decompresses to, before all of it is there; a content as large as allowed is read."""
     monkeypatch.setattr(blobs, "MAX_CONTENT", 1000)
     largest = b"x" * 1000
-    assert blobs.unpacked(digest_of(largest), blobs.packed(largest)) == largest
+    assert blobs.unpack(digest_of(largest), blobs.pack(largest)) == largest
     with pytest.raises(StoreError, match="a content of 1001 bytes is too large"):
-        blobs.packed(b"x" * 1001)
+        blobs.pack(b"x" * 1001)
 
     bomb = bytes(50_000_000)
     deflated = zlib.compress(bomb)
@@ -74,6 +74,6 @@ def test_a_content_that_decompresses_to_too_much_is_refused(monkeypatch: pytest.
 
     def unpack() -> None:
         with pytest.raises(StoreError, match="is not the one that was stored"):
-            blobs.unpacked(digest, stored)
+            blobs.unpack(digest, stored)
 
     assert peak(unpack) < 1_000_000

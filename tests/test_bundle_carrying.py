@@ -9,7 +9,7 @@ import pytest
 
 from policyeng import evaluate, load_snapshot
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.serialization import packed, unpacked
+from policyeng.bundle.serialization import pack_bundle, unpack_bundle
 from policyeng.errors import BundleError
 from tests.bundles import deny_when, rego, workspace, write
 from tests.bundles import snapshot as snapshot_of
@@ -39,20 +39,20 @@ def require_same(bundle: Bundle, carried: Bundle) -> None:
 
 def test_the_built_in_policies_say_the_same_when_they_were_carried(bundle: Bundle) -> None:
     """And the same bundle is the same bytes."""
-    content = packed(bundle)
-    carried = unpacked(content)
+    content = pack_bundle(bundle)
+    carried = unpack_bundle(content)
     snapshot = load_snapshot(ROOT / "samples/workspaces/regulated.json")
 
     require_same(bundle, carried)
     assert evaluate(carried, snapshot, as_of=AS_OF) == evaluate(bundle, snapshot, as_of=AS_OF)
-    assert packed(bundle) == content
+    assert pack_bundle(bundle) == content
 
 
 def test_a_selection_is_carried(bundle: Bundle) -> None:
     """The others are idle there, too."""
     few = bundle.only(bundle.policies[3:5])
 
-    require_same(few, unpacked(packed(few)))
+    require_same(few, unpack_bundle(pack_bundle(few)))
 
 
 def test_policies_of_others_are_carried_with_the_data_that_is_given_to_them() -> None:
@@ -60,7 +60,7 @@ def test_policies_of_others_are_carried_with_the_data_that_is_given_to_them() ->
     samples = ROOT / "samples/conftest"
     bundle = load_bundle(samples / "policy", data=[f"a.b:{samples / 'teams.yaml'}", samples / "teams.yaml"])
 
-    require_same(bundle, unpacked(packed(bundle)))
+    require_same(bundle, unpack_bundle(pack_bundle(bundle)))
 
 
 def test_directories_that_no_archive_of_opa_could_join_are_carried(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_directories_that_no_archive_of_opa_could_join_are_carried(tmp_path: Pat
     first = write(tmp_path / "a", {"area/x/x.rego": rego("x", deny_when("true")), "area/p/p.py": PYTHON})
     second = write(tmp_path / "b", {"area/x/x.rego": rego("y", deny_when("true"), identity="T-A-2")})
     bundle = load_bundle(first, second)
-    carried = unpacked(packed(bundle))
+    carried = unpack_bundle(pack_bundle(bundle))
     snapshot = snapshot_of(workspace(x=1))
 
     require_same(bundle, carried)
@@ -81,7 +81,7 @@ def test_a_directory_that_is_lent_nothing_is_carried(bundle: Bundle) -> None:
     named = load_bundle(ROOT / "policies")
 
     assert named.roots == (ROOT / "policies",)
-    require_same(named, unpacked(packed(named)))
+    require_same(named, unpack_bundle(pack_bundle(named)))
     assert named.digest == bundle.digest
 
 
@@ -95,7 +95,7 @@ def test_an_archive_is_carried(tmp_path: Path, bundle: Bundle) -> None:
     read = load_bundle(archive)
 
     assert read.revision == "7"
-    require_same(read, unpacked(packed(read)))
+    require_same(read, unpack_bundle(pack_bundle(read)))
 
 
 def test_what_was_loaded_is_carried_whatever_the_files_have_become(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_what_was_loaded_is_carried_whatever_the_files_have_become(tmp_path: Pat
     bundle = load_bundle(write(tmp_path, {"area/x/x.rego": rego("x", deny_when("true"))}))
     write(tmp_path, {"area/x/x.rego": rego("x", deny_when("false"))})
 
-    require_same(bundle, unpacked(packed(bundle)))
+    require_same(bundle, unpack_bundle(pack_bundle(bundle)))
 
 
 def test_a_bundle_that_was_made_is_not_carried(bundle: Bundle) -> None:
@@ -111,12 +111,12 @@ def test_a_bundle_that_was_made_is_not_carried(bundle: Bundle) -> None:
     made = bundle.rewritten(bundle.policies[0], bundle.modules, "0" * 64)
 
     with pytest.raises(BundleError, match="policyeng: the policies were not read from files; load them from files"):
-        packed(made)
+        pack_bundle(made)
 
 
 def test_bytes_that_open_as_another_bundle_are_refused(bundle: Bundle) -> None:
     """As when another version reads other policies in the same files."""
-    content = packed(bundle).replace(bundle.digest.encode(), b"0" * 64)
+    content = pack_bundle(bundle).replace(bundle.digest.encode(), b"0" * 64)
 
     with pytest.raises(BundleError, match=r"`000000000000`.*; use the version of policyeng that they come from"):
-        unpacked(content)
+        unpack_bundle(content)

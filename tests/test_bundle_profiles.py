@@ -12,7 +12,7 @@ import pytest
 
 import policyeng
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.parameters import spread
+from policyeng.bundle.parameters import spread_parameters
 from policyeng.bundle.policy_selection import profile_of, profiles_of, with_profile
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject, Snapshot
@@ -336,16 +336,16 @@ def test_what_a_profile_sets_is_wrapped(tmp_path: Path) -> None:
 def test_a_star_is_every_policy_that_has_the_parameter(bundle: Bundle) -> None:
     """Once for all of them, behind what is given for one; a name that none has is refused."""
     words = {"*": {"regulated_classifications": ["secret"]}, "AML-ISO-101": {"regulated_classifications": ["x"]}}
-    given = spread(bundle, words)
+    given = spread_parameters(bundle, words)
     having = {policy.id for policy in bundle.policies if "regulated_classifications" in policy.header.parameters}
 
     assert given.keys() == having
     assert len(having) == 7
     assert given["AML-ISO-101"] == {"regulated_classifications": ["x"]}
     assert given["AML-NET-105"] == {"regulated_classifications": ["secret"]}
-    assert spread(bundle.only([]), words).keys() == having
+    assert spread_parameters(bundle.only([]), words).keys() == having
     with pytest.raises(UsageError, match="no policy has a parameter `regulated_classification`; did you mean"):
-        spread(bundle, {"*": {"regulated_classification": []}})
+        spread_parameters(bundle, {"*": {"regulated_classification": []}})
 
 
 def test_all_policies_that_ask_for_one_word_of_the_organisation_have_one_default(bundle: Bundle) -> None:

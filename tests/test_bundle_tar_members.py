@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.bundle.archive_reader import ArchiveLimits, members_of
+from policyeng.bundle.archive_reader import ArchiveLimits, read_members
 from policyeng.errors import BundleError
 from tests.archives import END, member, pax
 
@@ -21,7 +21,7 @@ LONG = "deep/" * 30 + "policy.rego"
 
 def names(*members: bytes, end: bytes = END) -> list[str]:
     """The paths in a tar of raw members."""
-    return [str(path) for path in members_of(b"".join(members) + end, "b.tar.gz", LIMITS).files]
+    return [str(path) for path in read_members(b"".join(members) + end, "b.tar.gz", LIMITS).files]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_what_is_no_plain_file_is_refused_by_name(members: tuple[bytes, ...], sa
 def test_a_damaged_tar_is_never_a_shorter_one(content: bytes, said: str) -> None:
     """Python's own reader ends at a damaged header as if the tar were over, and policies would go missing."""
     with pytest.raises(BundleError, match=said):
-        members_of(content, "b.tar.gz", LIMITS)
+        read_members(content, "b.tar.gz", LIMITS)
 
 
 def test_a_size_beyond_octal_is_refused() -> None:
@@ -111,7 +111,7 @@ def test_directories_are_passed_over_and_leading_dots_taken_off() -> None:
 
 def test_every_name_with_a_slash_is_the_form_of_opa() -> None:
     """OPA writes `/` before every name, and always a `/data.json`."""
-    read = members_of(member("/data.json", b"{}") + member("/a/x.rego") + END, "b.tar.gz", LIMITS)
+    read = read_members(member("/data.json", b"{}") + member("/a/x.rego") + END, "b.tar.gz", LIMITS)
 
     assert read.rooted
     assert set(read.files) == {PurePosixPath("data.json"), PurePosixPath("a/x.rego")}
@@ -133,7 +133,7 @@ def test_what_tarfile_writes_is_read_as_it_is(form: int, files: dict[str, bytes]
             entry.size = len(content)
             tar.addfile(entry, io.BytesIO(content))
 
-    read = members_of(buffer.getvalue(), "b.tar.gz", ArchiveLimits())
+    read = read_members(buffer.getvalue(), "b.tar.gz", ArchiveLimits())
 
     assert {str(path): content for path, content in read.files.items()} == files
 
@@ -145,4 +145,4 @@ def test_no_bytes_make_it_fail_otherwise(noise: bytes, position: int, byte: int)
     whole[position] = byte
     for content in (noise, bytes(whole)):
         with suppress(BundleError):
-            members_of(content, "b.tar.gz", LIMITS)
+            read_members(content, "b.tar.gz", LIMITS)

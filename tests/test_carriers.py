@@ -12,7 +12,7 @@ from policyeng.admission.decision import with_problems
 from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Snapshot
-from policyeng.sources import given, parse_changes, read_inputs
+from policyeng.sources import normalize_context, parse_changes, read_inputs
 from policyeng.verify.generators.examples import Example, Examples
 from tests.carriers import CHANGE_WRAPPINGS, SCOPE, WRAPPINGS, Wrapped, wrapped
 from tests.effort import effort
@@ -24,7 +24,7 @@ _COUNT = effort(2, 40)
 
 def checked(bundle: Bundle, example: Example, document: JsonObject, *, is_placed: bool, strict: bool) -> Evaluation:
     """The evaluation of one document, as `policyeng check` makes it."""
-    said = given(SCOPE if is_placed else "", "", {})
+    said = normalize_context(SCOPE if is_placed else "", "", {})
     read = read_inputs(["-"], stdin=json.dumps(document).encode(), said=said)
     problems = tuple(problem for problem in read.problems if problem.level == "error")
     return evaluate(
@@ -39,7 +39,9 @@ def checked(bundle: Bundle, example: Example, document: JsonObject, *, is_placed
 
 def admitted(bundle: Bundle, example: Example, document: JsonObject, *, is_placed: bool, strict: bool) -> int:
     """The exit code of `policyeng admit` where nothing is there before."""
-    read = parse_changes(json.dumps(document).encode(), "change.json", said=given(SCOPE if is_placed else "", "", {}))
+    read = parse_changes(
+        json.dumps(document).encode(), "change.json", said=normalize_context(SCOPE if is_placed else "", "", {})
+    )
     decision = admit(
         bundle,
         Snapshot(),

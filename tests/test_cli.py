@@ -18,7 +18,7 @@ import typer
 
 from policyeng.cli import run
 from policyeng.cli.app import app
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 from policyeng.report import PROFILED
 from policyeng.sources import FORMATS
 from tests.bundles import deny_when, rego, snapshot, workspace, write
@@ -250,8 +250,8 @@ def test_what_the_user_wrote_is_shown_and_not_obeyed(arguments: tuple[str, ...])
 def test_messages_of_usual_length_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
     """What stands between two quoted words is no quoted word, and lines stay lines."""
     text = f"`a` {'word ' * 99}`b`\n\t`{'c' * 200}`"
-    say(text, error=True)
-    say(f"`{'d' * 400}` {'e' * 400} \x1b", error=True)
+    print_line(text, error=True)
+    print_line(f"`{'d' * 400}` {'e' * 400} \x1b", error=True)
 
     assert capsys.readouterr().err == f"{text}\n`{'d' * 149}…` {'e' * 150}… \\u001b\n"
 

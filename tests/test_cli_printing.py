@@ -10,7 +10,7 @@ from io import StringIO
 
 import pytest
 
-from policyeng.cli.console import busy, say
+from policyeng.cli.console import print_line, show_progress
 
 
 class Writes(StringIO):
@@ -32,7 +32,7 @@ def test_a_line_and_its_end_are_one_write(error: bool, monkeypatch: pytest.Monke
     stream = Writes()
     monkeypatch.setattr(sys, "stderr" if error else "stdout", stream)
 
-    say("waiting: no longer audited", error=error)
+    print_line("waiting: no longer audited", error=error)
 
     assert [text for text in stream.each if text] == ["waiting: no longer audited\n"]
 
@@ -45,7 +45,7 @@ def test_what_takes_long_is_said_and_taken_away(columns: int, shown: str, monkey
     termios.tcsetwinsize(theirs, (24, columns))
     with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
-        with busy("judging 7 resources"):
+        with show_progress("judging 7 resources"):
             assert threading.enumerate() == before
             said = os.read(ours, 100)
         gone = os.read(ours, 100)

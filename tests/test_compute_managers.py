@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import EvaluationRequest, Judgement, judge
-from policyeng.engines.python import judge_pair
+from policyeng.engines import EvaluationRequest, Judgement, run_engine
+from policyeng.engines.python import evaluate_pair
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.models import JsonObject, Snapshot
@@ -44,7 +44,7 @@ def judged(alone: Bundle, *resources: JsonObject, **parameters: object) -> list[
         parameters=parameters_of(alone, {"AML-RBAC-101": parameters}),
         as_of=datetime(2026, 6, 1, tzinfo=UTC),
     )
-    return [(said, judge_pair(work, pair)) for said, pair in zip(judge(work), work.pairs, strict=True)]
+    return [(said, evaluate_pair(work, pair)) for said, pair in zip(run_engine(work), work.pairs, strict=True)]
 
 
 def assignment(name: str, **properties: object) -> JsonObject:

@@ -21,8 +21,8 @@ from policyeng.engines.opa_transport import OpaConnection
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import load_snapshot
-from policyeng.verify.differential.differential import outcome_of, work_of
-from policyeng.verify.differential.differential import said as told
+from policyeng.verify.differential.differential import build_request, outcome_of
+from policyeng.verify.differential.differential import normalize_result as told
 from policyeng.verify.generators.examples import Example
 from policyeng.verify.strategies import snapshots
 from tests.bundles import deny_when, rego, snapshot, workspace, write
@@ -92,13 +92,13 @@ def test_the_cases_of_every_policy_have_the_same_judgements(
         cases = list(file.named()) if policy.rules else []
         for _, name, case in cases[:: effort(4, 1)]:
             example = Example({}, {policy.id: case.parameters}, case.as_of or DEFAULT_AS_OF)
-            work = work_of(bundle, example, estate(baselines, case, name))
+            work = build_request(bundle, example, estate(baselines, case, name))
             pairs = [pair for pair in work.pairs if bundle.policies[pair.policy] is policy]
-            every = embedded.judge_pairs(work, pairs)
+            every = embedded.evaluate_embedded(work, pairs)
             # OPA knows no markers.
             pairs = [pair for pair, judgement in zip(pairs, every, strict=True) if not judgement.is_partial]
             ours = [judgement for judgement in every if not judgement.is_partial]
-            theirs = engine.judge_pairs(work, pairs, options) if pairs else []
+            theirs = engine.evaluate_with_opa(work, pairs, options) if pairs else []
             assert list(map(told, theirs)) == list(map(told, ours)), f"{policy.id}: {name}"
             outcomes.update(map(outcome_of, theirs))
 

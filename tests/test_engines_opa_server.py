@@ -305,8 +305,8 @@ def test_the_port_of_another_is_given_up(tmp_path: Path, opa: Path, monkeypatch:
     ports = iter([taken, taken])
     from policyeng.engines import opa_server
 
-    free_port = opa_server._free_port
-    monkeypatch.setattr(opa_server, "_free_port", lambda: next(ports, None) or free_port())
+    free_port = opa_server._find_free_port
+    monkeypatch.setattr(opa_server, "_find_free_port", lambda: next(ports, None) or free_port())
 
     assert judged(small(tmp_path / "b", deny_when("1 > 0")), OpaOptions(binary=opa)).summary.fail == 1
     assert listens(taken)

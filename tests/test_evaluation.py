@@ -10,7 +10,7 @@ import pytest
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import BundleError, UsageError
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.baseline import against_baseline
+from policyeng.evaluation.baseline import apply_baseline
 from policyeng.models import Document, Evaluation, Outcome, Problem, Severity, Snapshot
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 
@@ -227,15 +227,15 @@ def test_a_baseline_fails_only_on_new_failures(tmp_path: Path) -> None:
     bundle = one(tmp_path, deny_when("input.resource.properties.n > 1"))
     before = judged(bundle, snapshot(workspace("a", n=2)))
 
-    same = against_baseline(judged(bundle, snapshot(workspace("a", n=3))), before)
-    more = against_baseline(judged(bundle, snapshot(workspace("a", n=2), workspace("b", n=2))), before)
+    same = apply_baseline(judged(bundle, snapshot(workspace("a", n=3))), before)
+    more = apply_baseline(judged(bundle, snapshot(workspace("a", n=2), workspace("b", n=2))), before)
 
     assert (same.exit_code, more.exit_code) == (0, 1)
     assert "1 failing findings are in the baseline" in same.problems[-1].message
     assert more.problems[-1].place.endswith("/b")
     moved = before.findings[0].denials[0].model_copy(update={"path": "/elsewhere"})
     elsewhere = before.model_copy(update={"findings": (before.findings[0].model_copy(update={"denials": (moved,)}),)})
-    assert against_baseline(before, elsewhere).exit_code == 1
+    assert apply_baseline(before, elsewhere).exit_code == 1
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from policyeng.evaluation.indexes import indices_of
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts import Facts
 from policyeng.facts.ids import resource_group_of, segments, workspace_of
-from policyeng.facts.words import folded
+from policyeng.facts.words import fold
 from policyeng.models import JsonObject, Outcome, Snapshot
 from tests.bundles import rego, write
 from tests.test_evaluation import AS_OF
@@ -157,7 +157,7 @@ def test_hosts_definitions_and_approvals_are_found_as_by_a_walk(snapshot: Snapsh
         key for key, one in by_id.items() if one["type"].lower() == DEFINITIONS and key.strip("/ ")
     }
     assert all(key.rstrip("/ ").endswith(guid) for guid, keys in view.by_guid.items() for key in keys)
-    counted = [one for one in view.approvals if folded(one["kind"]) == "vmseries" and folded(one["series"])]
+    counted = [one for one in view.approvals if fold(one["kind"]) == "vmseries" and fold(one["series"])]
     assert sorted(position for positions in view.by_series.values() for position in positions) == [
         position for position, one in enumerate(view.approvals) if one in counted
     ]

@@ -14,8 +14,8 @@ from policyeng.facts.computes import (
     backed_by,
     cluster_of,
     compute_regulated,
+    find_size,
     kind_of,
-    known_size,
     managed,
     max_instances,
     node_sizes,
@@ -190,13 +190,13 @@ def test_known_size_is_the_row_of_the_catalogue() -> None:
     """Nothing for a size that the catalogue does not know, nor where none is stated."""
     row = {"name": "S", "series": "S", "family": "f", "vcpus": 1, "memory_gib": 1, "gpus": 0, "fpgas": 0, "source": "s"}
     facts = Facts.from_document({"vm_sizes": {"s": row}})
-    found = known_size(_deployment(instanceType="S"), facts)
+    found = find_size(_deployment(instanceType="S"), facts)
 
     assert found is not None
     assert found.vcpus == 1
-    assert known_size(_deployment(instanceType="T"), facts) is None
-    assert known_size(_deployment(instanceType=7), facts) is None
-    assert known_size(_compute("c", "Databricks", {"vmSize": "S"}), facts) is None
+    assert find_size(_deployment(instanceType="T"), facts) is None
+    assert find_size(_deployment(instanceType=7), facts) is None
+    assert find_size(_compute("c", "Databricks", {"vmSize": "S"}), facts) is None
 
 
 def test_managed_computes_of_a_scope() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from policyeng.facts.ids import (
     covers,
-    folded_id,
+    fold_id,
     guid_of,
     index_scopes,
     is_at_or_under,
@@ -125,8 +125,8 @@ def test_what_is_held_by_nothing_of_the_kind_gives_none() -> None:
 
 def test_one_slash_at_the_end_makes_no_difference() -> None:
     """Two do: what is no id is equal to nothing else."""
-    assert folded_id(f"{COMPUTE.upper()}/") == folded_id(COMPUTE)
-    assert folded_id(f"{COMPUTE}//") != folded_id(COMPUTE)
+    assert fold_id(f"{COMPUTE.upper()}/") == fold_id(COMPUTE)
+    assert fold_id(f"{COMPUTE}//") != fold_id(COMPUTE)
     assert name_of(f"{COMPUTE[:-3]}GPU/") == "GPU"
 
 

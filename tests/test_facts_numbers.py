@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policyeng.facts.numbers import whole
+from policyeng.facts.numbers import parse_whole_number
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ from policyeng.facts.numbers import whole
 )
 def test_whole_numbers_are_read_as_numbers_and_as_text(value: object, expected: int) -> None:
     """Templates and command lines write numbers as text."""
-    assert whole(value) == expected
-    assert type(whole(value)) is int
+    assert parse_whole_number(value) == expected
+    assert type(parse_whole_number(value)) is int
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_whole_numbers_are_read_as_numbers_and_as_text(value: object, expected: 
 )
 def test_others_are_none(value: object) -> None:
     """Nothing is rounded, and a boolean is no number."""
-    assert whole(value) is None
+    assert parse_whole_number(value) is None

@@ -13,11 +13,11 @@ from policyeng.facts.ids import index_scopes, positions_near
 from policyeng.facts.reservations import (
     UNTOLD,
     ReservationScope,
+    count_steady_nodes,
     limits_of,
     reserves,
     sizes_reserved,
     sizes_wanted,
-    steady_nodes,
 )
 
 SIZES = {
@@ -124,4 +124,4 @@ def test_a_place_without_a_region_may_be_anywhere() -> None:
 @pytest.mark.parametrize("resource", [{}, {"type": 7}, {"type": "Microsoft.Compute/virtualMachines", "properties": []}])
 def test_what_is_no_compute_keeps_no_nodes(resource: dict[str, Any]) -> None:
     """No shape of a document raises."""
-    assert steady_nodes(resource, {}) == []
+    assert count_steady_nodes(resource, {}) == []

@@ -54,7 +54,7 @@ def _flagged(value: object) -> dict[str, Any]:
 )
 def test_folded_forgets_case_and_white_space_around(value: object, expected: str | None) -> None:
     """Blank and other than text is nothing; a control character is no white space, as in Rego."""
-    assert words.folded(value) == expected
+    assert words.fold(value) == expected
 
 
 def test_white_space_is_that_of_unicode_without_separators_of_information() -> None:
@@ -62,18 +62,18 @@ def test_white_space_is_that_of_unicode_without_separators_of_information() -> N
     signs = list(map(chr, range(0x10000)))
     spaces = set(filter(str.isspace, signs)) - set("\x1c\x1d\x1e\x1f")
 
-    assert {sign for sign in signs if not words.trimmed(sign)} == spaces
+    assert {sign for sign in signs if not words.trim(sign)} == spaces
 
 
 @pytest.mark.parametrize("value", [None, 7, "text", [], {"a": []}])
 def test_inside_gives_none_whatever_stands_on_the_way(value: object) -> None:
     """A path through anything but objects leads nowhere."""
-    assert words.inside(value, "a", "b") is None
+    assert words.get_inside(value, "a", "b") is None
 
 
 def test_inside_follows_keys() -> None:
     """A path of keys leads to the value."""
-    assert words.inside({"a": {"b": 7}}, "a", "b") == 7
+    assert words.get_inside({"a": {"b": 7}}, "a", "b") == 7
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_tag_is_the_first_one_stated_without_case(document: dict[str, Any] | Non
 )
 def test_shown_is_a_short_text_or_how_long_it_is(value: object, expected: str) -> None:
     """What a reason shows is a whole value or none of it, counted in characters."""
-    assert words.shown(value) == expected
+    assert words.format_value(value) == expected
 
 
 @pytest.mark.parametrize("secret", ["sig=2MqAbCdEfGhIjKlMnOp", "https://a:b@host.example", "AccountKey=abc"])
@@ -235,5 +235,5 @@ def test_a_flag_is_never_undone(resource: dict[str, Any], workspace: dict[str, A
 
 def test_regions_and_families_compare_without_case_and_spaces() -> None:
     """The portal writes regions with both, and Azure some families."""
-    assert words.squeezed(" East US 2 ") == words.squeezed("eastus2") == "eastus2"
-    assert words.squeezed(" ") is words.squeezed(None) is None
+    assert words.squeeze(" East US 2 ") == words.squeeze("eastus2") == "eastus2"
+    assert words.squeeze(" ") is words.squeeze(None) is None

@@ -16,7 +16,7 @@ from policyeng.bundle import load_bundle
 from policyeng.sources import FORMATS
 from policyeng.verify.generators.estates import EstateGenerator
 from policyeng.verify.generators.examples import Example
-from policyeng.verify.laws.law import LawContext, Trial, spelled
+from policyeng.verify.laws.law import LawContext, Trial, format_finding
 from tests.laws.formats import compared
 from tests.writers import WRITERS
 
@@ -72,6 +72,6 @@ if __name__ == "__main__":
             counts.update(decided=found.decided, different=len(found.different), refused=int(bool(found.refused)))
             for arm, other in found.different:
                 shown = arm or other
-                said = f"{spelled(arm)} | {spelled(other)}"
+                said = f"{format_finding(arm)} | {format_finding(other)}"
                 sys.stdout.write(f"{chosen}: {case_}: {shown and shown.policy} {shown and shown.resource}: {said}\n")
         sys.stdout.write(f"{chosen}: {dict(counts)}\n")

@@ -13,7 +13,7 @@ from policyeng.admission.decide import AdmissionOptions
 from policyeng.bundle import Bundle
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.lookalikes import approval_read, resource_read, tags_read, unreadable_read
-from policyeng.facts.letters import as_seen, disguised, plain, same_person
+from policyeng.facts.letters import as_seen, find_disguised_word, plain, same_person
 from policyeng.models import Approval, DeclaredWorkload, Evaluation, JsonObject, Snapshot
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -103,7 +103,7 @@ def test_people_are_the_same_where_a_reader_sees_the_same(one: str, other: str, 
 )
 def test_a_word_that_mixes_scripts_to_look_like_ascii_is_disguised(text: str, word: str) -> None:
     """Names in one script are not, nor are those with a letter that looks like none of ASCII."""
-    assert disguised(text) == word
+    assert find_disguised_word(text) == word
 
 
 ODD_TAGS: list[JsonObject] = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from policyeng.models import Approval, DeclaredWorkload, Exemption, JsonObject, Metric, Model, Principal, Quota
-from policyeng.sources.validation import fitted
+from policyeng.sources.validation import build_model
 from tests.effort import effort
 
 USUAL: dict[type[Model], JsonObject] = {
@@ -62,7 +62,7 @@ VALUES = st.recursive(
 @pytest.mark.parametrize("noun", USUAL)
 def test_usual_values_fit(noun: type[Model]) -> None:
     """They are the nouns that pydantic makes, without pydantic."""
-    found = fitted(noun, USUAL[noun])
+    found = build_model(noun, USUAL[noun])
     assert found is not None
     assert found == noun.model_validate_json(orjson.dumps(USUAL[noun]), strict=True, by_alias=True, by_name=False)
 
@@ -78,7 +78,7 @@ def test_what_fits_is_what_pydantic_makes(data: st.DataObject) -> None:
             value[key] = data.draw(VALUES)
         else:
             value.pop(key, None)
-    found = fitted(noun, value)
+    found = build_model(noun, value)
     if found is None:
         return
     try:

@@ -17,7 +17,7 @@ import pytest
 from benchmarks.preparing import AS_OF, whole_bundle
 from policyeng import load_bundle, load_snapshot
 from policyeng.bundle import Bundle
-from policyeng.engines import Pair, judge
+from policyeng.engines import Pair, run_engine
 from policyeng.engines.embedded import compile_rego
 from policyeng.evaluation.context import prepare
 from policyeng.models import WORKSPACE_TYPE
@@ -80,7 +80,7 @@ def steps_of_policies(bundle: Bundle, file: Path) -> Iterator[tuple[str, int, in
         own = [pair for pair in pairs if pair.policy == number]
 
         def work(own: Sequence[Pair] = own) -> object:
-            return judge(replace(prepared.work(AS_OF), pairs=own))
+            return run_engine(replace(prepared.work(AS_OF), pairs=own))
 
         yield policy.id, len(own), count_steps(work)
 

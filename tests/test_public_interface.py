@@ -74,8 +74,8 @@ def test_an_error_names_place_and_remedy() -> None:
     error = errors.InputError("not JSON", place=("a.json:3", "", "/x"), remedy="correct it")
 
     assert str(error) == "a.json:3: /x: not JSON; correct it"
-    assert errors.nearest("netwrk", ["network", "cost"]) == "; did you mean `network`"
-    assert errors.nearest("zzz", ["network"]) == ""
+    assert errors.suggest_nearest("netwrk", ["network", "cost"]) == "; did you mean `network`"
+    assert errors.suggest_nearest("zzz", ["network"]) == ""
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ from hypothesis import given
 from policyeng.models import Evaluation, Outcome
 from policyeng.report.azure_devops import render
 from policyeng.report.escaping import visible
-from policyeng.report.locations import first_place
-from policyeng.report.phrases import verdict
+from policyeng.report.locations import find_location
+from policyeng.report.phrases import describe_exit_code
 from tests.report_samples import SAMPLES, WORKSPACE, evaluations, laws
 
 PREFIX = "##vso["
@@ -47,7 +47,7 @@ def test_every_finding_that_is_not_a_pass_is_one_line(evaluation: Evaluation) ->
             name, properties, message = parsed(line)
             assert name == "task.logissue"
             assert properties["code"] == finding.policy
-            at = first_place(finding)
+            at = find_location(finding)
             numbers = [str(at.line), str(at.column)] if at.file else [None, None]
             assert properties.get("sourcepath", "") == visible(at.file)
             assert [properties.get("linenumber"), properties.get("columnnumber")] == numbers
@@ -65,7 +65,7 @@ def test_only_our_own_two_commands_are_given(evaluation: Evaluation) -> None:
     commands = commands_of(evaluation)
     completions = [(properties, message) for name, properties, message in commands if name == "task.complete"]
     assert {name for name, _, _ in commands} <= {"task.logissue", "task.complete"}
-    assert completions == ([({"result": "Failed"}, verdict(evaluation))] if evaluation.exit_code else [])
+    assert completions == ([({"result": "Failed"}, describe_exit_code(evaluation))] if evaluation.exit_code else [])
     assert render(evaluation).count(PREFIX) == len(commands)
 
 
@@ -98,4 +98,4 @@ def test_a_failure_reads_as_documented() -> None:
         '/properties/publicNetworkAccess is "Enabled", expected "Disabled"; '
         "fix: Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint."
     )
-    assert last == verdict(SAMPLES["below the limit"])
+    assert last == describe_exit_code(SAMPLES["below the limit"])

@@ -11,8 +11,8 @@ from hypothesis import given
 from policyeng.models import Evaluation, Outcome, Severity
 from policyeng.report.escaping import visible
 from policyeng.report.github import render
-from policyeng.report.locations import first_place
-from policyeng.report.phrases import verdict
+from policyeng.report.locations import find_location
+from policyeng.report.phrases import describe_exit_code
 from tests.report_samples import SAMPLES, WORKSPACE, evaluations, laws
 
 _COMMAND = re.compile(r"::(?P<name>[a-z]+) (?P<properties>[^:]*)::(?P<message>.*)")
@@ -43,11 +43,11 @@ def test_every_finding_that_is_not_a_pass_is_one_command(evaluation: Evaluation)
     for (_, properties, message), finding in zip(commands, findings, strict=False):
         assert properties["title"] == visible(f"{finding.policy} ({finding.severity}): {finding.title}")
         assert message.splitlines()[-1] == visible(f"resource: {finding.resource}")
-        at = first_place(finding)
+        at = find_location(finding)
         given = (properties.get("file", ""), properties.get("line"), properties.get("col"))
         assert given == (visible(at.file), str(at.line), str(at.column)) if at.file else ("", None, None)
     assert [name for name, _, _ in commands[len(findings) :]] == [problem.level for problem in evaluation.problems]
-    assert last == verdict(evaluation)
+    assert last == describe_exit_code(evaluation)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from policyeng.models import Denial, Evaluation, Finding, Location, Outcome, Place, Unknown
 from policyeng.report import FORMATS
 from policyeng.report.escaping import visible
-from policyeng.report.locations import elsewhere, field_places, first_place, place, place_of, reasons
+from policyeng.report.locations import field_places, find_location, find_other_location, place, place_of, reasons
 from policyeng.report.text import render as render_text
 from tests.report_samples import CLUSTER, ISOLATION, PLACED, PUBLIC_ACCESS, SAMPLES, evaluation_of, evaluations, laws
 
@@ -30,11 +30,11 @@ def test_each_field_has_its_place_and_others_that_of_the_resource() -> None:
     """A field without a place of its own stands where its resource does."""
     assert place(place_of(PLACED, VM_SIZE)) == "infra/cluster.yml:9:7"
     assert place(place_of(PLACED, "/unheard")) == "infra/cluster.yml:3:1"
-    assert elsewhere(PLACED, VM_SIZE) == "infra/cluster.yml:9:7"
-    assert elsewhere(PLACED, NETWORK) == "infra/workspace.yml:21:3"
-    assert elsewhere(PLACED, TAGS) == elsewhere(PLACED, "/unheard") == ""
-    assert elsewhere(PLACED, TAGS, place_of(PLACED, VM_SIZE)) == "infra/cluster.yml:3:1"
-    assert elsewhere(PUBLIC_ACCESS, "/properties/publicNetworkAccess") == ""
+    assert find_other_location(PLACED, VM_SIZE) == "infra/cluster.yml:9:7"
+    assert find_other_location(PLACED, NETWORK) == "infra/workspace.yml:21:3"
+    assert find_other_location(PLACED, TAGS) == find_other_location(PLACED, "/unheard") == ""
+    assert find_other_location(PLACED, TAGS, place_of(PLACED, VM_SIZE)) == "infra/cluster.yml:3:1"
+    assert find_other_location(PUBLIC_ACCESS, "/properties/publicNetworkAccess") == ""
 
 
 def test_the_first_place_is_that_of_the_first_reason_that_has_one() -> None:
@@ -42,10 +42,10 @@ def test_the_first_place_is_that_of_the_first_reason_that_has_one() -> None:
     tags_only = PLACED.model_copy(update={"denials": PLACED.denials[1:]})
     unknown = PLACED.model_copy(update={"denials": (), "outcome": Outcome.UNKNOWN})
 
-    assert place(first_place(PLACED)) == "infra/cluster.yml:9:7"
-    assert place(first_place(tags_only)) == "infra/cluster.yml:3:1"
-    assert place(first_place(unknown)) == "infra/workspace.yml:21:3"
-    assert place(first_place(PUBLIC_ACCESS)) == "samples/inference.json:12:1"
+    assert place(find_location(PLACED)) == "infra/cluster.yml:9:7"
+    assert place(find_location(tags_only)) == "infra/cluster.yml:3:1"
+    assert place(find_location(unknown)) == "infra/workspace.yml:21:3"
+    assert place(find_location(PUBLIC_ACCESS)) == "samples/inference.json:12:1"
 
 
 def test_all_places_of_a_finding_stand_once() -> None:
@@ -58,7 +58,7 @@ def test_all_places_of_a_finding_stand_once() -> None:
 
 def test_reasons_name_the_places_that_are_not_the_one_beside_them() -> None:
     """A reader of an annotation sees its own place already."""
-    shape, tags, network = reasons(PLACED, first_place(PLACED), "left open")
+    shape, tags, network = reasons(PLACED, find_location(PLACED), "left open")
 
     assert shape.endswith('"Standard_F72s_v2"]')
     assert tags.endswith(", at infra/cluster.yml:3:1")
@@ -86,7 +86,7 @@ def test_every_path_that_has_a_place_shows_it(name: str, evaluation: Evaluation)
     text = DECODED[name](FORMATS[name](evaluation))
     for finding in evaluation.findings:
         annotated = finding.exemption is None or name == "github"  # elsewhere an exempt one is a plain line
-        own = [first_place(finding)] if name in ("github", "azure-devops") and annotated else []
+        own = [find_location(finding)] if name in ("github", "azure-devops") and annotated else []
         for at in finding.location.fields.values():
             assert at in own or place(at) in text
 

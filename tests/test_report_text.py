@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from policyeng.models import Denial, Evaluation, Location, Outcome, Severity
 from policyeng.report.escaping import visible
-from policyeng.report.phrases import denials, short_name
+from policyeng.report.phrases import denials, shorten_id
 from policyeng.report.text import render
 from tests.report_samples import (
     CLUSTER,
@@ -245,6 +245,6 @@ def test_by_policy_nothing_is_lost(evaluation: Evaluation, width: int) -> None:
     for finding in evaluation.findings:
         if finding.outcome is Outcome.FAIL:
             assert " ".join(visible(finding.title).split()) in words
-            assert " ".join(short_name(finding.resource).split()) in words
+            assert " ".join(shorten_id(finding.resource).split()) in words
             for denial in denials(finding):
                 assert " ".join(visible(denial.msg).split()) in words

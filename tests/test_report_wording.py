@@ -7,7 +7,15 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from policyeng.models import Denial, Severity
-from policyeng.report.phrases import denial_sentence, headline, level, rfc3339, short_name, to_the_second, verdict
+from policyeng.report.phrases import (
+    denial_sentence,
+    describe_counts,
+    describe_exit_code,
+    level,
+    rfc3339,
+    shorten_id,
+    to_the_second,
+)
 from tests.report_samples import ASSIGNMENT, CLUSTER, GROUP, SAMPLES, WORKSPACE
 
 
@@ -27,7 +35,7 @@ from tests.report_samples import ASSIGNMENT, CLUSTER, GROUP, SAMPLES, WORKSPACE
 )
 def test_short_name(resource: str, name: str) -> None:
     """An ARM id is named by what follows its last provider; any other id by itself."""
-    assert short_name(resource) == name
+    assert shorten_id(resource) == name
 
 
 @pytest.mark.parametrize(
@@ -77,7 +85,7 @@ def test_moments_are_utc_with_z() -> None:
 )
 def test_verdict(sample: str, words: str) -> None:
     """The exit code is explained by what decided it; 2 outranks 1 and both are said."""
-    assert verdict(SAMPLES[sample]) == words
+    assert describe_exit_code(SAMPLES[sample]) == words
 
 
 @pytest.mark.parametrize(
@@ -90,7 +98,7 @@ def test_verdict(sample: str, words: str) -> None:
 )
 def test_headline(sample: str, words: str) -> None:
     """Only what is there is counted."""
-    assert headline(SAMPLES[sample]) == words
+    assert describe_counts(SAMPLES[sample]) == words
 
 
 def test_a_run_that_passes_its_gate_says_what_it_could_not_decide() -> None:
@@ -98,4 +106,4 @@ def test_a_run_that_passes_its_gate_says_what_it_could_not_decide() -> None:
     evaluation = SAMPLES["all pass"]
     unsure = evaluation.model_copy(update={"summary": evaluation.summary.model_copy(update={"unknown": 2})})
 
-    assert verdict(unsure) == "exit 0: no failures; 2 unknown findings"
+    assert describe_exit_code(unsure) == "exit 0: no failures; 2 unknown findings"

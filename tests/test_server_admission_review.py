@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import policyeng
-from policyeng.admission.changes import changed
+from policyeng.admission.changes import apply_changes
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import EngineError, InputError
 from policyeng.models import Blame, Change, Decision, JsonObject, Snapshot
@@ -44,7 +44,7 @@ def answered(bundle: Bundle, document: object, *resources: JsonObject, **options
     snapshot = Snapshot.model_validate({"resources": resources})
 
     def admit(held: Sequence[Change], changes: Sequence[Change]) -> Decision:
-        before = changed(snapshot, held).snapshot
+        before = apply_changes(snapshot, held).snapshot
         return policyeng.admit(bundle, before, changes, as_of=AS_OF, blame=Blame.INTRODUCED, **options)
 
     said, refusal = review(document, BesideSnapshot(snapshot), admit, decision_id="d-1")

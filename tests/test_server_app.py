@@ -13,7 +13,7 @@ import pytest
 import policyeng
 from policyeng.bundle import load_bundle
 from policyeng.configuration import Settings
-from policyeng.context import EvaluationSetup, held_of
+from policyeng.context import EvaluationSetup, load_resources
 from policyeng.errors import InputError
 from policyeng.models import JsonObject
 from policyeng.report.json import render
@@ -38,13 +38,13 @@ SAMPLES = sorted((ROOT / "samples" / "workspaces").glob("*.json"))
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server's clock stands still."""
     for module in ("service", "routes.handling"):
-        monkeypatch.setattr(f"policyeng.server.{module}.now", lambda: NOW)
+        monkeypatch.setattr(f"policyeng.server.{module}.get_time", lambda: NOW)
 
 
 @pytest.fixture(scope="module")
 def built_in() -> EvaluationSetup:
     """The policies that come with the engine."""
-    return held_of((), (), Settings())
+    return load_resources((), (), Settings())
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from policyeng.errors import InputError
 from policyeng.models import Change, JsonObject, Operation, Snapshot
-from policyeng.server.kubernetes_changes import ReviewedObject, asked_for
+from policyeng.server.kubernetes_changes import ReviewedObject, convert_request
 from policyeng.server.review_request import ReviewRequest, Verb
 from policyeng.sources.kubernetes.owners import BesideSnapshot
 from tests.cluster import ELSEWHERE, GROUP, WORKSPACE, object_of, workspace_object
@@ -38,7 +38,7 @@ def asked(
 ) -> ReviewedObject:
     """What a request asks for beside a snapshot."""
     snapshot = Snapshot.model_validate({"resources": resources, **more})
-    return asked_for(ReviewRequest(Verb(verb), new, old), BesideSnapshot(snapshot))
+    return convert_request(ReviewRequest(Verb(verb), new, old), BesideSnapshot(snapshot))
 
 
 def types_in(change: Change) -> JsonObject:

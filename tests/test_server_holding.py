@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from policyeng.configuration import candidates, resolve
-from policyeng.context import held_of
+from policyeng.context import load_resources
 from policyeng.errors import UsageError
 from policyeng.server.file_watcher import Watched
 from policyeng.server.policy_reload import PolicyReload
@@ -33,7 +33,7 @@ def holding_of(folder: Path, seconds: float = 2.0) -> PolicyReload:
     write(folder, {"bundle/area/limit.rego": POLICY})
     paths = (*policies, *candidates(folder))
     return PolicyReload(
-        lambda: resolve({}, {}, folder), lambda given: held_of(policies, (), given), paths, seconds=seconds
+        lambda: resolve({}, {}, folder), lambda given: load_resources(policies, (), given), paths, seconds=seconds
     )
 
 
@@ -182,7 +182,9 @@ def test_a_volume_that_kubernetes_turns_is_read_again(tmp_path: Path) -> None:
     (volume / "..data").symlink_to("..v1")
     for name in ("limit.rego", "area"):
         (volume / name).symlink_to(f"..data/{name}")
-    holding = PolicyReload(lambda: resolve({}, {}, tmp_path), lambda given: held_of((volume,), (), given), (volume,))
+    holding = PolicyReload(
+        lambda: resolve({}, {}, tmp_path), lambda given: load_resources((volume,), (), given), (volume,)
+    )
     before = holding.current.bundle.digest
     (volume / "..turned").symlink_to("..v2")
     (volume / "..turned").rename(volume / "..data")

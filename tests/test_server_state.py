@@ -13,7 +13,7 @@ from policyeng.bundle.loader import WantedInputs
 from policyeng.errors import InputError
 from policyeng.server.file_watcher import Watched
 from policyeng.server.problems import RequestRefusedError
-from policyeng.server.snapshot_state import SnapshotState, require_fresh, standing_of
+from policyeng.server.snapshot_state import SnapshotState, read_state, require_fresh
 from tests.bundles import snapshot, workspace
 from tests.servers import asked, held, service_of
 
@@ -34,10 +34,10 @@ def test_the_moment_is_what_the_snapshot_says_else_when_it_was_written(tmp_path:
     written(tmp_path / "b.json", NOW - timedelta(hours=2))
     stated = written(tmp_path / "c.json", NOW, takenAt="2026-01-01T00:00:00Z")
 
-    assert standing_of((tmp_path / "a.json",), RESOURCES).since == NOW
-    assert standing_of((tmp_path / "a.json", tmp_path / "b.json"), RESOURCES).since == NOW - timedelta(hours=2)
-    assert standing_of((stated,), RESOURCES).since == datetime(2026, 1, 1, tzinfo=UTC)
-    assert len(standing_of((tmp_path,), RESOURCES).snapshot.resources) == 3
+    assert read_state((tmp_path / "a.json",), RESOURCES).since == NOW
+    assert read_state((tmp_path / "a.json", tmp_path / "b.json"), RESOURCES).since == NOW - timedelta(hours=2)
+    assert read_state((stated,), RESOURCES).since == datetime(2026, 1, 1, tzinfo=UTC)
+    assert len(read_state((tmp_path,), RESOURCES).snapshot.resources) == 3
 
 
 def test_a_state_that_cannot_be_read_whole_is_none(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_state_that_cannot_be_read_whole_is_none(tmp_path: Path) -> None:
     written(tmp_path / "a.json", NOW)
     (tmp_path / "b.json").write_text('{"snapshotVersion": 1, "resources": [', encoding="utf-8")
     with pytest.raises(InputError, match="not valid JSON"):
-        standing_of((tmp_path,), RESOURCES)
+        read_state((tmp_path,), RESOURCES)
 
 
 @pytest.mark.parametrize(("age", "fresh"), [(0, True), (60, True), (60.001, False), (-60, True), (-61, False)])
@@ -64,7 +64,7 @@ def test_a_file_that_changes_is_judged_against_anew(tmp_path: Path) -> None:
     """And a broken one leaves the state as it was, older and older."""
     file = written(tmp_path / "a.json", NOW)
     service = service_of(held(tmp_path))
-    service.state = Watched("state", lambda: standing_of((file,), RESOURCES), (file,))
+    service.state = Watched("state", lambda: read_state((file,), RESOURCES), (file,))
     patch = {"operation": "patch", "id": workspace("b")["id"], "patch": {"properties": {"x": 2}}}
 
     before = asked(service, "/v1/admit", patch).json()

@@ -11,7 +11,7 @@ import pytest
 
 from policyeng.errors import UsageError
 from policyeng.server.options import ServerOptions
-from policyeng.server.service import now
+from policyeng.server.service import get_time
 from policyeng.server.tls import Certificates, context_of, subject_of
 from tests.bundles import workspace
 from tests.certificates import Root
@@ -129,7 +129,7 @@ def test_without_a_certificate_there_is_no_verdict(tmp_path: Path) -> None:
     """Whether the server is alive may be asked all the same."""
     files = {"tls_cert": tmp_path, "tls_key": tmp_path, "tls_client_ca": tmp_path}
     in_force = held(tmp_path)
-    service = service_of(in_force, standing(since=now()), **files)
+    service = service_of(in_force, standing(since=get_time()), **files)
 
     refused = asked(service, "/v1/admit", workspace("there"))
     assert (refused.status_code, refused.json()["detail"]) == (403, "the client sent no certificate")

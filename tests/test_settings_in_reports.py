@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.configuration import Settings, resolve
-from policyeng.context import applied_settings
+from policyeng.context import describe_settings
 from policyeng.models import AppliedSettings, SettingChange
 from policyeng.report import FORMATS
 from policyeng.report.settings import settings_text
@@ -127,16 +127,16 @@ def test_secrets_and_what_changes_no_finding_are_left_out(tmp_path: Path) -> Non
     path.write_text(f"{elsewhere}{CONFIGURATION}{more}", encoding="utf-8")
     settings = resolve({}, {}, tmp_path)
 
-    applied = applied_settings(settings)
+    applied = describe_settings(settings)
 
     assert [change.setting for change in applied.changes] == ["fail_on", "ignore", "parameters"]
     assert applied.changes[-1].value == {"AML-SKU-102": {"apiKey": "***"}}
     assert applied.file == str(path)
     assert "hunter2" not in applied.model_dump_json()
     given = settings.model_copy(update={"variables": {"POLICYENG_OPA_URL": ("opa-url", "https://u:hunter2@h/")}})
-    assert "hunter2" not in applied_settings(given).model_dump_json()
+    assert "hunter2" not in describe_settings(given).model_dump_json()
     shown_only = settings.model_copy(update={"variables": {option: (option, "x") for option in PRESENTATION}})
-    assert applied_settings(shown_only) == applied
+    assert describe_settings(shown_only) == applied
 
 
 PRESENTATION = ("format", "group-by", "owner-tag", "show-skipped", "jobs", "no-cache")
@@ -144,7 +144,7 @@ PRESENTATION = ("format", "group-by", "owner-tag", "show-skipped", "jobs", "no-c
 
 def test_settings_without_a_source_are_at_their_defaults() -> None:
     """There is nothing to report."""
-    assert applied_settings(Settings()) == AppliedSettings()
+    assert describe_settings(Settings()) == AppliedSettings()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_settings_without_a_source_are_at_their_defaults() -> None:
 )
 def test_a_value_of_an_option_is_shown_as_json_without_secrets(option: str, value: object, shown: object) -> None:
     """Values of template parameters may be secrets, whatever their names."""
-    (change,) = applied_settings(Settings(variables={"POLICYENG_X": (option, value)})).changes
+    (change,) = describe_settings(Settings(variables={"POLICYENG_X": (option, value)})).changes
 
     assert change.value == shown
 
@@ -175,7 +175,7 @@ def test_patterns_of_the_working_directory_are_relative_to_it(tmp_path: Path, mo
     origins = {"modes": "f.toml:2", "exclude": "f.toml:1"}
     given = {"exclude": patterns, "modes": [{"policy": "*", "mode": "warn"}], "origins": origins}
 
-    exclude, modes = applied_settings(Settings.model_validate(given)).changes
+    exclude, modes = describe_settings(Settings.model_validate(given)).changes
 
     assert exclude.value == ["/build", "!/build/kept", f"{other}/build"]
     assert modes.value == [{"policy": "*", "scope": "", "mode": "warn"}]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from policyeng.bundle import load_bundle
 from policyeng.facts import ids
 from policyeng.facts.approvals import needs_approval
-from policyeng.facts.numbers import whole
+from policyeng.facts.numbers import parse_whole_number
 from policyeng.facts.permissions import action_matches, granted
 from policyeng.models import JsonObject
 from policyeng.verify.generators.json_mutations import ODD_TEXTS
@@ -186,7 +186,7 @@ def test_ids_are_read_the_same_in_both_languages(one: object, other: str) -> Non
         return
     if ids.is_at_or_under(one, other) or (ids.segments(one) is not None and ids.segments(other) is not None):
         assert said["under"] == ([True] if ids.is_at_or_under(one, other) else [])
-    assert said["folded"] == [[ids.folded_id(one)]]
+    assert said["folded"] == [[ids.fold_id(one)]]
     if ids.segments(one) is not None:
         scopes, workspace = ids.scopes_of(one), ids.workspace_of(one)
         assert said["subscription"] == ([scopes[0].rpartition("/")[2]] if scopes else [])
@@ -208,7 +208,7 @@ COUNTS = st.one_of(
 @given(COUNTS)
 def test_counts_are_the_same_in_both_languages(value: object) -> None:
     """Numbers, whole or not, texts of digits and near them, other types; at most nine digits."""
-    count = whole(value)
+    count = parse_whole_number(value)
 
     assert NUMBERS(asked(value=value))["whole"] == ([] if count is None else [count])
 

@@ -12,7 +12,7 @@ from policyeng.sources.arm_template.expressions import MAX_LENGTH, ExpressionErr
 from policyeng.sources.arm_template.resolver import Resolver
 from policyeng.sources.arm_template.scope import DeploymentTarget
 from policyeng.sources.arm_template.templates import ArmTemplate
-from policyeng.sources.arm_template.unresolved import ExpressionBudget, first_unresolved
+from policyeng.sources.arm_template.unresolved import ExpressionBudget, find_unresolved
 from policyeng.sources.parsed import UNKNOWN_SCOPE
 from policyeng.sources.template_parameters import Unresolved
 
@@ -329,7 +329,7 @@ def test_what_grows_without_end_is_unresolved(variables: dict[str, object]) -> N
     last = "v2999" if "v2999" in variables else "v59"
     template = ArmTemplate({"variables": variables}, "", {}, DeploymentTarget(GROUP), ExpressionBudget())
     found = Resolver(template.scope).value(f"[variables('{last}')]")
-    unknown = first_unresolved(found)
+    unknown = find_unresolved(found)
     assert unknown is not None
     assert "produce more than" in unknown.reason or "nested deeper" in unknown.reason or "deeper than" in unknown.reason
     assert time.thread_time() - start < 20

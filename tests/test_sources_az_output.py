@@ -15,7 +15,7 @@ from policyeng.bundle import Bundle
 from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import JsonObject, Outcome
 from policyeng.sources import FORMATS, az_output, azure_cli, read_inputs
-from policyeng.sources.azure_cli.base import CliDocumentKind, identity
+from policyeng.sources.azure_cli.base import CliDocumentKind, build_id
 from policyeng.sources.parsed import Placed, Refusal, Surroundings
 from tests.effort import effort
 from tests.test_sources_azure_cli import (
@@ -309,7 +309,7 @@ def test_a_kind_without_tables_is_brought_as_it_says(monkeypatch: pytest.MonkeyP
     arm_type = "Microsoft.MachineLearningServices/workspaces/onlineEndpoints"
 
     def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
-        yield Placed({"id": identity(document, arm_type, around), "type": arm_type, "properties": {}}, pointer)
+        yield Placed({"id": build_id(document, arm_type, around), "type": arm_type, "properties": {}}, pointer)
         yield Refusal(pointer, "and a part of it that cannot be read")
 
     monkeypatch.setattr(azure_cli, "KINDS", (*azure_cli.KINDS, CliDocumentKind(arm_type, (), lambda _: False, bring)))

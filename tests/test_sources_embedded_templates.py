@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import given as given_
 from hypothesis import strategies as st
 
-from policyeng.admission.changes import changed
+from policyeng.admission.changes import apply_changes
 from policyeng.models import JsonObject, Snapshot
-from policyeng.sources import Inputs, given, parse_changes, read_inputs
+from policyeng.sources import Inputs, normalize_context, parse_changes, read_inputs
 from policyeng.sources.template_carriers import CARRIERS
 from tests.carriers import SCOPE, SUBSCRIPTION, inner_deployment, plan, resource, template
 
@@ -35,7 +35,7 @@ ID = "/providers/Microsoft.MachineLearningServices/workspaces/ws"
 
 def read(document: object, scope: str = SCOPE) -> Inputs:
     """A document read as `policyeng check` reads standard input."""
-    return read_inputs(["-"], stdin=json.dumps(document, indent=1).encode(), said=given(scope, "", {}))
+    return read_inputs(["-"], stdin=json.dumps(document, indent=1).encode(), said=normalize_context(scope, "", {}))
 
 
 def workspaces(inputs: Inputs) -> dict[str, Any]:
@@ -328,4 +328,4 @@ def test_whatever_a_carrier_holds_is_read_or_refused(kind: str, odd: object, nam
     read({"value": [body, resource(kind, {name: odd})]})
     read(template({"type": kind, "name": "/".join("x" * kind.count("/")), "properties": {name: {"resources": [odd]}}}))
     parsed = parse_changes(json.dumps(body).encode(), "change.json")
-    changed(Snapshot(), parsed.changes)
+    apply_changes(Snapshot(), parsed.changes)

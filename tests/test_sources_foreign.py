@@ -9,9 +9,9 @@ from policyeng.bundle.cases import DEFAULT_AS_OF, baselines_of
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Snapshot
 from policyeng.parsing.json_pointer import value_at
-from policyeng.sources.field_mapping import foreign_to, put
+from policyeng.sources.field_mapping import list_foreign_pointers, put_value
 from policyeng.verify.generators.estates import copied_object
-from policyeng.verify.laws.law import first_difference
+from policyeng.verify.laws.law import find_first_difference
 
 BUNDLE = load_bundle()
 BASELINES = baselines_of(BUNDLE)
@@ -22,10 +22,10 @@ OF_OLD = ("/properties/compute_id", "/properties/compute/target")
 def _with_foreign_fields(resource: JsonObject, value: object) -> JsonObject:
     """A resource with a value in every field that its kind does not have; None is what others have there."""
     strange = copied_object(resource)
-    for pointer in foreign_to(resource):
+    for pointer in list_foreign_pointers(resource):
         there = (found for other in BASELINES.resources.values() if (found := value_at(other, pointer)) is not None)
         if pointer not in OF_OLD:
-            put(strange, pointer, next(there, "text") if value is None else value)
+            put_value(strange, pointer, next(there, "text") if value is None else value)
     return strange
 
 
@@ -41,4 +41,4 @@ def test_no_policy_looks_at_a_field_that_the_kind_does_not_have(value: object) -
     strange = [_with_foreign_fields(resource, value) for resource in plain]
 
     assert sum(one != other for one, other in zip(plain, strange, strict=True)) > len(plain) / 2
-    assert first_difference(_judged(plain), _judged(strange), lambda found: (found.outcome, found.denials)) is None
+    assert find_first_difference(_judged(plain), _judged(strange), lambda found: (found.outcome, found.denials)) is None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from policyeng.errors import InputError
 from policyeng.sources import FORMATS, load_snapshot, read_inputs
-from policyeng.sources.parsed import Surroundings, nothing_beside
+from policyeng.sources.parsed import Surroundings, refuse_neighbors
 from tests.fuzzing import ODD_SCALARS, SAMPLES, seeds, unsound
 from tests.real_files import FOLDERS
 
@@ -65,7 +65,7 @@ AROUND = st.builds(
     scope=st.sampled_from([Surroundings().scope, SCOPE]),
     workspace=st.sampled_from([Surroundings().workspace, WORKSPACE]),
     parameters=st.dictionaries(st.sampled_from(["x", "name", "location"]), JSON_VALUES, max_size=2),
-    beside=st.sampled_from([nothing_beside, broken_beside]),
+    beside=st.sampled_from([refuse_neighbors, broken_beside]),
 )
 
 

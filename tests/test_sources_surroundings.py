@@ -8,9 +8,9 @@ import pytest
 
 from policyeng.errors import InputError, UsageError
 from policyeng.models import JsonObject
-from policyeng.sources.context import DocumentContext, Home, given, surroundings
+from policyeng.sources.context import DocumentContext, Home, find_surroundings, normalize_context
 from policyeng.sources.discovery import Named
-from policyeng.sources.merge import kept_apart
+from policyeng.sources.merge import separate_ids
 from policyeng.sources.parsed import UNKNOWN_SCOPE, UNKNOWN_WORKSPACE, Loaded, ParsedDocument, Placed
 from policyeng.sources.text import Text
 
@@ -37,7 +37,7 @@ def test_a_workspace_is_named_by_id_or_by_name_in_a_scope(
     """An id of a workspace says the scope, too, unless another is given for templates."""
     expected = expected or DocumentContext(f"{SUBSCRIPTION}/resourceGroups/other", workspace)
 
-    assert given(scope, workspace, {}) == expected
+    assert normalize_context(scope, workspace, {}) == expected
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_workspace_is_named_by_id_or_by_name_in_a_scope(
 def test_another_id_is_a_usage_error(scope: str, workspace: str, said: str) -> None:
     """It names what was given and the form that is read."""
     with pytest.raises(UsageError, match="give") as refused:
-        given(scope, workspace, {})
+        normalize_context(scope, workspace, {})
 
     assert said in str(refused.value)
 
@@ -86,13 +86,13 @@ def test_the_nearest_workspace_above_a_file_is_its_own(homes: str, workspace: st
     """Of its directory, of one above, or the only one there is; between two nobody guesses."""
     named = Named("a/c.yml", Path("/r/a/c.yml"))
 
-    assert surroundings(named, DocumentContext(), HOMES[homes], 1000).workspace == workspace
-    assert surroundings(named, DocumentContext(workspace="said"), HOMES[homes], 1000).workspace == "said"
+    assert find_surroundings(named, DocumentContext(), HOMES[homes], 1000).workspace == workspace
+    assert find_surroundings(named, DocumentContext(workspace="said"), HOMES[homes], 1000).workspace == "said"
 
 
 def test_a_scope_places_the_unnamed_workspace() -> None:
     """Its name stays unknown, its resource group is not."""
-    around = surroundings(Named("c.yml", Path("c.yml")), DocumentContext(SCOPE), [], 1000)
+    around = find_surroundings(Named("c.yml", Path("c.yml")), DocumentContext(SCOPE), [], 1000)
 
     assert (around.scope, around.workspace) == (SCOPE, f"{SCOPE}{WORKSPACES}{{workspace}}")
 
@@ -102,7 +102,7 @@ def test_what_lies_beside_is_read_by_its_relative_path(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     (tmp_path / "x/one.yml").write_text("a: 1")
     (tmp_path / "two.yml").write_text("a: 1\n---\nb: 2")
-    around = surroundings(Named("main.yml", tmp_path / "main.yml"), DocumentContext(), [], 1000)
+    around = find_surroundings(Named("main.yml", tmp_path / "main.yml"), DocumentContext(), [], 1000)
 
     assert around.beside("x/one.yml") == {"a": 1}
     with pytest.raises(InputError, match="cannot be read"):
@@ -110,7 +110,7 @@ def test_what_lies_beside_is_read_by_its_relative_path(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="2 documents where one should be"):
         around.beside("two.yml")
     with pytest.raises(InputError, match="standard input has no files next to it"):
-        surroundings(Named("<stdin>", None), DocumentContext(), [], 1000).beside("x")
+        find_surroundings(Named("<stdin>", None), DocumentContext(), [], 1000).beside("x")
 
 
 def document(file: str, *resources: JsonObject, movable: str = UNKNOWN_SCOPE) -> Loaded:
@@ -136,7 +136,7 @@ def ids_of(documents: list[Loaded]) -> list[str]:
 def test_documents_that_contradict_each_other_are_kept_apart() -> None:
     """With all that they hold, and with the ids in it; those of the other documents stay."""
     referring = made("vm", host=made("x")["id"], other=made("x", SCOPE)["id"], text=f"see {UNKNOWN_SCOPE}")
-    apart = kept_apart([document("a/1.json", made("x", n=1)), document("a/2.json", made("x", n=2), referring)])
+    apart = separate_ids([document("a/1.json", made("x", n=1)), document("a/2.json", made("x", n=2), referring)])
 
     moved = "{resource-group@a~2.json}/providers/Microsoft.A/a/"
     assert ids_of(apart) == ["{resource-group}/providers/Microsoft.A/a/x", f"{moved}x", f"{moved}vm"]
@@ -153,7 +153,7 @@ def test_documents_of_one_file_are_moved_together() -> None:
     again = [document("3", made("y", n=1)), document("3", made("y", n=2))]
 
     rest = "/providers/Microsoft.A/a"
-    assert ids_of(kept_apart([*first, *second, *again])) == [
+    assert ids_of(separate_ids([*first, *second, *again])) == [
         f"{{resource-group}}{rest}/x",
         f"{{resource-group}}{rest}/x/parts/a",
         f"{{resource-group@2}}{rest}/x/parts/b",
@@ -170,13 +170,13 @@ def test_documents_that_agree_belong_together() -> None:
     unmovable = [document("1", made("x"), movable=""), document("2", made("x", n=1), movable="")]
 
     for documents in (same, stated, unmovable):
-        assert kept_apart(documents) == documents
+        assert separate_ids(documents) == documents
 
 
 def test_a_single_resource_is_moved_alone() -> None:
     """Two files that deploy one endpoint in two ways both stay in their workspace."""
     scope = f"{SCOPE}{WORKSPACES}ws/onlineEndpoints"
     one, two = ({"id": f"{scope}/e", "type": "t", "kind": kind} for kind in ("a", "b"))
-    apart = kept_apart([document("1.yml", one, movable=one["id"]), document("2.yml", two, movable=two["id"])])
+    apart = separate_ids([document("1.yml", one, movable=one["id"]), document("2.yml", two, movable=two["id"])])
 
     assert ids_of(apart) == [one["id"], f"{scope}/e@2.yml"]

@@ -9,7 +9,7 @@ import pytest
 
 import policyeng as api
 from policyeng.errors import UsageError
-from policyeng.sources import EVERYTHING, FileWalk, Inputs, excluded, read_inputs, whole_paths
+from policyeng.sources import EVERYTHING, FileWalk, Inputs, excluded, read_inputs, resolve_paths
 from tests.command import policyeng
 
 WORKSPACES = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.MachineLearningServices/workspaces"
@@ -132,7 +132,7 @@ def test_files_that_other_options_name_are_no_input(here: Path) -> None:
     """Such as the report that was written the last time."""
     workspace(here / "a.json")
     workspace(here / "b.json")
-    walk = EVERYTHING._replace(others=whole_paths(["b.json", None]))
+    walk = EVERYTHING._replace(others=resolve_paths(["b.json", None]))
 
     assert skipped(read_inputs(["."], walk=walk)) == {"b.json": "another option names it"}
 

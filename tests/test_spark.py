@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
+import policyeng.spark as spark_package
 from policyeng import load_exemptions
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject, Severity
-from policyeng.spark import COLUMNS, judge
+from policyeng.spark import COLUMNS, evaluate_table
 from policyeng.verify.generators.examples import examples_of
 from tests.bundles import deny_when, rego, workspace, write
 from tests.command import policyeng
@@ -167,7 +168,7 @@ def test_findings_are_those_of_check(spark: SparkSession, bundle: Bundle, tmp_pa
     given = contents(bundle)
     exemptions = SAMPLES / "exemptions.yaml"
 
-    frame = judge(table(spark, given), bundle, as_of=AS_OF, exemptions=load_exemptions(exemptions))
+    frame = evaluate_table(table(spark, given), bundle, as_of=AS_OF, exemptions=load_exemptions(exemptions))
     rows = by_name(frame.collect())
 
     assert frame.columns == list(COLUMNS)
@@ -187,7 +188,9 @@ def test_a_profile_is_that_of_check(spark: SparkSession, bundle: Bundle, tmp_pat
     content = (SAMPLES / "workspaces/regulated.json").read_bytes()
     options = ("--profile", "azureml-v2", "--strict-unknown")
 
-    frame = judge(table(spark, {"a.json": content}), bundle, as_of=AS_OF, profile="azureml-v2", strict_unknown=True)
+    frame = evaluate_table(
+        table(spark, {"a.json": content}), bundle, as_of=AS_OF, profile="azureml-v2", strict_unknown=True
+    )
 
     assert reported(frame.collect()) == checked("a.json", content, tmp_path, *options)
 
@@ -207,7 +210,7 @@ def test_a_table_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     text = json.dumps({"snapshotVersion": 1, "resources": [workspace(x=7)]})
     frame = spark.createDataFrame([(5, text), (None, text), (6, None)], "`run.id` long, `a``b` string")
 
-    judged = judge(
+    judged = evaluate_table(
         frame,
         bundle,
         as_of=AS_OF,
@@ -233,12 +236,12 @@ def test_what_does_not_fit_is_said_before_anything_runs(spark: SparkSession, bun
     frame = spark.createDataFrame([("a", 1)], "name string, snapshots long")
 
     with pytest.raises(UsageError, match=r"no column `snapshot`; did you mean `snapshots`; the columns are name, snap"):
-        judge(frame, bundle, as_of=AS_OF)
+        evaluate_table(frame, bundle, as_of=AS_OF)
     with pytest.raises(UsageError, match="the column `snapshots` is of bigint; give the whole document as text"):
-        judge(frame, bundle, as_of=AS_OF, snapshot_column="snapshots")
+        evaluate_table(frame, bundle, as_of=AS_OF, snapshot_column="snapshots")
     for parameters, profile in (({"AML-X": {}}, None), ({"AML-COST-101": {"x": 1}}, None), (None, "nothing")):
         with pytest.raises(UsageError):
-            judge(table(spark, {}), bundle, as_of=AS_OF, parameters=parameters, profile=profile)
+            evaluate_table(table(spark, {}), bundle, as_of=AS_OF, parameters=parameters, profile=profile)
 
 
 def test_the_sample_judges_a_folder(tmp_path: Path) -> None:
@@ -277,7 +280,7 @@ def test_the_page_says_how_and_names_every_column(spark: SparkSession) -> None:
     named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
     assert code is not None
     assert query is not None
-    assert set(named) == {*COLUMNS, *signature(judge).parameters}
+    assert set(named) == {*COLUMNS, *signature(evaluate_table).parameters}
 
     page_of: dict[str, Any] = {}
     exec(compile(code[1], "page", "exec"), page_of)  # noqa: S102  # our own page
@@ -290,3 +293,8 @@ def test_the_page_says_how_and_names_every_column(spark: SparkSession) -> None:
 
     assert failures["snapshots"] >= 2
     assert all(row["of"][0]["msg"] for row in denials)
+
+
+def test_the_name_of_version_0_1_remains() -> None:
+    """`judge` is `evaluate_table`."""
+    assert spark_package.judge is evaluate_table

@@ -14,7 +14,7 @@ import pytest
 
 from policyeng import __version__
 from policyeng.bundle import load_bundle
-from policyeng.bundle.serialization import packed, unpacked
+from policyeng.bundle.serialization import pack_bundle, unpack_bundle
 from policyeng.errors import UsageError
 from policyeng.models import Severity
 from policyeng.spark import COLUMNS
@@ -27,7 +27,9 @@ def worker(tmp_path: Path) -> Worker:
     """One with a policy."""
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", deny_when("input.resource.properties.x == 1"))}))
     as_of = datetime(2026, 6, 1, tzinfo=UTC)
-    return Worker(packed(bundle), __version__, as_of, (), {}, Severity.LOW, strict_unknown=False, max_bytes=1 << 20)
+    return Worker(
+        pack_bundle(bundle), __version__, as_of, (), {}, Severity.LOW, strict_unknown=False, max_bytes=1 << 20
+    )
 
 
 def batches(count: int, size: int) -> Iterator[pa.RecordBatch]:
@@ -71,7 +73,7 @@ def test_a_process_opens_a_bundle_once(worker: Worker, monkeypatch: pytest.Monke
 
     def counted(content: bytes) -> object:
         opened.append(content)
-        return unpacked(content)
+        return unpack_bundle(content)
 
     monkeypatch.setattr("policyeng.spark.evaluation._opened", lru_cache(maxsize=2)(counted))
     for _ in range(3):

@@ -12,9 +12,9 @@ import policyeng
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.cli import run
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.baseline import against_baseline
+from policyeng.evaluation.baseline import apply_baseline
 from policyeng.models import Evaluation, Exemption, Outcome, Problem, Severity
-from policyeng.report.phrases import verdict
+from policyeng.report.phrases import describe_exit_code
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -79,7 +79,7 @@ def test_a_part_that_was_not_read_counts(bundle: Bundle) -> None:
 
     assert (loose.exit_code, tight.exit_code) == (0, 1)
     assert [problem.message.rpartition(": ")[2] for problem in tight.problems] == ["forbidden"]
-    assert verdict(tight) == "exit 1: 1 unread part of the inputs, not allowed with --strict-unknown"
+    assert describe_exit_code(tight) == "exit 1: 1 unread part of the inputs, not allowed with --strict-unknown"
 
 
 def test_an_error_outranks_it(bundle: Bundle) -> None:
@@ -121,7 +121,7 @@ def test_a_baseline_knows_what_could_not_be_decided_before(bundle: Bundle) -> No
     failed = workspace("unsure", n=2)
 
     def against(evaluation: Evaluation, baseline: Evaluation, *, strict: bool = True) -> Evaluation:
-        return against_baseline(evaluation, baseline, strict_unknown=strict)
+        return apply_baseline(evaluation, baseline, strict_unknown=strict)
 
     same = against(before, before)
     assert same.exit_code == 0
@@ -142,7 +142,7 @@ def test_a_failure_is_not_known_by_the_words_of_what_was_undecided(tmp_path: Pat
     before, after = judged(bundle, workspace("a")), judged(bundle, workspace("a", n=2))
 
     assert [before.findings[0].outcome, after.findings[0].outcome] == [Outcome.UNKNOWN, Outcome.FAIL]
-    assert against_baseline(after, before, strict_unknown=True).exit_code == 1
+    assert apply_baseline(after, before, strict_unknown=True).exit_code == 1
 
 
 def test_the_verdict_says_what_decided(bundle: Bundle, tmp_path: Path) -> None:
@@ -150,16 +150,16 @@ def test_the_verdict_says_what_decided(bundle: Bundle, tmp_path: Path) -> None:
     low = rego("b", deny_when("true"), identity="T-B-1", severity="low")
     both = load_bundle(write(tmp_path / "both", {**files(), "area/b/b.rego": low}))
 
-    assert verdict(judged(bundle, UNSURE, strict_unknown=True)) == (
+    assert describe_exit_code(judged(bundle, UNSURE, strict_unknown=True)) == (
         "exit 1: 1 unknown finding, not allowed with --strict-unknown"
     )
-    assert verdict(judged(both, UNSURE, strict_unknown=True, fail_on=Severity.HIGH)) == (
+    assert describe_exit_code(judged(both, UNSURE, strict_unknown=True, fail_on=Severity.HIGH)) == (
         "exit 1: 1 failure and 1 unknown finding, at least one at or above --fail-on"
     )
-    assert verdict(judged(bundle, FAILS, UNSURE, strict_unknown=True)) == (
+    assert describe_exit_code(judged(bundle, FAILS, UNSURE, strict_unknown=True)) == (
         "exit 1: 1 failure, at least one at or above --fail-on"
     )
-    assert verdict(judged(bundle, UNSURE)) == "exit 0: no failures; 1 unknown finding"
+    assert describe_exit_code(judged(bundle, UNSURE)) == "exit 0: no failures; 1 unknown finding"
 
 
 def test_the_library_takes_it(bundle: Bundle) -> None:

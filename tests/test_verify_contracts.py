@@ -20,9 +20,9 @@ from policyeng.bundle import Bundle
 from policyeng.verify.generators.examples import examples_of
 from policyeng.verify.generators.json_mutations import Json
 from policyeng.verify.laws import invariance, monotonicity
-from policyeng.verify.laws.field_perturbation import tried
+from policyeng.verify.laws.field_perturbation import count_tests
 from policyeng.verify.laws.law import Law, LawContext, Trial, Violation
-from policyeng.verify.laws.monotonicity import Way, stricter
+from policyeng.verify.laws.monotonicity import Way, list_stricter_values
 from tests.bundles import deny_when, rego, write
 
 LAWS = (monotonicity.LAW, invariance.LAW)
@@ -71,7 +71,7 @@ def test_a_parameter_that_is_stricter_the_other_way_round_is_found(tmp_path: Pat
         bundle = policyeng.load_bundle(write(tmp_path / way, {"area/a/a.rego": text}))
         grounds, violations = found(monotonicity.LAW, bundle, 120)
         outcomes[way] = {violation.policy for violation in violations}
-        assert tried(grounds)["monotone", "T-A-1", "parameter:most"] > 10
+        assert count_tests(grounds)["monotone", "T-A-1", "parameter:most"] > 10
 
     assert outcomes == {"lower": set(), "higher": {"T-A-1"}}
 
@@ -92,7 +92,7 @@ def test_a_parameter_that_is_stricter_the_other_way_round_is_found(tmp_path: Pat
 )
 def test_stricter_values_lie_beyond_what_stands_there(way: Way, value: Json, expected: set[object]) -> None:
     """Numbers also where they are written as text; of a list the later values; nothing is stricter than the last."""
-    drawn = [one for seed in range(20) for one in stricter(chance(seed), way, value, [])]
+    drawn = [one for seed in range(20) for one in list_stricter_values(chance(seed), way, value, [])]
 
     assert {(type(one), one) for one in drawn} == {(type(one), one) for one in expected}
 
@@ -102,8 +102,8 @@ def test_a_later_moment_is_higher() -> None:
     text = "2026-06-01T00:00:00Z"
     at = datetime.fromisoformat(text)
 
-    assert all(datetime.fromisoformat(str(one)) > at for one in stricter(chance(0), "higher", text, []))
-    assert all(datetime.fromisoformat(str(one)) < at for one in stricter(chance(0), "lower", text, []))
+    assert all(datetime.fromisoformat(str(one)) > at for one in list_stricter_values(chance(0), "higher", text, []))
+    assert all(datetime.fromisoformat(str(one)) < at for one in list_stricter_values(chance(0), "lower", text, []))
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_our_contracts_hold_and_every_law_is_put_to_the_test() -> None:
         grounds, violations = found(law, bundle, 25)
 
         assert violations == []
-        assert law.name != "monotone" or sum(count > 0 for count in tried(grounds).values()) > 10
+        assert law.name != "monotone" or sum(count > 0 for count in count_tests(grounds).values()) > 10
 
 
 def test_many_of_our_policies_state_contracts() -> None:
@@ -153,8 +153,8 @@ def main(examples: int = 2000, seed: int = 7) -> int:
                 if broken[law.name, violation.policy] < 3:
                     say(f"{law.name} {violation.policy}: {violation.message}", violation.resource, *violation.lines)
     for contract in contracts(grounds.bundle):
-        say(f"{tried(grounds)[contract]:6} {' '.join(contract)}")
-    say(f"{tried(grounds)['insensitive', '', 'letter case']:6} letter case of ids, types and references")
+        say(f"{count_tests(grounds)[contract]:6} {' '.join(contract)}")
+    say(f"{count_tests(grounds)['insensitive', '', 'letter case']:6} letter case of ids, types and references")
     say(f"{examples} examples, seed {seed}: {broken.total()} violations")
     return int(broken.total() > 0)
 

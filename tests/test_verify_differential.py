@@ -27,7 +27,7 @@ from policyeng.verify.differential.differential import (
     contestants,
     counterexample,
     differs,
-    said,
+    normalize_result,
 )
 from policyeng.verify.differential.report import DifferentialRun, as_text
 from policyeng.verify.example_documents import read, snapshot_text
@@ -61,7 +61,7 @@ def liar(lie: Lie, covers: frozenset[str] = IN_PROCESS[0].covers) -> Contestant:
     """An engine that says what the embedded one says, but for its lies."""
 
     def judge(work: EvaluationRequest, pairs: Sequence[Pair]) -> list[Judgement]:
-        honest = embedded.judge_pairs(work, pairs)
+        honest = embedded.evaluate_embedded(work, pairs)
         return [lie(work, pair, judgement) for pair, judgement in zip(pairs, honest, strict=True)]
 
     return Contestant("liar", "1", judge, covers)
@@ -295,7 +295,9 @@ def test_an_engine_that_dies_while_a_difference_is_shrunk_leaves_what_was_found(
 
 def test_an_engine_that_leaves_pairs_out_is_an_error() -> None:
     """Fewer judgements than pairs are no agreement."""
-    short = Contestant("short", "1", lambda work, pairs: embedded.judge_pairs(work, pairs)[1:], IN_PROCESS[0].covers)
+    short = Contestant(
+        "short", "1", lambda work, pairs: embedded.evaluate_embedded(work, pairs)[1:], IN_PROCESS[0].covers
+    )
 
     with pytest.raises(EngineError, match="`short` returned"):
         compare(BUNDLE, [*IN_PROCESS, short], pairs=100, seed=1)
@@ -315,15 +317,17 @@ def test_an_engine_that_leaves_pairs_out_is_an_error() -> None:
 )
 def test_judgements_that_a_report_would_tell_apart_are_different(left: Judgement, right: Judgement) -> None:
     """Numbers by value and type, multisets, and an error whatever it says."""
-    assert said(left) != said(right)
+    assert normalize_result(left) != normalize_result(right)
 
 
 def test_the_order_of_denials_and_the_words_of_an_error_are_no_difference() -> None:
     """Engines have their own order and their own errors."""
     other = Denial(msg="n", actual={"b": 1, "a": [2]})
 
-    assert said(Judgement(denials=(DENIED, other))) == said(Judgement(denials=(other, DENIED)))
-    assert said(Judgement(error="deadline")) == said(Judgement(error="timeout", denials=(DENIED,)))
+    assert normalize_result(Judgement(denials=(DENIED, other))) == normalize_result(Judgement(denials=(other, DENIED)))
+    assert normalize_result(Judgement(error="deadline")) == normalize_result(
+        Judgement(error="timeout", denials=(DENIED,))
+    )
 
 
 FOREIGN = """

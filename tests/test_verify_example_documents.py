@@ -12,7 +12,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.models import Exemption, JsonObject
 from policyeng.sources import load_snapshot
-from policyeng.verify.example_documents import document_of, example_of, read, readable, snapshot_text, text_of
+from policyeng.verify.example_documents import document_of, drop_unreadable, example_of, read, snapshot_text, text_of
 from policyeng.verify.generators.examples import Example
 from policyeng.verify.generators.json_mutations import Json
 from tests.bundles import write
@@ -89,7 +89,7 @@ def test_documents_and_resources_at_once_are_no_file(of_documents: Bundle) -> No
     document: JsonObject = {"resources": [resource], "documents": [{"file": "a", "content": {}}]}
 
     assert read(document, of_documents) is None
-    *_, documents, resources = (each["snapshot"] for each in readable({"snapshot": document}))
+    *_, documents, resources = (each["snapshot"] for each in drop_unreadable({"snapshot": document}))
     assert documents == {"resources": [], "documents": document["documents"]}
     alone = read(resources, of_documents)
     assert alone is not None

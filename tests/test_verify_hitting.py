@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.verify.satisfiability.search import minimal, smallest_hitting_sets
+from policyeng.verify.satisfiability.search import find_smallest_hitting_sets, minimal
 
 FAMILIES = st.lists(st.frozensets(st.sampled_from("abcdefg"), max_size=4), max_size=9)
 
@@ -25,7 +25,7 @@ def by_trying(family: list[frozenset[str]]) -> list[frozenset[str]]:
 @given(FAMILIES)
 def test_the_smallest_hitting_sets_are_those_that_trying_finds(family: list[frozenset[str]]) -> None:
     """All of them, in order, and none where a set is empty."""
-    assert smallest_hitting_sets(family) == by_trying(family)
+    assert find_smallest_hitting_sets(family) == by_trying(family)
 
 
 @given(FAMILIES)
@@ -40,7 +40,7 @@ def test_what_hits_the_minimal_sets_hits_them_all(family: list[frozenset[str]]) 
 
 def test_every_set_needs_another_member() -> None:
     """Three sets without a common member need three."""
-    assert smallest_hitting_sets([frozenset("a"), frozenset("bc"), frozenset("d")]) == [
+    assert find_smallest_hitting_sets([frozenset("a"), frozenset("bc"), frozenset("d")]) == [
         frozenset("abd"),
         frozenset("acd"),
     ]

@@ -12,7 +12,7 @@ from policyeng.engines import opa
 from policyeng.errors import EngineError
 from policyeng.verify.generators.examples import examples_of
 from policyeng.verify.laws.engines import LAW
-from policyeng.verify.laws.law import LawContext, Trial, Violation, remarked
+from policyeng.verify.laws.law import LawContext, Trial, Violation, format_remarks
 
 BROKEN = Path(__file__).parent / "broken" / "engines"
 
@@ -30,7 +30,7 @@ def test_our_engines_agree() -> None:
 
     assert violations(grounds, 12) == []
     assert grounds.remarks["engines: pairs that two or more engines agree on"] > 150
-    assert any("evaluated by embedded" in line and "opa" in line for line in remarked(grounds.remarks))
+    assert any("evaluated by embedded" in line and "opa" in line for line in format_remarks(grounds.remarks))
 
 
 def test_a_twin_with_another_boundary_is_found() -> None:

@@ -16,8 +16,8 @@ from policyeng.models import JsonObject, Outcome, Severity, Snapshot
 from policyeng.sources import load_snapshot
 from policyeng.verify.example_documents import read
 from policyeng.verify.generators.json_mutations import Json, copied, places, remove
-from policyeng.verify.minimize import Minimised, failing, minimised, native
-from policyeng.verify.shrink_document import shrunk
+from policyeng.verify.minimize import Minimised, failing, minimize, native
+from policyeng.verify.shrink_document import shrink
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.command import policyeng
 from tests.conftest import ROOT
@@ -30,7 +30,7 @@ FORMATS = ROOT / "samples" / "formats"
 
 def of(bundle: Bundle, whole: Snapshot, policy: str) -> Minimised:
     """The smallest document on which a policy fails."""
-    found = minimised(bundle, whole, policy, partial(evaluate, as_of=AS_OF))
+    found = minimize(bundle, whole, policy, partial(evaluate, as_of=AS_OF))
     assert found is not None
     return found
 
@@ -124,7 +124,7 @@ def test_the_most_severe_policy_comes_first_then_the_first_by_id(bundle: Bundle)
 def test_a_search_that_is_cut_short_says_so(bundle: Bundle) -> None:
     """What it has by then still fails."""
     whole = load_snapshot(WORKSPACES / "regulated.json")
-    found = minimised(bundle, whole, "AML-ISO-101", partial(evaluate, as_of=AS_OF), most=5)
+    found = minimize(bundle, whole, "AML-ISO-101", partial(evaluate, as_of=AS_OF), most=5)
 
     assert found is not None
     assert any("a smaller snapshot may exist" in note for note in found.notes)
@@ -138,7 +138,7 @@ def test_without_plainer_values_shrinking_only_leaves_out() -> None:
     def has_b(entry: Json) -> bool:
         return '"b"' in json.dumps(entry)
 
-    assert shrunk(document, has_b, plainer=False) == {"a": [{"b": 17}]}
+    assert shrink(document, has_b, plainer=False) == {"a": [{"b": 17}]}
 
 
 def test_the_document_alone_is_printed_and_the_named_command_fails_on_it(tmp_path: Path) -> None:
@@ -242,4 +242,4 @@ def test_a_failure_that_the_native_form_cannot_say_is_none(tmp_path: Path) -> No
     policies = write(tmp_path / "p", {"area/a/a.rego": rego("a", deny_when("true"))})
     odd = {**workspace("a"), "id": "/no/full/id"}
 
-    assert minimised(load_bundle(policies), snapshot(odd), "T-A-1", partial(evaluate, as_of=AS_OF)) is None
+    assert minimize(load_bundle(policies), snapshot(odd), "T-A-1", partial(evaluate, as_of=AS_OF)) is None

@@ -8,7 +8,7 @@ from random import Random
 from policyeng.bundle import load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.models import JsonObject, Snapshot
-from policyeng.verify.generators.observations import Entries, Sight, observed
+from policyeng.verify.generators.observations import Entries, Sight, draw_observations
 
 FACTS = load_bundle().facts
 CLUSTER = {
@@ -33,7 +33,7 @@ def drawn(seed: int, as_of: datetime = DEFAULT_AS_OF) -> JsonObject:
     """Observations of an estate of one cluster and one assignment."""
     sight = Sight(KNOWN, [str(CLUSTER["id"])], [40.0], as_of)
     random = Random(seed)  # noqa: S311  # nothing here is secret
-    return observed(random, {"resources": [CLUSTER, ASSIGNMENT]}, sight, FACTS)
+    return draw_observations(random, {"resources": [CLUSTER, ASSIGNMENT]}, sight, FACTS)
 
 
 def test_the_same_draw_gives_the_same() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from policyeng.models import JsonObject, Snapshot
 from policyeng.parsing.json_pointer import escaped
-from policyeng.verify.remediation.json_patch import GONE, DocumentPatch, Kind, PatchBuilder, applied, document_of
+from policyeng.verify.remediation.json_patch import GONE, DocumentPatch, Kind, PatchBuilder, apply_edits, document_of
 from tests.bundles import snapshot, workspace
 
 PLACE: tuple[Kind, str] = ("resource", str(workspace()["id"]))
@@ -41,7 +41,7 @@ def test_an_operation_makes_the_objects_that_it_leads_through(step: JsonObject, 
     draft = PatchBuilder(ESTATE)
 
     assert draft.do(PLACE, step)
-    assert properties(applied(ESTATE, draft.edits)) == wanted
+    assert properties(apply_edits(ESTATE, draft.edits)) == wanted
     assert properties(ESTATE) == {"x": 1, "none": None}
 
 
@@ -74,11 +74,13 @@ def test_what_changes_nothing_is_no_edit() -> None:
 
 def test_workloads_and_approvals_are_patched_as_they_are_stated() -> None:
     """What they cannot be does not apply."""
-    moved = applied(ESTATE, [DocumentPatch("workload", "W-1", ({"op": "replace", "path": "/target", "value": "aks"},))])
-    asked = applied(
+    moved = apply_edits(
+        ESTATE, [DocumentPatch("workload", "W-1", ({"op": "replace", "path": "/target", "value": "aks"},))]
+    )
+    asked = apply_edits(
         ESTATE, [DocumentPatch("approval", "A-1", ({"op": "replace", "path": "/status", "value": "requested"},))]
     )
-    wrong = applied(
+    wrong = apply_edits(
         ESTATE, [DocumentPatch("workload", "w-1", ({"op": "replace", "path": "/target", "value": "moon"},))]
     )
 
@@ -96,7 +98,7 @@ def test_a_resource_is_taken_away_unless_a_declaration_names_it() -> None:
 
     assert draft.do(PLACE, {"op": "remove", "path": ""})
     assert draft.edits[0].patch == GONE
-    gone = applied(ESTATE, draft.edits)
+    gone = apply_edits(ESTATE, draft.edits)
     assert gone is not None
     assert gone.resources == ()
     assert not PatchBuilder(named).do(PLACE, {"op": "remove", "path": ""})
@@ -149,7 +151,7 @@ def test_removals_in_one_edit_take_away_what_each_takes_alone(body: JsonObject, 
     edits = PatchBuilder.joined(drafts).edits if drafts else ()
 
     expected = without(estate.resources[0], set(chosen))
-    assert properties(applied(estate, edits)) == expected["properties"] if isinstance(expected, dict) else False
+    assert properties(apply_edits(estate, edits)) == expected["properties"] if isinstance(expected, dict) else False
     assert all(jsonpatch.apply_patch(estate.resources[0], list(edit.patch)) == expected for edit in edits)
 
 
@@ -161,4 +163,4 @@ def test_what_one_edit_makes_room_for_the_other_does_not_clear() -> None:
 
     edits = PatchBuilder.joined(drafts).edits
 
-    assert properties(applied(ESTATE, edits)) == {"x": 1, "none": None, "a": {"b": "b", "c": "c"}}
+    assert properties(apply_edits(ESTATE, edits)) == {"x": 1, "none": None, "a": {"b": "b", "c": "c"}}

@@ -21,10 +21,10 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Finding, JsonObject, Snapshot
 from policyeng.verify.generators.examples import Example, examples_of
 from policyeng.verify.laws.law import LawContext, Trial, Violation
-from policyeng.verify.laws.remediation import LAW, TRIED, proved
+from policyeng.verify.laws.remediation import LAW, TRIED, check_patches
 from policyeng.verify.minimize import native
-from policyeng.verify.remediation.header_patches import claim
-from policyeng.verify.remediation.json_patch import applied
+from policyeng.verify.remediation.header_patches import select_patches
+from policyeng.verify.remediation.json_patch import apply_edits
 from policyeng.verify.remediation.report import as_json
 from policyeng.verify.remediation.suggestion import Suggestion
 
@@ -44,8 +44,8 @@ def of_cases(bundle: Bundle, policy: Policy, baselines: Baselines, grounds: LawC
         said = evaluate(alone, snapshot, as_of=example.as_of, parameters=example.parameters)
         trial = Trial(grounds, example, name, given=snapshot)
         for finding in said.findings:
-            claimed = claim(policy, finding, snapshot, example.parameters)
-            violation = proved(trial, policy, _same(finding, trial), claimed) if claimed else None
+            claimed = select_patches(policy, finding, snapshot, example.parameters)
+            violation = check_patches(trial, policy, _same(finding, trial), claimed) if claimed else None
             if violation is not None:
                 found.append((name, violation))
     return found
@@ -93,10 +93,10 @@ def test_patches_are_printed_so_that_any_tool_performs_them() -> None:
                 continue
             judged, parameters = estate(baselines, case, name), {policy.id: case.parameters}
             evaluation = evaluate(alone, judged, as_of=case.as_of or DEFAULT_AS_OF, parameters=parameters)
-            claims = [(finding, claim(policy, finding, judged, parameters)) for finding in evaluation.findings]
+            claims = [(finding, select_patches(policy, finding, judged, parameters)) for finding in evaluation.findings]
             edited = [Suggestion(finding, claimed.edits) for finding, claimed in claims if claimed]
             for suggestion, printed in zip(edited, json.loads(as_json(edited, judged))["suggestions"], strict=True):
-                after = applied(judged, suggestion.edits)
+                after = apply_edits(judged, suggestion.edits)
                 assert after is not None
                 assert done(stated(judged), printed["edits"]) == stated(after)
                 performed.add(policy.id)

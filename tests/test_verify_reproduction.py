@@ -14,7 +14,7 @@ from policyeng.cli.verify_modes.counterexamples import write_example
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject
 from policyeng.verify.generators.examples import Example
-from policyeng.verify.reproduction import command, unwritten
+from policyeng.verify.reproduction import command, list_other_parts
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 #: A text in which other readers of lines see two.
@@ -39,18 +39,18 @@ def test_the_command_names_policies_clock_and_files() -> None:
 
 def test_what_is_in_no_file_is_printed() -> None:
     """Parameters as a configuration, then the snapshot or the document that is judged."""
-    at, days, *snapshot = unwritten(SAYABLE, None)
+    at, days, *snapshot = list_other_parts(SAYABLE, None)
 
     assert (at, days.strip()) == ('parameters   [parameters."T-A-1"]', '"days" = 3')
     assert json.loads("\n".join(snapshot)) == {"snapshotVersion": 1, **SNAPSHOT}
     assert '      "id": "a\u2028b"' in snapshot
-    assert json.loads("\n".join(unwritten(DOCUMENTS, None))) == {"size": 1}
+    assert json.loads("\n".join(list_other_parts(DOCUMENTS, None))) == {"size": 1}
 
 
 def test_what_is_in_files_is_not_printed_but_what_toml_cannot_say() -> None:
     """Parameters that no configuration holds are said as JSON."""
-    assert list(unwritten(SAYABLE, Path("x.json"))) == []
-    assert list(unwritten(UNSAYABLE, Path("x.json"))) == ['parameters   {"T-A-1": {"days": null}}']
+    assert list(list_other_parts(SAYABLE, Path("x.json"))) == []
+    assert list(list_other_parts(UNSAYABLE, Path("x.json"))) == ['parameters   {"T-A-1": {"days": null}}']
 
 
 def test_further_counterexamples_are_written_with_their_number(tmp_path: Path) -> None:

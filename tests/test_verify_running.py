@@ -16,7 +16,7 @@ from policyeng.verify.laws import LAWS, Law, laws_named
 from policyeng.verify.laws.law import Trial, Violation
 from policyeng.verify.reproduction import is_sayable, toml_of
 from policyeng.verify.runner.report import as_text
-from policyeng.verify.runner.run import LawRun, keep, run
+from policyeng.verify.runner.run import LawRun, run, store_failure
 from policyeng.verify.runner.worker import FailingExample
 from tests.bundles import deny_when, rego, write
 
@@ -172,7 +172,7 @@ def test_what_cannot_be_kept_or_removed_is_said_and_costs_no_report(
     assert "cannot store a failure: no space left on device; name another directory" in as_text(done)
     (found,) = done.found
     assert found.example is not None
-    kept = keep(folder, turned.name, FailingExample("monotone", found.violation, found.example, found.chance))
+    kept = store_failure(folder, turned.name, FailingExample("monotone", found.violation, found.example, found.chance))
     with monkeypatch.context() as patched:
         patched.setattr(Path, "unlink", full)
         again = run(mended, laws, examples=1, seed=8, database=folder)

@@ -14,7 +14,7 @@ import pytest
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.policy_selection import with_profile
-from policyeng.bundle.timeline import told
+from policyeng.bundle.timeline import describe_spans
 from policyeng.evaluation import evaluate
 from policyeng.models import Outcome, Snapshot
 from policyeng.verify.laws.satisfiable import unsatisfiable
@@ -124,7 +124,7 @@ def test_dates_are_exact_to_the_day_and_say_why(tmp_path: Path) -> None:
     conditions = ('zone != "a"; input.as_of >= "2026-07-04"', 'zone == "a"; input.as_of >= "2027-01-15"')
     found = answer(subject(), bundle_with(tmp_path, *conditions), NOW)
 
-    assert told(found.spans) == "possible until 2027-01-14, impossible from 2027-01-15 on"
+    assert describe_spans(found.spans) == "possible until 2027-01-14, impossible from 2027-01-15 on"
     assert found.endings == {datetime(2027, 1, 15, tzinfo=UTC): ("T-P-2: m (a)",)}
     assert found.witness is not None
     assert found.conflicts[0].at == datetime(2027, 1, 15, tzinfo=UTC)
@@ -197,7 +197,7 @@ def test_our_classes_are_answered_as_documented() -> None:
     bundle = load_bundle()
     answers = {entry.id: answer(entry, bundle, NOW) for entry in classes_of(bundle)}
 
-    assert {name: told(found.spans) for name, found in answers.items()} == documented()
+    assert {name: describe_spans(found.spans) for name, found in answers.items()} == documented()
     assert all(found.is_as_expected for found in answers.values())
     found = answers["regulated-gpu-training-on-managed-compute"]
     assert found.witness is not None
@@ -214,7 +214,7 @@ def test_the_documents_contradict_themselves() -> None:
     for entry in classes_of(bundle, chosen=[*conflicts]):
         found = answer(entry, bundle, NOW, with_profile(bundle, "documents", {}))
         assert sets_of(found)[0] == conflicts[entry.id]
-        assert told(found.spans) == documented(column=2)[entry.id]
+        assert describe_spans(found.spans) == documented(column=2)[entry.id]
 
 
 CLASS = """\

@@ -12,16 +12,16 @@ from policyeng.bundle.parameter_schemas import fits
 from policyeng.verify.generators.json_mutations import (
     Json,
     altered,
+    draw_odd_value,
     edit_somewhere,
-    odd,
     place_of,
     places,
-    put,
+    put_value,
     remove,
     value_in,
 )
 from policyeng.verify.generators.schema_values import fitting
-from policyeng.verify.shrink_document import shrunk
+from policyeng.verify.shrink_document import shrink
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=4),
@@ -35,7 +35,7 @@ RANDOMS = st.randoms(use_true_random=False)
 @given(st.lists(JSON) | OBJECTS)
 def test_what_always_holds_shrinks_to_nothing(document: Json) -> None:
     """Without a condition the smallest document is an empty one."""
-    assert not shrunk(document, lambda _: True)
+    assert not shrink(document, lambda _: True)
 
 
 @given(JSON, st.integers(0, 30))
@@ -43,7 +43,7 @@ def test_the_answer_holds_whenever_the_search_ends(document: Json, most: int) ->
     """However few trials there are, what is given back is a document for which the condition is true."""
     letters = json.dumps(document).count("a")
 
-    smallest = shrunk(document, lambda entry: json.dumps(entry).count("a") == letters, most=most)
+    smallest = shrink(document, lambda entry: json.dumps(entry).count("a") == letters, most=most)
 
     assert json.dumps(smallest).count("a") == letters
 
@@ -52,10 +52,10 @@ def test_a_needle_is_found_in_a_haystack_and_the_haystack_is_not_changed() -> No
     """One value deep down keeps the way to it and nothing else."""
     hay: Json = {str(number): [{"x": number, "y": ["hay"] * 5}] * 7 for number in range(20)}
     before = json.dumps(hay)
-    put(hay, ("13", 4), {"needle": {"deep": [1, "needle-17", 3]}})
+    put_value(hay, ("13", 4), {"needle": {"deep": [1, "needle-17", 3]}})
     given_text = json.dumps(hay)
 
-    smallest = shrunk(hay, lambda entry: "needle-17" in json.dumps(entry))
+    smallest = shrink(hay, lambda entry: "needle-17" in json.dumps(entry))
 
     assert smallest in ("needle-17", {"13": "needle-17"}, ["needle-17"]) or "needle-17" in json.dumps(smallest)
     assert len(json.dumps(smallest)) < 70
@@ -70,7 +70,7 @@ def test_edits_keep_a_document_json_and_its_identity(random: Random, document: d
         edit_somewhere(random, whole)
 
     assert (whole["id"], whole["type"]) == ("/a", "t")
-    assert json.loads(json.dumps([whole, altered(random, whole), odd(random)], allow_nan=False))
+    assert json.loads(json.dumps([whole, altered(random, whole), draw_odd_value(random)], allow_nan=False))
 
 
 @given(OBJECTS, JSON, st.data())
@@ -81,7 +81,7 @@ def test_what_is_put_somewhere_is_there_until_it_is_removed(
     every = list(places(document)) or [("new",)]
     place = data.draw(st.sampled_from(every))
 
-    put(document, place, value)
+    put_value(document, place, value)
     assert value_in(document, place) == value
     before = len(list(places(document)))
     remove(document, place)
@@ -93,7 +93,7 @@ def test_a_pointer_can_be_set_through_whatever_stands_in_the_way(random: Random,
     """Objects are made where something else stands; a list keeps its members."""
     document: Json = {"a": other}
     place = place_of(random, document, "/a/b~1c/0")
-    put(document, place, "x")
+    put_value(document, place, "x")
 
     assert place[:2] == ("a", "b/c")
     assert isinstance(other, list) or value_in(document, ("a", "b/c", "0")) == "x"

@@ -12,7 +12,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import baselines_of, estate, read_cases
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Outcome, Snapshot
-from policyeng.verify.remediation.json_patch import applied
+from policyeng.verify.remediation.json_patch import apply_edits
 from policyeng.verify.remediation.suggestion import Suggester, Suggestion, suggested
 from tests.bundles import rego, snapshot, workspace, write
 
@@ -150,12 +150,12 @@ def test_suggestions_for_a_sample_are_verified_and_done_twice_do_nothing_more(ro
     assert len(suggestions) == len(failing)
     assert sum(bool(one.edits) for one in suggestions) >= 8
     for suggestion in (one for one in suggestions if one.edits):
-        after = applied(judged, suggestion.edits)
+        after = apply_edits(judged, suggestion.edits)
         assert after is not None
         left = evaluate(BUNDLE, after, as_of=AS_OF)
         still = {(one.policy, one.resource) for one in left.findings if one.outcome is Outcome.FAIL}
         assert still == failing - set(suggestion.clears)
-        again = applied(after, suggestion.edits)
+        again = apply_edits(after, suggestion.edits)
         assert again is None or again.resources == after.resources
     retired = next(one for one in suggestions if one.finding.policy == "AML-ISO-103")
     assert steps(retired)[-1][2] == "Standard_NC96ads_A100_v4"  # isolated, and of the series that the vendor recommends
@@ -247,6 +247,6 @@ def test_an_entry_of_a_list_is_set_and_none_is_put_before_it(tmp_path: Path) -> 
 
     suggestion = found(bundle, judged, "T-A-1")
 
-    after = applied(judged, suggestion.edits)
+    after = apply_edits(judged, suggestion.edits)
     assert after is not None
     assert after.resources[0]["properties"] == {"x": ["On", "Other"]}

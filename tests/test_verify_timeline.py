@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.bundle.timeline import PossibleSpan, day, samples, spans, told
+from policyeng.bundle.timeline import PossibleSpan, day, describe_spans, samples, spans
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS = st.integers(1, 400 * 86400)
@@ -43,19 +43,19 @@ def test_what_changes_right_after_a_moment_is_met_before_the_next() -> None:
     sampled = samples([first, last], first)
     found = spans(sampled, [holds(moment) for moment in sampled], holds)
 
-    assert told(found) == (
+    assert describe_spans(found) == (
         "impossible until 2026-02-28, possible from 2026-03-01 until 2026-03-08, impossible from 2026-03-09 on"
     )
 
 
 def test_spans_in_words() -> None:
     """The last day of a time is the one before the next begins; hours are told where they matter."""
-    assert told([PossibleSpan(None, True)]) == "possible at all known dates"
-    assert told([PossibleSpan(None, False)]) == "impossible at all known dates"
-    assert told([PossibleSpan(None, True), PossibleSpan(at("2026-03-01"), False)]) == (
+    assert describe_spans([PossibleSpan(None, True)]) == "possible at all known dates"
+    assert describe_spans([PossibleSpan(None, False)]) == "impossible at all known dates"
+    assert describe_spans([PossibleSpan(None, True), PossibleSpan(at("2026-03-01"), False)]) == (
         "possible until 2026-02-28, impossible from 2026-03-01 on"
     )
-    assert told([PossibleSpan(None, False), PossibleSpan(at("2026-03-01T12:00:00"), True)]) == (
+    assert describe_spans([PossibleSpan(None, False), PossibleSpan(at("2026-03-01T12:00:00"), True)]) == (
         "impossible before 2026-03-01T12:00:00Z, possible from 2026-03-01T12:00:00Z on"
     )
     assert day(at("2026-03-01T00:00:01")) == "2026-03-01"

@@ -13,11 +13,11 @@ from tests.bundles import write
 PYTHON = """
 from policyeng import Denial, policy
 from policyeng.facts import quotas
-from policyeng.facts.computes import known_size
+from policyeng.facts.computes import find_size
 
 
 def _beside(given):
-    return given.resource["basalt"] if known_size(given.resource, given.facts) else None
+    return given.resource["basalt"] if find_size(given.resource, given.facts) else None
 
 
 @policy(

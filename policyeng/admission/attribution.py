@@ -15,7 +15,7 @@ from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext
 from policyeng.evaluation.prepared_snapshot import Resource
 from policyeng.evaluation.tracing import Differences, Numbers, touched_pairs
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.models import Denial, Finding, Outcome
 
 #: A position in a list, which changes when an earlier member is removed.
@@ -65,7 +65,7 @@ def sorted_out(before: Iterable[Finding], after: Iterable[Finding], changed: Set
     for finding in after:
         if finding.outcome is Outcome.PASS:
             continue
-        key, is_there = _key(finding), folded_id(finding.resource) in changed
+        key, is_there = _key(finding), fold_id(finding.resource) in changed
         is_old = _is_old(finding, earlier.get(key, ()), touches, is_there=is_there)
         if finding.exemption is not None:
             if is_there or not is_old:
@@ -126,11 +126,11 @@ def touches_of(
 
 def reported(subject: Resource) -> tuple[str, str]:
     """Return the type of a subject as findings report it, and its id in lower case."""
-    return subject.reported_type, folded_id(subject.reported_id)
+    return subject.reported_type, fold_id(subject.reported_id)
 
 
 def _key(finding: Finding) -> _Key:
-    return finding.policy, finding.resource_type, folded_id(finding.resource)
+    return finding.policy, finding.resource_type, fold_id(finding.resource)
 
 
 def _is_old(finding: Finding, earlier: Iterable[Finding], touches: Touches, *, is_there: bool) -> bool:

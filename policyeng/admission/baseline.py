@@ -11,19 +11,19 @@ from policyeng import exemptions as exempting
 from policyeng.admission.attribution import Touches, reported, touches_of
 from policyeng.bundle import Bundle
 from policyeng.bundle.dependencies import EVERYTHING
-from policyeng.engines import Pair, judge
+from policyeng.engines import Pair, run_engine
 from policyeng.engines.tracing import Traced
-from policyeng.evaluation import EvaluationContext, homes_of, problems_of
+from policyeng.evaluation import EvaluationContext, find_scopes, problems_of
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot, Edits, Rows
 from policyeng.evaluation.findings import findings_by_pair
 from policyeng.evaluation.input_warnings import of_classifications, of_compute, unknown_classifications
 from policyeng.evaluation.invalidation import Invalidation, Pairs
 from policyeng.evaluation.plan import PlannedPair, plan
 from policyeng.evaluation.prepared_snapshot import Becomes, Resource
-from policyeng.evaluation.source_locations import held_by
+from policyeng.evaluation.source_locations import find_holder
 from policyeng.evaluation.tracing import Differences, Numbers, Reads, name_of, trace_pairs
 from policyeng.facts.computes import COMPUTE_TYPE
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.frozen import replace
 from policyeng.models import Exemption, Finding, Outcome, Problem, lowered
 
@@ -86,7 +86,7 @@ class BaselineFindings:
         self._snapshot = ChangingSnapshot(prepared)
         self._words = Counter(prepared.unknown_classifications)
         self._affecting = Invalidation(prepared.bundle, self._snapshot, prepared.planned)
-        self._homes = homes_of(prepared.estate.subjects)
+        self._homes = find_scopes(prepared.estate.subjects)
         self._waiting: Sequence[PlannedPair] = prepared.planned
         self._findings: dict[Numbers, Finding] = {}
         self._reads = Reads()
@@ -117,12 +117,12 @@ class BaselineFindings:
             self._forget(numbers, now)
         come, gone = self._words_of(rows)
         left = gone.keys() - (self._words - gone + come)
-        ended = {*_remarks(row.before for row in rows.resources), *self._describe_words(left)}
+        ended = {*_find_problems(row.before for row in rows.resources), *self._describe_words(left)}
         self.problems = {*(self.problems - ended), *self._problems_after(rows)}
         self._words = self._words - gone + come
         self._snapshot.change(edits, rows, differences)
         self._affecting.change(edits, rows.all)
-        homes = homes_of(row.after for row in rows.all if row.after)
+        homes = find_scopes(row.after for row in rows.all if row.after)
         for key in homes:
             edits.keep(self._homes, key)
         self._homes.update(homes)
@@ -153,7 +153,7 @@ class BaselineFindings:
         with self._snapshot.changed(rows, differences) as context:
             planned = tuple(plan(context.bundle, context.estate, affected.after))
             found = _evaluate(replace(context, planned=planned), moment)
-        homes = ChainMap(homes_of(row.after for row in rows.all if row.after), self._homes) if in_force else {}
+        homes = ChainMap(find_scopes(row.after for row in rows.all if row.after), self._homes) if in_force else {}
         after = _mark_exempted((finding for finding, _ in found), in_force, homes, used_after)
         pairs = {number: affected.before.get(number, set()) | positions for number, positions in affected.same.items()}
         pairs = {**affected.before, **pairs}
@@ -300,9 +300,9 @@ class BaselineFindings:
         subjects = self._snapshot.subjects
         for finding, pair in found if self._prepared.snapshot.texts else ():
             for reason in (*finding.denials, *finding.unknowns):
-                holder, _ = held_by(reason.path, subjects[pair.subject], subjects)
+                holder, _ = find_holder(reason.path, subjects[pair.subject], subjects)
                 if holder != finding.resource:
-                    references.setdefault(folded_id(holder), set()).add((pair.policy, pair.subject))
+                    references.setdefault(fold_id(holder), set()).add((pair.policy, pair.subject))
 
     def _make_touches(
         self, before: Sequence[Finding], same: Sequence[Finding], differences: Differences, moment: datetime
@@ -314,7 +314,7 @@ class BaselineFindings:
         snapshot, untouched = self._snapshot, set(map(id, same))
 
         def pairs_of(finding: Finding) -> Iterator[Numbers]:
-            number, key = self._numbers[finding.policy], (finding.resource_type, folded_id(finding.resource))
+            number, key = self._numbers[finding.policy], (finding.resource_type, fold_id(finding.resource))
             return ((number, at) for at in snapshot.positions_of(key[1]) if reported(snapshot.subjects[at]) == key)
 
         traced = ChainMap(self._cache_at(moment).reads.undecided, self._reads.undecided)
@@ -328,7 +328,7 @@ class BaselineFindings:
         after = {row.position: row.after for row in rows.resources}
         there = [subject for subject in (subjects | after).values() if subject is not None]
         there.sort(key=lambda subject: lowered(subject.reported_id))
-        return [*_remarks(there), *self._describe_words(come)]
+        return [*_find_problems(there), *self._describe_words(come)]
 
     def _describe_words(self, words: Iterable[str]) -> list[Problem]:
         return of_classifications(words, self._prepared.known_classifications)
@@ -353,14 +353,14 @@ def _evaluate_traced(
     again = replace(work, pairs=[pair for pair in work.pairs if pair.policy in numbers])
     others = replace(work, pairs=[pair for pair in work.pairs if pair.policy not in numbers])
     traced = dict(trace_pairs(context, again))
-    judgements = dict(zip(others.pairs, judge(others), strict=True))
+    judgements = dict(zip(others.pairs, run_engine(others), strict=True))
     judgements |= {pair: judgement for pair, (judgement, _) in traced.items()}
     return findings_by_pair(context, [judgements[pair] for pair in work.pairs]), traced
 
 
 def _evaluate(context: EvaluationContext, moment: datetime) -> Found:
     """Return the findings of all planned pairs."""
-    return findings_by_pair(context, judge(context.work(moment)))
+    return findings_by_pair(context, run_engine(context.work(moment)))
 
 
 def _mark_exempted(
@@ -381,7 +381,7 @@ def _is_failing(finding: Finding) -> bool:
     return finding.outcome in (Outcome.FAIL, Outcome.ERROR)
 
 
-def _remarks(subjects: Iterable[Resource | None]) -> list[Problem]:
+def _find_problems(subjects: Iterable[Resource | None]) -> list[Problem]:
     """Return the problems of resources, and then those of computes."""
     there = [subject for subject in subjects if subject is not None]
     computes = (subject for subject in there if subject.judged_type == COMPUTE_TYPE)

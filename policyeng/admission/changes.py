@@ -13,11 +13,11 @@ import orjson
 from pydantic import ValidationError
 
 from policyeng.admission.normalization import aligned, as_arm_reads_it, why_not
-from policyeng.errors import InputError, nearest
+from policyeng.errors import InputError, suggest_nearest
 from policyeng.evaluation.prepared_snapshot import Becomes, Notes
 from policyeng.facts import managed_networks
 from policyeng.facts.arm_casing import NO_SPELLINGS, Spellings
-from policyeng.facts.ids import folded_id, is_at_or_under
+from policyeng.facts.ids import fold_id, is_at_or_under
 from policyeng.facts.managed_networks import NetworkPart, workspace_of_part
 from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Origin, Problem, Snapshot, lowered
 from policyeng.parsing.json_pointer import value_at
@@ -37,7 +37,7 @@ _STAYS = ("microsoft.authorization/", "microsoft.consumption/", f"{DEPLOYMENT}/"
 State = tuple[Mapping[str, JsonObject], Mapping[str, Becomes]]
 
 
-def carried(
+def expand_template_changes(
     change: Change, now: Becomes, was: JsonObject | None, state: State, spellings: Spellings, contents: Contents
 ) -> list[Change | Problem]:
     """Return the changes that the template of a changed resource makes, and problems if some are unknown.
@@ -103,7 +103,7 @@ def _find_deletions(
             message = "mode `Complete` deletes resources that the template does not name, and some names are unknown"
             yield _problem("error", message, change)
         else:
-            yield from _delete_unnamed(_below(folded_id(group), there), reading, there)
+            yield from _delete_unnamed(_below(fold_id(group), there), reading, there)
     elif arm_type == STACK and "delete" in _unmanaged(properties):
         managed = member(member(was, "properties"), "resources")
         if not isinstance(managed, list):
@@ -111,7 +111,7 @@ def _find_deletions(
             yield _problem("warning", message, change)
         else:
             ids = (member(one, "id") for one in managed)
-            yield from _delete_unnamed((folded_id(one) for one in ids if isinstance(one, str)), reading, there)
+            yield from _delete_unnamed((fold_id(one) for one in ids if isinstance(one, str)), reading, there)
 
 
 def _unmanaged(properties: object) -> list[str]:
@@ -131,7 +131,7 @@ def _below(group: str, there: Mapping[str, JsonObject | None]) -> Iterator[str]:
 def _delete_unnamed(
     keys: Iterable[str], reading: ParsedDocument, there: Mapping[str, JsonObject | None]
 ) -> Iterator[Change]:
-    named = {folded_id(placed.resource["id"]) for placed in reading.resources}
+    named = {fold_id(placed.resource["id"]) for placed in reading.resources}
     for key in keys:
         held = there.get(key)
         if held is not None and key not in named:
@@ -229,13 +229,13 @@ def _validated(given: Mapping[str, object], place: str) -> Change:
     operation = given.get("operation")
     known = [str(operation) for operation in Operation]
     if not isinstance(operation, str) or lowered(operation) not in known:
-        meant = nearest(str(operation), known)
+        meant = suggest_nearest(str(operation), known)
         remedy = "the operations are " + ", ".join(f"`{name}`" for name in known)
         raise InputError(f"there is no operation `{operation}`{meant}", place=(place, "/operation"), remedy=remedy)
     written = {"create": "resource", "replace": "resource", "patch": "patch"}
     described = {"operation", "id", written.get(lowered(operation), "id")}
     if surplus := sorted(set(given) - described - {"unreadable", "carried"}):
-        message = f"a {lowered(operation)} has no `{surplus[0]}`{nearest(surplus[0], described)}"
+        message = f"a {lowered(operation)} has no `{surplus[0]}`{suggest_nearest(surplus[0], described)}"
         raise InputError(message, place=(place,), remedy=_REMEDY)
     values: dict[str, Any] = {**given, "operation": lowered(operation)}
     if "id" not in values and isinstance(values.get("resource"), Mapping):
@@ -267,7 +267,7 @@ def _require_resource(resource: object, place: str) -> None:
 
 
 def _require_same(identity: str, resource: JsonObject, place: str) -> None:
-    if folded_id(identity) != folded_id(resource["id"]):
+    if fold_id(identity) != fold_id(resource["id"]):
         message = f"the id of the change is `{identity}`, but the id of its resource is `{resource['id']}`"
         raise InputError(message, place=(place, "/id"), remedy="use the same id in both, or omit `id`")
 
@@ -280,15 +280,15 @@ def _require_json(value: object, place: str) -> None:
     require_readable(value, text, place)
 
 
-def changed(snapshot: Snapshot, changes: Iterable[Change], spellings: Spellings = NO_SPELLINGS) -> After:
+def apply_changes(snapshot: Snapshot, changes: Iterable[Change], spellings: Spellings = NO_SPELLINGS) -> After:
     """Return a snapshot after changes; a change that cannot be made is a problem, and the others are made."""
     rows = [(_key(resource), resource) for resource in snapshot.resources]
-    done = made_of(changes, held_of(snapshot), snapshot, spellings=spellings)
+    done = apply_in_order(changes, index_resources(snapshot), snapshot, spellings=spellings)
     resources = [held for key, held in rows if key not in done.becomes]
     resources += [after.resource for after in done.becomes.values() if after.resource is not None]
     notes: dict[str, dict[str, object]] = {}
     for name, place in zip(Notes._fields, _NOTES, strict=True):
-        kept = {key: note for key, note in getattr(snapshot, place).items() if folded_id(key) not in done.fresh}
+        kept = {key: note for key, note in getattr(snapshot, place).items() if fold_id(key) not in done.fresh}
         for after in done.becomes.values():
             if after.resource is not None and (note := getattr(after.notes, name)):
                 kept[lowered(after.resource["id"])] = note
@@ -313,14 +313,14 @@ class UnchangedResources(dict[str, JsonObject]):
             yield other
 
 
-def held_of(snapshot: Snapshot) -> UnchangedResources:
+def index_resources(snapshot: Snapshot) -> UnchangedResources:
     """Return the resources of a snapshot by id as `folded_id` returns it; the first of two with the same id."""
     return UnchangedResources(
         (key, held) for key, held in reversed([(_key(held), held) for held in snapshot.resources]) if key
     )
 
 
-def made_of(
+def apply_in_order(
     changes: Iterable[Change],
     held: UnchangedResources,
     snapshot: Snapshot,
@@ -343,7 +343,7 @@ def made_of(
     waiting, contents = deque(changes), Contents()
     while waiting:
         change = waiting.popleft()
-        key = folded_id(change.id)
+        key = fold_id(change.id)
         touched.add(key)
         now = becomes[key] if key in becomes else becomes_of(held.get(key), snapshot)
         resource = _resource(change, now.resource)
@@ -360,7 +360,9 @@ def made_of(
             is_patched = change.operation is Operation.PATCH
             becomes[key] = Becomes(resource, _notes_after(now.notes if is_patched else Notes(), change))
             fresh |= set() if is_patched else {key}
-        entries = carried(change, becomes.get(key, Becomes(None)), now.resource, (held, becomes), spellings, contents)
+        entries = expand_template_changes(
+            change, becomes.get(key, Becomes(None)), now.resource, (held, becomes), spellings, contents
+        )
         waiting.extendleft(reversed([entry for entry in entries if isinstance(entry, Change)]))
         problems += (entry for entry in entries if isinstance(entry, Problem))
     becomes |= dict(_with_managed_networks(touched, becomes, held, snapshot))
@@ -415,7 +417,7 @@ def becomes_of(resource: JsonObject | None, snapshot: Snapshot) -> Becomes:
 def _key(resource: JsonObject) -> str:
     """Return the id for comparisons; empty if there is none, which is reported by the evaluation."""
     identity = resource.get("id")
-    return folded_id(identity) if isinstance(identity, str) else ""
+    return fold_id(identity) if isinstance(identity, str) else ""
 
 
 def _notes_after(notes: Notes, change: Change) -> Notes:

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from policyeng.admission.attribution import Sorted, reported, sorted_out, touches_of
-from policyeng.admission.changes import changed
-from policyeng.admission.decision import DecisionHeader, DecisionThreshold, brought, decided
+from policyeng.admission.changes import apply_changes
+from policyeng.admission.decision import DecisionHeader, DecisionThreshold, decided, find_new_problems
 from policyeng.admission.enforcement import Modes
 from policyeng.bundle import Bundle
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_prepared, prepare
 from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.evaluation.tracing import Differences, Numbers, rows_of
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.frozen import frozen
 from policyeng.models import (
     Blame,
@@ -71,13 +71,15 @@ def decided_wholly(
     before: Sequence[Change] = (),
 ) -> Decision:
     """Decide on changes by evaluating every pair before and after them; see `admit`."""
-    gate = options.gate(bundle, homes_of(snapshot))
-    state = changed(snapshot, before, bundle.spellings)
-    after = changed(state.snapshot, changes, bundle.spellings)
+    gate = options.gate(bundle, find_scopes(snapshot))
+    state = apply_changes(snapshot, before, bundle.spellings)
+    after = apply_changes(state.snapshot, changes, bundle.spellings)
     old_context, new_context = (prepare(bundle, side.snapshot, parameters) for side in (state, after))
     old, new = (evaluate_prepared(context, options) for context in (old_context, new_context))
     attributed = _attribute(old, new, old_context, new_context, after.changed)
-    problems = brought(frozenset(old.problems), [*state.problems, *after.problems, *new.problems], after.changed)
+    problems = find_new_problems(
+        frozenset(old.problems), [*state.problems, *after.problems, *new.problems], after.changed
+    )
     digest = _digest_of(snapshot, bundle) if before else old.snapshot.digest
     named = SnapshotRef(scope=snapshot.scope, taken_at=snapshot.taken_at, digest=digest)
     header = DecisionHeader(old.bundle, named, old.as_of, old.engine)
@@ -104,7 +106,7 @@ def _attribute(
     numbers = {policy.id: number for number, policy in enumerate(old_context.bundle.policies)}
 
     def pairs_of(finding: Finding) -> Iterator[Numbers]:
-        key = finding.resource_type, folded_id(finding.resource)
+        key = finding.resource_type, fold_id(finding.resource)
         return ((numbers[finding.policy], at) for at in positions.get(key, ()))
 
     touches = touches_of(old.findings, old_context, old.as_of, differences, pairs_of)
@@ -116,7 +118,7 @@ def _digest_of(snapshot: Snapshot, bundle: Bundle) -> str:
     return estate_of(with_known_names(snapshot, bundle.spellings)[0], bundle.facts).digest
 
 
-def homes_of(snapshot: Snapshot) -> Mapping[str, str]:
+def find_scopes(snapshot: Snapshot) -> Mapping[str, str]:
     """Return the ARM ids to compare with the scopes of modes, by reported id, for subjects where the two differ."""
     homes = {workload.id: workload.workspace_id or "" for workload in snapshot.workloads}
     return homes | {approval.id: approval.scope for approval in snapshot.approvals}

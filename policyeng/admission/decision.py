@@ -10,7 +10,7 @@ from typing import NamedTuple
 from policyeng.admission.attribution import Sorted
 from policyeng.admission.enforcement import Modes
 from policyeng.evaluation.findings import order_of
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.models import (
     AppliedSettings,
     Blame,
@@ -138,7 +138,7 @@ def _sort_by_effect(findings: Iterable[Finding], gate: DecisionThreshold) -> _Ef
     return effects
 
 
-def brought(known: Container[Problem], after: Iterable[Problem], changed: Container[str]) -> list[Problem]:
+def find_new_problems(known: Container[Problem], after: Iterable[Problem], changed: Container[str]) -> list[Problem]:
     """Return the new problems, and all errors about changed resources, because these are not evaluated.
 
     Args:
@@ -152,7 +152,7 @@ def brought(known: Container[Problem], after: Iterable[Problem], changed: Contai
 
 
 def _is_error_of(problem: Problem, changed: Container[str]) -> bool:
-    return problem.level == "error" and folded_id(problem.place or "") in changed
+    return problem.level == "error" and fold_id(problem.place or "") in changed
 
 
 def _sort(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from policyeng.errors import InputError
-from policyeng.facts.arm_casing import REMOVE_ONE, Spellings, as_arm_reads, twice_said
+from policyeng.facts.arm_casing import REMOVE_ONE, Spellings, as_arm_reads, describe_duplicate
 from policyeng.facts.ids import types_of
 from policyeng.models import Change, Operation, lowered
 from policyeng.parsing.json_text import shortened
@@ -42,7 +42,7 @@ def as_arm_reads_it(change: Change, place: str, spellings: Spellings) -> Change:
     arm_type = lowered(written["type"]) if is_put else next(iter(types_of(change.id)), "")
     spelled = as_arm_reads(written, arm_type, spellings)
     if spelled.twice and not as_arm_reads(written, arm_type).twice:  # otherwise reported when the change is made
-        raise InputError(twice_said(spelled.twice), place=(place, spelled.twice[1]), remedy=REMOVE_ONE)
+        raise InputError(describe_duplicate(spelled.twice), place=(place, spelled.twice[1]), remedy=REMOVE_ONE)
     if spelled.part is written:
         return change
     origin = change.origin
@@ -65,7 +65,7 @@ def why_not(change: Change) -> str:
         return "the id does not contain a resource type; write it as ARM returns it"
     written = change.patch if change.resource is None else change.resource
     if isinstance(written, dict) and (twice := as_arm_reads(written, types[0] if types else "").twice):
-        return f"{twice[1]}: {twice_said(twice)}; {REMOVE_ONE}"
+        return f"{twice[1]}: {describe_duplicate(twice)}; {REMOVE_ONE}"
     if change.resource is None:
         return ""
     if not types:

@@ -19,19 +19,19 @@ from policyeng.admission.changes import (
     NOTHING_MADE,
     ChangedResources,
     Changes,
+    apply_in_order,
     becomes_of,
     changes_of,
-    held_of,
-    made_of,
+    index_resources,
 )
-from policyeng.admission.decide import AdmissionOptions, decided_wholly, homes_of
-from policyeng.admission.decision import DecisionHeader, DecisionThreshold, brought, decided
+from policyeng.admission.decide import AdmissionOptions, decided_wholly, find_scopes
+from policyeng.admission.decision import DecisionHeader, DecisionThreshold, decided, find_new_problems
 from policyeng.bundle import Bundle
 from policyeng.engines import engine_version
 from policyeng.evaluation import EvaluationContext, prepare
 from policyeng.evaluation.changing_snapshot import Edits
 from policyeng.evaluation.prepared_snapshot import Becomes
-from policyeng.facts.ids import folded_id, scopes_of, workspace_of
+from policyeng.facts.ids import fold_id, scopes_of, workspace_of
 from policyeng.models import BundleRef, Change, Decision, EngineRef, JsonObject, Snapshot, SnapshotRef
 
 #: The number of states that can be restored.
@@ -70,8 +70,8 @@ class AdmissionSession:
         self.bundle, self.snapshot, self.parameters = bundle, snapshot, parameters
         prepared = self._prepared = prepare(bundle, snapshot, parameters)
         self._state = prepared.snapshot
-        self._by_id = held_of(self._state)
-        self._homes = homes_of(snapshot)
+        self._by_id = index_resources(self._state)
+        self._homes = find_scopes(snapshot)
         #: None if every decision evaluates everything.
         self._baseline = None if _needs_full_evaluation(prepared, self._by_id) else BaselineFindings(prepared)
         #: The last states, each made from the previous one; the findings are those of the last state.
@@ -83,7 +83,9 @@ class AdmissionSession:
         self._stated = frozenset(_other_ids(prepared)) - frozenset(self._by_id)
         self._header = _header(prepared)
         #: The number of resources and of workspaces in each subscription, if needed: lists are read by subscription.
-        self._subscriptions = Counter(map(_counted_as, self._by_id)) if prepared.estate.covers is not None else None
+        self._subscriptions = (
+            Counter(map(_find_subscription, self._by_id)) if prepared.estate.covers is not None else None
+        )
 
     def decide(self, change: Changes, options: AdmissionOptions, before: Changes = ()) -> Decision:
         """Decide whether a change of the state is allowed after other changes, which are `before` it.
@@ -122,7 +124,7 @@ class AdmissionSession:
             return False
         more = Counter[tuple[str, bool]]()
         for key, becomes in made.becomes.items():
-            more[_counted_as(key)] += (becomes.resource is not None) - (key in self._by_id)
+            more[_find_subscription(key)] += (becomes.resource is not None) - (key in self._by_id)
         before = self._subscriptions
         return any((before[one] > 0) != (before[one] + number > 0) for one, number in more.items())
 
@@ -138,8 +140,8 @@ class AdmissionSession:
         """Decide from the pairs that changes affect; None if everything must be evaluated."""
         known, given = self._states[-1].changes, self._states[-1].made
         if earlier != known:
-            given = made_of(earlier, self._by_id, self._state, spellings=self.bundle.spellings)
-        made = made_of(changes, self._by_id, self._state, given, self.bundle.spellings)
+            given = apply_in_order(earlier, self._by_id, self._state, spellings=self.bundle.spellings)
+        made = apply_in_order(changes, self._by_id, self._state, given, self.bundle.spellings)
         is_stated = not self._stated.isdisjoint({*made.becomes, *made.changed})
         if is_stated or self._changes_subscriptions(given) or self._changes_subscriptions(made):
             return None
@@ -154,7 +156,9 @@ class AdmissionSession:
         attributed = sorted_out(compared.before, compared.after, made.changed, compared.touches)
         if options.standing:
             attributed.elsewhere.extend(baseline.standing(compared.pairs, moment, in_force))
-        problems = brought(baseline.problems, [*given.problems, *made.problems, *compared.problems], made.changed)
+        problems = find_new_problems(
+            baseline.problems, [*given.problems, *made.problems, *compared.problems], made.changed
+        )
         return decided(changes, self._header._replace(as_of=moment), attributed, problems, gate)
 
     def _move(
@@ -213,10 +217,10 @@ def _needs_full_evaluation(prepared: EvaluationContext, held: Mapping[str, JsonO
 def _other_ids(prepared: EvaluationContext) -> list[str]:
     """Return the ids of workloads, approvals and documents, in their order."""
     others = prepared.estate.subjects[len(prepared.estate.view.resources) :]
-    return [folded_id(subject.reported_id) for subject in others]
+    return [fold_id(subject.reported_id) for subject in others]
 
 
-def _counted_as(key: str) -> tuple[str, bool]:
+def _find_subscription(key: str) -> tuple[str, bool]:
     """Return the subscription of a lower-case id, and whether the id is that of a workspace."""
     return next(iter(scopes_of(key)), ""), workspace_of(key) == key
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from policyeng.audit.records import AuditRun, FindingSpan, History, RunPart
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, SnapshotRef
 from policyeng.report.context import OWNER_TAG, ReportContext, kinds_of, owners_of
 from policyeng.report.csv import lines
@@ -48,7 +48,8 @@ def run_to_report(history: History, estate: str | None, number: int | None = Non
     name = known[0] if estate is None else estate
     if not (runs := history.runs(name, last=1)):
         raise UsageError(
-            f"there is no run of estate `{name}`{nearest(name, known)}", remedy="`policyeng audit run` makes one"
+            f"there is no run of estate `{name}`{suggest_nearest(name, known)}",
+            remedy="`policyeng audit run` makes one",
         )
     return runs[0]
 
@@ -69,7 +70,7 @@ def reported(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> 
     for part, evaluation, about in _parts(history, run, owner_tag):
         kept.add(evaluation.findings)
         owners |= {finding.resource: owner for finding in evaluation.findings if (owner := about.owner(finding))}
-        problems += _placed(part, evaluation.problems, alone=run.parts == 1)
+        problems += _add_part_name(part, evaluation.problems, alone=run.parts == 1)
         snapshot = evaluation.snapshot if run.parts == 1 else snapshot
     findings = kept.findings()
     evaluation = Evaluation(
@@ -80,7 +81,7 @@ def reported(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> 
         exit_code=run.exit_code,
         summary=run.summary,
         findings=findings,
-        problems=(*kept.problems(), *problems[:PROBLEMS], *_cut(problems)),
+        problems=(*kept.problems(), *problems[:PROBLEMS], *_shorten(problems)),
         settings=run.settings,
     )
     resources = {finding.resource for finding in findings}
@@ -100,7 +101,7 @@ def csv_lines(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) ->
     kinds = kinds_of(history.bundle(run))
     since: dict[str, dict[tuple[str, str], Since]] = {}
     for span in history.spans(run.estate, since=run.number):
-        if _stands(span, run):
+        if _is_open(span, run):
             since.setdefault(span.part, {})[span.policy, span.resource] = _since(span)
     yield from lines((), ReportContext(), headed=True)
     for part, evaluation, about in _parts(history, run, owner_tag):
@@ -120,7 +121,7 @@ def trend_of(history: History, run: AuditRun, findings: Sequence[Finding]) -> Tr
             changes[span.severity][bisect_left(numbers, span.first)] += 1
             changes[span.severity][len(runs) if span.until is None else bisect_left(numbers, span.until)] -= 1
         key = (span.policy, span.resource)
-        if key in asked and _stands(span, run) and (key not in since or span.first < since[key].run):
+        if key in asked and _is_open(span, run) and (key not in since or span.first < since[key].run):
             since[key] = _since(span)
     failures = {severity: list(accumulate(counts)) for severity, counts in changes.items()}
     points = tuple(
@@ -181,7 +182,7 @@ def _parts(history: History, run: AuditRun, owner_tag: str) -> Iterator[tuple[Ru
             yield part, evaluation, ReportContext(owner_tag, owners_of(history.snapshot(part), owner_tag))
 
 
-def _placed(part: RunPart, problems: Iterable[Problem], *, alone: bool) -> list[Problem]:
+def _add_part_name(part: RunPart, problems: Iterable[Problem], *, alone: bool) -> list[Problem]:
     """Return the problems of a part, with its name unless it is the only part."""
     places = [
         problem.place if alone or part.name in problem.place else f"{part.name} {problem.place}".strip()
@@ -190,12 +191,12 @@ def _placed(part: RunPart, problems: Iterable[Problem], *, alone: bool) -> list[
     return [problem.model_copy(update={"place": place}) for problem, place in zip(problems, places, strict=True)]
 
 
-def _cut(problems: Sequence[Problem]) -> list[Problem]:
+def _shorten(problems: Sequence[Problem]) -> list[Problem]:
     more = len(problems) - PROBLEMS
     return [Problem(level="warning", message=f"{more} more problems are not listed")] if more > 0 else []
 
 
-def _stands(span: FindingSpan, run: AuditRun) -> bool:
+def _is_open(span: FindingSpan, run: AuditRun) -> bool:
     return span.first <= run.number and (span.until is None or run.number < span.until)
 
 

@@ -70,22 +70,22 @@ def analysis_of(source: str, rego_v0: bool | None, place: str) -> ModuleAnalysis
             fault = replace(error.diagnostics[0], source=ModuleText(place, source))
             where = f"{place}:{fault.line}:{fault.column}"
             raise BundleError(str(fault).removeprefix(f"{where}: "), place=(where,)) from None
-        keep(source, rego_v0, found)
+        add_analysis(source, rego_v0, found)
     return found
 
 
-def keep(source: str, rego_v0: bool | None, analysis: ModuleAnalysis) -> None:
+def add_analysis(source: str, rego_v0: bool | None, analysis: ModuleAnalysis) -> None:
     """Add an analysis that an earlier run stored."""
     if len(_kept) >= _MOST_KEPT:
         _kept.clear()
     _kept[source, rego_v0] = _kept[source, analysis.rego_v0] = analysis
 
 
-def keep_later(keep_all: Callable[[], None]) -> None:
+def set_loader(keep_all: Callable[[], None]) -> None:
     """Set a function that loads stored analyses when the first unknown one is needed."""
     _stored[:] = [keep_all]
 
 
-def leads_to(read: str, package: str) -> bool:
+def is_reference_to(read: str, package: str) -> bool:
     """Return whether a reference below `data` leads to a package, above or below it; names are without `data`."""
     return not read or f"{read}.".startswith(f"{package}.") or f"{package}.".startswith(f"{read}.")

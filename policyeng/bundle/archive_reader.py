@@ -58,7 +58,7 @@ class _TarEntry:
     content: bytes
 
 
-def members_of(content: bytes, archive: str, limits: ArchiveLimits) -> TarMembers:
+def read_members(content: bytes, archive: str, limits: ArchiveLimits) -> TarMembers:
     """Return the regular files of a tar.
 
     Raises:
@@ -72,12 +72,12 @@ def members_of(content: bytes, archive: str, limits: ArchiveLimits) -> TarMember
         if entry.kind == b"5":
             continue
         if path in files:
-            raise _refused(archive, str(path), "the member stands twice", "keep one of the two")
+            raise _refuse(archive, str(path), "the member stands twice", "keep one of the two")
         files[path] = entry.content
         rooted.append(entry.name.startswith("/"))
     if any(rooted) and not (all(rooted) and PurePosixPath("data.json") in files):
         name = f"/{list(files)[rooted.index(True)]}"
-        raise _refused(archive, name, "the name of the member is absolute", "store it relative to the bundle's root")
+        raise _refuse(archive, name, "the name of the member is absolute", "store it relative to the bundle's root")
     return TarMembers(files, rooted=any(rooted))
 
 
@@ -89,29 +89,29 @@ def _entries(content: bytes, archive: str, limits: ArchiveLimits) -> Iterator[_T
         position += _BLOCK + -(-len(entry.content) // _BLOCK) * _BLOCK
         headers += 1
         if headers > 4 * limits.members:
-            raise _too_many(archive, limits)
+            raise _refuse_too_many(archive, limits)
         if entry.kind in (b"x", b"g", b"L"):
-            name = _long_name(entry, archive) or name
+            name = _read_long_name(entry, archive) or name
             continue
         members += 1
         if members > limits.members:
-            raise _too_many(archive, limits)
+            raise _refuse_too_many(archive, limits)
         entry, name = _TarEntry(entry.kind, name or entry.name, entry.content), ""
         _require_plain(entry, archive, limits)
         yield entry
     rest = len(content) - position
     if rest < 2 * _BLOCK:
-        raise _refused(archive, "", "the tar is cut off: its end is missing", _REBUILD)
+        raise _refuse(archive, "", "the tar is cut off: its end is missing", _REBUILD)
     if content.count(0, position) != rest:
-        raise _refused(archive, "", "something follows the end of the tar", _REBUILD)
+        raise _refuse(archive, "", "something follows the end of the tar", _REBUILD)
 
 
 def _entry(header: bytes, content: bytes, position: int, archive: str) -> _TarEntry:
     if len(header) < _BLOCK:
-        raise _refused(archive, "", "the tar is cut off: its end is missing", _REBUILD)
+        raise _refuse(archive, "", "the tar is cut off: its end is missing", _REBUILD)
     spaced = sum(header) - sum(header[148:156]) + 8 * ord(" ")
     if _octal(header[148:156]) != spaced:
-        raise _refused(archive, "", f"the tar is damaged at byte {position}", _REBUILD)
+        raise _refuse(archive, "", f"the tar is damaged at byte {position}", _REBUILD)
     name = header[:100].split(b"\0")[0]
     if header[257:265] == b"ustar\x0000" and (prefix := header[345:500].split(b"\0")[0]):
         name = prefix + b"/" + name
@@ -119,10 +119,10 @@ def _entry(header: bytes, content: bytes, position: int, archive: str) -> _TarEn
     text = _text(name, archive)
     size = _octal(header[124:136])
     if size is None:
-        raise _refused(archive, text, "the size of the member is not written in octal digits", _REBUILD)
+        raise _refuse(archive, text, "the size of the member is not written in octal digits", _REBUILD)
     start = position + _BLOCK
     if start + size > len(content):
-        raise _refused(archive, text, "the tar is cut off within the member", _REBUILD)
+        raise _refuse(archive, text, "the tar is cut off within the member", _REBUILD)
     return _TarEntry(kind, text, content[start : start + size])
 
 
@@ -135,10 +135,10 @@ def _text(name: bytes, archive: str) -> str:
     try:
         return name.decode()
     except UnicodeDecodeError:
-        raise _refused(archive, repr(name)[2:-1], "the name of the member is not UTF-8", "rename the file") from None
+        raise _refuse(archive, repr(name)[2:-1], "the name of the member is not UTF-8", "rename the file") from None
 
 
-def _long_name(header: _TarEntry, archive: str) -> str:
+def _read_long_name(header: _TarEntry, archive: str) -> str:
     """Return the name that an extended header gives the next member; empty when it gives none."""
     if header.kind == b"L":
         return _text(header.content.rstrip(b"\0"), archive)
@@ -148,13 +148,13 @@ def _long_name(header: _TarEntry, archive: str) -> str:
         line = rest[: int(length[1])] if length else b""
         key, equals, value = line[length.end() :].partition(b"=") if length else (b"", b"", b"")
         if not equals or not line.endswith(b"\n") or len(line) != int(length[1] if length else 0):
-            raise _refused(archive, header.name, "the extended header is damaged", _REBUILD)
+            raise _refuse(archive, header.name, "the extended header is damaged", _REBUILD)
         if key in (b"size", b"linkpath", b"hdrcharset") or key.startswith(b"GNU.sparse"):
             what = f"the extended header sets `{_text(key, archive)}`"
-            raise _refused(archive, header.name, what, "write a plain tar")
+            raise _refuse(archive, header.name, what, "write a plain tar")
         if key == b"path":
             if header.kind == b"g":
-                raise _refused(archive, header.name, "the extended header names every member", "write a plain tar")
+                raise _refuse(archive, header.name, "the extended header names every member", "write a plain tar")
             name = _text(value[:-1], archive)
         rest = rest[len(line) :]
     return name
@@ -163,32 +163,32 @@ def _long_name(header: _TarEntry, archive: str) -> str:
 def _require_plain(entry: _TarEntry, archive: str, limits: ArchiveLimits) -> None:
     if entry.kind not in (b"0", b"5"):
         what = _REFUSED_KINDS.get(entry.kind, "no regular file")
-        raise _refused(archive, entry.name, f"the member is {what}", _LINKED)
+        raise _refuse(archive, entry.name, f"the member is {what}", _LINKED)
     if entry.kind == b"5" and entry.content:
-        raise _refused(archive, entry.name, "the directory has a content", _REBUILD)
+        raise _refuse(archive, entry.name, "the directory has a content", _REBUILD)
     if len(entry.content) > limits.member:
         what = f"the member is larger than {limits.member} bytes"
-        raise _refused(archive, entry.name, what, "a bundle holds policies and small documents: leave it out")
+        raise _refuse(archive, entry.name, what, "a bundle holds policies and small documents: leave it out")
 
 
 def _path(name: str, archive: str) -> PurePosixPath:
     shown = name.encode("unicode_escape").decode()
     if "\\" in name or _DRIVE.match(name) or name.startswith("//"):
-        raise _refused(archive, shown, "the name of the member is a Windows path", "write names with single `/`")
+        raise _refuse(archive, shown, "the name of the member is a Windows path", "write names with single `/`")
     if _CONTROL.search(name):
-        raise _refused(archive, shown, "the name of the member holds a control character", "rename the file")
+        raise _refuse(archive, shown, "the name of the member holds a control character", "rename the file")
     path = PurePosixPath(name.lstrip("/"))
     if ".." in path.parts:
-        raise _refused(archive, shown, "the name of the member leads out of the bundle", "store it without `..`")
+        raise _refuse(archive, shown, "the name of the member leads out of the bundle", "store it without `..`")
     return path
 
 
-def _too_many(archive: str, limits: ArchiveLimits) -> BundleError:
+def _refuse_too_many(archive: str, limits: ArchiveLimits) -> BundleError:
     remedy = "a bundle holds policies and small documents: leave the rest out"
-    return _refused(archive, "", f"the archive has more than {limits.members} members", remedy)
+    return _refuse(archive, "", f"the archive has more than {limits.members} members", remedy)
 
 
-def _refused(archive: str, member: str, what: str, remedy: str) -> BundleError:
+def _refuse(archive: str, member: str, what: str, remedy: str) -> BundleError:
     return BundleError(what, place=(archive, member), remedy=remedy)
 
 
@@ -225,7 +225,7 @@ def read_archive(path: Path, limits: ArchiveLimits | None = None) -> TarMembers:
     if len(content) > limits.archive:
         what = f"the archive is larger than {limits.archive} bytes"
         raise BundleError(what, place=(str(path),), remedy="leave out what is no policy")
-    return members_of(_inflated(content, str(path), limits), str(path), limits)
+    return read_members(_inflated(content, str(path), limits), str(path), limits)
 
 
 def policy_tree(members: TarMembers, archive: Path) -> dict[PurePosixPath, bytes]:

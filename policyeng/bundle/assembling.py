@@ -43,7 +43,7 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
     headed = [policy for policies in read.policies.values() for policy in policies]
     kinds = kinds_of(read.templates, outlines)
     refuse_undeclared(read.constraints, kinds)
-    foreign = _foreign(outlines, read.data, headed, kinds) if outlines else []
+    foreign = _add_foreign_policies(outlines, read.data, headed, kinds) if outlines else []
     policies = [*headed, *(entry for policy in foreign for entry in constrained(policy, read.constraints, kinds))]
     own = [origin for origin in origins if not origin.lent]
     rego_v0 = _in_v0(outlines)
@@ -52,7 +52,7 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
         revision=", ".join(filter(None, (origin.manifest.revision for origin in own))),
         digest=_digest(read.modules, read.others, as_json(read.data), rego_v0),
         policies=_unique(policies),
-        modules=_each_once(read.modules),
+        modules=_deduplicate(read.modules),
         data=read.data,
         roots=tuple(origin.root for origin in origins),
         rego_v0=rego_v0,
@@ -62,12 +62,12 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
     )
 
 
-def _foreign(
+def _add_foreign_policies(
     outlines: Sequence[Outline], data: JsonObject, headed: Iterable[Policy], reviewing: Collection[str]
 ) -> list[Policy]:
-    from policyeng.bundle.conftest import foreign_policies  # most bundles hold none
+    from policyeng.bundle.conftest import find_foreign_policies  # most bundles hold none
 
-    return foreign_policies(outlines, data, {policy.package for policy in headed}, reviewing)
+    return find_foreign_policies(outlines, data, {policy.package for policy in headed}, reviewing)
 
 
 def _in_v0(outlines: Iterable[Outline]) -> frozenset[str]:
@@ -79,7 +79,7 @@ def _in_v0(outlines: Iterable[Outline]) -> frozenset[str]:
     return frozenset(path for path, v0 in versions.items() if v0)
 
 
-def _each_once(modules: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def _deduplicate(modules: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Modules by path; the same text again, as Gatekeeper's libraries lie about, says nothing more."""
     first: dict[str, str] = {}
     for path, source in sorted(modules):

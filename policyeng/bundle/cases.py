@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.document_parsing import bundle_json, bundle_yaml
 from policyeng.bundle.header import Verdict
-from policyeng.errors import BundleError, nearest
+from policyeng.errors import BundleError, suggest_nearest
 from policyeng.models import JsonObject, Snapshot
 from policyeng.parsing.merge_patch import merged
 
@@ -145,7 +145,7 @@ def read_cases(policy: Policy) -> CaseFile | None:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        known = nearest(str(first["loc"][-1]), [name.removesuffix("_") for name in CaseFile.model_fields])
+        known = suggest_nearest(str(first["loc"][-1]), [name.removesuffix("_") for name in CaseFile.model_fields])
         reason = f"unknown key{known}" if first["type"] == "extra_forbidden" else first["msg"]
         raise BundleError(reason, place=(str(policy.cases), place)) from error
     for name, case in file.fail.items():
@@ -170,7 +170,7 @@ def no_baseline(stem: str, baselines: Baselines, place: str) -> BundleError:
     """Return the error that a case names a baseline which is not there."""
     remedy = f"put a compliant resource into `baselines/{stem}.json` of the policies, or name the file stem of another"
     return BundleError(
-        f"no baseline is called `{stem}`{nearest(stem, baselines.resources)}", place=(place,), remedy=remedy
+        f"no baseline is called `{stem}`{suggest_nearest(stem, baselines.resources)}", place=(place,), remedy=remedy
     )
 
 

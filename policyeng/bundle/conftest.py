@@ -37,7 +37,7 @@ class ForeignHeader(PolicyHeader):
     id: str
 
 
-def foreign_policies(
+def find_foreign_policies(
     outlines: Sequence[Outline], given: Iterable[str], ours: Collection[str], reviewing: Collection[str] = ()
 ) -> list[Policy]:
     """Return one policy per judging rule of the packages that carry no header of ours.
@@ -55,7 +55,11 @@ def foreign_policies(
     for outline in outlines:
         if outline.package not in ours and not TEST_FOLDERS & set(outline.path.parts[:-1]):
             packages.setdefault(outline.package, []).append(outline)
-    judged = {package: modules for package, modules in packages.items() if any(_judging(module) for module in modules)}
+    judged = {
+        package: modules
+        for package, modules in packages.items()
+        if any(_find_denying_rules(module) for module in modules)
+    }
     if judged:
         _refuse_conftest_data(outlines)
     keys, libraries = frozenset(given), _Libraries(outlines)
@@ -74,7 +78,7 @@ def exception_name(rule: str) -> str:
     return (named[2] or "") if named else rule
 
 
-def _judging(module: Outline) -> list[AnalyzedRule]:
+def _find_denying_rules(module: Outline) -> list[AnalyzedRule]:
     """Return the rules of a judging name, functions among them."""
     return [rule for rule in module.rules if _JUDGING.fullmatch(rule.name)]
 
@@ -88,7 +92,7 @@ class _Libraries:
         for outline in outlines:
             path = f"data.{outline.package}"
             self._at.setdefault(path, []).append(outline)
-            for above in _beginnings(path):
+            for above in _list_prefixes(path):
                 self._under.setdefault(above, []).append(outline)
 
     def reads(self, modules: Iterable[Outline]) -> set[str]:
@@ -98,12 +102,15 @@ class _Libraries:
         while pending:
             read = pending.pop()
             reads.add(read)
-            reached = [*self._under.get(read, ()), *(each for at in _beginnings(read) for each in self._at.get(at, ()))]
+            reached = [
+                *self._under.get(read, ()),
+                *(each for at in _list_prefixes(read) for each in self._at.get(at, ())),
+            ]
             pending |= {further for outline in reached for further in outline.reads} - reads
         return reads
 
 
-def _beginnings(path: str) -> Iterator[str]:
+def _list_prefixes(path: str) -> Iterator[str]:
     """`data.a` and `data.a.b` of `data.a.b`: below `data` alone lies everything."""
     parts = path.split(".")
     return (".".join(parts[:length]) for length in range(2, len(parts) + 1))
@@ -116,7 +123,7 @@ def _undecided(modules: Sequence[Outline], form: InputForm, given: frozenset[str
             return f"the policy reads `{read}`, which Gatekeeper fills from the cluster; give it with `--data`"
         if read.startswith("data.conftest."):
             return f"the policy reads `{read}`, which only Conftest fills"
-    if form == "document" and _violates(modules) and _whole_input(modules):
+    if form == "document" and _violates(modules) and _uses_whole_input(modules):
         return (
             "the policy takes `input` as a whole, which may be Gatekeeper's review or the document; "
             "read `input.review` or a part of the document by name, or put it into a `ConstraintTemplate`"
@@ -125,10 +132,10 @@ def _undecided(modules: Sequence[Outline], form: InputForm, given: frozenset[str
 
 
 def _violates(modules: Iterable[Outline]) -> bool:
-    return any(rule.name.startswith("violation") for module in modules for rule in _judging(module))
+    return any(rule.name.startswith("violation") for module in modules for rule in _find_denying_rules(module))
 
 
-def _whole_input(modules: Sequence[Outline]) -> bool:
+def _uses_whole_input(modules: Sequence[Outline]) -> bool:
     """Return whether `input` stands alone in a package, and nowhere with a name that tells what it is."""
     reads = {read for module in modules for read in module.reads}
     return "input" in reads and not any(read.startswith("input.") for read in reads)
@@ -137,7 +144,7 @@ def _whole_input(modules: Sequence[Outline]) -> bool:
 def _refuse_conftest_data(outlines: Iterable[Outline]) -> None:
     """Refuse a library that reads it, because which policies do is then unknown."""
     for outline in outlines:
-        if any(read.startswith("data.conftest.") for read in outline.reads) and not _judging(outline):
+        if any(read.startswith("data.conftest.") for read in outline.reads) and not _find_denying_rules(outline):
             message = "the module reads `data.conftest`, which only Conftest fills"
             raise BundleError(message, place=(outline.place,), remedy="leave it out")
 
@@ -146,7 +153,7 @@ def _of_package(package: str, modules: Sequence[Outline], form: InputForm) -> It
     rules: dict[str, list[tuple[Outline, AnalyzedRule]]] = {}
     for module in modules:
         _refuse_forgotten_header(module, form)
-        for rule in _judging(module):
+        for rule in _find_denying_rules(module):
             _refuse_form(module, rule)
             rules.setdefault(rule.name, []).append((module, rule))
     excepting = any(rule.name == "exception" for module in modules for rule in module.rules)
@@ -187,7 +194,7 @@ def _refuse_forgotten_header(module: Outline, form: InputForm) -> None:
     custom = module.metadata.get("custom") if isinstance(module.metadata, dict) else None
     ours = isinstance(custom, dict) and bool({"judges", "inspects", "when_absent", "exemptable"} & set(custom))
     own_input = form == "document" and any(_OURS.match(read) for read in module.reads)
-    if _judging(module) and (ours or own_input):
+    if _find_denying_rules(module) and (ours or own_input):
         remedy = "give it a `# METADATA` block directly above `package`, with `custom` and its `id`"
         raise BundleError(
             "the module reads what our policies read and carries no policy header", place=(module.place,), remedy=remedy

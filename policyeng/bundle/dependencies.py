@@ -6,7 +6,7 @@ import ast
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from policyeng.bundle.analysis import ModuleAnalysis, analysis_of, leads_to
+from policyeng.bundle.analysis import ModuleAnalysis, analysis_of, is_reference_to
 from policyeng.bundle.policy_types import Policy
 from policyeng.bundle.referenced_types import find_referenced, types_in_python
 from policyeng.later import lazy_pattern
@@ -81,7 +81,7 @@ class _Reads(NamedTuple):
         """Return the reads of modules; its packages are those at, above or below a reference."""
         reads = [read.partition(".") for analysis in analyses for read in analysis.reads]
         named = {name for root, _, name in reads if root == "data"}
-        led = frozenset(package for package in packages if any(leads_to(name, package) for name in named))
+        led = frozenset(package for package in packages if any(is_reference_to(name, package) for name in named))
         words = frozenset(word for analysis in analyses for word in analysis.words)
         types = frozenset(kind for analysis in analyses for kind in analysis.types)
         return cls(frozenset(name for root, _, name in reads if root == "input"), led, words, types)
@@ -104,10 +104,10 @@ def _in_rego(package: str, reads: Mapping[str, _Reads]) -> PolicyReach:
     parts = [tuple(name.split(".")) for name in inputs]
     collected = frozenset(name for name, named in _COLLECTED.items() if not words.isdisjoint(named))
     of_snapshot = {part[1:2] for part in parts if part[0] == _SNAPSHOT}
-    return _reach({part[0] for part in parts}, of_snapshot, collected)._replace(types=looked_up)
+    return _find_reachable({part[0] for part in parts}, of_snapshot, collected)._replace(types=looked_up)
 
 
-def _reach(members: set[str], of_snapshot: set[tuple[str, ...]], collected: frozenset[str]) -> PolicyReach:
+def _find_reachable(members: set[str], of_snapshot: set[tuple[str, ...]], collected: frozenset[str]) -> PolicyReach:
     return PolicyReach(
         workspace=_WORKSPACE in members,
         clock=_CLOCK in members,
@@ -129,7 +129,7 @@ def _in_python(policy: Policy) -> PolicyReach:
     of_snapshot: set[tuple[str, ...]] = {(node.attr,) for node in further}
     if len(further) < sum(node.attr == _SNAPSHOT for node in read):  # it is given away whole
         of_snapshot.add(())
-    return _reach({node.attr for node in read}, of_snapshot, collected)._replace(types=types_in_python(tree))
+    return _find_reachable({node.attr for node in read}, of_snapshot, collected)._replace(types=types_in_python(tree))
 
 
 def _is_plain(tree: ast.AST) -> bool:

@@ -48,7 +48,7 @@ def every_file_of(root: Path) -> dict[PurePosixPath, bytes]:
     return _read(root, counting=False)
 
 
-def counted(tree: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
+def select_files(tree: Mapping[PurePosixPath, bytes]) -> dict[PurePosixPath, bytes]:
     """Return the files that count: Rego without tests, data, Python policies, the manifest, Gatekeeper's templates."""
     return {path: content for path, content in tree.items() if _may_count(path) and _counts(path, content)}
 
@@ -244,7 +244,7 @@ def _open(root: Path, verification: Verification | None) -> BundleOrigin:
         members = read_archive(root)
         files, tree = members.files, policy_tree(members, root)
     signature = _verified(files, root, verification) if verification else None
-    tree = counted(tree)
+    tree = select_files(tree)
     manifest = manifest_of(tree, root)
     return BundleOrigin(
         name, root, tree, manifest, members=tuple(files), signed=SIGNATURES in files, signature=signature

@@ -63,7 +63,7 @@ def with_templates(
         if template.get("kind") != "ConstraintTemplate":
             continue
         place = str(root / path)
-        name = _free_name(path, whole)
+        name = _find_free_name(path, whole)
         for number, source in enumerate(_sources(template, place)):
             content = source.encode()
             package = next((line for line in source.splitlines() if line.startswith("package ")), "")
@@ -175,7 +175,7 @@ def _in_tests(path: PurePosixPath) -> bool:
     return bool(TEST_FOLDERS & set(path.parts[:-1]))
 
 
-def _free_name(path: PurePosixPath, taken: Mapping[PurePosixPath, bytes]) -> str:
+def _find_free_name(path: PurePosixPath, taken: Mapping[PurePosixPath, bytes]) -> str:
     """Return the name for the module of the next template in a file: `all.yaml`, `all.yaml.2` ..."""
     names = (f"{path.name}.{number}" if number > 1 else path.name for number in count(1))
     return next(name for name in names if path.with_name(f"{name}.rego") not in taken)

@@ -17,9 +17,9 @@ from policyeng.bundle.header_validators import (
     require_parameters,
     require_pointer,
 )
-from policyeng.bundle.parameter_schemas import misfit
+from policyeng.bundle.parameter_schemas import find_misfit
 from policyeng.bundle.remediation import Remediation, as_written, require_declared
-from policyeng.errors import BundleError, nearest
+from policyeng.errors import BundleError, suggest_nearest
 from policyeng.frozen import field, fields, frozen
 from policyeng.later import lazy_pattern
 from policyeng.models import Checked, JsonObject, Limited, Severity
@@ -90,7 +90,7 @@ class Consulted(Strict):
             raise ValueError("`type` is left out only where `through` alone names the resource")
 
 
-def _well_formed_id(value: str) -> str:
+def _check_id(value: str) -> str:
     if not _ID.fullmatch(value):
         raise ValueError("an id is upper-case parts joined by hyphens, such as `AML-NET-001`")
     return value
@@ -139,7 +139,7 @@ class PolicyHeader(Strict):
         refines: ids of policies that fail wherever this one does, and which this one is meant to say more than.
     """
 
-    id: Annotated[str, Checked(_well_formed_id)]
+    id: Annotated[str, Checked(_check_id)]
     title: Annotated[str, Limited(min_length=1, max_length=150)]
     description: str = ""
     related_resources: Annotated[tuple[RelatedResource, ...], Checked(_ref_alone, before=True)] = ()
@@ -193,7 +193,7 @@ class PolicyHeader(Strict):
 
 def _require_fitting_default(name: str, schema: JsonObject) -> None:
     try:
-        fault = misfit(schema, schema["default"])
+        fault = find_misfit(schema, schema["default"])
     except ValueError as error:
         raise ValueError(f"the schema of parameter `{name}` is wrong: {error}") from error
     if fault:
@@ -273,7 +273,7 @@ def parse_header(stated: dict[str, Any], place: str) -> PolicyHeader:
         name = ".".join(str(part) for part in first["loc"])
         if first["type"] == "unexpected_keyword_argument":
             names = [entry.name for entry in fields(PolicyHeader)]
-            remedy = nearest(name, names).removeprefix("; ") or f"the fields are {', '.join(names)}"
+            remedy = suggest_nearest(name, names).removeprefix("; ") or f"the fields are {', '.join(names)}"
             raise BundleError(f"unknown field `{name}` in the header", place=(place,), remedy=remedy) from error
         reason = first["msg"].removeprefix("Value error, ")
         where = f"`{name}`: " if name else ""

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from policyeng import __version__, cache
-from policyeng.bundle.analysis import ModuleAnalysis, analysis_of, keep
+from policyeng.bundle.analysis import ModuleAnalysis, add_analysis, analysis_of
 from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header
 from policyeng.errors import BundleError
@@ -104,7 +104,7 @@ class Headers:
         digest = f"analysis:{rego_v0}:{hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()}"
         if digest in self._known:
             analysis: ModuleAnalysis = self._known[digest]
-            keep(source, rego_v0, analysis)
+            add_analysis(source, rego_v0, analysis)
         else:
             analysis = analysis_of(source, rego_v0, place)
             self._add(digest, analysis)

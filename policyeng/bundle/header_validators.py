@@ -78,7 +78,7 @@ def require_parameters(clock: str | tuple[str, ...], known: Container[str]) -> N
             raise ValueError(f"`clock` names a parameter `{name}` that there is not")
 
 
-def _well_formed_clock(clock: object) -> object:
+def _check_clock(clock: object) -> object:
     if clock not in ("", "compared") and not isinstance(clock, list | tuple):
         raise ValueError(f"`clock` is `compared`, or a list of durations such as `P30D` and of `{PARAMETER}NAME`")
     for entry in clock if isinstance(clock, list | tuple) else ():
@@ -89,4 +89,4 @@ def _well_formed_clock(clock: object) -> object:
 
 #: What a policy does with `as_of`: it holds it against times that stand in what it reads (`compared`), or against such
 #: times moved either way by ISO 8601 durations, and by as many days as parameters say; empty where nothing is promised.
-Clock = Annotated[Literal["", "compared"] | tuple[str, ...], Checked(_well_formed_clock, before=True)]
+Clock = Annotated[Literal["", "compared"] | tuple[str, ...], Checked(_check_clock, before=True)]

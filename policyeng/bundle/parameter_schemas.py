@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from policyeng._performance import IdentityKey
-from policyeng.errors import nearest
+from policyeng.errors import suggest_nearest
 from policyeng.models import JsonObject
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ANNOTATIONS = frozenset({"default", "description", "title", "examples"})
 
 
-def misfit(schema: JsonObject, value: object) -> str:
+def find_misfit(schema: JsonObject, value: object) -> str:
     """Return why a value does not fit a schema, and where in the value that is; empty when it fits.
 
     Raises:
@@ -87,4 +87,4 @@ def _reason(error: ValidationError) -> str:
     taken = [value if isinstance(value, str) else json.dumps(value) for value in values]
     given = error.instance if isinstance(error.instance, str) else json.dumps(error.instance, default=str)
     known = f"{'is not one of' if len(taken) > 1 else 'is not'} {', '.join(f'`{value}`' for value in taken)}"
-    return f"`{shortened(given)}` {known}{nearest(given, taken)}"
+    return f"`{shortened(given)}` {known}{suggest_nearest(given, taken)}"

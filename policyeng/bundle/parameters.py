@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from policyeng.bundle.loader import Bundle
-from policyeng.bundle.parameter_schemas import misfit
+from policyeng.bundle.parameter_schemas import find_misfit
 from policyeng.bundle.policy_types import Policy
-from policyeng.errors import BundleError, UsageError, nearest
+from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.models import JsonObject, read_only
 
 #: In the place of a policy's id: every policy that has such a parameter.
@@ -37,7 +37,7 @@ def read_only_parameters(bundle: Bundle, given: Mapping[str, JsonObject]) -> Seq
     return [read_only(values) for values in parameters_of(bundle, given)]
 
 
-def spread(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") -> Mapping[str, JsonObject]:
+def spread_parameters(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") -> Mapping[str, JsonObject]:
     """Parameters by policy id, with those below `EVERY` given to each policy that has one of the name.
 
     What is given for a policy itself goes before them.
@@ -51,7 +51,7 @@ def spread(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") ->
     names = {name for policy in policies for name in policy.header.parameters}
     for name in shared:
         if name not in names:
-            raise UsageError(f"no policy has a parameter `{name}`{nearest(name, names)}", place=(origin,))
+            raise UsageError(f"no policy has a parameter `{name}`{suggest_nearest(name, names)}", place=(origin,))
     everyones = {
         policy.id: {name: value for name, value in shared.items() if name in policy.header.parameters}
         for policy in policies
@@ -76,7 +76,7 @@ def require_fitting(bundle: Bundle, given: Mapping[str, JsonObject], origin: str
     """
     for policy in bundle.policies:
         for name, value in given.get(policy.id, {}).items():
-            if fault := fault_of(policy, name, value):
+            if fault := find_fault(policy, name, value):
                 raise UsageError(fault, place=(origin,))
 
 
@@ -89,11 +89,11 @@ def refuse_unknown_ids(bundle: Bundle, given: Mapping[str, JsonObject], origin: 
     ids = [policy.id for policy in (*bundle.policies, *bundle.idle)]
     for identity in given:
         if identity not in ids:
-            message = f"parameters are given for `{identity}`, which is no policy{nearest(identity, ids)}"
+            message = f"parameters are given for `{identity}`, which is no policy{suggest_nearest(identity, ids)}"
             raise UsageError(message, place=(origin,))
 
 
-def fault_of(policy: Policy, name: str, value: object) -> str:
+def find_fault(policy: Policy, name: str, value: object) -> str:
     """Return why a policy does not accept a value for a parameter, and where; empty if it does.
 
     Raises:
@@ -103,9 +103,9 @@ def fault_of(policy: Policy, name: str, value: object) -> str:
         return ""
     schemas = policy.header.parameters
     if name not in schemas:
-        return f"`{policy.id}` has no parameter `{name}`{nearest(name, schemas)}"
+        return f"`{policy.id}` has no parameter `{name}`{suggest_nearest(name, schemas)}"
     try:
-        fault = misfit(schemas[name], value)
+        fault = find_misfit(schemas[name], value)
     except ValueError as error:
         raise BundleError(f"the schema of parameter `{name}` is wrong: {error}", place=(policy.file,)) from error
     return f"parameter `{name}` of `{policy.id}`: {fault}" if fault else ""

@@ -37,7 +37,7 @@ _REGO_WORDS = frozenset(
 _TAKEN_AREAS = frozenset({"baselines", "facts", "lib", "policyeng", "profiles", "system"}) | TEST_FOLDERS
 
 
-def parted(path: str) -> tuple[str, str]:
+def split_name(path: str) -> tuple[str, str]:
     """Return the area and the name of `AREA/NAME`.
 
     Raises:
@@ -82,7 +82,7 @@ def next_id(area: str, in_area: Iterable[str], elsewhere: Iterable[str], directo
         elsewhere: the other ids of the directory, which say whose policies these are.
         directory: its name, which says it where there are none.
     """
-    ours, others = _counted(in_area), _counted(elsewhere)
+    ours, others = _group_numbers(in_area), _group_numbers(elsewhere)
     if ours:
         prefix = max(ours, key=lambda known: len(ours[known]))
     else:
@@ -94,7 +94,7 @@ def next_id(area: str, in_area: Iterable[str], elsewhere: Iterable[str], directo
     return f"{prefix}-{int(highest) + 1:0{len(highest)}}"
 
 
-def _counted(ids: Iterable[str]) -> dict[str, list[str]]:
+def _group_numbers(ids: Iterable[str]) -> dict[str, list[str]]:
     """Return the numbers of ids by what stands before them."""
     found: dict[str, list[str]] = {}
     for identity in ids:

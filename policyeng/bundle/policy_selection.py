@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from policyeng.bundle.loader import Bundle
-from policyeng.bundle.parameters import fault_of, spread
+from policyeng.bundle.parameters import find_fault, spread_parameters
 from policyeng.bundle.policy_types import Policy
-from policyeng.errors import BundleError, UsageError, nearest
+from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.frozen import field, frozen
 from policyeng.models import JsonObject, Severity
 
@@ -51,14 +51,14 @@ def profile_of(bundle: Bundle, name: str) -> Profile:
     documents = _documents(bundle)
     if name not in documents:
         remedy = f"the profiles are {', '.join(sorted(documents))}" if documents else "the policies bring no profile"
-        raise UsageError(f"no profile is called `{name}`{nearest(name, documents)}", remedy=remedy)
+        raise UsageError(f"no profile is called `{name}`{suggest_nearest(name, documents)}", remedy=remedy)
     document = documents[name]
     if not isinstance(document, dict):
         raise BundleError("the profile is no object", place=(_place(name),), remedy=_remedy())
     for key, value in document.items():
         _require_form(name, key, value)
     try:
-        document = {**document, "parameters": spread(bundle, document.get("parameters", {}))}
+        document = {**document, "parameters": spread_parameters(bundle, document.get("parameters", {}))}
     except UsageError as error:
         raise BundleError(error.message, place=(_place(name),)) from None
     profile = Profile(name=name, **document)
@@ -95,7 +95,7 @@ def _documents(bundle: Bundle) -> JsonObject:
 
 def _require_form(name: str, key: str, value: object) -> None:
     if key not in _KEYS:
-        message = f"the profile has an unknown key `{key}`{nearest(key, _KEYS)}"
+        message = f"the profile has an unknown key `{key}`{suggest_nearest(key, _KEYS)}"
         raise BundleError(message, place=(_place(name),), remedy=_remedy())
     if key in _TEXTS and not isinstance(value, str):
         raise BundleError(f"the {key} of the profile is no text", place=(_place(name), key))
@@ -111,10 +111,10 @@ def _faults(bundle: Bundle, profile: Profile) -> Iterator[str]:
     policies = {policy.id: policy for policy in (*bundle.policies, *bundle.idle)}
     for identity, chosen in profile.parameters.items():
         if identity not in policies:
-            yield f"parameters are given for `{identity}`, which is no policy{nearest(identity, policies)}"
+            yield f"parameters are given for `{identity}`, which is no policy{suggest_nearest(identity, policies)}"
             continue
         for parameter, value in chosen.items():
-            if fault := fault_of(policies[identity], parameter, value):
+            if fault := find_fault(policies[identity], parameter, value):
                 yield fault
 
 
@@ -145,7 +145,9 @@ def selected(bundle: Bundle, select: Sequence[str] = (), ignore: Sequence[str] =
     for selector in (*select, *ignore):
         if selector.lower() not in known | severities:
             spelled = {name.upper() if name.upper() in names else name for name in known | severities}
-            raise UsageError(f"`{selector}` is no policy id, area, control or severity{nearest(selector, spelled)}")
+            raise UsageError(
+                f"`{selector}` is no policy id, area, control or severity{suggest_nearest(selector, spelled)}"
+            )
     wanted = {selector.lower() for selector in select}
     unwanted = {selector.lower() for selector in ignore}
     return bundle.only(

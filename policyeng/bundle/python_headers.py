@@ -80,7 +80,7 @@ class _HeaderEvaluator:
         self._imported: dict[str, tuple[str, str]] = {}
         self._constants: dict[str, ast.expr | None] = {}  # None for a name that is bound in another way, or again
         for statement in module.body:
-            for name, value in _bound(statement):
+            for name, value in _list_bindings(statement):
                 self._constants[name] = None if name in self._constants else value
             if isinstance(statement, ast.ImportFrom) and not statement.level and statement.module:
                 home = statement.module
@@ -228,7 +228,7 @@ class _HeaderEvaluator:
         return BundleError(what, place=(f"{self._place}:{node.lineno}",), remedy=_REMEDY)
 
 
-def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
+def _list_bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
     """Yield the names that a statement at the top level of a module binds, with the expression where it is one."""
     if isinstance(statement, ast.Assign):
         for target in statement.targets:

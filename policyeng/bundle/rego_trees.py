@@ -35,7 +35,7 @@ def tree_of(source: str, rego_v0: bool | None = None) -> Module:
         if as_v1.offset > as_v0.offset:
             # It is meant as v1: as v0 it would be wrong sooner.
             raise RegoError(as_v1) from None
-        message = f"it reads neither as Rego v1 ({_short(as_v1)}) nor as v0 ({_short(as_v0)})"
+        message = f"it reads neither as Rego v1 ({_shorten(as_v1)}) nor as v0 ({_shorten(as_v0)})"
         raise RegoError(Diagnostic(as_v1.code, message, as_v1.source, as_v1.offset)) from None
 
 
@@ -95,7 +95,7 @@ def aliases_of(tree: Module) -> dict[str, str]:
     }
 
 
-def _short(fault: Diagnostic) -> str:
+def _shorten(fault: Diagnostic) -> str:
     return f"line {fault.line}: {fault.message}"
 
 
@@ -103,7 +103,7 @@ def analyzed(tree: Module) -> ModuleAnalysis:
     """Return the analysis of a module by its syntax tree."""
     package = ".".join(str(part.value) for part in tree.package.path if isinstance(part, Scalar))
     # A further body of a rule begins behind its head.
-    rules = tuple(_outlined(rule, tree) for rule in tree.rules if rule.start <= rule.head.start)
+    rules = tuple(_outline(rule, tree) for rule in tree.rules if rule.start <= rule.head.start)
     values = {node.value for node in walk([tree.imports, tree.rules]) if isinstance(node, Scalar)}
     texts = [value for value in values if isinstance(value, str)]
     words = frozenset(filter(_WORD.fullmatch, texts))
@@ -111,7 +111,7 @@ def analyzed(tree: Module) -> ModuleAnalysis:
     return ModuleAnalysis(tree.version == 0, package, rules, reads, words, frozenset(find_types(texts)))
 
 
-def _outlined(rule: RuleNode, tree: Module) -> AnalyzedRule:
+def _outline(rule: RuleNode, tree: Module) -> AnalyzedRule:
     head = rule.head
     name = head.ref.head.name if isinstance(head.ref.head, Var) else ""
     return AnalyzedRule(name, "default" if rule.default else _form(head), tree.source.position(rule.start)[0])

@@ -127,6 +127,6 @@ def _require_operation(step: JsonObject) -> None:
             require_pointer(pointer)
 
 
-def holder_of(path: str) -> tuple[bool, str]:
+def split_pointer(path: str) -> tuple[bool, str]:
     """Return whether a path is one of the workspace, and the JSON Pointer in it."""
     return path.startswith(WORKSPACE), path.removeprefix(WORKSPACE)

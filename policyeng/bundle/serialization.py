@@ -23,7 +23,7 @@ from policyeng.models import JsonObject
 _BYTES = "latin-1"
 
 
-def packed(bundle: Bundle) -> bytes:
+def pack_bundle(bundle: Bundle) -> bytes:
     """Return a bundle as bytes, the same for the same bundle: the files of its origins, and `data` as joined.
 
     Raises:
@@ -56,7 +56,7 @@ def packed(bundle: Bundle) -> bytes:
     return orjson.dumps(stated, option=orjson.OPT_SORT_KEYS)
 
 
-def unpacked(content: bytes) -> Bundle:
+def unpack_bundle(content: bytes) -> Bundle:
     """Return the bundle that `packed` gave these bytes, with the policies in force that were.
 
     Raises:

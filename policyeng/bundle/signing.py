@@ -133,7 +133,7 @@ def verify(files: Mapping[PurePosixPath, bytes], place: str, verification: Verif
     header, claims = key.claims(token, f"{place}/{SIGNATURES}")
     signature = _signature(header, claims, key.algorithm)
     _require_identity(signature, verification, f"{place}/{SIGNATURES}")
-    _require_files(_listed(claims, place), files, place)
+    _require_files(_list_signed_files(claims, place), files, place)
     return signature
 
 
@@ -177,7 +177,7 @@ def _require_identity(signature: Signature, verification: Verification, place: s
         raise BundleError(f"{said}, and {configured}", place=(place,), remedy=f"set {option} to what it should name")
 
 
-def _listed(claims: JsonObject, place: str) -> dict[str, tuple[str, str]]:
+def _list_signed_files(claims: JsonObject, place: str) -> dict[str, tuple[str, str]]:
     """Return the signed files: hash and algorithm by name."""
     entries = claims.get("files")
     listed: dict[str, tuple[str, str]] = {}

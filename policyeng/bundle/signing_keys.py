@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from policyeng.errors import BundleError, UsageError, nearest
+from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.models import JsonObject
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _algorithm(key: object, wanted: str, path: Path) -> str:
         known = [name for names in _ALGORITHMS.values() for name in names]
         if wanted not in known:
             remedy = f"the algorithms are {', '.join(known)}"
-            raise UsageError(f"no algorithm is called `{wanted}`{nearest(wanted, known)}", remedy=remedy)
+            raise UsageError(f"no algorithm is called `{wanted}`{suggest_nearest(wanted, known)}", remedy=remedy)
         remedy = f"it goes with {', '.join(allowed)}"
         raise UsageError(f"the key does not go with `{wanted}`", place=(str(path),), remedy=remedy)
     return wanted or allowed[0]

@@ -41,7 +41,7 @@ def built_in(read: Callable[[], Bundle]) -> Bundle:
     )
     if stored := cache.load(key):
         bundle: Bundle = pickle.loads(stored[0])  # noqa: S301  # from a private file, its digest verified
-        analysis.keep_later(partial(_analyses, bundle, stored[1]))
+        analysis.set_loader(partial(_analyses, bundle, stored[1]))
         return bundle
     bundle = read()
     if _is_settled(state):
@@ -60,7 +60,7 @@ def _is_settled(state: FilesState) -> bool:
 def _analyses(bundle: Bundle, stored: bytes | memoryview) -> None:
     """Keep the analyses of the modules: most runs need what was worked out of them alone."""
     for (source, rego_v0, _), known in zip(_modules(bundle), pickle.loads(stored), strict=True):  # noqa: S301  # as above
-        analysis.keep(source, rego_v0, known)
+        analysis.add_analysis(source, rego_v0, known)
 
 
 def _modules(bundle: Bundle) -> list[tuple[str, bool, str]]:

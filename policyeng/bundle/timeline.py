@@ -23,9 +23,9 @@ def samples(moments: Sequence[datetime], as_of: datetime) -> list[datetime]:
     What changes at a moment may do so with it or right after it; the one in between tells these apart.
     """
     known = sorted({*moments, as_of})
-    between = [_halfway(one, other) for one, other in pairwise(known)]
+    between = [_find_midpoint(one, other) for one, other in pairwise(known)]
     day = timedelta(days=1)
-    outer = [moved for moved in (_shifted(known[0], -day), _shifted(known[-1], day)) if moved]
+    outer = [moved for moved in (_shift(known[0], -day), _shift(known[-1], day)) if moved]
     return sorted({*known, *between, *outer})
 
 
@@ -40,15 +40,15 @@ def spans(sampled: Sequence[datetime], held: Sequence[bool], holds: Callable[[da
     found = [PossibleSpan(None, held[0])]
     for number in range(1, len(sampled)):
         if held[number] != held[number - 1]:
-            begins = _first(sampled[number - 1], sampled[number], held[number], holds)
+            begins = _find_first_change(sampled[number - 1], sampled[number], held[number], holds)
             found.append(PossibleSpan(begins, held[number]))
     return found
 
 
-def _first(before: datetime, after: datetime, wanted: bool, holds: Callable[[datetime], bool]) -> datetime:
+def _find_first_change(before: datetime, after: datetime, wanted: bool, holds: Callable[[datetime], bool]) -> datetime:
     """Return the first second after one moment, up to another, at which the answer is another one."""
     while after - before > _SECOND:
-        middle = _halfway(before, after)
+        middle = _find_midpoint(before, after)
         if holds(middle) == wanted:
             after = middle
         else:
@@ -56,13 +56,13 @@ def _first(before: datetime, after: datetime, wanted: bool, holds: Callable[[dat
     return after
 
 
-def _halfway(one: datetime, other: datetime) -> datetime:
+def _find_midpoint(one: datetime, other: datetime) -> datetime:
     middle = one + (other - one) / 2
     rounded = middle.replace(microsecond=0)
     return rounded if rounded > one else middle
 
 
-def _shifted(moment: datetime, by: timedelta) -> datetime | None:
+def _shift(moment: datetime, by: timedelta) -> datetime | None:
     try:
         return moment + by
     except OverflowError:
@@ -76,7 +76,7 @@ def day(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d}" if moment - midnight <= _SECOND else f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def told(found: Sequence[PossibleSpan]) -> str:
+def describe_spans(found: Sequence[PossibleSpan]) -> str:
     """Return the spans in words."""
     if len(found) == 1:
         return "possible at all known dates" if found[0].possible else "impossible at all known dates"

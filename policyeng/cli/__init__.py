@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 from policyeng.cli.fast_path import plain_check, print_version
 from policyeng.errors import PolicyengError
 from policyeng.later import when_used
@@ -21,29 +21,29 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str]) -> tuple[int, bool]:
     """Return the exit code, and whether the run completed and left nothing to close."""
     try:
-        code, plain = _called(arguments)
+        code, plain = _call(arguments)
     except PolicyengError as error:
-        say(f"policyeng: {error}", error=True)
+        print_line(f"policyeng: {error}", error=True)
         return error.exit_code, False
     except KeyboardInterrupt:
-        say("policyeng: interrupted", error=True)
+        print_line("policyeng: interrupted", error=True)
         return 130, False
     except BrokenPipeError:  # the reader of the output, such as `head`, has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at exit
         return 2, False
     except OSError as error:  # such as a full disk or a closed terminal while printing
-        say(f"policyeng: {(error.strerror or str(error)).lower()}", error=True)
+        print_line(f"policyeng: {(error.strerror or str(error)).lower()}", error=True)
         return 2, False
     except Exception as error:
         if os.environ.get("POLICYENG_TRACEBACK"):
             raise
-        say(f"policyeng: internal error: {type(error).__name__}: {error}", error=True)
-        say("policyeng: please report this with the output of a run with POLICYENG_TRACEBACK=1", error=True)
+        print_line(f"policyeng: internal error: {type(error).__name__}: {error}", error=True)
+        print_line("policyeng: please report this with the output of a run with POLICYENG_TRACEBACK=1", error=True)
         return 2, False
     return (code if isinstance(code, int) else 0), plain
 
 
-def _called(arguments: Sequence[str]) -> tuple[object, bool]:
+def _call(arguments: Sequence[str]) -> tuple[object, bool]:
     """Return the result of the command, and whether it was a plain check, which starts no server."""
     if list(arguments) == ["--version"]:
         print_version()

@@ -15,14 +15,14 @@ from policyeng import cache
 from policyeng.admission import admit as decide
 from policyeng.admission.decision import with_problems
 from policyeng.cli import options
-from policyeng.cli.console import busy, look, say
-from policyeng.cli.context import chosen, moment_of, plain_format, require_text, settings_of, walk_of
+from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.context import find_known, moment_of, plain_format, require_text, settings_of, walk_of
 from policyeng.cli.files import output_of, write
 from policyeng.cli.input_summary import reading_lines
 from policyeng.cli.opa_options import with_opa
 from policyeng.cli.signature_options import with_trust
 from policyeng.configuration import Settings
-from policyeng.context import held_of
+from policyeng.context import load_resources
 from policyeng.engines import OpaOptions
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import Blame, Change, Decision, Operation, Snapshot, lowered
@@ -34,11 +34,11 @@ from policyeng.sources import (
     ChangesRead,
     DocumentContext,
     FileWalk,
-    given,
-    given_parameters,
     is_resource_id,
+    normalize_context,
     read_changes,
     read_inputs,
+    read_parameters,
     read_whole,
 )
 
@@ -153,8 +153,8 @@ def admit(
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     flags |= {"profile": profile, "strict_unknown": strict_unknown, "blame": blame, "exclude": exclude}
     settings = settings_of({**flags, **trust}, config)
-    at, said = moment_of(as_of), given(scope or "", workspace or "", given_parameters(parameters or ()))
-    from_ = chosen(from_, FORMATS if whole else CHANGE_FORMATS, "input format") if from_ else None
+    at, said = moment_of(as_of), normalize_context(scope or "", workspace or "", read_parameters(parameters or ()))
+    from_ = find_known(from_, FORMATS if whole else CHANGE_FORMATS, "input format") if from_ else None
     named, files, facts = (inputs or (), snapshot or (), delete or ()), policy or (), data or ()
     others = [*files, *facts, *(parameters or ()), config, *(path for _, path in outputs)]
     walk = walk_of(settings, others, gitignore=not no_gitignore)
@@ -201,19 +201,19 @@ def _decision(request: _Request, settings: Settings) -> Decision:
     Raises:
         BundleError: no policy evaluates resources, so nothing would ever be denied.
     """
-    held = held_of(request.policies, request.given_data, settings, no_exemptions=request.no_exemptions)
+    held = load_resources(request.policies, request.given_data, settings, no_exemptions=request.no_exemptions)
     if {lowered(kind.type) for policy in held.bundle.policies for kind in policy.header.judges} <= {"document"}:
         raise BundleError("no selected policy evaluates resources", remedy="change `--select` or `--ignore`")
-    with busy("reading"):
+    with show_progress("reading"):
         wants_stdin = "-" in (*request.inputs, *request.snapshots) and sys.stdin is not None
         stdin = sys.stdin.buffer.read() if wants_stdin else None
         before = read_inputs(request.snapshots, stdin=stdin, said=request.said, walk=request.walk)
         read = _changes(request, before.snapshot, stdin)
     for line in reading_lines(read.read, read.skipped, show_skipped=request.show_skipped):
-        say(line, error=True)
+        print_line(line, error=True)
     deletes = [Change(operation=Operation.DELETE, id=identity) for identity in request.deletes]
     snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}})
-    with busy(f"evaluating {len(snapshot.resources)} resources before and after the change"):
+    with show_progress(f"evaluating {len(snapshot.resources)} resources before and after the change"):
         decision = decide(
             held.bundle,
             snapshot,
@@ -249,7 +249,7 @@ def _changes(request: _Request, before: Snapshot, stdin: bytes | None) -> Change
 
 def _print(decision: Decision, format_: str) -> None:
     if format_ != "text":
-        say(_FORMATS[format_](decision).rstrip("\n"))
+        print_line(_FORMATS[format_](decision).rstrip("\n"))
         return
-    color, width = look()
-    say(text.render(decision, color=color, width=width).rstrip("\n"))
+    color, width = detect_terminal()
+    print_line(text.render(decision, color=color, width=width).rstrip("\n"))

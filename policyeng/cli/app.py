@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 from policyeng.cli.fast_path import print_version
 from policyeng.cli.lazy_commands import Late, group_of
 from policyeng.cli.strict_command import CheckCommand
@@ -82,7 +82,7 @@ def run_typer(arguments: Sequence[str] | None) -> object:
         code = app(args=arguments, prog_name="policyeng", standalone_mode=False)
     except TyperException as error:
         if message := error.format_message():
-            say(f"policyeng: {message}", error=True)
+            print_line(f"policyeng: {message}", error=True)
         return 3
     except typer.Abort:
         raise KeyboardInterrupt from None

@@ -149,7 +149,7 @@ def verify(
         "policies": [policy.id for policy in verified.policies],
         "lent": sorted({PurePosixPath(path).parts[0] for other in lent for path in other.tree}),
     }
-    _print(said, format_, _standing(origin))
+    _print(said, format_, _describe_signature(origin))
     return 0
 
 
@@ -168,7 +168,7 @@ def _signature(origin: BundleOrigin) -> JsonObject | None:
     }
 
 
-def _standing(origin: BundleOrigin) -> str:
+def _describe_signature(origin: BundleOrigin) -> str:
     if not origin.signed:
         return "not signed"
     held = origin.signature

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policyeng import cache
-from policyeng.cli.console import look, say
-from policyeng.cli.context import chosen, moment_of, require_text, settings_of, walk_of
-from policyeng.cli.evaluation import CheckOutcome, CheckRequest, judged_of, say_errors
+from policyeng.cli.console import detect_terminal, print_line
+from policyeng.cli.context import find_known, moment_of, require_text, settings_of, walk_of
+from policyeng.cli.evaluation import CheckOutcome, CheckRequest, evaluate_inputs, print_errors
 from policyeng.cli.files import output_of, write
 from policyeng.cli.report_options import ReportOptions
 from policyeng.configuration import Settings
@@ -17,7 +17,7 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.report import FORMATS, GROUPS, PROSE
 from policyeng.sources import FORMATS as SOURCES
-from policyeng.sources import given
+from policyeng.sources import normalize_context
 
 if TYPE_CHECKING:  # the options need typer, and a plain run does not
     from policyeng.cli import options
@@ -69,14 +69,14 @@ def check(
     """
     require_text(inputs, select, ignore, parameters, [text for text in (profile, scope, workspace) if text is not None])
     outputs = [output_of(entry, FORMATS) for entry in output or ()]
-    format_ = chosen(format_, FORMATS, "report format")
+    format_ = find_known(format_, FORMATS, "report format")
     _refuse_reports(minimise, suggest, format_, bool(group_by), bool(outputs or baseline))
     group_by = _grouping(group_by, [format_, *(name for name, _ in outputs)]) if group_by else None
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     flags |= {"profile": profile, "strict_unknown": strict_unknown, "exclude": exclude}
     settings = settings_of({**flags, **trust}, config)
-    from_ = chosen(from_, SOURCES, "input format") if from_ else None
-    at, said = moment_of(as_of), given(scope or "", workspace or "", _parameters(parameters or ()))
+    from_ = find_known(from_, SOURCES, "input format") if from_ else None
+    at, said = moment_of(as_of), normalize_context(scope or "", workspace or "", _parameters(parameters or ()))
     files, facts = policy or (), data or ()
     others = [*files, *facts, *(parameters or ()), config, baseline, *(path for _, path in outputs)]
     walk = walk_of(settings, others, gitignore=not no_gitignore)
@@ -84,20 +84,20 @@ def check(
         inputs, files, facts, from_, said, walk, show_skipped, no_exemptions, at, engine, opa, jobs, baseline
     )
     with cache.switched_off(no_cache):
-        judged = judged_of(request, settings)
+        judged = evaluate_inputs(request, settings)
         shown = ReportOptions(judged, group_by, settings.profile, owner_tag)
         _write(outputs, shown)
         if minimise or suggest:
-            return _minimised(judged, request, settings, config) if minimise else _suggested(judged, format_)
-    return _printed(shown, format_)
+            return _minimize(judged, request, settings, config) if minimise else _suggested(judged, format_)
+    return _print_report(shown, format_)
 
 
 def _parameters(texts: Sequence[str]) -> Mapping[str, object]:
     if not texts:
         return {}
-    from policyeng.sources import given_parameters  # most runs have none
+    from policyeng.sources import read_parameters  # most runs have none
 
-    return given_parameters(texts)
+    return read_parameters(texts)
 
 
 def _write(outputs: Sequence[tuple[str, Path]], shown: ReportOptions) -> None:
@@ -125,30 +125,30 @@ def _suggested(judged: CheckOutcome, format_: str) -> int:
     return judged.evaluation.exit_code
 
 
-def _minimised(judged: CheckOutcome, request: CheckRequest, settings: Settings, config: Path | None) -> int:
+def _minimize(judged: CheckOutcome, request: CheckRequest, settings: Settings, config: Path | None) -> int:
     from policyeng.cli.minimize import print_minimised
 
     return print_minimised(judged, request, settings, config)
 
 
 def _grouping(given: str, names: Sequence[str]) -> str:
-    group_by = chosen(given, GROUPS, "grouping")
+    group_by = find_known(given, GROUPS, "grouping")
     if not any(name in PROSE for name in names):
         message = f"--group-by does not apply to {', '.join(dict.fromkeys(names))}"
         raise UsageError(message, remedy=f"use it with {' or '.join(PROSE)}")
     return group_by
 
 
-def _printed(shown: ReportOptions, name: str) -> int:
+def _print_report(shown: ReportOptions, name: str) -> int:
     """Print the report and return the exit code."""
     evaluation = shown.judged.evaluation
     if name != "text":
-        say(FORMATS[name](evaluation, **shown.options(name)).rstrip("\n"))
-        say_errors(evaluation)
+        print_line(FORMATS[name](evaluation, **shown.options(name)).rstrip("\n"))
+        print_errors(evaluation)
         return evaluation.exit_code
     from policyeng.report import text
 
-    color, width = look()
+    color, width = detect_terminal()
     rendered = text.render(evaluation, color=color, width=width, group_by=shown.group_by, profile=shown.profile)
-    say(rendered.rstrip("\n"))
+    print_line(rendered.rstrip("\n"))
     return evaluation.exit_code

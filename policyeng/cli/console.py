@@ -16,7 +16,7 @@ _LONGEST = 300
 _QUOTED_OR_WORD = lazy_pattern(rf"`[^`\n]*`|\S{{{_LONGEST + 1},}}")
 
 
-def say(text: str, *, error: bool = False) -> None:
+def print_line(text: str, *, error: bool = False) -> None:
     """Print a line to standard output or standard error, unless that stream was closed before the start.
 
     Errors quote user input, so control characters are escaped and very long words are cut.
@@ -24,17 +24,17 @@ def say(text: str, *, error: bool = False) -> None:
     stream = sys.stderr if error else sys.stdout
     if stream is not None:
         # A single write: `print` writes the line end separately, and another thread may print in between.
-        print(f"{_harmless(text) if error else text}\n", end="", file=stream, flush=True)
+        print(f"{_escape(text) if error else text}\n", end="", file=stream, flush=True)
 
 
-def _harmless(text: str) -> str:
+def _escape(text: str) -> str:
     from policyeng.report.escaping import visible
 
     shown = visible(text, keep="\n\t")  # compilers quote lines of source
-    return _QUOTED_OR_WORD.sub(_cut, shown)
+    return _QUOTED_OR_WORD.sub(_shorten, shown)
 
 
-def _cut(found: re.Match[str]) -> str:
+def _shorten(found: re.Match[str]) -> str:
     whole = found[0]
     if len(whole) <= _LONGEST:
         return whole
@@ -46,7 +46,7 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def look() -> tuple[bool, int]:
+def detect_terminal() -> tuple[bool, int]:
     """Return whether standard output supports color, and its width in columns: 100 if it is not a terminal."""
     if not is_terminal(sys.stdout):
         return False, 100
@@ -54,7 +54,7 @@ def look() -> tuple[bool, int]:
 
 
 @contextmanager
-def busy(what: str) -> Iterator[None]:
+def show_progress(what: str) -> Iterator[None]:
     """Show a progress line on standard error, and remove it afterwards; silent if that is not a terminal.
 
     No thread animates the line: a lock that a thread holds would stay locked in forked processes.

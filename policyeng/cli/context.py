@@ -12,11 +12,11 @@ from policyeng.bundle.policy_selection import selected
 from policyeng.cli.environment import ENVIRONMENT, IN_FORCE
 from policyeng.configuration import ENVIRONMENT_PREFIX, Settings, candidates, resolve
 from policyeng.context import bundle_of
-from policyeng.errors import BundleError, UsageError, nearest
-from policyeng.sources import FileWalk, whole_paths
+from policyeng.errors import BundleError, UsageError, suggest_nearest
+from policyeng.sources import FileWalk, resolve_paths
 
 
-def chosen(given: str, known: Iterable[str], noun: str) -> str:
+def find_known(given: str, known: Iterable[str], noun: str) -> str:
     """Return the known name that equals the given one, ignoring case.
 
     Args:
@@ -30,7 +30,9 @@ def chosen(given: str, known: Iterable[str], noun: str) -> str:
     names = list(known)
     if given.lower() in names:
         return given.lower()
-    raise UsageError(f"unknown {noun} `{given}`{nearest(given, names)}", remedy=f"choose from {', '.join(names)}")
+    raise UsageError(
+        f"unknown {noun} `{given}`{suggest_nearest(given, names)}", remedy=f"choose from {', '.join(names)}"
+    )
 
 
 def plain_format(given: str, *others: str) -> str:
@@ -39,7 +41,7 @@ def plain_format(given: str, *others: str) -> str:
     Raises:
         UsageError: the format is unknown.
     """
-    return chosen(given, ("text", "json", *others), "format")
+    return find_known(given, ("text", "json", *others), "format")
 
 
 def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
@@ -56,7 +58,7 @@ def walk_of(settings: Settings, others: Iterable[str | Path | None], *, gitignor
     """Return which files of directories a run reads; `others` are the values of options that name files."""
     named = [other.removeprefix("@") if isinstance(other, str) else other for other in others]
     named += [*settings.exemptions, settings.verification_key]
-    return FileWalk(settings.exclude, gitignore, whole_paths(named))
+    return FileWalk(settings.exclude, gitignore, resolve_paths(named))
 
 
 def settings_files(config: Path | None) -> tuple[Path, ...]:

@@ -14,25 +14,25 @@ import typer
 from policyeng import cache
 from policyeng.audit.collection.parts import Collected, PartSource, read, sources_of
 from policyeng.audit.diff import json_report, markdown, text
-from policyeng.audit.diff.comparison import compared
-from policyeng.audit.diff.fleet import PartPair, compared_by_parts
+from policyeng.audit.diff.comparison import compare_states
+from policyeng.audit.diff.fleet import PartPair, compare_parts
 from policyeng.audit.diff.inputs import ComparisonThreshold, State
 from policyeng.audit.diff.records import Comparison
 from policyeng.cli import options
-from policyeng.cli.console import busy, look, say
-from policyeng.cli.context import chosen, moment_of, plain_format, settings_of, walk_of
+from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.context import find_known, moment_of, plain_format, settings_of, walk_of
 from policyeng.cli.files import output_of, write
 from policyeng.cli.input_summary import reading_lines
 from policyeng.cli.opa_options import with_opa
 from policyeng.cli.option_groups import with_group
 from policyeng.cli.signature_options import with_trust
 from policyeng.configuration.estates import EstateSettings
-from policyeng.context import EvaluationSetup, held_of
+from policyeng.context import EvaluationSetup, load_resources
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.models import Problem, Snapshot
 from policyeng.sources import FORMATS as SOURCES
-from policyeng.sources import DocumentContext, FileWalk, given, given_parameters, read_inputs
+from policyeng.sources import DocumentContext, FileWalk, normalize_context, read_inputs, read_parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ def by_parts(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> C
     for side in (before, after):
         if not Path(side.named).is_dir():
             raise UsageError("--parts compares directories", place=(side.named,), remedy="pass two directories")
-    with busy("comparing"):
-        return compared_by_parts(
+    with show_progress("comparing"):
+        return compare_parts(
             _pairs(before, after, reading),
             (before.state(Snapshot(), reading), after.state(Snapshot(), reading)),
             after.gate,
@@ -104,7 +104,7 @@ def _pairs(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Ite
     for name in sorted({**named[0], **named[1]}):
         one, other = (sources.get(name) for sources in named)
         old = read(one, before.held.bundle.wanted) if one else Collected(name, None)
-        if before.held is after.held and before.as_of == after.as_of and _same(one, other):
+        if before.held is after.held and before.as_of == after.as_of and _has_same_bytes(one, other):
             state = _input_state(before, old, reading)
             yield PartPair(name, state, state, () if state else old.problems)
             continue
@@ -122,7 +122,7 @@ def _estate(side: DiffSide) -> EstateSettings:
     return EstateSettings(name="parts", inputs=(side.named,))
 
 
-def _same(one: PartSource | Collected | None, other: PartSource | Collected | None) -> bool:
+def _has_same_bytes(one: PartSource | Collected | None, other: PartSource | Collected | None) -> bool:
     """Check whether two files have the same bytes."""
     if not (isinstance(one, PartSource) and isinstance(other, PartSource)):
         return False
@@ -163,10 +163,10 @@ class BeforeOptions:
 
 def with_earlier(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options for the earlier side to a command, as its argument `earlier`."""
-    return with_group(command, "earlier", _earlier)
+    return with_group(command, "earlier", _read_earlier)
 
 
-def _earlier(
+def _read_earlier(
     *,
     policy_before: Annotated[
         list[Path] | None, typer.Option(metavar="PATH", help="Policies to evaluate BEFORE with; repeatable.")
@@ -195,7 +195,7 @@ class _Asked:
     def held(self) -> EvaluationSetup:
         """Read the settings, policies, parameters and exemptions."""
         settings = settings_of(self.flags, self.config)
-        return held_of(self.policies, self.given_data, settings, no_exemptions=self.no_exemptions)
+        return load_resources(self.policies, self.given_data, settings, no_exemptions=self.no_exemptions)
 
     def before(self, earlier: BeforeOptions) -> _Asked:
         """Return the options for the earlier side."""
@@ -256,8 +256,8 @@ def diff(
         raise UsageError("`-` is given twice", remedy="pass a file for one of them")
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     flags |= {"profile": profile, "strict_unknown": strict_unknown, "exclude": exclude, **trust}
-    from_ = chosen(from_, SOURCES, "input format") if from_ else None
-    at, said = moment_of(as_of), given(scope or "", workspace or "", given_parameters(parameters or ()))
+    from_ = find_known(from_, SOURCES, "input format") if from_ else None
+    at, said = moment_of(as_of), normalize_context(scope or "", workspace or "", read_parameters(parameters or ()))
     was = moment_of(earlier.as_of, "--as-of-before") if earlier.as_of else at
     others = [*(policy or ()), *(data or ()), *(parameters or ()), config, *(path for _, path in outputs)]
     asked = _Asked(policy or (), data or (), flags, config, no_exemptions)
@@ -266,22 +266,22 @@ def diff(
         walk = walk_of(held.settings, others, gitignore=not no_gitignore)
         reading = ComparisonOptions(from_, said, walk, show_skipped, engine, opa, not no_causes)
         theirs = asked.before(earlier).held() if earlier.differs else held
-        comparing = by_parts if parts else _whole
+        comparing = by_parts if parts else _compare_whole
         comparison = comparing(DiffSide(before, theirs, was), DiffSide(after, held, at), reading)
     _print(comparison, format_, outputs)
     return comparison.exit_code
 
 
-def _whole(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Comparison:
+def _compare_whole(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Comparison:
     """Compare the sides, each read as one snapshot."""
     old, new = _state(before, reading), _state(after, reading)
-    with busy("comparing"):
-        return compared(old, new, after.gate, with_causes=reading.with_causes)
+    with show_progress("comparing"):
+        return compare_states(old, new, after.gate, with_causes=reading.with_causes)
 
 
 def _state(side: DiffSide, reading: ComparisonOptions) -> State:
     """Read one side."""
-    with busy(f"reading {side.named}"):
+    with show_progress(f"reading {side.named}"):
         stdin = sys.stdin.buffer.read() if side.named == "-" and sys.stdin is not None else None
         wanted = side.held.bundle.wanted
         read = read_inputs(
@@ -293,7 +293,7 @@ def _state(side: DiffSide, reading: ComparisonOptions) -> State:
             **wanted,
         )
     for line in reading_lines(read.read, read.skipped, show_skipped=reading.show_skipped):
-        say(line, error=True)
+        print_line(line, error=True)
     return side.state(read.snapshot, reading, (*read.problems, *side.held.problems))
 
 
@@ -301,7 +301,7 @@ def _print(comparison: Comparison, format_: str, outputs: Sequence[tuple[str, Pa
     for name, path in outputs:
         write(path, _FORMATS[name](comparison), "comparison")
     if format_ != "text":
-        say(_FORMATS[format_](comparison).rstrip("\n"))
+        print_line(_FORMATS[format_](comparison).rstrip("\n"))
         return
-    color, width = look()
-    say(text.render(comparison, color=color, width=width).rstrip("\n"))
+    color, width = detect_terminal()
+    print_line(text.render(comparison, color=color, width=width).rstrip("\n"))

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from policyeng.bundle import Bundle
-from policyeng.cli.console import busy, say
+from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.input_summary import reading_lines
 from policyeng.configuration import Settings
-from policyeng.context import held_of
+from policyeng.context import load_resources
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
 from policyeng.frozen import frozen
@@ -49,19 +49,19 @@ class CheckOutcome:
     evaluation: Evaluation
 
 
-def judged_of(request: CheckRequest, settings: Settings) -> CheckOutcome:
+def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
     """Read the inputs and evaluate them; shows progress on standard error if that is a terminal.
 
     Raises:
         PolicyengError: the policies, the settings or the inputs cannot be used.
     """
-    held = held_of(request.policies, request.given_data, settings, no_exemptions=request.no_exemptions)
+    held = load_resources(request.policies, request.given_data, settings, no_exemptions=request.no_exemptions)
     earlier = None
     if request.baseline:
         from policyeng.sources import read_baseline  # most runs have none
 
         earlier = read_baseline(request.baseline)
-    with busy("reading"):
+    with show_progress("reading"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
         read = read_inputs(
             request.inputs,
@@ -73,8 +73,8 @@ def judged_of(request: CheckRequest, settings: Settings) -> CheckOutcome:
         )
     snapshot = read.snapshot
     for line in reading_lines(read.read, read.skipped, show_skipped=request.show_skipped):
-        say(line, error=True)
-    with busy(f"evaluating {len(snapshot.resources) or len(snapshot.documents)} resources"):
+        print_line(line, error=True)
+    with show_progress(f"evaluating {len(snapshot.resources) or len(snapshot.documents)} resources"):
         options: dict[str, Any] = {
             "as_of": request.as_of,
             "exemptions": held.exemptions,
@@ -89,15 +89,15 @@ def judged_of(request: CheckRequest, settings: Settings) -> CheckOutcome:
         )
         evaluation = evaluation.model_copy(update={"settings": held.applied})
     if earlier is not None:
-        from policyeng.evaluation.baseline import against_baseline
+        from policyeng.evaluation.baseline import apply_baseline
 
-        evaluation = against_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
+        evaluation = apply_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
     return CheckOutcome(held.bundle, snapshot, options, evaluation)
 
 
-def say_errors(evaluation: Evaluation) -> None:
+def print_errors(evaluation: Evaluation) -> None:
     """Print errors on standard error for report formats that do not show them."""
     for problem in evaluation.problems:
         if problem.level == "error":
             place = f"{problem.place}: " if problem.place else ""
-            say(f"policyeng: {place}{problem.message}", error=True)
+            print_line(f"policyeng: {place}{problem.message}", error=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from policyeng import __version__
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 
 #: Options and the parameters of `check` that they set; list options are repeatable.
 TEXTS = {
@@ -46,7 +46,7 @@ _ELSEWHERE = {"POLICYENG_CACHE_DIR", "POLICYENG_TRACEBACK"}
 
 def print_version() -> None:
     """Print the version of policyeng."""
-    say(f"policyeng {__version__}")
+    print_line(f"policyeng {__version__}")
 
 
 def plain_check(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[str, object] | None:
@@ -56,7 +56,7 @@ def plain_check(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[st
         arguments: the command line without the program.
         environ: the environment.
     """
-    if list(arguments[:1]) != ["check"] or any(_concerns_typer(name) for name in environ):
+    if list(arguments[:1]) != ["check"] or any(_needs_typer(name) for name in environ):
         return None
     inputs: list[str] = []
     single: dict[str, object] = {}
@@ -86,5 +86,5 @@ def plain_check(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[st
     return {"inputs": inputs, **single, **listed} if inputs else None
 
 
-def _concerns_typer(variable: str) -> bool:
+def _needs_typer(variable: str) -> bool:
     return variable.startswith(("POLICYENG_", "_POLICYENG_")) and variable not in _ELSEWHERE

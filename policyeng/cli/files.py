@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from policyeng.cli.context import chosen
+from policyeng.cli.context import find_known
 from policyeng.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def output_of(entry: str, formats: Iterable[str]) -> tuple[str, Path]:
     if not equals or path.strip() in ("", "-"):
         remedy = "use, for example, `--output json=report.json`, or `--format` to print"
         raise UsageError(f"`{entry}` is not FORMAT=PATH", remedy=remedy)
-    return chosen(name, known, "report format"), Path(path)
+    return find_known(name, known, "report format"), Path(path)
 
 
 def write(path: Path, content: str | bytes | mmap, what: str, *, private: bool = True) -> None:

@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from policyeng.bundle import Bundle
-from policyeng.cli.console import say
-from policyeng.cli.evaluation import CheckOutcome, CheckRequest, say_errors
+from policyeng.cli.console import print_line
+from policyeng.cli.evaluation import CheckOutcome, CheckRequest, print_errors
 from policyeng.configuration import Settings
 from policyeng.errors import InputError, UsageError
 from policyeng.evaluation import evaluate
 from policyeng.report.phrases import count
-from policyeng.verify.minimize import Minimised, failing, minimised, text_of
+from policyeng.verify.minimize import Minimised, failing, minimize, text_of
 
 #: The file that the printed command reads.
 _FILE = "smallest.json"
@@ -27,21 +27,21 @@ def print_minimised(judged: CheckOutcome, request: CheckRequest, settings: Setti
         UsageError: the failing policy evaluates documents.
         InputError: the policy does not fail on the snapshot in its native format.
     """
-    say_errors(judged.evaluation)
+    print_errors(judged.evaluation)
     policies = failing(judged.evaluation.findings, settings.fail_on)
     if not policies:
-        say(f"policyeng: nothing to minimise: no failures at or above `{settings.fail_on}`", error=True)
+        print_line(f"policyeng: nothing to minimise: no failures at or above `{settings.fail_on}`", error=True)
         return judged.evaluation.exit_code
     chosen, *others = policies
     _require_resources(judged.bundle, chosen)
-    found = minimised(judged.bundle, judged.snapshot, chosen, partial(evaluate, **judged.options))
+    found = minimize(judged.bundle, judged.snapshot, chosen, partial(evaluate, **judged.options))
     if found is None:
         reason = f"`{chosen}` does not fail if the resources are converted to a native snapshot"
         raise InputError(reason, remedy="reduce the input by hand")
     for line in _lines(found, others):
-        say(f"policyeng: {line}", error=True)
-    say(f"policyeng: to reproduce, run: {_command(chosen, request, settings, config)}", error=True)
-    say(text_of(found.document))
+        print_line(f"policyeng: {line}", error=True)
+    print_line(f"policyeng: to reproduce, run: {_command(chosen, request, settings, config)}", error=True)
+    print_line(text_of(found.document))
     return 1
 
 

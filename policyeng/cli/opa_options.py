@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from policyeng.cli.context import chosen
+from policyeng.cli.context import find_known
 from policyeng.cli.option_groups import with_group
 from policyeng.engines import ENGINES, OpaOptions
 from policyeng.errors import UsageError
@@ -100,13 +100,13 @@ def with_opa(command: Callable[..., int]) -> Callable[..., int]:
     @wraps(command)
     def wanting(*, opa: OpaOptions, **arguments: object) -> int:
         if "engine" in arguments:
-            arguments["engine"] = chosen(str(arguments["engine"]), ENGINES, "engine")
-        return command(**arguments, opa=_wanted(opa, str(arguments.get("engine", "opa"))))
+            arguments["engine"] = find_known(str(arguments["engine"]), ENGINES, "engine")
+        return command(**arguments, opa=_refuse_useless(opa, str(arguments.get("engine", "opa"))))
 
-    return with_group(wanting, "opa", _given)
+    return with_group(wanting, "opa", _list_given)
 
 
-def _given(
+def _list_given(
     *,
     opa_url: Url = "",
     opa_token_file: TokenFile = None,
@@ -142,7 +142,7 @@ def _token(file: Path | None) -> str:
     return token
 
 
-def _wanted(opa: OpaOptions, engine: str) -> OpaOptions:
+def _refuse_useless(opa: OpaOptions, engine: str) -> OpaOptions:
     """Refuse options without effect; a token in the environment is allowed, since it may be for other runs."""
     if engine != "opa" and replace(opa, token="") != OpaOptions():
         raise UsageError("OPA server options without `--engine opa`", remedy="add it, or remove the options")

@@ -21,7 +21,7 @@ def linked(pages: Sequence[PolicyPage], roots: Sequence[Path], output: Path) -> 
     here, folder = Path.cwd(), output.resolve()
     if not folder.is_relative_to(here):
         return list(pages)
-    return [replace(page, link=_link(_found(page.policy.file, roots), here, folder)) for page in pages]
+    return [replace(page, link=_link(_find_policy_file(page.policy.file, roots), here, folder)) for page in pages]
 
 
 def write_pages(folder: Path, files: Mapping[str, str]) -> str:
@@ -69,7 +69,7 @@ def _read(path: Path) -> str:
         raise UsageError(_reason("cannot read the file", error), place=(str(path),)) from error
 
 
-def _found(file: str, roots: Sequence[Path]) -> Path | None:
+def _find_policy_file(file: str, roots: Sequence[Path]) -> Path | None:
     """Return the file of a policy; None if it is in an archive."""
     paths = ((root / file).resolve() for root in roots)
     return next((path for path in paths if path.is_file()), None)

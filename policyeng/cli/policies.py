@@ -15,25 +15,25 @@ import typer
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.files import files_of
 from policyeng.bundle.manifest import MANIFEST, Manifest, manifest_of
-from policyeng.bundle.parameters import parameters_of, require_fitting, spread
-from policyeng.bundle.policy_ids import next_id, parted, title_of
+from policyeng.bundle.parameters import parameters_of, require_fitting, spread_parameters
+from policyeng.bundle.policy_ids import next_id, split_name, title_of
 from policyeng.bundle.policy_selection import Profile, profiles_of, with_profile
 from policyeng.bundle.scaffold import Language, Scaffold, Subject
 from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.cli import options
-from policyeng.cli.console import look, say
-from policyeng.cli.context import chosen, plain_format, selected_bundle, settings_of
+from policyeng.cli.console import detect_terminal, print_line
+from policyeng.cli.context import find_known, plain_format, selected_bundle, settings_of
 from policyeng.cli.files import write
 from policyeng.cli.signature_options import with_trust
 from policyeng.cli.strict_command import Command
 from policyeng.context import bundle_of
-from policyeng.errors import BundleError, UsageError, nearest
+from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.facts.catalogue import built_in_root
 from policyeng.frozen import replace
 from policyeng.models import JsonObject, Severity
 from policyeng.parsing.yaml_writer import flow
 from policyeng.report.escaping import visible
-from policyeng.report.layout import wrapped
+from policyeng.report.layout import wrap
 from policyeng.report.phrases import count
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def new(
       policyeng policies new network/private_endpoints
       policyeng policies new acme/owner_tag --language python --severity low --policy my-policies
     """
-    area, name = parted(path)
+    area, name = split_name(path)
     root = directory or _default_directory()
     tree = _tree(root)
     manifest = manifest_of(tree, root)
@@ -116,18 +116,18 @@ def new(
     policy = Scaffold(
         area=area,
         name=name,
-        language=_LANGUAGES[chosen(language, _LANGUAGES, "language")],
-        id=_free_id(tree, area, identity, root),
+        language=_LANGUAGES[find_known(language, _LANGUAGES, "language")],
+        id=_choose_id(tree, area, identity, root),
         title=_title(title.strip()) or title_of(name),
-        severity=chosen(severity, Severity, "severity"),
+        severity=find_known(severity, Severity, "severity"),
         subject=subject,
         since=manifest.revision if _VERSION.fullmatch(manifest.revision) else "",
     )
     _write(root, f"{area}/{name}", policy.files())
-    notes = [*_widened(root, manifest, area, name), *lacking]
+    notes = [*_add_root(root, manifest, area, name), *lacking]
     if (root / SIGNATURES).is_file():
         notes.append("the directory is signed; sign it again")
-    _say_next(root, policy.id, notes)
+    _print_next_steps(root, policy.id, notes)
     return 0
 
 
@@ -152,7 +152,7 @@ def _tree(root: Path) -> Mapping[PurePosixPath, bytes]:
     return files_of(root) if root.exists() else {}
 
 
-def _free_id(tree: Mapping[PurePosixPath, bytes], area: str, wanted: str, root: Path) -> str:
+def _choose_id(tree: Mapping[PurePosixPath, bytes], area: str, wanted: str, root: Path) -> str:
     """Return the requested id, or the next free one of the area. Headers are read as text, so no policy is run."""
     places = {
         found[1].decode(): path
@@ -183,9 +183,11 @@ def _subject(judges: str, root: Path) -> tuple[Subject, list[str]]:
             return Subject(type_, f"baseline: {flow(stem)}", where=usual), []
     if not _ARM_TYPE.fullmatch(judges):
         remedy = f"use an ARM type such as `{_COMPUTES}`, or workload or approval"
-        raise UsageError(f"`{judges}` is not a resource type{nearest(judges, [*stems, *_SUBJECTS])}", remedy=remedy)
+        raise UsageError(
+            f"`{judges}` is not a resource type{suggest_nearest(judges, [*stems, *_SUBJECTS])}", remedy=remedy
+        )
     provider, _, kind = judges.partition("/")
-    close = nearest(judges, [type_ for type_ in stems if type_.lower().startswith(f"{provider.lower()}/")])
+    close = suggest_nearest(judges, [type_ for type_ in stems if type_.lower().startswith(f"{provider.lower()}/")])
     stem = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.rpartition("/")[2]).lower()
     place = (built_in_baselines() if _is_built_in(root) else root / "baselines") / f"{stem}.json"
     lacking = f"no baseline has the type `{judges}`{close}; for the test cases, add a compliant one to {place}"
@@ -203,10 +205,10 @@ def _write(root: Path, folder: str, files: Mapping[str, str]) -> None:
         raise UsageError(f"cannot write the policy: {reason}", place=(str(root / folder),)) from error
     for name, text in files.items():
         write(root / name, text, "policy", private=False)
-        say(f"wrote {root / name}")
+        print_line(f"wrote {root / name}")
 
 
-def _widened(root: Path, manifest: Manifest, area: str, name: str) -> Iterator[str]:
+def _add_root(root: Path, manifest: Manifest, area: str, name: str) -> Iterator[str]:
     """Add the area to the roots of the manifest if they do not cover it, since OPA would reject the bundle."""
     roots = manifest.roots
     path = f"{area}/{name}"
@@ -236,12 +238,12 @@ def _with_entry(entries: str, added: str) -> str:
     return f'{kept}{separator}"{added}"{entries[len(kept) :]}'
 
 
-def _say_next(root: Path, identity: str, notes: Iterable[str]) -> None:
+def _print_next_steps(root: Path, identity: str, notes: Iterable[str]) -> None:
     for note in notes:
-        say(note)
+        print_line(note)
     command = ["policyeng", "test", *([] if _is_built_in(root) else ["--policy", str(root)]), "--select", identity]
-    say(f"{identity} is a template whose test cases fail; complete the header, the rule and the cases, then run")
-    say(f"  {shlex.join(command)}")
+    print_line(f"{identity} is a template whose test cases fail; complete the header, the rule and the cases, then run")
+    print_line(f"  {shlex.join(command)}")
 
 
 def _is_built_in(root: Path) -> bool:
@@ -280,7 +282,7 @@ def list_policies(
         _print_profiles(profiles_of(bundle), format_)
         return 0
     if format_ == "markdown":
-        _print_markdown(bundle, _given(policy, data), output)
+        _print_markdown(bundle, _repeat_options(policy, data), output)
         return 0
     if format_ == "json":
         entries = [described(entry) for entry in bundle.policies]
@@ -309,10 +311,10 @@ def show(
     known = {entry.id.upper(): entry for entry in bundle.policies}
     found = known.get(identity.upper())
     if found is None:
-        raise UsageError(f"unknown policy `{identity}`{nearest(identity, known)}")
+        raise UsageError(f"unknown policy `{identity}`{suggest_nearest(identity, known)}")
     alone = bundle.only([found])
     origin = settings.origins.get("parameters", "")
-    given = spread(bundle, settings.parameters, origin)
+    given = spread_parameters(bundle, settings.parameters, origin)
     require_fitting(alone, given, origin)
     (values,) = parameters_of(alone, with_profile(bundle, settings.profile, given))
     if format_ == "json":
@@ -320,12 +322,12 @@ def show(
         return 0
     from policyeng.policy_docs import markdown, terminal
 
-    page = replace(_pages(alone, _given(policy, data))[0], values=values)
+    page = replace(_pages(alone, _repeat_options(policy, data))[0], values=values)
     if format_ == "markdown":
-        say(markdown.render(page).rstrip("\n"))
+        print_line(markdown.render(page).rstrip("\n"))
         return 0
-    color, width = look()
-    say(terminal.render(page, color=color, width=width).rstrip("\n"))
+    color, width = detect_terminal()
+    print_line(terminal.render(page, color=color, width=width).rstrip("\n"))
     return 0
 
 
@@ -345,7 +347,7 @@ def _set_by(profile: Profile) -> Iterator[str]:
     names = {visible(identity): visible(", ".join(chosen)) for identity, chosen in profile.parameters.items()}
     column = max(map(len, names), default=0)
     for identity in sorted(names):
-        for number, part in enumerate(wrapped(names[identity], max(20, look()[1] - column - 4))):
+        for number, part in enumerate(wrap(names[identity], max(20, detect_terminal()[1] - column - 4))):
             yield f"  {'' if number else identity:<{column}}  {part}"
 
 
@@ -367,7 +369,7 @@ def _print_list(bundle: Bundle) -> None:
     typer.echo(f"{number}, revision {bundle.revision or 'none'}, digest {bundle.digest[:12]}")
 
 
-def _given(policy: Sequence[Path] | None, given_data: Sequence[str] | None) -> list[str]:
+def _repeat_options(policy: Sequence[Path] | None, given_data: Sequence[str] | None) -> list[str]:
     """Return the options that a later command needs to find the same policies."""
     return [
         *(part for path in policy or () for part in ("--policy", str(path))),
@@ -382,7 +384,7 @@ def _print_markdown(bundle: Bundle, given: Sequence[str], output: Path | None) -
 
     pages = _pages(bundle, given)
     if output is None:
-        say(index(pages, bundle.name, bundle.revision).rstrip("\n"))
+        print_line(index(pages, bundle.name, bundle.revision).rstrip("\n"))
         return
     pages = linked(pages, bundle.roots, output)
     typer.echo(write_pages(output, directory(pages, bundle.name, bundle.revision)))

@@ -12,12 +12,12 @@ import typer
 from policyeng import __version__
 from policyeng.bundle.data_documents import path_given
 from policyeng.cli import options
-from policyeng.cli.console import busy, say
+from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import require_text, settings_files, settings_of
 from policyeng.cli.option_groups import with_group
 from policyeng.cli.signature_options import with_trust
 from policyeng.configuration import Settings
-from policyeng.context import EvaluationSetup, held_of
+from policyeng.context import EvaluationSetup, load_resources
 from policyeng.errors import UsageError
 from policyeng.processes import processors
 from policyeng.server.options import Route, ServerOptions
@@ -195,10 +195,10 @@ _DEFAULTS = ServerOptions()
 
 def with_serving(command: Callable[..., int]) -> Callable[..., int]:
     """Add the server options to a command, as its argument `server`."""
-    return with_group(command, "server", _given)
+    return with_group(command, "server", _list_given)
 
 
-def _given(
+def _list_given(
     *,
     host: Host = _DEFAULTS.host,
     port: Port = _DEFAULTS.port,
@@ -284,15 +284,15 @@ def serve(
     flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
 
     def load(settings: Settings) -> EvaluationSetup:
-        held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
+        held = load_resources(policy or (), data or (), settings, no_exemptions=no_exemptions)
         compile_rego(held.bundle)  # now, so that the first request does not wait for it or fail
         return held
 
-    with busy("reading"):
+    with show_progress("reading"):
         paths = (*(policy or ()), *map(path_given, data or ()), *settings_files(config))
         holding = PolicyReload(lambda: settings_of(flags, config), load, paths)
         service = _service(server, holding)
-    serve_service(service, lambda url: say(f"policyeng: listening on {url}"))
+    serve_service(service, lambda url: print_line(f"policyeng: listening on {url}"))
     return 0
 
 
@@ -322,7 +322,7 @@ def _service(server: ServerOptions, holding: PolicyReload) -> Service:
     from policyeng.server.file_watcher import Watched
     from policyeng.server.metrics import ServerMetrics
     from policyeng.server.service import Service
-    from policyeng.server.snapshot_state import standing_of
+    from policyeng.server.snapshot_state import read_state
     from policyeng.server.tls import Certificates
     from policyeng.server.tokens import read_tokens
 
@@ -332,7 +332,7 @@ def _service(server: ServerOptions, holding: PolicyReload) -> Service:
     if (file := server.tokens) is not None:
         tokens = Watched("tokens", lambda: read_tokens(file), (file,))
     if server.snapshot:
-        state = Watched("state", lambda: standing_of(server.snapshot, holding.current.bundle.wanted), server.snapshot)
+        state = Watched("state", lambda: read_state(server.snapshot, holding.current.bundle.wanted), server.snapshot)
     metrics, log, reports = ServerMetrics(server.workers), _log(server), _reports(server)
     service = Service(
         server, holding, state, tokens, certificates=certificates, log=log, metrics=metrics, reports=reports

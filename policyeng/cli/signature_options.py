@@ -38,10 +38,10 @@ Unsigned = Annotated[
 
 def with_trust(command: Callable[..., int]) -> Callable[..., int]:
     """Add the signature options to a command, as its argument `trust`, by setting name."""
-    return with_group(command, "trust", _given)
+    return with_group(command, "trust", _list_given)
 
 
-def _given(
+def _list_given(
     *,
     verification_key: Key = None,
     verification_algorithm: Algorithm = None,

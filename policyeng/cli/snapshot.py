@@ -14,8 +14,8 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from policyeng.audit.collection import azure
-from policyeng.audit.collection.azure.clouds import Cloud, cloud_of
-from policyeng.cli.console import is_terminal, say
+from policyeng.audit.collection.azure.clouds import Cloud, find_cloud
+from policyeng.cli.console import is_terminal, print_line
 from policyeng.cli.files import require_directory, write
 from policyeng.cli.option_groups import with_group
 from policyeng.cli.strict_command import Command
@@ -56,10 +56,10 @@ class CollectionOptions(NamedTuple):
 
 def with_asking(command: Callable[..., int]) -> Callable[..., int]:
     """Add the collection options to a command, as its argument `asking`."""
-    return with_group(command, "asking", _asking)
+    return with_group(command, "asking", _show_requests)
 
 
-def _asking(
+def _show_requests(
     subscription: Subscription = "",
     resource_group: Group = "",
     workspace: Workspace = "",
@@ -81,7 +81,7 @@ def _asking(
         max_jobs=max_jobs,
     )
     return CollectionOptions(
-        wanted, cloud_of(cloud, endpoint), concurrency, _duration("--patience", patience).total_seconds()
+        wanted, find_cloud(cloud, endpoint), concurrency, _duration("--patience", patience).total_seconds()
     )
 
 
@@ -135,9 +135,9 @@ def collect(output: Output = None, quiet: Quiet = False, *, asking: CollectionOp
     else:
         write(output, content, "snapshot")
     if not quiet:
-        say(f"policyeng: read {len(document['resources'])} resources from {wanted.scope}", error=True)
+        print_line(f"policyeng: read {len(document['resources'])} resources from {wanted.scope}", error=True)
         for line in document.get("incomplete", []):
-            say(f"policyeng: incomplete: {line}", error=True)
+            print_line(f"policyeng: incomplete: {line}", error=True)
     return 0
 
 

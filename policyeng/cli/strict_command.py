@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from typer.core import TyperCommand
 
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 from policyeng.cli.environment import IN_FORCE
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class CheckCommand(Command):
             from policyeng.cli.input_summary import format_lines
 
             for line in format_lines():
-                say(line)
+                print_line(line)
             ctx.exit()
         return super().parse_args(ctx, args)
 

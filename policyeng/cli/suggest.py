@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policyeng.cli.console import busy, say
-from policyeng.cli.evaluation import CheckOutcome, say_errors
+from policyeng.cli.console import print_line, show_progress
+from policyeng.cli.evaluation import CheckOutcome, print_errors
 from policyeng.verify.remediation.report import as_json, as_text
 from policyeng.verify.remediation.suggestion import Suggester
 
@@ -12,7 +12,7 @@ def print_suggestions(judged: CheckOutcome, format_: str) -> None:
     """Print the edits as text or JSON, and errors on standard error."""
     evaluation, snapshot, options = judged.evaluation, judged.snapshot, judged.options
     mender = Suggester(judged.bundle, snapshot, evaluation.as_of, options["parameters"], options["exemptions"])
-    with busy("searching for edits"):
+    with show_progress("searching for edits"):
         found = [one for finding in evaluation.findings if (one := mender.suggestion(finding)) is not None]
-    say((as_json if format_ == "json" else as_text)(found, snapshot).rstrip("\n"))
-    say_errors(evaluation)
+    print_line((as_json if format_ == "json" else as_text)(found, snapshot).rstrip("\n"))
+    print_errors(evaluation)

@@ -12,7 +12,7 @@ import orjson
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 from policyeng.cli.context import plain_format, selected_bundle, settings_of
 from policyeng.cli.files import write
 from policyeng.cli.signature_options import with_trust
@@ -43,10 +43,10 @@ def test(
     trust: Mapping[str, object],
 ) -> int:
     """Run the test cases of every policy, the generated tests for absent fields and the Rego unit tests."""
-    from policyeng.engines.embedded import using  # only this command loads these
+    from policyeng.engines.embedded import use_program  # only this command loads these
     from policyeng.rego.syntax import lines_of
     from policyeng.testing.rego_tests import lines_missed, needs_session, open_session, run_unit_tests
-    from policyeng.testing.runner import misspelt_pointers, run_cases
+    from policyeng.testing.runner import find_misspelled_pointers, run_cases
 
     format_ = plain_format(format_)
     bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
@@ -59,8 +59,8 @@ def test(
     session = None
     if coverage or needs_session(bundle):
         whole = not (select or ignore)
-        session = open_session(bundle, lambda line: say(line, error=True), whole=whole, cover=coverage)
-    with using(session.program, bundle) if session else nullcontext():
+        session = open_session(bundle, lambda line: print_line(line, error=True), whole=whole, cover=coverage)
+    with use_program(session.program, bundle) if session else nullcontext():
         runs = list(run_cases(bundle))
     tests = list(run_unit_tests(session)) if session else []
     missed = lines_missed(session) if session and coverage else {}
@@ -70,11 +70,11 @@ def test(
         from policyeng.testing.junit import render
 
         write(junit, f"{render(runs, tests)}\n", "JUnit report")
-    for remark in misspelt_pointers(bundle):
-        say(f"warning: {remark}", error=True)
+    for remark in find_misspelled_pointers(bundle):
+        print_line(f"warning: {remark}", error=True)
     without = [entry.id for entry in bundle.policies if entry.cases is None]
     if without:
-        say(f"no cases: {', '.join(without)}", error=True)
+        print_line(f"no cases: {', '.join(without)}", error=True)
     if format_ == "json":
         found: JsonObject = {"cases": list(map(_object, runs)), "tests": list(map(asdict, tests))}
         if coverage:
@@ -88,7 +88,7 @@ def test(
         passed = len(runs) + len(tests) - failed - skipped
         typer.echo(f"{passed} passed, {failed} failed{f', {skipped} skipped' if skipped else ''}")
     if not runs and not tests:
-        say("policyeng: no test cases found; add a `cases.yaml` next to each policy", error=True)
+        print_line("policyeng: no test cases found; add a `cases.yaml` next to each policy", error=True)
         return 2
     return int(bool(failed or missed))
 

@@ -63,7 +63,7 @@ def verify(
       policyeng verify --mutation --policy my-policies --min-mutation-score 95
     """
     named = {ENGINES: engines.asked, REDUNDANCY: redundancy, SATISFIABLE: classes.asked, MUTATION: mutation.asked}
-    way = _way([name for name, is_named in named.items() if is_named])
+    way = _choose_analysis([name for name, is_named in named.items() if is_named])
     given = {"--examples": examples, "--seed": seed, "--counterexample": counterexample}
     _refuse_what_does_nothing(way, {**given, **laws.given, **engines.given, **classes.given, **mutation.given})
     format_ = plain_format(format_, *([] if way == ENGINES else ["junit"]))
@@ -93,7 +93,7 @@ def verify(
     return verify_laws(asked, laws)
 
 
-def _way(named: Sequence[str]) -> str:
+def _choose_analysis(named: Sequence[str]) -> str:
     """Return the option of the chosen analysis; the laws are the default.
 
     Raises:

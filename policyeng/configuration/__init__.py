@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from policyeng.configuration.env_and_flags import ENVIRONMENT_PREFIX, from_environment, from_flags
-from policyeng.configuration.settings import NAMES, GivenSetting, Settings, known
-from policyeng.configuration.toml_file import candidates, found, from_file
-from policyeng.errors import UsageError, nearest
+from policyeng.configuration.settings import NAMES, GivenSetting, Settings, list_settings
+from policyeng.configuration.toml_file import candidates, find_configuration, from_file
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.models import Blame, Severity
 from policyeng.sources.file_patterns import excluded
 
@@ -40,7 +40,7 @@ def resolve(
             not exist; a file that is not TOML; or a file that was found and that other users can change.
     """
     given: dict[str, GivenSetting] = {}
-    file = found(config or environ.get(f"{ENVIRONMENT_PREFIX}CONFIG"), directory)
+    file = find_configuration(config or environ.get(f"{ENVIRONMENT_PREFIX}CONFIG"), directory)
     if file is not None:
         given |= from_file(file)
     said = {**dict(from_environment(environ, flags_elsewhere)), **dict(from_flags(flags))}
@@ -54,7 +54,9 @@ def resolve(
 def _settings(given: Mapping[str, GivenSetting], file: Path | None) -> Settings:
     for name, (_, origin) in given.items():
         if name not in NAMES:
-            raise UsageError(f"unknown setting `{name}`{nearest(name, NAMES)}", place=(origin,), remedy=known())
+            raise UsageError(
+                f"unknown setting `{name}`{suggest_nearest(name, NAMES)}", place=(origin,), remedy=list_settings()
+            )
     origins = {name: given[name].origin if name in given else "default" for name in NAMES}
     values = {name: value for name, (value, _) in given.items()}
     if not values:  # the defaults need no validator
@@ -69,6 +71,6 @@ def _settings(given: Mapping[str, GivenSetting], file: Path | None) -> Settings:
         wanted = details["msg"].removeprefix("Input should be ").replace("'", "`")
         remedy = f"it must be {'a path' if details['type'] == 'path_type' else wanted}"
         wrong = values[name] if len(details["loc"]) == 1 else details["input"]
-        close = nearest(str(wrong), _WORDS[name]) if name in _WORDS else ""
+        close = suggest_nearest(str(wrong), _WORDS[name]) if name in _WORDS else ""
         message = f"invalid value `{wrong}` for `{name}`{close}"
         raise UsageError(message, place=(origins[name],), remedy=remedy) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from policyeng.configuration.settings import LISTS, NAMES, TABLES, GivenSetting
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 
 ENVIRONMENT_PREFIX = "POLICYENG_"
 
@@ -38,7 +38,7 @@ def from_environment(
         if not variable.startswith(ENVIRONMENT_PREFIX) or variable in others:
             continue
         if variable not in known:
-            message = f"unknown variable{nearest(variable, [*known, *others])}"
+            message = f"unknown variable{suggest_nearest(variable, [*known, *others])}"
             remedy = "choose from " + ", ".join(f"`{name}`" for name in sorted({*known, *others}))
             raise UsageError(message, place=(f"environment {variable}",), remedy=remedy)
         name = known[variable]

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from policyeng.configuration.estates import EstateSettings
 from policyeng.configuration.toml_positions import File
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.frozen import fields
 
 _KEYS = tuple(entry.name for entry in fields(EstateSettings))
@@ -75,7 +75,9 @@ def _estate(entry: Mapping[str, object], place: str, folder: Path) -> EstateSett
     for key, stated in entry.items():
         if key not in _KEYS:
             known = ", ".join(f"`{name}`" for name in _KEYS)
-            raise UsageError(f"unknown key `{key}`{nearest(key, _KEYS)}", place=(place,), remedy=f"choose from {known}")
+            raise UsageError(
+                f"unknown key `{key}`{suggest_nearest(key, _KEYS)}", place=(place,), remedy=f"choose from {known}"
+            )
         if key in (*_TEXTS, *_DURATIONS) and not (isinstance(stated, str) and stated.strip()):
             raise UsageError(f"`{key}` of an estate is not a string", place=(place,), remedy=_TABLES)
         if key == "together" and not isinstance(stated, bool):

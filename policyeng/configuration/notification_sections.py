@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import SecretStr
 
 from policyeng.configuration.toml_positions import File
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.frozen import fields
 from policyeng.models import UNCHECKED, Severity, lowered
 
@@ -45,7 +45,9 @@ def _target(entry: dict[str, object], place: str, inherited_from: str) -> Notify
     for key in entry:
         if key not in _KEYS:
             known = ", ".join(f"`{name}`" for name in _KEYS)
-            raise UsageError(f"unknown key `{key}`{nearest(key, _KEYS)}", place=(place,), remedy=f"choose from {known}")
+            raise UsageError(
+                f"unknown key `{key}`{suggest_nearest(key, _KEYS)}", place=(place,), remedy=f"choose from {known}"
+            )
     return Notifying(
         name=_name(entry.get("name"), place),
         url=SecretStr(_url(entry.get("url"), place)),
@@ -84,7 +86,7 @@ def _severity(stated: object, place: str) -> Severity:
     names = list(map(str, Severity))
     if not isinstance(stated, str) or lowered(stated) not in names:
         remedy = "choose from " + ", ".join(f"`{name}`" for name in names)
-        what = f"unknown severity `{stated}`{nearest(str(stated), names)}"
+        what = f"unknown severity `{stated}`{suggest_nearest(str(stated), names)}"
         raise UsageError(what, place=(place,), remedy=remedy)
     return Severity(lowered(stated))
 

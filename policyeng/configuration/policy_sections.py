@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 
 from policyeng.configuration.toml_positions import File
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.frozen import fields
 from policyeng.models import Enforcement, Mode, lowered
 
@@ -93,7 +93,9 @@ def _enforcement(entry: dict[str, object], place: str) -> Enforcement:
     for key, stated in entry.items():
         if key not in _KEYS:
             known = ", ".join(f"`{name}`" for name in _KEYS)
-            raise UsageError(f"unknown key `{key}`{nearest(key, _KEYS)}", place=(place,), remedy=f"choose from {known}")
+            raise UsageError(
+                f"unknown key `{key}`{suggest_nearest(key, _KEYS)}", place=(place,), remedy=f"choose from {known}"
+            )
         if not (isinstance(stated, str) and (stated.strip() or key == "scope")):
             raise UsageError(f"`{key}` of a mode is not a string", place=(place,), remedy=_TABLES)
     names, given = list(map(str, Mode)), str(entry.get("mode", ""))
@@ -101,7 +103,7 @@ def _enforcement(entry: dict[str, object], place: str) -> Enforcement:
     if not given:
         raise UsageError("table without a `mode`", place=(place,), remedy=remedy)
     if lowered(given) not in names:
-        raise UsageError(f"unknown mode `{given}`{nearest(given, names)}", place=(place,), remedy=remedy)
+        raise UsageError(f"unknown mode `{given}`{suggest_nearest(given, names)}", place=(place,), remedy=remedy)
     policy, scope = str(entry.get("policy", "*")), str(entry.get("scope", ""))
     return Enforcement(policy=policy, scope=scope, mode=Mode(lowered(given)))
 

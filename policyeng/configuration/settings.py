@@ -88,6 +88,6 @@ class GivenSetting(NamedTuple):
     origin: str
 
 
-def known() -> str:
+def list_settings() -> str:
     """Return a remedy with the names of all settings."""
     return "choose from " + ", ".join(f"`{name}`" for name in NAMES)

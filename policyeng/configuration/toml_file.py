@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from policyeng.configuration.policy_sections import enforcements, require_parameters, require_trusted
-from policyeng.configuration.settings import LISTS, NAMES, GivenSetting, known
+from policyeng.configuration.settings import LISTS, NAMES, GivenSetting, list_settings
 from policyeng.configuration.toml_positions import File
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.sources.file_patterns import excluded
 
 FILE_NAME = "policyeng.toml"
@@ -17,7 +17,7 @@ _TABLE = "tool.policyeng"
 _SQLITE = "sqlite:///"
 
 
-def found(named: Path | str | None, directory: Path) -> File | None:
+def find_configuration(named: Path | str | None, directory: Path) -> File | None:
     """Read the given configuration file, or else the nearest one in a directory or its parents; None without one.
 
     Raises:
@@ -78,7 +78,9 @@ def from_file(file: File) -> Iterator[tuple[str, GivenSetting]]:
     for key, value in file.table.items():
         place = file.place(key)
         if key not in NAMES:
-            raise UsageError(f"unknown key `{key}`{nearest(key, NAMES)}", place=(place,), remedy=known())
+            raise UsageError(
+                f"unknown key `{key}`{suggest_nearest(key, NAMES)}", place=(place,), remedy=list_settings()
+            )
         yield key, GivenSetting(_value(key, value, file, place), place)
 
 

@@ -9,13 +9,22 @@ from policyeng.engines.opa_options import OpaOptions
 from policyeng.engines.request import EvaluationRequest, Judgement, Pair
 from policyeng.errors import UsageError
 
-__all__ = ["ENGINES", "EvaluationRequest", "Judgement", "OpaOptions", "Pair", "engine_version", "judge", "share"]
+__all__ = [
+    "ENGINES",
+    "EvaluationRequest",
+    "Judgement",
+    "OpaOptions",
+    "Pair",
+    "engine_version",
+    "prepare_shared_data",
+    "run_engine",
+]
 
 #: The engines that can evaluate Rego.
 ENGINES = ("embedded", "opa")
 
 
-def judge(work: EvaluationRequest, engine: str = "embedded", opa: OpaOptions | None = None) -> list[Judgement]:
+def run_engine(work: EvaluationRequest, engine: str = "embedded", opa: OpaOptions | None = None) -> list[Judgement]:
     """Evaluate every pair: Rego policies with the named engine, Python policies with Python.
 
     Args:
@@ -33,7 +42,7 @@ def judge(work: EvaluationRequest, engine: str = "embedded", opa: OpaOptions | N
     if work.apart:
         found: dict[Pair, Judgement] = {}
         for part in work.parts():
-            found.update(zip(part.pairs, judge(part, engine, opa), strict=True))
+            found.update(zip(part.pairs, run_engine(part, engine, opa), strict=True))
         return [found[pair] for pair in work.pairs]
     clock = work.clock
     if clock is None:
@@ -66,10 +75,10 @@ def _evaluate_all(work: EvaluationRequest, engine: str, opa: OpaOptions | None) 
     policies = work.bundle.policies
     rego = [pair for pair in work.pairs if policies[pair.policy].rules]
     results = iter(_evaluate_rego(work, rego, engine, opa) if rego else ())
-    return [next(results) if policies[pair.policy].rules else python.judge_pair(work, pair) for pair in work.pairs]
+    return [next(results) if policies[pair.policy].rules else python.evaluate_pair(work, pair) for pair in work.pairs]
 
 
-def share(work: EvaluationRequest) -> None:
+def prepare_shared_data(work: EvaluationRequest) -> None:
     """Prepare the data that all pairs need, so that forked processes share it.
 
     Raises:
@@ -102,15 +111,15 @@ def _evaluate_rego(work: EvaluationRequest, pairs: list[Pair], engine: str, opa:
     from policyeng.engines import embedded
 
     if engine != "opa":
-        return embedded.judge_pairs(work, pairs)
+        return embedded.evaluate_embedded(work, pairs)
     from policyeng.engines import opa as server
 
     if work.marking is None:
-        return server.judge_pairs(work, pairs, opa)
+        return server.evaluate_with_opa(work, pairs, opa)
     # OPA does not support markers: it evaluates only the pairs that read none.
-    found = embedded.judge_pairs(work, pairs)
+    found = embedded.evaluate_embedded(work, pairs)
     plain = [pair for pair, judgement in zip(pairs, found, strict=True) if not judgement.is_partial]
-    answers = iter(server.judge_pairs(work, plain, opa) if plain else ())
+    answers = iter(server.evaluate_with_opa(work, plain, opa) if plain else ())
     return [judgement if judgement.is_partial else next(answers) for judgement in found]
 
 

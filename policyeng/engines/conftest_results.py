@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     pass
 
 
-def foreign_judgement(policy: Policy, elements: Iterable[object], exceptions: object) -> Judgement:
+def convert_conftest_result(policy: Policy, elements: Iterable[object], exceptions: object) -> Judgement:
     """Return the result of a Conftest policy from the elements of its rule and of its `exception` rule, as JSON."""
     try:
         denials = tuple(_conftest_denial(element) for element in elements)
     except TypeError as error:
         return Judgement(error=str(error))
-    return Judgement(denials=denials, excepted=_excepted(policy, exceptions) if denials else None)
+    return Judgement(denials=denials, excepted=_find_exception(policy, exceptions) if denials else None)
 
 
 def _conftest_denial(element: object) -> Denial:
@@ -37,7 +37,7 @@ def _conftest_denial(element: object) -> Denial:
     return Denial(msg=element["msg"], path=path, actual=actual, expected=expected)
 
 
-def _excepted(policy: Policy, exceptions: object) -> ExemptionMark | None:
+def _find_exception(policy: Policy, exceptions: object) -> ExemptionMark | None:
     """Return the mark if `exception[_][_] == "run_as_root"`, as Conftest defines it for `deny_run_as_root`."""
     from policyeng.bundle.conftest import exception_name  # few policies are of this kind
 

@@ -16,7 +16,7 @@ import orjson
 from policyeng import __version__, cache, rego
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.policy_types import Role
-from policyeng.engines.conftest_results import foreign_judgement
+from policyeng.engines.conftest_results import convert_conftest_result
 from policyeng.engines.request import (
     MARKED_VIEW,
     SWITCHED_OFF,
@@ -131,7 +131,9 @@ class Recording:
         self.reads: dict[Pair, Sequence[RecordedReads]] = {}
 
 
-def judge_pairs(work: EvaluationRequest, pairs: Sequence[Pair], recording: Recording | None = None) -> list[Judgement]:
+def evaluate_embedded(
+    work: EvaluationRequest, pairs: Sequence[Pair], recording: Recording | None = None
+) -> list[Judgement]:
     """Evaluate pairs of Rego policies, and return the results in the same order.
 
     Args:
@@ -259,7 +261,7 @@ class _Evaluator:
             for role, function in asked:
                 if function is not None:
                     value, undecided = thread.decide(function)
-                    elements[role] = _elements(rules.policy, role, _shown(value))
+                    elements[role] = _elements(rules.policy, role, _render_markers(value))
                     causes += undecided
             return Judgement(
                 denials=tuple(map(_denial, elements["deny"])),
@@ -312,13 +314,13 @@ def _evaluate(rules: _Rules, _: Pair, thread: Thread) -> Judgement:
         if policy.input_form != "policy":
             excepted = thread.call(rules.exception) if rules.exception is not None else UNDEFINED
             exceptions = [] if excepted is UNDEFINED else json_value(excepted)
-            return foreign_judgement(policy, _elements(policy, "deny", denied), exceptions)
+            return convert_conftest_result(policy, _elements(policy, "deny", denied), exceptions)
     except (rego.EvaluationError, TypeError, ValueError) as error:
         return Judgement(error=str(error))
     is_partial = False
     if type(thread) is not Thread:
         is_partial = markers.deep_causes([denied, unknown]) != ()
-        denied, unknown = _shown(denied), _shown(unknown)
+        denied, unknown = _render_markers(denied), _render_markers(unknown)
     try:
         return Judgement(
             denials=tuple(map(_denial, _elements(policy, "deny", denied))),
@@ -335,7 +337,7 @@ def _not_applying(policy: Policy, applies: Value) -> Judgement:
     return Judgement(error=f"evaluation: {dict(policy.rules)['applies']} is not a boolean")
 
 
-def _shown(value: Value) -> Value:
+def _render_markers(value: Value) -> Value:
     """Return the result of a rule with markers in the form for reports."""
     return Members(map(markers.show, value)) if type(value) is Members else markers.show(value)
 
@@ -416,7 +418,7 @@ def compile_rego(bundle: Bundle) -> rego.Program:
 
 
 @contextmanager
-def using(program: rego.Program, bundle: Bundle) -> Iterator[None]:
+def use_program(program: rego.Program, bundle: Bundle) -> Iterator[None]:
     """Evaluate a bundle with another program of its modules, for example one that prints or records coverage."""
     token = _USED.set((bundle.digest, program))
     try:
@@ -465,7 +467,9 @@ def _program(key: _ProgramKey) -> rego.Program:
         if stored is not None:
             # An unreadable entry is treated as missing.
             with suppress(ValueError):
-                program = rego.Program(Compiled.load(stored[0]), data, names=names, handled=lambda: _handled(bundle))
+                program = rego.Program(
+                    Compiled.load(stored[0]), data, names=names, handled=lambda: _get_marker_form(bundle)
+                )
                 for path, text in bundle.modules:
                     remember_text(bundle.places[path], text)
                 return program
@@ -475,10 +479,10 @@ def _program(key: _ProgramKey) -> rego.Program:
     if is_traced:
         return program
     cache.store(entry, [program.compiled.dump()])
-    return rego.Program(program.compiled, data, names=names, handled=lambda: _handled(bundle, program))
+    return rego.Program(program.compiled, data, names=names, handled=lambda: _get_marker_form(bundle, program))
 
 
-def _handled(bundle: Bundle, program: rego.Program | None = None) -> Compiled:
+def _get_marker_form(bundle: Bundle, program: rego.Program | None = None) -> Compiled:
     """Return the form of a bundle that handles markers, which most snapshots never need; `program` has its rules."""
     entry = _entry(bundle, "handled")
     if (stored := cache.load(entry)) is not None:
@@ -506,10 +510,10 @@ def _entry(bundle: Bundle, form: str = "program") -> str:
     return cache.key_of(form, sys.version, cache.state_of_code("rego"), *texts)
 
 
-def judgement_of(verdict: Value, policy: Policy) -> Judgement:
+def convert_result(verdict: Value, policy: Policy) -> Judgement:
     """Return OPA's result for a pair; the form of the denials depends on the policy."""
     if policy.input_form != "policy":
-        return foreign_judgement(policy, verdict["deny"], verdict.get("exception", []))
+        return convert_conftest_result(policy, verdict["deny"], verdict.get("exception", []))
     try:
         denials = tuple(map(_denial, verdict["deny"]))
         unknowns = tuple(map(_unknown, verdict["unknown"]))

@@ -35,7 +35,9 @@ _versions: dict[OpaOptions, str] = {}
 _LONGEST = 500
 
 
-def judge_pairs(work: EvaluationRequest, pairs: Sequence[Pair], options: OpaOptions | None = None) -> list[Judgement]:
+def evaluate_with_opa(
+    work: EvaluationRequest, pairs: Sequence[Pair], options: OpaOptions | None = None
+) -> list[Judgement]:
     """Evaluate pairs of Rego policies, and return the results in the same order.
 
     Raises:

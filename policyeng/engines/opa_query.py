@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import orjson
 
 from policyeng.bundle import Policy
-from policyeng.engines.embedded import judgement_of
+from policyeng.engines.embedded import convert_result
 from policyeng.engines.request import EvaluationRequest, Judgement, Pair
 from policyeng.errors import EngineError
 from policyeng.models import JsonObject, lowered
@@ -154,7 +154,7 @@ class Batch:
             raise EngineError(f"could not decide: {message}", remedy="see the log of the server")
         rest = {number: iter(said) for number, said in verdicts.items()}
         policies = [work.bundle.policies[pair.policy] for pair in pairs]
-        return [_judgement(next(rest[self.numbers[policy.id]]), policy) for policy in policies]
+        return [_parse_verdict(next(rest[self.numbers[policy.id]]), policy) for policy in policies]
 
 
 def _review(document: object) -> JsonObject:
@@ -191,7 +191,7 @@ def _below(path: str, prefix: str) -> str:
     return f"data.{prefix}.{path.removeprefix('data.')}" if prefix else path
 
 
-def _judgement(verdict: object, policy: Policy) -> Judgement:
+def _parse_verdict(verdict: object, policy: Policy) -> Judgement:
     """Parse a verdict: a list with the policy's result as JSON text, or an empty list if the policy does not apply."""
     if verdict == [_NOTHING]:
         return Judgement()
@@ -219,4 +219,4 @@ def _judgement(verdict: object, policy: Policy) -> Judgement:
         if not isinstance(listed, list) or not all(isinstance(element, dict | str) for element in listed):
             return Judgement(error=f"evaluation: {rules[role]} is not a set or list of objects or strings")
         said[role] = listed
-    return judgement_of(said, policy) if said["deny"] or said["unknown"] else Judgement()
+    return convert_result(said, policy) if said["deny"] or said["unknown"] else Judgement()

@@ -90,7 +90,7 @@ class PrivateServer:
 
     def _start(self, binary: Path, root: Path, options: OpaOptions) -> None:
         for _ in range(_ATTEMPTS):
-            port = _free_port()
+            port = _find_free_port()
             self._spawn(binary, root, port)
             self.connection = OpaConnection(_at(options, port))
             try:
@@ -102,7 +102,7 @@ class PrivateServer:
             self.close()
             if not any("address already in use" in line for line in self._log):
                 break
-        output = " ".join(filter(None, map(_wording, self._log))) or "it ended without a message"
+        output = " ".join(filter(None, map(_read_log_line, self._log))) or "it ended without a message"
         raise EngineError(
             f"could not decide: the private OPA server does not start: {output[:_LONGEST]}",
             place=(str(binary),),
@@ -216,7 +216,7 @@ def version_of(binary: Path) -> str:
     return output.partition("Version:")[2].split("\n")[0].strip()
 
 
-def _wording(line: str) -> str:
+def _read_log_line(line: str) -> str:
     """Return the message of a log line without our folders; empty if it is not an error."""
     try:
         entry = orjson.loads(line)
@@ -233,7 +233,7 @@ def _write(root: Path, files: Mapping[PurePosixPath, bytes]) -> None:
         target.write_bytes(content)
 
 
-def _free_port() -> int:
+def _find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

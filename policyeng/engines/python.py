@@ -35,7 +35,7 @@ MOST_YIELDED = 10_000
 _SEEN = tuple(member.name for member in fields(SnapshotView) if member.init)
 
 
-def judge_pair(work: EvaluationRequest, pair: Pair, recording: RecordedView | None = None) -> Judgement:
+def evaluate_pair(work: EvaluationRequest, pair: Pair, recording: RecordedView | None = None) -> Judgement:
     """Evaluate a pair with the Python form of a policy, which can also be the twin of a Rego policy.
 
     Python policies are trusted code of the bundle: they run in this process, within a deadline but without a
@@ -113,14 +113,14 @@ def _outcome(form: Functions, given: PolicyInput) -> tuple[Judgement, tuple[Caus
         # Earlier denials are valid whatever the unknown values are.
         return Judgement(denials=tuple(denials), unknowns=tuple(unknowns)), undecided.causes
     except (Exception, SystemExit, GeneratorExit) as raised:  # every exception of a policy is an error finding
-        if isinstance(raised, TypeError) and Marker.__name__ in _wording(raised):
+        if isinstance(raised, TypeError) and Marker.__name__ in _describe_exception(raised):
             # Functions in C reject markers before these can raise.
             return Judgement(denials=tuple(denials), unknowns=tuple(unknowns)), (NEEDED,)
-        return Judgement(error=_wording(raised)), ()
+        return Judgement(error=_describe_exception(raised)), ()
     return error or Judgement(denials=tuple(denials), unknowns=tuple(unknowns)), ()
 
 
-def _wording(error: BaseException) -> str:
+def _describe_exception(error: BaseException) -> str:
     """Return the type and message of an exception, in characters that a report can show."""
     try:
         text = str(error)

@@ -75,7 +75,7 @@ def _trace_rego(
     work: EvaluationRequest, pairs: Sequence[Pair], names: Callable[[], Sequence[str]]
 ) -> Iterator[tuple[Pair, Traced]]:
     recorder = embedded.Recording(_names_of(work, embedded.documents_of(work).subjects, names))
-    for pair, judgement in zip(pairs, embedded.judge_pairs(work, pairs, recorder), strict=True):
+    for pair, judgement in zip(pairs, embedded.evaluate_embedded(work, pairs, recorder), strict=True):
         reads = recorder.reads.pop(pair, None)
         is_whole = reads is None or judgement.is_limit
         yield pair, Traced(judgement, None if is_whole else reads)
@@ -88,9 +88,9 @@ def _trace_python(
     snapshot, subjects = python.input_of(work)
     view = RecordedView.of(snapshot, recorder, _names_of(work, subjects, names))
     for pair in pairs:
-        judgement = python.judge_pair(work, pair)
+        judgement = python.evaluate_pair(work, pair)
         recorder.begin({})
-        recorded = python.judge_pair(work, pair, view)
+        recorded = python.evaluate_pair(work, pair, view)
         recorder.end()
         # If the view does not behave like the original, the results differ.
         is_alike = recorded == judgement and not judgement.is_limit

@@ -113,14 +113,14 @@ class _Watchdog:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, name="policyeng-watchdog", daemon=True)
                 self._thread.start()
-            self.memory = _used_memory()
+            self.memory = _measure_memory()
             self.asleep = False
             self._alarm.set()
 
     def _watch(self) -> None:
         while True:
             time.sleep(_TICK)
-            before, self.memory = self.memory, _used_memory()
+            before, self.memory = self.memory, _measure_memory()
             evaluating = [_check_limits(slot, before, self.memory) for slot in _all_slots()]
             if any(evaluating):
                 continue
@@ -146,7 +146,7 @@ def _all_slots() -> list[_Slot]:
     return [slot for reference in _slots.valuerefs() if (slot := reference()) is not None]
 
 
-def _used_memory() -> int:
+def _measure_memory() -> int:
     return int(_MEMORY.read_bytes().split()[1]) * _PAGE if _PAGE else 0
 
 
@@ -217,25 +217,25 @@ def within_deadline(space: dict[str, Any], function: Callable[..., R], *argument
                 place = _place(interrupt.__traceback__, space)
         finally:
             slot.began = 0.0
-            if (slot.raising or slot.raised) and _settle(slot):
+            if (slot.raising or slot.raised) and _cancel_pending(slot):
                 raise DeadlineExceededError(*place, slot.exceeded) from None
     except _Interrupt:
         # It was raised between two of the lines above; at most one more can follow.
         try:
-            _settle(slot)
+            _cancel_pending(slot)
         except _Interrupt:
-            _settle(slot)
+            _cancel_pending(slot)
     raise DeadlineExceededError(*place, slot.exceeded) from None
 
 
-def _settle(slot: _Slot) -> bool:
+def _cancel_pending(slot: _Slot) -> bool:
     """Cancel a pending exception in this thread after its evaluation; return whether one was raised."""
     try:
         while slot.raising:
             time.sleep(0)
         _raising()(slot.ident, None)
     except _Interrupt:
-        return _settle(slot)
+        return _cancel_pending(slot)
     raised, slot.raised = slot.raised, False
     return raised
 

@@ -10,7 +10,7 @@ from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, lo
 _Key = tuple[Outcome, str, str, str, str]
 
 
-def against_baseline(
+def apply_baseline(
     evaluation: Evaluation, baseline: Evaluation, fail_on: Severity = Severity.LOW, *, strict_unknown: bool = False
 ) -> Evaluation:
     """Return an evaluation with the exit code of its new failures, and warnings that count and list them.

@@ -24,8 +24,8 @@ from policyeng.evaluation.prepared_snapshot import (
 )
 from policyeng.evaluation.subject_changes import SubjectChange
 from policyeng.evaluation.tracing import Differences, name_of, row_between
-from policyeng.evaluation.unknown_markers import marked, markings_of
-from policyeng.facts.ids import folded_id, workspace_of
+from policyeng.evaluation.unknown_markers import mark_for_bundle, marked
+from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.frozen import replace
 from policyeng.models import (
     Location,
@@ -127,13 +127,13 @@ class ChangingSnapshot:
         #: Positions by lower-case id, and positions of resources and of workloads by id as `folded_id` returns it; the
         #: last two keep removed subjects.
         self._position = {key: at for at, key in enumerate(self._ids)}
-        self._resources = {folded_id(key): at for at, key in enumerate(self._ids)}
+        self._resources = {fold_id(key): at for at, key in enumerate(self._ids)}
         first = len(self._ids)
-        self._workloads = {folded_id(key): at for at, key in enumerate(self._workload_ids, first)}
+        self._workloads = {fold_id(key): at for at, key in enumerate(self._workload_ids, first)}
         #: Positions of all other subjects, by id as `folded_id` returns it.
         self._others: dict[str, list[int]] = {}
         for at, subject in enumerate(estate.subjects[first + len(self._workload_ids) :], first + len(self._workloads)):
-            self._others.setdefault(folded_id(subject.reported_id), []).append(at)
+            self._others.setdefault(fold_id(subject.reported_id), []).append(at)
         #: Positions of the subjects that are or were in a workspace, by its lower-case id; it need not exist.
         self._inside: dict[str, set[int]] = {}
         for at, subject in enumerate(estate.subjects[: first + len(self._workload_ids)]):
@@ -169,7 +169,7 @@ class ChangingSnapshot:
 
     def twin(self, at: int) -> int | None:
         """Return the position of the workload with the id of a resource, or the reverse."""
-        folded = folded_id(self.subjects[at].reported_id)
+        folded = fold_id(self.subjects[at].reported_id)
         pair = self._resources.get(folded, -1), self._workloads.get(folded, -1)
         found = pair[0] if pair[1] == at else pair[1] if pair[0] == at else -1
         return found if found >= 0 and self.is_there(found) else None
@@ -177,7 +177,7 @@ class ChangingSnapshot:
     def inside(self, workspace: str) -> Iterator[int]:
         """Yield the positions of the subjects in a workspace, by its lower-case id; the workspace need not exist."""
         for at in sorted(self._inside.get(workspace, ())):
-            if self.is_there(at) and _home_of(self.subjects[at]) == workspace:
+            if self.is_there(at) and _find_workspace(self.subjects[at]) == workspace:
                 yield at
 
     def rows(self, becomes: Mapping[str, Becomes]) -> Rows:
@@ -219,7 +219,7 @@ class ChangingSnapshot:
             were = {lowered(one.reported_id): one for one in (known.workloads if known else ())}
             are = {lowered(one.reported_id): one for one in (derived.workloads if derived else ())}
             for key in {**were, **are}:
-                at = self._workloads.get(folded_id(key))
+                at = self._workloads.get(fold_id(key))
                 if at is None:
                     at, new = new, new + 1
                 was, now = subjects[at] if key in were else None, are.get(key)
@@ -233,7 +233,7 @@ class ChangingSnapshot:
 
     def _origin(self, arm_id: str, becomes: Mapping[str, Becomes]) -> Origin | None:
         """Return the origin of the subject with an id after the change."""
-        folded = folded_id(arm_id)
+        folded = fold_id(arm_id)
         change = becomes.get(folded)
         return self._origins.get(lowered(arm_id)) if change is None else change.notes.origin
 
@@ -242,7 +242,7 @@ class ChangingSnapshot:
         before, after = row.before, row.after
         if before is None or after is None or before.location != after.location:
             return False
-        becomes = rows.becomes.get(folded_id(row.key))
+        becomes = rows.becomes.get(fold_id(row.key))
         if becomes is not None and becomes.notes.origin != self._origins.get(row.key):
             return False
         return (before.unreadable, before.possible, before.carried) == (
@@ -288,17 +288,17 @@ class ChangingSnapshot:
         # Policies cache what they find in the lists of one snapshot object, and these lists change in place.
         documents: embedded.Documents = made[embedded.DOCUMENTS]
         made[embedded.DOCUMENTS] = documents._replace(snapshot={**documents.snapshot})
-        markings = markings_of(self.context.bundle, self.context.estate, sorted(self._partly))
+        markings = mark_for_bundle(self.context.bundle, self.context.estate, sorted(self._partly))
         return replace(self.context, made=made, markings=markings)
 
     def _note_home(self, at: int, subject: Resource) -> None:
-        if home := _home_of(subject):
+        if home := _find_workspace(subject):
             self._inside.setdefault(home, set()).add(at)
 
     def _edit(self, edits: Edits, rows: Rows, differences: Differences) -> None:
         for row in rows.resources:
             self._edit_resource(edits, row)
-            self._edit_origin(edits, row, rows.becomes[folded_id(row.key)])
+            self._edit_origin(edits, row, rows.becomes[fold_id(row.key)])
         for row in rows.workloads:
             self._edit_workload(edits, row)
         for path, moves in differences.entries:
@@ -312,7 +312,7 @@ class ChangingSnapshot:
                         edits.splice(self.subjects, at, 1, [self.subjects[at]._replace(workspace=to)])
 
     def _edit_resource(self, edits: Edits, row: SubjectChange) -> None:
-        folded, at = folded_id(row.key), bisect_left(self._ids, row.key)
+        folded, at = fold_id(row.key), bisect_left(self._ids, row.key)
         if row.before is None:
             edits.splice(self._ids, at, 0, [row.key])
             edits.put(self._position, row.key, row.position)
@@ -355,7 +355,7 @@ class ChangingSnapshot:
     def _edit_workload(self, edits: Edits, row: SubjectChange) -> None:
         at, gone = bisect_left(self._workload_ids, row.key), int(row.before is not None)
         edits.splice(self._workload_ids, at, gone, [] if row.after is None else [row.key])
-        edits.put(self._workloads, folded_id(row.key), row.position)
+        edits.put(self._workloads, fold_id(row.key), row.position)
         documents = _documents_of(row)
         self._edit_subject(edits, row, documents)
         for (collections, *_), document in zip(self._forms, documents, strict=True):
@@ -459,7 +459,7 @@ def _readers(becomes: Mapping[str, Becomes]) -> dict[str, Reader | None]:
     }
 
 
-def _home_of(subject: Resource) -> str:
+def _find_workspace(subject: Resource) -> str:
     """Return the lower-case id of the workspace of a resource or workload; empty if none, or for a workspace."""
     if subject.judged_type == "workload":
         return lowered(subject.document.get("workspaceId") or "")

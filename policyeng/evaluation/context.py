@@ -12,11 +12,11 @@ from policyeng._performance import uncollected
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.parameters import read_only_parameters
 from policyeng.engines import EvaluationRequest
-from policyeng.evaluation.input_warnings import known_classifications, unknown_classifications
+from policyeng.evaluation.input_warnings import list_classifications, unknown_classifications
 from policyeng.evaluation.member_names import with_known_names
 from policyeng.evaluation.plan import PlannedPair, plan
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, estate_of
-from policyeng.evaluation.unknown_markers import Markings, markings_of
+from policyeng.evaluation.unknown_markers import Markings, mark_for_bundle
 from policyeng.facts.coverage import is_whole
 from policyeng.frozen import field, frozen, replace
 from policyeng.models import JsonObject, Snapshot
@@ -46,7 +46,7 @@ class EvaluationContext:
     @cached_property
     def known_classifications(self) -> Set[str]:
         """The result of `input_warnings.known_classifications`."""
-        return known_classifications(self.bundle.policies, self.parameters, self.bundle.facts)
+        return list_classifications(self.bundle.policies, self.parameters, self.bundle.facts)
 
     @cached_property
     def unknown_classifications(self) -> Counter[str]:
@@ -103,4 +103,4 @@ def prepare(
         estate = replace(estate, covers=None)
     complete_parameters = read_only_parameters(bundle, parameters or {})
     planned = tuple(plan(bundle, estate))
-    return EvaluationContext(bundle, snapshot, complete_parameters, estate, planned, markings_of(bundle, estate))
+    return EvaluationContext(bundle, snapshot, complete_parameters, estate, planned, mark_for_bundle(bundle, estate))

@@ -121,7 +121,7 @@ def gaps_in(lines: Iterable[str]) -> tuple[Gap, ...]:
     return tuple(sorted(found.values()))
 
 
-def meant_for_all(lines: Iterable[str]) -> list[str]:
+def list_untyped_gaps(lines: Iterable[str]) -> list[str]:
     """Return the lines that policies see, which are not in the form of a gap."""
     return [line for line in lines if _match_line(line) is None]
 
@@ -138,7 +138,7 @@ def _match_line(line: str) -> re.Match[str] | None:
     return match if match and (_SCOPE.fullmatch(match["scope"]) or types_of(match["scope"])) else None
 
 
-def bounded_in(lines: Iterable[str]) -> list[str]:
+def list_bounded(lines: Iterable[str]) -> list[str]:
     """Return the entries of `covers` for lists that were limited on request, which count as complete."""
     return [f"{one['kind']} at {one['scope']}" for one in filter(None, map(_match_line, lines)) if one["asked"]]
 

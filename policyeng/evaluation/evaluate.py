@@ -11,11 +11,11 @@ from datetime import datetime
 from policyeng import exemptions as exempting
 from policyeng._performance import uncollected
 from policyeng.bundle import Bundle
-from policyeng.engines import OpaOptions, engine_version, judge
+from policyeng.engines import OpaOptions, engine_version, run_engine
 from policyeng.evaluation.context import EvaluationContext, prepare
 from policyeng.evaluation.findings import findings_of
 from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
-from policyeng.evaluation.summary import exit_code, homes_of, problems_of, summary_of
+from policyeng.evaluation.summary import exit_code, find_scopes, problems_of, summary_of
 from policyeng.models import (
     BundleRef,
     EngineRef,
@@ -109,7 +109,7 @@ def evaluate_pairs(prepared: EvaluationContext, options: EvaluationOptions, cloc
             if clock is not None:
                 clock.give_up()  # what other processes record is not available here
             return findings_by_processes(prepared, request, count)
-    return findings_of(prepared, judge(request, options.engine, options.opa))
+    return findings_of(prepared, run_engine(request, options.engine, options.opa))
 
 
 def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: EvaluationOptions) -> Evaluation:
@@ -120,7 +120,7 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
         EngineError: the OPA server does not respond.
     """
     bundle, snapshot, estate = prepared.bundle, prepared.snapshot, prepared.estate
-    homes = homes_of(estate.subjects) if options.exemptions else {}
+    homes = find_scopes(estate.subjects) if options.exemptions else {}
     marked, warnings = exempting.apply(findings, options.exemptions, bundle.policies, homes, options.moment)
     problems = [*options.problems, *problems_of(prepared), *warnings, *_check_not_empty(marked, prepared)]
     engine = EngineRef(name=options.engine, version=engine_version(options.engine, options.opa))

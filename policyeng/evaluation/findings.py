@@ -117,7 +117,7 @@ def _finding(template: JsonObject, subject: SubjectRef, judgement: Judgement) ->
         unknowns = (Unknown(masked_message(judgement.error)),)
     else:
         if judgement.unknowns:
-            outcome, unknowns = Outcome.UNKNOWN, _ordered(judgement.unknowns)
+            outcome, unknowns = Outcome.UNKNOWN, _sort_unknowns(judgement.unknowns)
         if judgement.denials:
             outcome, denials, exemption = Outcome.FAIL, _sorted(judgement.denials), judgement.excepted
     return Finding(
@@ -150,7 +150,7 @@ def _text(value: object) -> str:
     return json.dumps(value, sort_keys=True, default=str)
 
 
-def _ordered(unknowns: Iterable[Unknown]) -> tuple[Unknown, ...]:
+def _sort_unknowns(unknowns: Iterable[Unknown]) -> tuple[Unknown, ...]:
     """Return unknowns with secrets masked, in an order that does not depend on the engine."""
     return tuple(sorted(map(_masked, unknowns), key=lambda unknown: (unknown.path, unknown.msg)))
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
-from policyeng.facts.ids import folded_id, guid_of, scopes_of
+from policyeng.facts.ids import fold_id, guid_of, scopes_of
 from policyeng.facts.subnets import subnets_of
-from policyeng.facts.words import folded, inside
+from policyeng.facts.words import fold, get_inside
 from policyeng.models import JsonObject, lowered
 from policyeng.named import NamedTuple
 
@@ -71,8 +71,8 @@ def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[Js
     return Indices(
         **by_resource,
         by_series=_positions(stated["approvals"], _series_of),
-        by_measured=_positions(stated["metrics"], lambda metric: folded_id(metric["resourceId"])),
-        by_principal=_positions(stated["principals"], lambda principal: folded(principal["id"])),
+        by_measured=_positions(stated["metrics"], lambda metric: fold_id(metric["resourceId"])),
+        by_principal=_positions(stated["principals"], lambda principal: fold(principal["id"])),
     )
 
 
@@ -85,14 +85,16 @@ def paths_of(key: str, resource: JsonObject) -> Iterator[Path]:
         for subnet in subnets_of(resource):
             yield "by_subnet", subnet
     if kind == COMPUTE_TYPE:
-        host = inside(resource, "properties", "resourceId")
+        host = get_inside(resource, "properties", "resourceId")
         if isinstance(host, str):
-            yield "by_host", folded_id(host)
+            yield "by_host", fold_id(host)
     elif kind == ROLE_DEFINITION_TYPE and (guid := guid_of(key)):
         yield "by_guid", guid
 
 
-def moves_between(changes: Iterable[tuple[str, JsonObject | None, JsonObject | None]]) -> Iterator[tuple[Path, Moves]]:
+def list_index_changes(
+    changes: Iterable[tuple[str, JsonObject | None, JsonObject | None]],
+) -> Iterator[tuple[Path, Moves]]:
     """Yield the entries of the indices of resources that a change affects.
 
     Args:
@@ -119,4 +121,4 @@ def _positions(entries: Iterable[JsonObject], key_of: Callable[[JsonObject], str
 
 
 def _series_of(approval: JsonObject) -> str | None:
-    return folded(approval.get("series")) if folded(approval.get("kind")) == "vmseries" else None
+    return fold(approval.get("series")) if fold(approval.get("kind")) == "vmseries" else None

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
 from policyeng.bundle import Policy, SnapshotView
-from policyeng.errors import nearest
+from policyeng.errors import suggest_nearest
 from policyeng.facts import Facts
 from policyeng.facts.arm_casing import is_respelled
 from policyeng.facts.computes import COMPUTE_TYPE
-from policyeng.facts.words import CLASSIFICATION_TAG, classifications, folded, inside
+from policyeng.facts.words import CLASSIFICATION_TAG, classifications, fold, get_inside
 from policyeng.models import JsonObject, Problem, lowered
 from policyeng.parsing.json_text import shortened
 
@@ -29,7 +29,7 @@ _METRICS = (
 )
 
 
-def remarks(view: SnapshotView, unreadable: Mapping[str, Mapping[str, str]], facts: Facts) -> Iterator[Problem]:
+def list_warnings(view: SnapshotView, unreadable: Mapping[str, Mapping[str, str]], facts: Facts) -> Iterator[Problem]:
     """Yield warnings about unknown kinds of compute, and about probable misspellings in the organization's facts.
 
     Custom policies can read approvals and metrics that the built-in policies do not, so an unknown name is reported
@@ -44,27 +44,27 @@ def remarks(view: SnapshotView, unreadable: Mapping[str, Mapping[str, str]], fac
         yield from of_compute(compute, unreadable.get(lowered(compute["id"]), {}))
     for approval in view.approvals:
         kind, series, place = approval["kind"], approval["series"], f"approval {approval['id']}"
-        if folded(kind) != "vmseries":
-            yield from _misspelt(place, "kind", kind, _APPROVED)
+        if fold(kind) != "vmseries":
+            yield from _find_misspellings(place, "kind", kind, _APPROVED)
         elif "vm_sizes" in facts.document and not (facts.series(series) or facts.sizes_of(series)):
-            meant = nearest(series, facts.document.get("vm_series", ())) or "; name one, such as `NCsv3`"
+            meant = suggest_nearest(series, facts.document.get("vm_series", ())) or "; name one, such as `NCsv3`"
             message = f"`{series}` is not a VM series of the catalog, so the approval has no effect{meant}"
             yield Problem(level="warning", message=message, place=place)
     for name in sorted({metric["name"] for metric in view.metrics} - {*_METRICS}):
-        yield from _misspelt("metrics", "name", name, _METRICS)
+        yield from _find_misspellings("metrics", "name", name, _METRICS)
 
 
 def of_compute(compute: JsonObject, unreadable: Collection[str]) -> Iterator[Problem]:
     """Yield a warning about a compute of unknown kind, unless `unreadable` contains the pointer to its kind."""
-    kind = inside(compute, "properties", "computeType")
-    if folded(kind) in _COMPUTE_KINDS or not {"", "/properties", "/properties/computeType"}.isdisjoint(unreadable):
+    kind = get_inside(compute, "properties", "computeType")
+    if fold(kind) in _COMPUTE_KINDS or not {"", "/properties", "/properties/computeType"}.isdisjoint(unreadable):
         return
     reason = "is missing" if kind is None else "is not a known kind of compute"
     message = f"its `computeType` {reason}, so policies for one kind of compute do not check it"
     yield Problem(level="warning", message=message, place=compute["id"])
 
 
-def known_classifications(policies: Iterable[Policy], parameters: Iterable[JsonObject], facts: Facts) -> Set[str]:
+def list_classifications(policies: Iterable[Policy], parameters: Iterable[JsonObject], facts: Facts) -> Set[str]:
     """Return the known values of the tag `data-classification` in lower case; none if no policy reads it.
 
     Args:
@@ -77,7 +77,7 @@ def known_classifications(policies: Iterable[Policy], parameters: Iterable[JsonO
         for policy, values in zip(policies, parameters, strict=True)
         if _REGULATED in policy.header.parameters
         for entry in values[_REGULATED]
-        if (word := folded(entry))
+        if (word := fold(entry))
     }
     return regulated | facts.harmless_classifications if regulated and facts.harmless_classifications else set()
 
@@ -91,7 +91,7 @@ def unknown_classifications(resources: Iterable[JsonObject], known: Set[str]) ->
         for resource in resources
         if is_respelled(resource["type"])
         for value in classifications(resource)
-        if (word := folded(value)) and word not in known
+        if (word := fold(value)) and word not in known
     )
 
 
@@ -101,13 +101,13 @@ def of_classifications(words: Iterable[str], known: Set[str]) -> list[Problem]:
         Problem(
             level="warning",
             message=f"`{shortened(word)}` is not a known classification, so it is not treated as regulated"
-            f"{nearest(word, known)}; if it is regulated, add it to the parameter `{_REGULATED}`",
+            f"{suggest_nearest(word, known)}; if it is regulated, add it to the parameter `{_REGULATED}`",
             place=f"tag `{CLASSIFICATION_TAG}`",
         )
         for word in sorted(words)
     ]
 
 
-def _misspelt(place: str, key: str, word: str, known: tuple[str, ...]) -> Iterator[Problem]:
-    if meant := nearest(word, known):
+def _find_misspellings(place: str, key: str, word: str, known: tuple[str, ...]) -> Iterator[Problem]:
+    if meant := suggest_nearest(word, known):
         yield Problem(level="warning", message=f"no policy reads the {key} `{word}`{meant}", place=place)

@@ -11,7 +11,7 @@ from policyeng.evaluation.changing_snapshot import ChangingSnapshot, Edits, Rows
 from policyeng.evaluation.matching import Selector, Taking, selectors_in
 from policyeng.evaluation.plan import PlannedPair
 from policyeng.evaluation.subject_changes import SubjectChange
-from policyeng.evaluation.tracing import Differences, Numbers, Reads, comes_or_goes, name_of
+from policyeng.evaluation.tracing import Differences, Numbers, Reads, is_added_or_removed, name_of
 
 #: Positions of subjects by the number of a policy.
 Pairs = dict[int, set[int]]
@@ -123,7 +123,7 @@ class Invalidation:
         """Yield the pairs in workspaces that come or go, for policies that read workspaces."""
         reaches = self._bundle.reaches
         for row in rows:
-            for at in self._snapshot.inside(row.key) if comes_or_goes(row) else ():
+            for at in self._snapshot.inside(row.key) if is_added_or_removed(row) else ():
                 yield from ((number, at) for number in self._policies_of.get(at, ()) if reaches[number].workspace)
 
     def _policies_for(self, row: SubjectChange) -> Iterator[int]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 
 from policyeng.facts.arm_casing import is_known_name
-from policyeng.facts.letters import as_seen, disguised, plain, same_person
+from policyeng.facts.letters import as_seen, find_disguised_word, plain, same_person
 from policyeng.facts.words import CLASSIFICATION_TAG, CLASSIFICATION_TAGS
 from policyeng.models import JsonObject, Problem, lowered
 from policyeng.named import NamedTuple
@@ -83,9 +83,9 @@ def approval_read(approval: JsonObject) -> FoldedDocument:
     if all(name.isascii() for name in names.values()):
         return FoldedDocument(approval)
     problems = tuple(
-        Problem(level="error", message=disguise(key, word), place=f"approval {approval['id']}")
+        Problem(level="error", message=describe_disguise(key, word), place=f"approval {approval['id']}")
         for key, name in names.items()
-        if (word := disguised(name))
+        if (word := find_disguised_word(name))
     )
     people = {key: plain(name) for key, name in names.items()}
     if len(people) == len(_PEOPLE) and same_person(*people.values()):
@@ -93,7 +93,7 @@ def approval_read(approval: JsonObject) -> FoldedDocument:
     return FoldedDocument({**approval, **people}, problems)
 
 
-def disguise(key: str, word: str) -> str:
+def describe_disguise(key: str, word: str) -> str:
     """Describe a name that mixes scripts."""
     return f"`{key}` has letters of another script that look like ASCII: `{_escaped(word)}`; write it in one script"
 

@@ -127,7 +127,7 @@ class Taking:
         return True
 
 
-def lost_in(judges: Iterable[Selector], subject: Resource) -> tuple[Unknown, ...]:
+def list_unreadable(judges: Iterable[Selector], subject: Resource) -> tuple[Unknown, ...]:
     """Return an unknown for each unreadable field that decides whether one of the entries matches a subject."""
     found: dict[str, str] = {}
     for selector in judges:

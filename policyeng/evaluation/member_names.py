@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policyeng.facts.arm_casing import REMOVE_ONE, Spellings, as_arm_reads, respelled_pointer, twice_said
+from policyeng.facts.arm_casing import REMOVE_ONE, Spellings, as_arm_reads, describe_duplicate, respell_pointer
 from policyeng.models import JsonObject, Origin, Problem, Snapshot, lowered
 
 
@@ -36,8 +36,8 @@ def with_known_names(snapshot: Snapshot, spellings: Spellings) -> tuple[Snapshot
         if spelled.twice:
             problems.append(_describe_duplicate(identity, spelled.twice, origin, snapshot))
             # Policies read it by the ARM name, which can be different from both.
-            pointers = (*spelled.twice, respelled_pointer(spelled.twice[0]))
-            reasons = dict.fromkeys(pointers, twice_said(spelled.twice))
+            pointers = (*spelled.twice, respell_pointer(spelled.twice[0]))
+            reasons = dict.fromkeys(pointers, describe_duplicate(spelled.twice))
             unreadable[key] = {**snapshot.unreadable.get(key, {}), **reasons}
         elif origin is not None and spelled.fields:
             fields = {pointer: origin.pointer_to(there) for pointer, there in spelled.fields.items()}
@@ -54,7 +54,7 @@ def with_known_names(snapshot: Snapshot, spellings: Spellings) -> tuple[Snapshot
 
 def _describe_duplicate(identity: str, pointers: Sequence[str], origin: Origin | None, snapshot: Snapshot) -> Problem:
     """Return the error for a duplicate member, with both locations if the file is known."""
-    message = twice_said(pointers)
+    message = describe_duplicate(pointers)
     if origin is not None and origin.file in snapshot.texts:
         lines = snapshot.texts[origin.file].places([origin.pointer_to(pointer) for pointer in pointers])
         places = [f"{origin.file}:{line}:{column}" for line, column in lines]

@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import repeat
 from typing import NamedTuple
 
-from policyeng.engines import EvaluationRequest, Judgement, Pair, judge, share
+from policyeng.engines import EvaluationRequest, Judgement, Pair, prepare_shared_data, run_engine
 from policyeng.engines.request import MOST_OVERRUNS
 from policyeng.errors import UsageError
 from policyeng.evaluation.context import EvaluationContext
@@ -86,7 +86,7 @@ def findings_by_processes(prepared: EvaluationContext, work: EvaluationRequest, 
     Raises:
         EngineError: the bundle does not compile, or no process can be started.
     """
-    share(work)
+    prepare_shared_data(work)
     partition = _Partition(prepared, work, _parts_of(prepared, count * _PARTS))
     evaluated: list[PlannedPair] = []
     found, overruns = dict[int, Entry](), Counter[str]()
@@ -164,7 +164,7 @@ class _Partition:
         """Evaluate pairs."""
         overruns = self._prepared.bundle.overruns
         before = Counter(overruns)
-        found = judge(replace(self._work, pairs=[entry.pair for entry in planned if not entry.unknowns]))
+        found = run_engine(replace(self._work, pairs=[entry.pair for entry in planned if not entry.unknowns]))
         return self.to_result(planned, found)._replace(overruns=Counter(overruns) - before)
 
     def to_result(self, planned: Sequence[PlannedPair], judgements: Iterable[Judgement]) -> _PartResult:

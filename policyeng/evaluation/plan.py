@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from policyeng.bundle import Bundle
 from policyeng.engines import Pair
-from policyeng.evaluation.matching import TargetMatcher, lost_in, selectors_in
+from policyeng.evaluation.matching import TargetMatcher, list_unreadable, selectors_in
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
 from policyeng.models import Unknown
 from policyeng.named import NamedTuple
@@ -36,7 +36,7 @@ def plan(
             if subject.is_gap:
                 unknowns = (Unknown(msg=subject.unreadable[""], path=""),)
             elif not undecided and (subject.unreadable or subject.carried):
-                unknowns = lost_in(judges[number], subject)
+                unknowns = list_unreadable(judges[number], subject)
             yield PlannedPair(Pair(number, index, subject.workspace), unknowns)
 
 

@@ -12,9 +12,9 @@ import orjson
 
 from policyeng.bundle import SnapshotView
 from policyeng.errors import InputError
-from policyeng.evaluation.coverage import Gap, bounded_in, gaps_in, meant_for_all
+from policyeng.evaluation.coverage import Gap, gaps_in, list_bounded, list_untyped_gaps
 from policyeng.evaluation.indexes import Indices, indices_of
-from policyeng.evaluation.input_warnings import remarks
+from policyeng.evaluation.input_warnings import list_warnings
 from policyeng.evaluation.lookalikes import approval_read, resource_read, tags_read, unreadable_read
 from policyeng.facts import Facts
 from policyeng.facts.coverage import EVERYTHING, is_whole
@@ -69,7 +69,7 @@ def documents_of(snapshot: Snapshot) -> tuple[list[tuple[Document, bytes]], list
 _Stated = TypeVar("_Stated", Approval, DeclaredWorkload)
 
 
-def each_once(entries: Sequence[_Stated], plural: str) -> tuple[tuple[_Stated, ...], list[Problem]]:
+def deduplicate(entries: Sequence[_Stated], plural: str) -> tuple[tuple[_Stated, ...], list[Problem]]:
     """Return the entries with each id once; which duplicate is used does not depend on the order."""
     by_id: dict[str, list[_Stated]] = {}
     for entry in entries:
@@ -77,11 +77,11 @@ def each_once(entries: Sequence[_Stated], plural: str) -> tuple[tuple[_Stated, .
     if len(by_id) == len(entries):
         return tuple(entries), []
     chosen = {key: min(alike, key=to_bytes) for key, alike in by_id.items()}
-    problems = [twice(plural, chosen[key].id) for key, alike in by_id.items() for _ in alike[1:]]
+    problems = [refuse_duplicate(plural, chosen[key].id) for key, alike in by_id.items() for _ in alike[1:]]
     return tuple(chosen.values()), sorted(problems, key=lambda problem: problem.place)
 
 
-def twice(plural: str, identity: str) -> Problem:
+def refuse_duplicate(plural: str, identity: str) -> Problem:
     """Return the error for two entries with the same id."""
     return Problem(level="error", message=f"two {plural} have this id; remove one of them", place=identity)
 
@@ -170,8 +170,8 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
     rows, problems = _sorted_resources(snapshot)
     resources = [row.shown for row in rows]
     by_id = ReadOnlyDict((row.key, row.shown) for row in rows)
-    approved, approved_twice = each_once(snapshot.approvals, "approvals")
-    workloads_stated, stated_twice = each_once(snapshot.workloads, "declared workloads")
+    approved, approved_twice = deduplicate(snapshot.approvals, "approvals")
+    workloads_stated, stated_twice = deduplicate(snapshot.workloads, "declared workloads")
     workloads_stated = tuple(map(_with_tags_read, workloads_stated))
     sorted_snapshot = snapshot.model_copy(update={"resources": tuple(resources), "workloads": workloads_stated})
     derivation = derivation_of(sorted_snapshot, facts)
@@ -188,7 +188,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
         "quotas": sorted((_plain(entry) for entry in snapshot.quotas), key=orjson.dumps),
         "metrics": sorted((_plain(entry) for entry in snapshot.metrics), key=orjson.dumps),
         "principals": sorted((_plain(entry) for entry in snapshot.principals), key=orjson.dumps),
-        "incomplete": meant_for_all(snapshot.incomplete),
+        "incomplete": list_untyped_gaps(snapshot.incomplete),
     }
     declared = sorted((_plain(entry) for entry in workloads_stated), key=lambda entry: str(entry["id"]))
     unread = {"incomplete": list(snapshot.incomplete), "unreadable": snapshot.unreadable}
@@ -223,11 +223,11 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
             *approved_twice,
             *stated_twice,
             *unreadable_documents,
-            *remarks(view, snapshot.unreadable, facts),
+            *list_warnings(view, snapshot.unreadable, facts),
         ),
         derivation=derivation,
         gaps=gaps,
-        covers=None if snapshot.covers is None else (*snapshot.covers, *bounded_in(snapshot.incomplete)),
+        covers=None if snapshot.covers is None else (*snapshot.covers, *list_bounded(snapshot.incomplete)),
     )
 
 
@@ -254,7 +254,7 @@ def _sorted_resources(snapshot: Snapshot) -> tuple[list[_ResourceRow], list[Prob
     unique: dict[str, _ResourceRow] = {}
     for row in rows:
         if row.key in unique:
-            problems.append(twice("resources", unique[row.key].plain["id"]))
+            problems.append(refuse_duplicate("resources", unique[row.key].plain["id"]))
         else:
             unique[row.key] = row
     problems += (problem for row in unique.values() for problem in row.remarks)

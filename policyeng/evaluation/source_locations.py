@@ -57,13 +57,13 @@ def _fields(
 ) -> Iterator[tuple[str, Origin, str]]:
     """Yield each path in a finding, the origin of its resource, and the pointer in the file."""
     for path in dict.fromkeys(reason.path for reason in (*finding.denials, *finding.unknowns)):
-        holder, inner = held_by(path, subject, subjects)
+        holder, inner = find_holder(path, subject, subjects)
         origin = snapshot.origins.get(lowered(holder))
         if origin is not None and inner.startswith("/") and origin.file in snapshot.texts:
             yield path, origin, origin.pointer_to(inner)
 
 
-def held_by(path: str, subject: Resource, subjects: Sequence[Resource]) -> tuple[str, str]:
+def find_holder(path: str, subject: Resource, subjects: Sequence[Resource]) -> tuple[str, str]:
     """Return the id of the resource to which a path in a finding refers, and the pointer into that resource."""
     if path.startswith(WORKSPACE) and subject.workspace >= 0:
         return subjects[subject.workspace].reported_id, path.removeprefix(WORKSPACE)

@@ -12,7 +12,7 @@ from policyeng.evaluation.prepared_snapshot import Resource
 from policyeng.models import Finding, Findings, Outcome, Problem, Severity, Summary
 
 
-def homes_of(subjects: Iterable[Resource]) -> dict[tuple[str, str], str]:
+def find_scopes(subjects: Iterable[Resource]) -> dict[tuple[str, str], str]:
     """Return the ARM ids to compare with the scopes of exemptions, by the type and id that findings report."""
     return {(subject.reported_type, subject.reported_id): subject.home for subject in subjects}
 

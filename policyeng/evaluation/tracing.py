@@ -16,7 +16,7 @@ from policyeng.bundle import SnapshotView
 from policyeng.engines.request import EvaluationRequest, Pair
 from policyeng.engines.tracing import Traced, trace
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.indexes import Moves, Path, moves_between
+from policyeng.evaluation.indexes import Moves, Path, list_index_changes
 from policyeng.evaluation.matching import selectors_in
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.prepared_snapshot import Resource
@@ -77,7 +77,7 @@ class Differences:
         self._by_name = {_name_of(row): row for row in self.rows}
         self.members: set[str] = set()
         self.keys: set[str] = set()
-        self.entries: Sequence[tuple[Path, Moves]] = list(moves_between(_sides(self.rows)))
+        self.entries: Sequence[tuple[Path, Moves]] = list(list_index_changes(_pair_sides(self.rows)))
         self._compare_lists()
         self._compare_indices()
         if any(_is_marked_differently(row) and _has_indexed_fields(row) for row in self.rows):
@@ -99,7 +99,7 @@ class Differences:
             return read.document in self._by_name and self.meets_in(*read)
         pointer, kind = read.pointer, read.kind
         if pointer == "/workspace":
-            return any(row.key == workspace and comes_or_goes(row) for row in self.rows)
+            return any(row.key == workspace and is_added_or_removed(row) for row in self.rows)
         above = pointer.rpartition("/")[0]
         if pointer in self.keys or above in self.keys or above in self.members:
             return True
@@ -146,7 +146,7 @@ class Differences:
     @cached_property
     def _paths(self) -> Mapping[str, Sequence[tuple[str, bool]] | None]:
         """The places that differ by document, and whether they exist in only one state; None for all places."""
-        return {name: _differing_in(row) for name, row in self._by_name.items()}
+        return {name: _find_differing_places(row) for name, row in self._by_name.items()}
 
     def _compare_lists(self) -> None:
         """Compare `by_id`, `by_type`, `resources` and `workloads`."""
@@ -157,7 +157,7 @@ class Differences:
                 if len(sides) == 1:
                     self.members.add(f"/snapshot/{sides[0].judged_type}s")
                 continue
-            if comes_or_goes(row):
+            if is_added_or_removed(row):
                 self.members |= {"/snapshot/resources", f"/snapshot/by_type/{escape(sides[0].judged_type)}"}
                 self.keys.add(f"/snapshot/by_id/{escape(row.key)}")
             kinds = [side and side.judged_type for side in (row.before, row.after)]
@@ -340,7 +340,7 @@ def touched_pairs(
     return found
 
 
-def comes_or_goes(row: SubjectChange) -> bool:
+def is_added_or_removed(row: SubjectChange) -> bool:
     """Check whether a subject exists in only one state, or is completely unknown in only one state."""
     before, after = row.before, row.after
     return before is None or after is None or ("" in before.unreadable) != ("" in after.unreadable)
@@ -351,7 +351,7 @@ def _name_of(row: SubjectChange) -> str:
     return name_of(side) if side is not None else ""
 
 
-def _sides(rows: Iterable[SubjectChange]) -> Iterator[tuple[str, JsonObject | None, JsonObject | None]]:
+def _pair_sides(rows: Iterable[SubjectChange]) -> Iterator[tuple[str, JsonObject | None, JsonObject | None]]:
     """Yield the key and both states of each row that is a resource."""
     for row in rows:
         side = row.before or row.after
@@ -371,7 +371,7 @@ def _has_indexed_fields(row: SubjectChange) -> bool:
     )
 
 
-def _differing_in(row: SubjectChange) -> Sequence[tuple[str, bool]] | None:
+def _find_differing_places(row: SubjectChange) -> Sequence[tuple[str, bool]] | None:
     """Return the places that differ in lower case, because unread places can have any case; None for all places."""
     before, after = row.before, row.after
     if before is None or after is None or before.carried != after.carried:
@@ -380,10 +380,12 @@ def _differing_in(row: SubjectChange) -> Sequence[tuple[str, bool]] | None:
         return None
     unread = dict(before.unreadable.items() ^ after.unreadable.items())
     places = [(pointer.partition("/*")[0], True) for pointer in unread]
-    return [(lowered(path), is_key) for path, is_key in (*places, *_differing(before.document, after.document, ""))]
+    return [
+        (lowered(path), is_key) for path, is_key in (*places, *_walk_differences(before.document, after.document, ""))
+    ]
 
 
-def _differing(before: JsonObject, after: JsonObject, above: str) -> Iterator[tuple[str, bool]]:
+def _walk_differences(before: JsonObject, after: JsonObject, above: str) -> Iterator[tuple[str, bool]]:
     """Yield the places where two objects differ, and whether they exist in only one; a list is one place."""
     for key in {**before, **after}:
         one, other = before.get(key, _NOTHING), after.get(key, _NOTHING)
@@ -391,7 +393,7 @@ def _differing(before: JsonObject, after: JsonObject, above: str) -> Iterator[tu
             continue
         here = f"{above}/{escape(key)}"
         if isinstance(one, dict) and isinstance(other, dict):
-            yield from _differing(one, other, here)
+            yield from _walk_differences(one, other, here)
         elif not _is_equal(one, other):
             yield here, one is _NOTHING or other is _NOTHING
 

@@ -143,20 +143,20 @@ class EstateMarking:
     def _open_lists(self, marked: dict[str, Value]) -> None:
         """Mark the lists of resources that were not read as incomplete."""
         lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
-        by_type = {kind: _listed(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
+        by_type = {kind: _mark_list(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
         by_scope = {scope: self._scope(scope, held) for scope, held in marked.get("by_scope", {}).items()}
         marked |= {
             "resources": MarkedList(marked["resources"], anywhere),
             "by_id": _OpenObject(marked["by_id"], anywhere, self._lacks_id),
             "by_type": _OpenObject(by_type, anywhere, lambda kind: lacks(kind, "")),
             "by_scope": _OpenObject(by_scope, anywhere, self._lacks_scope),
-            "workloads": _listed(marked["workloads"], lacks("workload", "")),
+            "workloads": _mark_list(marked["workloads"], lacks("workload", "")),
         }
 
     def _scope(self, scope: str, held: Mapping[str, Value]) -> _OpenObject:
         """Return the ids of the resources in a scope by type, marked as incomplete where lists were not read."""
         lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
-        entries = {kind: _listed(ids, lacks(kind, scope)) for kind, ids in held.items()}
+        entries = {kind: _mark_list(ids, lacks(kind, scope)) for kind, ids in held.items()}
         return _OpenObject(entries, anywhere, lambda kind: lacks(kind, scope))
 
     def _lacks_id(self, key: str) -> tuple[Cause, ...]:
@@ -204,7 +204,7 @@ class EstateMarking:
                 yield from ((f"{one.reported_id}:{pointer}", reason) for pointer, reason in lost)
 
 
-def marking_of(
+def mark_snapshot(
     estate: PreparedSnapshot, named: frozenset[str] = frozenset(), placed: Sequence[int] | None = None
 ) -> EstateMarking | None:
     """Return the unknown parts of a snapshot; None if everything is known.
@@ -239,17 +239,17 @@ class Markings(NamedTuple):
         return self.marking is None and not self.apart
 
 
-def markings_of(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[int] | None = None) -> Markings:
+def mark_for_bundle(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[int] | None = None) -> Markings:
     """Return the unknown parts of a snapshot for the policies of a bundle; `placed` is as for `marking_of`."""
-    common = marking_of(estate, frozenset(), placed)
+    common = mark_snapshot(estate, frozenset(), placed)
     if estate.covers is None or not is_whole(estate.covers):
         return Markings(common, {})
-    found = {named: marking_of(estate, named, placed) for named in frozenset(bundle.asked_types.values())}
+    found = {named: mark_snapshot(estate, named, placed) for named in frozenset(bundle.asked_types.values())}
     apart = {number: marking for number, named in bundle.asked_types.items() if (marking := found[named])}
     return Markings(common, apart)
 
 
-def _listed(members: Value, causes: tuple[Cause, ...]) -> Value:
+def _mark_list(members: Value, causes: tuple[Cause, ...]) -> Value:
     """Return a list, marked as incomplete if there are causes."""
     return MarkedList(members, causes) if causes else members
 
@@ -334,16 +334,16 @@ def _mark_unreadable(value: Value, path: list[str], cause: Cause) -> Value:
         if key not in entries and key != "*":
             entries[key] = markers.UnknownValue(*cause)
             names.append(key)
-        return _rebuilt(value, entries, [entries[name] for name in names])
+        return _rebuild(value, entries, [entries[name] for name in names])
     items = list(list.__iter__(value))
     index = list_index(key)
     places = range(len(items)) if key == "*" else [] if index is None or index >= len(items) else [index]
     for at in places:
         items[at] = _mark_unreadable(items[at], further, cause)
-    return _rebuilt(value, items, [items[at] for at in places]) if places else MarkedList(items, (cause,))
+    return _rebuild(value, items, [items[at] for at in places]) if places else MarkedList(items, (cause,))
 
 
-def _rebuilt(value: Value, members: Value, marked_members: Iterable[Value]) -> Value:
+def _rebuild(value: Value, members: Value, marked_members: Iterable[Value]) -> Value:
     """Return members in a collection of the type for members with markers."""
     is_marked = isinstance(value, markers.Special) or any(type(one) in markers.MARKERS for one in marked_members)
     if not is_marked:

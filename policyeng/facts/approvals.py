@@ -9,7 +9,7 @@ from policyeng.facts.catalogue import Facts
 from policyeng.facts.computes import region_of
 from policyeng.facts.ids import is_at_or_under, may_hold, segments, workspace_of
 from policyeng.facts.times import moment as moment_of
-from policyeng.facts.words import folded, squeezed
+from policyeng.facts.words import fold, squeeze
 from policyeng.models import JsonObject, Unknown, lowered
 
 _UNSCOPED = "a stated place of the workspace"
@@ -38,10 +38,10 @@ def lapse_of(approval: JsonObject) -> datetime | None:
     return moment_of(approval.get("expiresAt"))
 
 
-def out_of_force(approval: JsonObject, moment: datetime) -> Iterator[str]:
+def list_lapses(approval: JsonObject, moment: datetime) -> Iterator[str]:
     """Yield why an approval counts for nothing at a moment, in a fixed order; nothing when it is in force."""
     granted, expires = moment_of(approval.get("grantedAt")), lapse_of(approval)
-    if folded(approval.get("status")) != "granted":
+    if fold(approval.get("status")) != "granted":
         yield "not granted"
     if granted is not None and granted > moment:
         yield "not yet in force"
@@ -55,18 +55,18 @@ def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | 
     The workspace of the resource, None when the snapshot lacks it, gives the region where nothing else does.
     An approval that lacks nothing but what is `OPEN` may count.
     """
-    yield from out_of_force(approval, as_of)
+    yield from list_lapses(approval, as_of)
     home = workspace_of(resource["id"])
     is_wide_enough = len(segments(approval["scope"]) or ()) in (2, 4, 8)
     if home and is_wide_enough and may_hold(approval["scope"], home):
         yield _UNSCOPED
     elif not (home and is_wide_enough and is_at_or_under(home, approval["scope"])):
         yield "another scope"
-    if folded(approval.get("region")):
+    if fold(approval.get("region")):
         place = region_of(resource, workspace)
         if place is None:
             yield _UNPLACED
-        elif squeezed(approval["region"]) != place:
+        elif squeeze(approval["region"]) != place:
             yield "another region"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from policyeng._performance import IdentityKey
-from policyeng.facts.words import SPACE, trimmed
+from policyeng.facts.words import SPACE, trim
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped, keys_of
@@ -120,7 +120,7 @@ _SPACES = frozenset(SPACE)
 _SIZES = frozenset({"agentVmSize", "defaultInstanceType", "instanceType", "virtualMachineSize", "vmSize"})
 
 
-def twice_said(pointers: Sequence[str]) -> str:
+def describe_duplicate(pointers: Sequence[str]) -> str:
     """Return the message about two members with one name, by their pointers."""
     one, other = pointers
     return f"the member is there twice, as `{one}` and `{other}`, and ARM reads names without case"
@@ -128,7 +128,7 @@ def twice_said(pointers: Sequence[str]) -> str:
 
 def is_known_name(name: str) -> bool:
     """Return whether a member has a name of ARM that policies or workloads look at, in any letters."""
-    folded = folded_name(name)
+    folded = fold_name(name)
     return folded in _SPELLED or folded in _SPELLED_ELSEWHERE or top_level_name(name) in ENVELOPE
 
 
@@ -142,7 +142,7 @@ def has_own_map(arm_type: str) -> bool:
     return is_respelled(arm_type) and lowered(arm_type) not in _NESTED
 
 
-def respelled_pointer(pointer: str, here: str = "") -> str:
+def respell_pointer(pointer: str, here: str = "") -> str:
     """Return a JSON Pointer into a value as `respelled` spells its parts.
 
     `here` is that of the value in the resource.
@@ -150,7 +150,7 @@ def respelled_pointer(pointer: str, here: str = "") -> str:
     nested: object = None
     for key in reversed(keys_of(pointer)):
         nested = {key: nested}
-    spelled, value = "", respelled(nested, {}, "", here)
+    spelled, value = "", respell(nested, {}, "", here)
     while isinstance(value, dict):
         key, value = next(iter(value.items()))
         spelled += f"/{escaped(key)}"
@@ -187,7 +187,7 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
     ):
         return ArmObject(part)
     own_map = has_own_map(kind)
-    odd = dict(_odd(part, names, "", own_map=own_map))
+    odd = dict(_find_odd_members(part, names, "", own_map=own_map))
     twice = next(((other, pointer) for pointer, other in odd.items() if other), ())
     if twice or not odd:
         return ArmObject(part, twice=twice)
@@ -200,7 +200,7 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
             fields[pointer] = place
         if pointer not in _AS_THEY_STAND:
             inner = _word(inner, name, names)
-            inner = respelled(inner, fields, place, pointer, names, own_map=own_map)
+            inner = respell(inner, fields, place, pointer, names, own_map=own_map)
         made[name] = inner
     return ArmObject(made, fields)
 
@@ -214,13 +214,13 @@ def _names(is_ours: bool, kind: str, spellings: IdentityKey[Spellings]) -> tuple
     return names, set(names.values())
 
 
-def _spelled(key: str, names: Mapping[str, str]) -> str:
-    return names.get(folded_name(key), key)
+def _spell(key: str, names: Mapping[str, str]) -> str:
+    return names.get(fold_name(key), key)
 
 
 def _at_top(key: str, names: Mapping[str, str]) -> str:
     name = top_level_name(key)
-    return name if name in ENVELOPE else _spelled(key, names)
+    return name if name in ENVELOPE else _spell(key, names)
 
 
 def _is_plain(value: object, names: Mapping[str, str], fine: set[str]) -> bool:
@@ -231,7 +231,7 @@ def _is_plain(value: object, names: Mapping[str, str], fine: set[str]) -> bool:
     if isinstance(value, dict):
         if not value.keys() <= fine:
             for key in value.keys() - fine:
-                if _spelled(key, names) != key:
+                if _spell(key, names) != key:
                     return False
                 if len(fine) < len(names) + _MOST_NAMES:
                     fine.add(key)
@@ -254,10 +254,10 @@ def _word(value: object, name: str, names: Mapping[str, str]) -> object:
     """
     if name in _SIZES:
         return value
-    if isinstance(value, str) and folded_name(name) in names:
-        return trimmed(value)
-    if isinstance(value, list) and folded_name(name) in names:
-        return [trimmed(entry) if isinstance(entry, str) else entry for entry in value]
+    if isinstance(value, str) and fold_name(name) in names:
+        return trim(value)
+    if isinstance(value, list) and fold_name(name) in names:
+        return [trim(entry) if isinstance(entry, str) else entry for entry in value]
     return value
 
 
@@ -270,27 +270,29 @@ def _is_named_by_users(pointer: str, *, own_map: bool) -> bool:
     return last in _NAMED_BY_USERS or (own_map and last == "properties" and above != "")
 
 
-def _odd(value: object, names: Mapping[str, str], here: str, *, own_map: bool) -> Iterator[tuple[str, str]]:
+def _find_odd_members(
+    value: object, names: Mapping[str, str], here: str, *, own_map: bool
+) -> Iterator[tuple[str, str]]:
     """Yield the pointers of members that ARM reads under another name, with the member of that name if any."""
     if isinstance(value, list):
         for index, entry in enumerate(value):
-            yield from _odd(entry, names, f"{here}/{index}", own_map=own_map)
+            yield from _find_odd_members(entry, names, f"{here}/{index}", own_map=own_map)
     if not isinstance(value, dict) or here in _AS_THEY_STAND:
         return
     by_users = _is_named_by_users(here, own_map=own_map)
     seen: dict[str, str] = {}
     for key, inner in value.items():
-        name = key if by_users else _spelled(key, names) if here else _at_top(key, names)
+        name = key if by_users else _spell(key, names) if here else _at_top(key, names)
         pointer = f"{here}/{escaped(key)}"
         is_word = not by_users and pointer not in _AS_THEY_STAND
         if name != key or (is_word and _word(inner, name, names) != inner):
             other = seen.get(name, name if name != key and name in value else None)
             yield pointer, "" if other is None else f"{here}/{escaped(other)}"
         seen[name] = key
-        yield from _odd(inner, names, pointer, own_map=own_map)
+        yield from _find_odd_members(inner, names, pointer, own_map=own_map)
 
 
-def respelled(
+def respell(
     value: object,
     fields: dict[str, str],
     there: str,
@@ -311,7 +313,7 @@ def respelled(
     """
     if isinstance(value, list):
         return [
-            respelled(entry, fields, f"{there}/{index}", f"{here}/{index}", names, own_map=own_map)
+            respell(entry, fields, f"{there}/{index}", f"{here}/{index}", names, own_map=own_map)
             for index, entry in enumerate(value)
         ]
     if not isinstance(value, dict):
@@ -319,22 +321,22 @@ def respelled(
     by_users = _is_named_by_users(here, own_map=own_map)
     made: dict[str, object] = {}
     for key, inner in value.items():
-        name = key if by_users else _spelled(key, names)
+        name = key if by_users else _spell(key, names)
         name = key if name != key and name in value else name
         pointer, place = f"{here}/{escaped(name)}", f"{there}/{escaped(key)}"
         if name != key:
             fields.setdefault(pointer, place)
         if not by_users:
             inner = _word(inner, name, names)
-        made[name] = respelled(inner, fields, fields.get(pointer, place), pointer, names, own_map=own_map)
+        made[name] = respell(inner, fields, fields.get(pointer, place), pointer, names, own_map=own_map)
     return made
 
 
-def folded_name(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return the name of a member without case; ARM takes no letter beyond ASCII, such as U+0130, for one in it."""
     return name.lower() if name.isascii() else name
 
 
 def top_level_name(key: str) -> str:
     """Return a key of a resource as ARM spells it; one that ARM does not have stays as it is written."""
-    return key if key in ENVELOPE else _TOP.get(folded_name(key), key)
+    return key if key in ENVELOPE else _TOP.get(fold_name(key), key)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from policyeng.errors import BundleError
 from policyeng.facts.ids import guid_of
-from policyeng.facts.words import trimmed
+from policyeng.facts.words import trim
 from policyeng.frozen import field, frozen
 from policyeng.models import JsonObject, lowered, read_only
 from policyeng.models.documents import Accelerator
@@ -168,7 +168,7 @@ class Facts:
 
     def role(self, guid_or_name: str) -> Role | None:
         """Return a built-in role by GUID, by the id of its definition with or without a subscription, or by name."""
-        guid = self._role_names.get(lowered(trimmed(guid_or_name))) or guid_of(guid_or_name)
+        guid = self._role_names.get(lowered(trim(guid_or_name))) or guid_of(guid_or_name)
         for table in ("roles", "roles_elsewhere"):
             if row := self._table(table).get(guid):
                 made = {

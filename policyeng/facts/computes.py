@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from policyeng.facts.catalogue import Facts, VmSize
-from policyeng.facts.ids import folded_id, name_of, workspace_of
-from policyeng.facts.numbers import whole
-from policyeng.facts.words import Regulated, folded, inside, regulated, shown, squeezed
+from policyeng.facts.ids import fold_id, name_of, workspace_of
+from policyeng.facts.numbers import parse_whole_number
+from policyeng.facts.words import Regulated, fold, format_value, get_inside, regulated, squeeze
 from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 
@@ -42,9 +42,12 @@ def kind_of(resource: JsonObject) -> str | None:
     """
     resource_type = lowered(str(resource.get("type")))
     if resource_type == COMPUTE_TYPE:
-        return folded(inside(resource, "properties", "computeType"))
+        return fold(get_inside(resource, "properties", "computeType"))
     kind = _KINDS.get(resource_type)
-    if kind == "deployment" and folded(inside(resource, "properties", "endpointComputeType")) in ("kubernetes", "k8s"):
+    if kind == "deployment" and fold(get_inside(resource, "properties", "endpointComputeType")) in (
+        "kubernetes",
+        "k8s",
+    ):
         return None  # its nodes are the cluster's
     return kind
 
@@ -55,7 +58,7 @@ def own_size(resource: JsonObject) -> NodeSize | None:
     None without such a place.
     """
     place = _SIZE_PLACES.get(kind_of(resource) or "")
-    return NodeSize("/" + "/".join(place), inside(resource, *place)) if place else None
+    return NodeSize("/" + "/".join(place), get_inside(resource, *place)) if place else None
 
 
 def managed(
@@ -71,7 +74,7 @@ def managed(
                 yield by_id[key], by_id.get(workspace_of(key) or "")
 
 
-def known_size(resource: JsonObject, facts: Facts) -> VmSize | None:
+def find_size(resource: JsonObject, facts: Facts) -> VmSize | None:
     """Return the catalogue's row of the VM size that a compute or deployment states.
 
     None for a size that it does not know.
@@ -82,7 +85,7 @@ def known_size(resource: JsonObject, facts: Facts) -> VmSize | None:
 def size_of(resource: JsonObject, kind: str | None, facts: Facts) -> VmSize | None:
     """Return the same of what is of a kind, as `kind_of` gives it."""
     place = _SIZE_PLACES.get(kind or "")
-    size = inside(resource, *place) if place else None
+    size = get_inside(resource, *place) if place else None
     return facts.size(size) if isinstance(size, str) else None
 
 
@@ -90,16 +93,16 @@ def region_of(resource: JsonObject, workspace: JsonObject | None) -> str | None:
     """Return the region of the nodes, for comparing: the compute's own, else the resource's, else the workspace's."""
     is_compute = lowered(str(resource.get("type"))) == COMPUTE_TYPE  # nothing else has a `computeLocation`
     places = (
-        inside(resource, "properties", "computeLocation") if is_compute else None,
-        inside(resource, "location"),
-        inside(workspace, "location"),
+        get_inside(resource, "properties", "computeLocation") if is_compute else None,
+        get_inside(resource, "location"),
+        get_inside(workspace, "location"),
     )
-    return next(filter(None, map(squeezed, places)), None)
+    return next(filter(None, map(squeeze, places)), None)
 
 
 def max_nodes(cluster: JsonObject) -> int | None:
     """Return the largest scale of a compute cluster; None when it is not a whole number."""
-    return whole(inside(cluster, "properties", "properties", "scaleSettings", "maxNodeCount"))
+    return parse_whole_number(get_inside(cluster, "properties", "properties", "scaleSettings", "maxNodeCount"))
 
 
 def max_instances(deployment: JsonObject) -> int | None:
@@ -107,10 +110,10 @@ def max_instances(deployment: JsonObject) -> int | None:
 
     Where it does not say it has Azure's default, which is 1 for both.
     """
-    scale = inside(deployment, "properties", "scaleSettings")
-    scales_itself = folded(inside(scale, "scaleType")) == "targetutilization"
-    stated = inside(scale, "maxInstances") if scales_itself else inside(deployment, "sku", "capacity")
-    return 1 if stated is None else whole(stated)
+    scale = get_inside(deployment, "properties", "scaleSettings")
+    scales_itself = fold(get_inside(scale, "scaleType")) == "targetutilization"
+    stated = get_inside(scale, "maxInstances") if scales_itself else get_inside(deployment, "sku", "capacity")
+    return 1 if stated is None else parse_whole_number(stated)
 
 
 def node_sizes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[NodeSize] | None:
@@ -127,9 +130,9 @@ def node_sizes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[No
         return None
     sizes = [own] if own.size is not None or kind not in ("aks", "virtualmachine") else []
     if kind == "virtualmachine":
-        machine = _named(inside(resource, "properties", "resourceId"), by_id, MACHINE_TYPE)
-        size = inside(machine, "properties", "hardwareProfile", "vmSize")
-        sizes += [NodeSize("/properties/resourceId", size)] if folded(size) else []
+        machine = _find_named(get_inside(resource, "properties", "resourceId"), by_id, MACHINE_TYPE)
+        size = get_inside(machine, "properties", "hardwareProfile", "vmSize")
+        sizes += [NodeSize("/properties/resourceId", size)] if fold(size) else []
     return sizes
 
 
@@ -144,20 +147,20 @@ def pools(cluster: JsonObject) -> list[JsonObject]:
 
     Empty for what is no object, none where it states no list.
     """
-    stated = inside(cluster, "properties", "agentPoolProfiles")
+    stated = get_inside(cluster, "properties", "agentPoolProfiles")
     return [pool if isinstance(pool, dict) else {} for pool in stated] if isinstance(stated, list) else []
 
 
 def cluster_of(compute: JsonObject, by_id: Mapping[str, JsonObject]) -> JsonObject | None:
     """Return the managed cluster of the snapshot that an AKS or Kubernetes compute is attached to."""
-    return _named(inside(compute, "properties", "resourceId"), by_id, CLUSTER_TYPE)
+    return _find_named(get_inside(compute, "properties", "resourceId"), by_id, CLUSTER_TYPE)
 
 
 def backed_by(
     cluster: JsonObject, by_id: Mapping[str, JsonObject], by_host: Mapping[str, Sequence[str]]
 ) -> Iterator[JsonObject]:
     """Yield the AKS and Kubernetes computes that run on a managed cluster."""
-    for key in by_host.get(folded_id(str(cluster["id"])), ()):
+    for key in by_host.get(fold_id(str(cluster["id"])), ()):
         if kind_of(by_id[key]) in ("aks", "kubernetes"):
             yield by_id[key]
 
@@ -184,10 +187,10 @@ def compute_regulated(
 
 
 def _through(compute: JsonObject, said: Regulated) -> Regulated:
-    return Regulated(said.decided, f"for the compute {shown(name_of(str(compute['id'])))} on it: {said.reason}")
+    return Regulated(said.decided, f"for the compute {format_value(name_of(str(compute['id'])))} on it: {said.reason}")
 
 
-def _named(reference: object, by_id: Mapping[str, JsonObject], wanted: str) -> JsonObject | None:
+def _find_named(reference: object, by_id: Mapping[str, JsonObject], wanted: str) -> JsonObject | None:
     """Return what a reference names, if it is of the wanted type."""
-    named = by_id.get(folded_id(reference)) if isinstance(reference, str) else None
+    named = by_id.get(fold_id(reference)) if isinstance(reference, str) else None
     return named if named is not None and lowered(str(named.get("type"))) == wanted else None

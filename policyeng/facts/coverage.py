@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from policyeng.facts.ids import folded_id, scopes_of, segments
+from policyeng.facts.ids import fold_id, scopes_of, segments
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, lowered
 from policyeng.named import NamedTuple
@@ -86,5 +86,5 @@ def covered_by(resources: Iterable[JsonObject], *, is_list: bool) -> Iterator[st
         arm_id = resource["id"]
         scope = next(iter(scopes_of(arm_id)), "/")
         if is_list and lowered(resource["type"]).count("/") > 1:
-            scope = folded_id(arm_id).rpartition("/")[0].rpartition("/")[0]
+            scope = fold_id(arm_id).rpartition("/")[0].rpartition("/")[0]
         yield f"{lowered(resource['type'])} at {scope}"

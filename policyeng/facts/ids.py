@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from policyeng.facts.words import trimmed
+from policyeng.facts.words import trim
 from policyeng.models import lowered
 
 _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
@@ -20,7 +20,7 @@ _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
 ScopeIndex = dict[tuple[str, ...], list[int]]
 
 
-def folded_id(arm_id: str) -> str:
+def fold_id(arm_id: str) -> str:
     """Return an id for comparing, whatever it looks like: in lower case and without a slash at its end."""
     return lowered(arm_id).removesuffix("/")
 
@@ -35,8 +35,8 @@ def parts_of(arm_id: object) -> tuple[str, ...] | None:
         return None
     if arm_id == "/":
         return ()
-    first, *parts = folded_id(arm_id).split("/")
-    return tuple(parts) if not first and parts and all(map(trimmed, parts)) else None
+    first, *parts = fold_id(arm_id).split("/")
+    return tuple(parts) if not first and parts and all(map(trim, parts)) else None
 
 
 @lru_cache(maxsize=16384)
@@ -47,10 +47,10 @@ def segments(arm_id: str) -> tuple[str, ...] | None:
     group, then provider blocks, each a namespace and one or more pairs of type and name.
     """
     parts = parts_of(arm_id)
-    return parts if not parts or _well_formed(parts) else None
+    return parts if not parts or _is_well_formed(parts) else None
 
 
-def _well_formed(parts: tuple[str, ...]) -> bool:
+def _is_well_formed(parts: tuple[str, ...]) -> bool:
     """Say whether lower-case segments follow the grammar of ids."""
     at = 0
     if parts[0] == "subscriptions":
@@ -69,7 +69,7 @@ def guid_of(role_id: object) -> str:
 
     Empty when the id is no text.
     """
-    return lowered(trimmed(role_id)).rstrip("/").rpartition("/")[2] if isinstance(role_id, str) else ""
+    return lowered(trim(role_id)).rstrip("/").rpartition("/")[2] if isinstance(role_id, str) else ""
 
 
 def name_of(arm_id: str) -> str:
@@ -111,7 +111,7 @@ def is_open(arm_id: str) -> bool:
 
 def with_open(scope: str, open_scopes: Iterable[str]) -> Iterator[str]:
     """Yield a scope in lower case, and those of some open ones of its kind that may turn out to be it."""
-    yield folded_id(scope)
+    yield fold_id(scope)
     depth = len(segments(scope) or ())
     yield from (other for other in open_scopes if len(segments(other) or ()) == depth and may_hold(scope, other))
 

@@ -47,7 +47,7 @@ def same_person(one: str, other: str) -> bool:
     return first == second
 
 
-def disguised(text: str) -> str:
+def find_disguised_word(text: str) -> str:
     """Return the first word that mixes ASCII letters with Cyrillic or Greek ones that look like them; empty for none.
 
     A word with a letter that looks like none of ASCII is of the other script, such as an address with a Cyrillic name

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from policyeng.facts.ids import folded_id, name_of
+from policyeng.facts.ids import fold_id, name_of
 from policyeng.models import JsonObject, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
@@ -49,7 +49,7 @@ def workspace_of_part(arm_id: str) -> str:
 
     Empty for others.
     """
-    workspace, found, below = folded_id(arm_id).partition(_BELOW_WORKSPACE)
+    workspace, found, below = fold_id(arm_id).partition(_BELOW_WORKSPACE)
     _, _, rest = below.partition("/")
     is_part = found and "/providers/microsoft.machinelearningservices/workspaces/" in workspace
     return workspace if is_part and (not rest or f"/{rest}".startswith(_BELOW_NETWORK)) else ""
@@ -62,7 +62,7 @@ def default_network_of(workspace: str) -> str:
 
 def place_of(arm_id: str) -> str:
     """Return the JSON Pointer in the workspace of what a managed network or an outbound rule states."""
-    return f"{_RULES}/{escaped(name_of(arm_id))}" if _BELOW_NETWORK in folded_id(arm_id) else SETTINGS
+    return f"{_RULES}/{escaped(name_of(arm_id))}" if _BELOW_NETWORK in fold_id(arm_id) else SETTINGS
 
 
 def with_parts(workspace: JsonObject, unreadable: Mapping[str, str], parts: Iterable[NetworkPart]) -> WholeNetwork:

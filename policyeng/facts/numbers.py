@@ -8,7 +8,7 @@ _DIGITS = re.compile(r"[0-9]{1,9}")
 _LIMIT = 1_000_000_000
 
 
-def whole(value: object) -> int | None:
+def parse_whole_number(value: object) -> int | None:
     """Return a whole number of at most nine digits, also when it is written as text, as templates do.
 
     None for others.

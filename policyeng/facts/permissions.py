@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
-from policyeng.facts.words import folded, inside
+from policyeng.facts.words import fold, get_inside
 from policyeng.models import JsonObject, lowered
 
 #: By plane, the keys of a permission block: what it gives, and what it takes back.
@@ -114,5 +114,5 @@ def is_conditional(document: object) -> bool:
 
     Source: learn.microsoft.com, "What is Azure attribute-based access control (Azure ABAC)?", conditions.
     """
-    condition = inside(document, "condition")
-    return condition is not None and not (isinstance(condition, str) and folded(condition) is None)
+    condition = get_inside(document, "condition")
+    return condition is not None and not (isinstance(condition, str) and fold(condition) is None)

@@ -20,7 +20,7 @@ from policyeng.facts.computes import (
     region_of,
     size_of,
 )
-from policyeng.facts.words import folded, inside, squeezed
+from policyeng.facts.words import fold, get_inside, squeeze
 from policyeng.models import JsonObject
 
 #: The name that Azure gives to the quota of all low-priority nodes of a region.
@@ -46,7 +46,7 @@ class Demand(NamedTuple):
     def may_take_from(self, quota: QuotaKey) -> bool:
         """Return whether it takes from a quota, for all that is known."""
         family, region = quota
-        return (self.family is None or squeezed(self.family) == family) and self.region in (None, region)
+        return (self.family is None or squeeze(self.family) == family) and self.region in (None, region)
 
 
 class FullScale(NamedTuple):
@@ -59,7 +59,7 @@ class FullScale(NamedTuple):
 @lru_cache(maxsize=4096)
 def quota_key(family: str, region: str) -> QuotaKey:
     """Return a VM family and a region for comparing: Azure spells the names of some families with spaces."""
-    return squeezed(family) or "", squeezed(region) or ""
+    return squeeze(family) or "", squeeze(region) or ""
 
 
 def demand_of(resource: JsonObject, workspace: JsonObject | None, facts: Facts) -> Demand:
@@ -91,10 +91,10 @@ def _family(resource: JsonObject, kind: str | None, family: str | None) -> str |
     """Return the family whose quota counts; None too for a priority that Azure does not have."""
     if kind != "amlcompute":
         return family
-    priority = inside(resource, "properties", "properties", "vmPriority")
-    if folded(priority) == "lowpriority":
+    priority = get_inside(resource, "properties", "properties", "vmPriority")
+    if fold(priority) == "lowpriority":
         return LOW_PRIORITY_FAMILY
-    return family if priority is None or folded(priority) == "dedicated" else None
+    return family if priority is None or fold(priority) == "dedicated" else None
 
 
 def _nodes(resource: JsonObject, kind: str | None) -> int | None:

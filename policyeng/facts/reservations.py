@@ -13,9 +13,9 @@ from datetime import datetime
 from policyeng.facts import ids
 from policyeng.facts.catalogue import Facts
 from policyeng.facts.computes import NodeSize, cluster_of, kind_of, node_sizes, own_size, pools
-from policyeng.facts.numbers import whole
+from policyeng.facts.numbers import parse_whole_number
 from policyeng.facts.times import moment
-from policyeng.facts.words import folded, inside, squeezed
+from policyeng.facts.words import fold, get_inside, squeeze
 from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 
@@ -46,42 +46,42 @@ class ReservationScope:
     as_of: datetime
 
 
-def steady_nodes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[Steady]:
+def count_steady_nodes(resource: JsonObject, by_id: Mapping[str, JsonObject]) -> list[Steady]:
     """Return the machines of a compute or managed cluster that never stop; none if all of them may.
 
     Low-priority and spot machines cannot be reserved and are left out. An AKS compute that states no size of its own is
     left to its managed cluster.
     """
     kind, own = kind_of(resource), own_size(resource)
-    inner = inside(resource, "properties", "properties")
+    inner = get_inside(resource, "properties", "properties")
     found: list[Steady] = []
-    if kind == "amlcompute" and own and folded(inside(inner, "vmPriority")) != "lowpriority":
-        found = [Steady(own, _count(inside(inner, "scaleSettings", "minNodeCount"), absent=0))]
+    if kind == "amlcompute" and own and fold(get_inside(inner, "vmPriority")) != "lowpriority":
+        found = [Steady(own, _count(get_inside(inner, "scaleSettings", "minNodeCount"), absent=0))]
     elif kind == "aks" and own and (own.size is not None or cluster_of(resource, by_id) is None):
-        found = [Steady(own, _count(inside(inner, "agentCount"), absent=1))]
+        found = [Steady(own, _count(get_inside(inner, "agentCount"), absent=1))]
     elif kind == "managedcluster" and not _is_stopped(resource.get("properties")):
-        found = list(_steady_pools(resource))
+        found = list(_list_steady_pools(resource))
     return [steady for steady in found if steady.count != 0]
 
 
-def _steady_pools(cluster: JsonObject) -> Iterator[Steady]:
+def _list_steady_pools(cluster: JsonObject) -> Iterator[Steady]:
     """Yield the pools that run; of one that scales itself, the nodes that it keeps."""
     nodes, stated = node_sizes(cluster, {}) or [], pools(cluster)
     if not stated:
         yield from (Steady(node, None) for node in nodes)
         return
     for node, pool in zip(nodes, stated, strict=True):
-        if folded(inside(pool, "scaleSetPriority")) != "spot" and not _is_stopped(pool):
-            scales_itself = inside(pool, "enableAutoScaling") is True and inside(pool, "minCount") is not None
-            yield Steady(node, _count(inside(pool, "minCount" if scales_itself else "count"), absent=1))
+        if fold(get_inside(pool, "scaleSetPriority")) != "spot" and not _is_stopped(pool):
+            scales_itself = get_inside(pool, "enableAutoScaling") is True and get_inside(pool, "minCount") is not None
+            yield Steady(node, _count(get_inside(pool, "minCount" if scales_itself else "count"), absent=1))
 
 
 def _count(stated: object, *, absent: int) -> int | None:
-    return absent if stated is None else whole(stated)
+    return absent if stated is None else parse_whole_number(stated)
 
 
 def _is_stopped(properties: object) -> bool:
-    return folded(inside(properties, "powerState", "code")) == "stopped"
+    return fold(get_inside(properties, "powerState", "code")) == "stopped"
 
 
 def reserves(reservation: JsonObject, place: ReservationScope, facts: Facts) -> bool | None:
@@ -97,38 +97,38 @@ def reserves(reservation: JsonObject, place: ReservationScope, facts: Facts) -> 
 
 
 def _is_of_machines(reservation: JsonObject, _place: ReservationScope, _facts: Facts) -> bool | None:
-    kind = folded(inside(reservation, "properties", "reservedResourceType"))
+    kind = fold(get_inside(reservation, "properties", "reservedResourceType"))
     return kind == "virtualmachines" if kind else None
 
 
 def _is_in_force(reservation: JsonObject, place: ReservationScope, _facts: Facts) -> bool | None:
-    stated = inside(reservation, "properties")
-    state, start = inside(stated, "provisioningState"), _unless_blank(inside(stated, "benefitStartTime"))
-    end = _unless_blank(inside(stated, "expiryDateTime")) or _unless_blank(inside(stated, "expiryDate"))
+    stated = get_inside(reservation, "properties")
+    state, start = get_inside(stated, "provisioningState"), _unless_blank(get_inside(stated, "benefitStartTime"))
+    end = _unless_blank(get_inside(stated, "expiryDateTime")) or _unless_blank(get_inside(stated, "expiryDate"))
     begins, ends = moment(start), moment(end)
-    if state is not None and folded(state) != "succeeded":
-        return False if folded(state) else None
+    if state is not None and fold(state) != "succeeded":
+        return False if fold(state) else None
     if (begins is None and start is not None) or (ends is None and end is not None):
         return None
     return not (begins and begins > place.as_of) and not (ends and ends <= place.as_of)
 
 
 def _unless_blank(stated: object) -> object:
-    return None if isinstance(stated, str) and folded(stated) is None else stated
+    return None if isinstance(stated, str) and fold(stated) is None else stated
 
 
 def _is_in_region(reservation: JsonObject, place: ReservationScope, _facts: Facts) -> bool | None:
-    region = squeezed(reservation.get("location"))
+    region = squeeze(reservation.get("location"))
     return region == place.region if region and place.region else None
 
 
 def _is_of_size(reservation: JsonObject, place: ReservationScope, facts: Facts) -> bool | None:
-    name = folded(inside(reservation, "sku", "name"))
+    name = fold(get_inside(reservation, "sku", "name"))
     if name is None:
         return None
-    if name == folded(place.size):
+    if name == fold(place.size):
         return True
-    if folded(inside(reservation, "properties", "instanceFlexibility")) != "on":
+    if fold(get_inside(reservation, "properties", "instanceFlexibility")) != "on":
         return False
     reserved, own = facts.size(name), facts.size(place.size)
     return reserved.series == own.series if reserved and own else None
@@ -136,12 +136,12 @@ def _is_of_size(reservation: JsonObject, place: ReservationScope, facts: Facts) 
 
 def sizes_reserved(reservation: JsonObject, facts: Facts) -> Iterator[str]:
     """Yield what the sizes of machines that a reservation may cover are looked up by; see `sizes_wanted`."""
-    name = folded(inside(reservation, "sku", "name"))
+    name = fold(get_inside(reservation, "sku", "name"))
     if name is None:
         yield _ANY
         return
     yield f"size {name}"
-    if folded(inside(reservation, "properties", "instanceFlexibility")) == "on":
+    if fold(get_inside(reservation, "properties", "instanceFlexibility")) == "on":
         reserved = facts.size(name)
         yield f"series {reserved.series}" if reserved else _ANY
         yield _FLEXIBLE
@@ -153,7 +153,7 @@ def sizes_wanted(size: str, facts: Facts) -> tuple[str, ...]:
     Of those that are found by one of `UNTOLD`, which come last, none surely does.
     """
     own = facts.size(size)
-    return f"size {folded(size)}", f"series {own.series}" if own else _FLEXIBLE, _ANY
+    return f"size {fold(size)}", f"series {own.series}" if own else _FLEXIBLE, _ANY
 
 
 def _is_in_scope(reservation: JsonObject, place: ReservationScope, _facts: Facts) -> bool | None:
@@ -168,10 +168,10 @@ def _is_in_scope(reservation: JsonObject, place: ReservationScope, _facts: Facts
 
 def _scopes_of(reservation: JsonObject) -> tuple[str, list[str]]:
     """Return what kind of scope a reservation has, and the scopes that it names."""
-    stated = inside(reservation, "properties")
-    more = [inside(stated, "appliedScopeProperties", f"{level}Id") for level in _SCOPES]
-    named = inside(stated, "appliedScopes") or [scope for scope in more if scope][:1]
-    kind = folded(inside(stated, "appliedScopeType")) or ("single" if named else "shared")
+    stated = get_inside(reservation, "properties")
+    more = [get_inside(stated, "appliedScopeProperties", f"{level}Id") for level in _SCOPES]
+    named = get_inside(stated, "appliedScopes") or [scope for scope in more if scope][:1]
+    kind = fold(get_inside(stated, "appliedScopeType")) or ("single" if named else "shared")
     return kind, [scope for scope in named if isinstance(scope, str)] if isinstance(named, list) else []
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from policyeng.facts.catalogue import Facts
 from policyeng.facts.ids import guid_of, parts_of
 from policyeng.facts.permissions import granted, is_conditional, is_sound
-from policyeng.facts.words import folded, inside, trimmed
+from policyeng.facts.words import fold, get_inside, trim
 from policyeng.models import WORKSPACE_TYPE, JsonObject
 
 _MANAGEMENT_GROUPS = ("providers", "microsoft.management", "managementgroups")
@@ -40,18 +40,18 @@ def assigned_roles(
 
     A built-in role that acts elsewhere has no permissions: it grants nothing of Machine Learning.
     """
-    guid = guid_of(inside(assignment, "properties", "roleDefinitionId"))
+    guid = guid_of(get_inside(assignment, "properties", "roleDefinitionId"))
     defined = [by_id[key] for key in by_guid.get(guid, ())]
     if defined:
-        return [AssignedRole(guid, _name(one), inside(one, "properties", "permissions")) for one in defined]
+        return [AssignedRole(guid, _name(one), get_inside(one, "properties", "permissions")) for one in defined]
     known = facts.role(guid)
     return [AssignedRole(guid, known.name, known.permissions)] if known is not None and known.guid == guid else []
 
 
 def is_listed(names: Iterable[str], entries: Iterable[str]) -> bool:
     """Say whether a list of role names, GUIDs and ids has one of some names and GUIDs."""
-    spelled = {said for entry in entries for said in (folded(entry), guid_of(entry))}
-    return any(folded(name) in spelled for name in names if folded(name))
+    spelled = {said for entry in entries for said in (fold(entry), guid_of(entry))}
+    return any(fold(name) in spelled for name in names if fold(name))
 
 
 def scope_of(assignment: JsonObject) -> tuple[str, ...] | None:
@@ -59,9 +59,9 @@ def scope_of(assignment: JsonObject) -> tuple[str, ...] | None:
 
     It is `properties.scope`, else what stands before the assignment in its own id.
     """
-    stated = inside(assignment, "properties", "scope")
-    if stated is not None and (folded(stated) or not isinstance(stated, str)):
-        return parts_of(trimmed(stated)) if isinstance(stated, str) else None
+    stated = get_inside(assignment, "properties", "scope")
+    if stated is not None and (fold(stated) or not isinstance(stated, str)):
+        return parts_of(trim(stated)) if isinstance(stated, str) else None
     parts = parts_of(assignment.get("id")) or ()
     return parts[:-4] if parts[-4:-1] == _ASSIGNMENTS else None
 
@@ -89,9 +89,9 @@ def reaches_workspace(
 def granted_by(assignment: JsonObject, role: AssignedRole, action: str) -> bool | None:
     """Say whether an assignment of a role grants an action where it reaches."""
     said = granted(role.permissions, action)
-    return None if said and is_conditional(inside(assignment, "properties")) else said
+    return None if said and is_conditional(get_inside(assignment, "properties")) else said
 
 
 def _name(definition: JsonObject) -> str:
-    name = inside(definition, "properties", "roleName")
-    return trimmed(name) if isinstance(name, str) and folded(name) else guid_of(definition["id"])
+    name = get_inside(definition, "properties", "roleName")
+    return trim(name) if isinstance(name, str) and fold(name) else guid_of(definition["id"])

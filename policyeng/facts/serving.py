@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from policyeng.facts.catalogue import Facts, VmSize
 from policyeng.facts.computes import cluster_of, kind_of, node_sizes, own_size
-from policyeng.facts.words import folded, inside
+from policyeng.facts.words import fold, get_inside
 from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 
@@ -52,7 +52,7 @@ def serving_machine(workload: JsonObject, by_id: Mapping[str, JsonObject], facts
     source = source_of(workload, by_id)
     if source is None:
         return Machine(None, "no deployment in the snapshot says which machine serves it")
-    stated = _stated_size(source, workload)
+    stated = _find_stated_size(source, workload)
     if stated is not None:
         return _largest([stated], facts)
     compute = _at(workload.get("computeId"), by_id)
@@ -67,13 +67,13 @@ def serving_machine(workload: JsonObject, by_id: Mapping[str, JsonObject], facts
     return _largest([node.size for node in nodes], facts)
 
 
-def _stated_size(source: JsonObject, workload: JsonObject) -> object:
+def _find_stated_size(source: JsonObject, workload: JsonObject) -> object:
     """Return what a deployment states of its machines: the size if managed online, the resources if serverless."""
     if kind_of(source) == "deployment" and (size := own_size(source)):
-        is_managed = folded(inside(source, "properties", "endpointComputeType")) == "managed"
+        is_managed = fold(get_inside(source, "properties", "endpointComputeType")) == "managed"
         return size.size if size.size is not None or not is_managed else ""
     if workload.get("target") == "serverless":
-        return inside(source, "properties", "resources", "instanceType") or ""
+        return get_inside(source, "properties", "resources", "instanceType") or ""
     return None
 
 

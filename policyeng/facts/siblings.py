@@ -73,7 +73,11 @@ def larger_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, .
     A size that the catalogue does not know has none.
     """
     own = facts.size(name)
-    return _ordered(own, [other for other in _offered(facts, own, as_of) if _is_smaller(own, other)]) if own else ()
+    return (
+        _sort_by_distance(own, [other for other in _offered(facts, own, as_of) if _is_smaller(own, other)])
+        if own
+        else ()
+    )
 
 
 def smaller_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, ...]:
@@ -82,7 +86,7 @@ def smaller_siblings(facts: Facts, name: str, as_of: datetime) -> tuple[VmSize, 
     if own is None:
         return ()
     smaller = [other for other in _of_its_kind(facts, own) if _is_smaller(other, own)]
-    return tuple(sorted(_ordered(own, smaller), key=lambda other: is_retired(facts, other.name, as_of)))
+    return tuple(sorted(_sort_by_distance(own, smaller), key=lambda other: is_retired(facts, other.name, as_of)))
 
 
 def is_retired(facts: Facts, name: str, as_of: datetime) -> bool:
@@ -114,7 +118,7 @@ def _amounts(size: VmSize) -> tuple[float, float, float]:
     return size.memory_gib, int(left[1]) if left else size.vcpus, size.gpus + size.fpgas
 
 
-def _ordered(own: VmSize, others: list[VmSize]) -> tuple[VmSize, ...]:
+def _sort_by_distance(own: VmSize, others: list[VmSize]) -> tuple[VmSize, ...]:
     """Nearest first: by the greatest factor, then by all factors together, then by the letters of the name."""
     return tuple(sorted(others, key=lambda other: (*_factors(own, other), _letters_apart(own, other), other.name)))
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, collapse_addresses, ip_network
 
 from policyeng.facts.computes import cluster_of, kind_of, max_nodes, pools
-from policyeng.facts.ids import folded_id
-from policyeng.facts.numbers import whole
-from policyeng.facts.words import folded, inside, trimmed
+from policyeng.facts.ids import fold_id
+from policyeng.facts.numbers import parse_whole_number
+from policyeng.facts.words import fold, get_inside, trim
 from policyeng.models import JsonObject, lowered
 from policyeng.rego import Undecided
 
@@ -49,8 +49,8 @@ def usable_addresses(subnet: JsonObject) -> int | None:
 
     It states `properties.addressPrefix`, `properties.addressPrefixes` or both; what they share counts once.
     """
-    several = inside(subnet, "properties", "addressPrefixes")
-    stated = [inside(subnet, "properties", "addressPrefix"), *(several if isinstance(several, list) else [several])]
+    several = get_inside(subnet, "properties", "addressPrefixes")
+    stated = [get_inside(subnet, "properties", "addressPrefix"), *(several if isinstance(several, list) else [several])]
     prefixes = [prefix for prefix in stated if prefix is not None]
     return capacity(prefixes) if prefixes else None
 
@@ -69,7 +69,7 @@ def capacity(prefixes: Iterable[object]) -> int | None:
 
 def _network(prefix: object) -> object:
     """Return an IPv4 or IPv6 network; None for what is no prefix in CIDR notation."""
-    text = trimmed(prefix) if isinstance(prefix, str) else ""
+    text = trim(prefix) if isinstance(prefix, str) else ""
     try:
         return ip_network(text) if text.rpartition("/")[2].isdecimal() and "/" in text else None
     except ValueError:
@@ -80,11 +80,11 @@ def subnets_of(resource: JsonObject) -> list[str]:
     """Return the keys of the subnets of the nodes of a compute or managed cluster, each once."""
     kind = kind_of(resource)
     if kind == "managedcluster":
-        stated = [inside(pool, "vnetSubnetID") for pool in pools(resource)]
+        stated = [get_inside(pool, "vnetSubnetID") for pool in pools(resource)]
     else:
         place = _SUBNET_PLACES.get(kind or "")
-        stated = [inside(resource, *place)] if place else []
-    return list(dict.fromkeys(folded_id(subnet) for subnet in stated if isinstance(subnet, str) and folded(subnet)))
+        stated = [get_inside(resource, *place)] if place else []
+    return list(dict.fromkeys(fold_id(subnet) for subnet in stated if isinstance(subnet, str) and fold(subnet)))
 
 
 def subnet_in(
@@ -102,7 +102,7 @@ def subnet_in(
         return own
     network = key.rpartition("/subnets/")[0]
     holder = by_id.get(network, {})
-    parts = inside(holder, "properties", "subnets") if lowered(str(holder.get("type"))) == _NETWORK_TYPE else None
+    parts = get_inside(holder, "properties", "subnets") if lowered(str(holder.get("type"))) == _NETWORK_TYPE else None
     if not isinstance(parts, list):
         return None
     named = once(network, lambda: _by_key(network, parts))
@@ -120,10 +120,10 @@ def _by_key(network: str, parts: Iterable[JsonObject]) -> _Parts:
 
 def _key_in(network: str, part: object) -> str | None:
     """Return the key of a part of a virtual network: its id, or its name where templates leave the id out."""
-    stated = inside(part, "id")
+    stated = get_inside(part, "id")
     if isinstance(stated, str):
-        return folded_id(stated)
-    name = folded(inside(part, "name"))
+        return fold_id(stated)
+    name = fold(get_inside(part, "name"))
     return None if name is None else f"{network}/subnets/{name}"
 
 
@@ -140,7 +140,7 @@ def addresses_taken(key: str, resources: Sequence[JsonObject], by_id: Mapping[st
         elif kind == "aks":
             cluster = cluster_of(resource, by_id)
             if cluster is None or lowered(str(cluster["id"])) not in present:
-                yield whole(inside(resource, "properties", "properties", "agentCount"))
+                yield parse_whole_number(get_inside(resource, "properties", "properties", "agentCount"))
         else:
             yield 1 if kind == "computeinstance" else max_nodes(resource)
 
@@ -148,8 +148,8 @@ def addresses_taken(key: str, resources: Sequence[JsonObject], by_id: Mapping[st
 def _of_cluster(cluster: JsonObject, key: str) -> Iterator[int | None]:
     """Yield the addresses of each pool in a subnet; None for one that may be there, because it cannot be read."""
     for pool in pools(cluster):
-        stated = inside(pool, "vnetSubnetID")
-        if isinstance(stated, str) and folded_id(stated) == key:
+        stated = get_inside(pool, "vnetSubnetID")
+        if isinstance(stated, str) and fold_id(stated) == key:
             yield _of_pool(cluster, pool)
         elif not pool or not isinstance(stated, str | None):
             yield None
@@ -157,20 +157,20 @@ def _of_cluster(cluster: JsonObject, key: str) -> Iterator[int | None]:
 
 def _of_pool(cluster: JsonObject, pool: JsonObject) -> int | None:
     """Return a node takes one address, and with Azure CNI one more for each pod that it may run."""
-    scales = inside(pool, "enableAutoScaling") is True
-    nodes = whole(inside(pool, "maxCount" if scales else "count"))
+    scales = get_inside(pool, "enableAutoScaling") is True
+    nodes = parse_whole_number(get_inside(pool, "maxCount" if scales else "count"))
     pods = _pods_per_node(cluster, pool)
     return None if nodes is None or pods is None else nodes * (1 + pods)
 
 
 def _pods_per_node(cluster: JsonObject, pool: JsonObject) -> int | None:
     """Return how many pods of a node have an address of the node's subnet; None when it cannot be read."""
-    profile = inside(cluster, "properties", "networkProfile")
+    profile = get_inside(cluster, "properties", "networkProfile")
     is_flat = (
-        folded(inside(profile, "networkPlugin")) == "azure"
-        and folded(inside(profile, "networkPluginMode")) != "overlay"
+        fold(get_inside(profile, "networkPlugin")) == "azure"
+        and fold(get_inside(profile, "networkPluginMode")) != "overlay"
     )
-    if not is_flat or folded(inside(pool, "podSubnetID")):
+    if not is_flat or fold(get_inside(pool, "podSubnetID")):
         return 0
-    stated = inside(pool, "maxPods")
-    return DEFAULT_PODS if stated is None else whole(stated)
+    stated = get_inside(pool, "maxPods")
+    return DEFAULT_PODS if stated is None else parse_whole_number(stated)

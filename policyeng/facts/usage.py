@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from policyeng.facts.catalogue import VmSize
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.facts.times import moment
-from policyeng.facts.words import folded
+from policyeng.facts.words import fold
 from policyeng.frozen import frozen
 from policyeng.models import JsonObject, lowered
 
@@ -34,11 +34,11 @@ def samples_of(
     `metrics` and `by_measured` are those of the snapshot, with `from` and `to` as RFC 3339 texts or None.
     """
     found: dict[str, list[JsonObject]] = {}
-    for position in by_measured.get(folded_id(resource["id"]), ()):
+    for position in by_measured.get(fold_id(resource["id"]), ()):
         sample = metrics[position]
         moments = (moment(sample.get("from")), moment(sample.get("to")))
         if not any(one is not None and one > as_of for one in moments):
-            found.setdefault(folded(sample.get("name")) or "", []).append(sample)
+            found.setdefault(fold(sample.get("name")) or "", []).append(sample)
     return found
 
 
@@ -88,6 +88,6 @@ def _covered_since(last: datetime, windows: Iterable[tuple[datetime, datetime]])
 
 def _percent(sample: JsonObject) -> float | None:
     high = sample.get("p95")
-    if not isinstance(high, int | float) or high < 0 or folded(sample.get("unit")) != "percent":
+    if not isinstance(high, int | float) or high < 0 or fold(sample.get("unit")) != "percent":
         return None
     return float(high)

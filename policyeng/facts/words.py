@@ -51,12 +51,12 @@ class WorkloadStage:
     reason: str
 
 
-def trimmed(text: str) -> str:
+def trim(text: str) -> str:
     """Return a text without the white space around it that Rego's `trim_space` takes away."""
     return text.strip(SPACE)
 
 
-def folded(value: object) -> str | None:
+def fold(value: object) -> str | None:
     """Return a text without case and without white space around it, for comparing.
 
     None for anything else and for a blank.
@@ -64,12 +64,12 @@ def folded(value: object) -> str | None:
     return (lowered(value.strip(SPACE)) or None) if isinstance(value, str) else None
 
 
-def squeezed(value: object) -> str | None:
+def squeeze(value: object) -> str | None:
     """Return as `folded` and without spaces, so that the regions `East US` and `eastus` are equal."""
-    return (folded(value) or "").replace(" ", "") or None
+    return (fold(value) or "").replace(" ", "") or None
 
 
-def inside(document: object, *path: str) -> object:
+def get_inside(document: object, *path: str) -> object:
     """Return the value at a path of keys; None where there is none, whatever stands on the way."""
     for key in path:
         document = document.get(key) if isinstance(document, dict) else None
@@ -91,14 +91,14 @@ def classifications(document: JsonObject | None) -> list[object]:
 
 
 def _stated(document: JsonObject | None, names: Set[str]) -> Iterator[object]:
-    kind = inside(document, "type")
+    kind = get_inside(document, "type")
     is_asset = not isinstance(kind, str) or _is_asset(lowered(kind))
-    within = inside(document, "properties", "tags") if is_asset else None
-    for holder in (inside(document, "tags"), within):
+    within = get_inside(document, "properties", "tags") if is_asset else None
+    for holder in (get_inside(document, "tags"), within):
         if isinstance(holder, dict):
             for key in sorted(key for key in holder if lowered(key) in names):
                 value = holder[key]
-                if value is not None and not (isinstance(value, str) and folded(value) is None):
+                if value is not None and not (isinstance(value, str) and fold(value) is None):
                     yield value
 
 
@@ -106,14 +106,14 @@ def _is_asset(kind: str) -> bool:
     return kind.startswith(f"{WORKSPACE_TYPE}/") and kind not in _TAGGED_OUTSIDE
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return how a reason writes a value down: of a long text only the length.
 
     Reports mask texts that hold a secret, and would not know a part of one.
     """
     if not isinstance(value, str):
         return "not text"
-    text = trimmed(value)
+    text = trim(value)
     return f"`{text}`" if len(text) <= _SHOWN else f"a text of {len(text)} characters"
 
 
@@ -129,18 +129,18 @@ def regulated(resource: JsonObject, workspace: JsonObject | None, sensitive: Ite
         workspace: None when it is not in the snapshot.
         sensitive: the regulated values of the tag `data-classification`, compared without case.
     """
-    flag = inside(workspace, "properties", "hbiWorkspace")
-    if flag is True or folded(flag) == "true":
+    flag = get_inside(workspace, "properties", "hbiWorkspace")
+    if flag is True or fold(flag) == "true":
         return Regulated(True, "`hbiWorkspace` of the workspace is true")
     values, of = _classification(resource, workspace)
-    known = {folded(entry) for entry in sensitive} - {None}
+    known = {fold(entry) for entry in sensitive} - {None}
     for value in values:
-        if folded(value) in known:
+        if fold(value) in known:
             return Regulated(True, _tag_reason(CLASSIFICATION_TAG, of, value))
     if workspace is None:
         missing = "the workspace is not in the snapshot, so it is not known whether the work is regulated"
         return Regulated(None, missing)
-    if flag is not None and not isinstance(flag, bool) and folded(flag) != "false":
+    if flag is not None and not isinstance(flag, bool) and fold(flag) != "false":
         return Regulated(None, "`hbiWorkspace` of the workspace is neither true nor false")
     for value in values:
         if not isinstance(value, str):
@@ -149,7 +149,7 @@ def regulated(resource: JsonObject, workspace: JsonObject | None, sensitive: Ite
 
 
 def _tag_reason(name: str, of: str, value: object) -> str:
-    return f"the tag `{name}` of the {of} is {shown(value)}"
+    return f"the tag `{name}` of the {of} is {format_value(value)}"
 
 
 def _classification(resource: JsonObject, workspace: JsonObject | None) -> tuple[list[object], str]:
@@ -177,12 +177,12 @@ def _stage(values: Sequence[object], name: str, of: str) -> WorkloadStage:
 
     There are several where its name is there in other letters, too.
     """
-    value, folds = values[0], {folded(value) for value in values}
+    value, folds = values[0], {fold(value) for value in values}
     if len(folds) > 1:
         return WorkloadStage(
             "production", f"the tag `{name}` of the {of} has several values, which counts as production"
         )
-    reason, name_of_stage = _tag_reason(name, of, value), folded(value)
+    reason, name_of_stage = _tag_reason(name, of, value), fold(value)
     if name_of_stage in STAGES:
         return WorkloadStage(name_of_stage, reason)
     unknown = "is none of dev, test, staging and production and counts" if isinstance(value, str) else "counts"

@@ -158,10 +158,10 @@ def to_bytes(value: object, option: int = 0) -> bytes:
         TypeError: a value is none that JSON has, or a number of more than 64 bits; pydantic writes some of these.
     """
     passed_on = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
-    return orjson.dumps(value, _written, option | passed_on)
+    return orjson.dumps(value, _encode_default, option | passed_on)
 
 
-def _written(value: object) -> object:
+def _encode_default(value: object) -> object:
     """Return what orjson cannot write as what it can: fields under their names in JSON, times as pydantic has them."""
     if isinstance(value, Model):
         return {name: getattr(value, field) for field, name in _names_of(type(value))}

@@ -436,7 +436,7 @@ def parse_json(content: bytes, file: str, *, max_bytes: int = DEFAULT_MAX_BYTES)
     except orjson.JSONDecodeError as error:
         fault = find_fault(content, MAX_DEPTH) or JsonFault("syntax", "", error.lineno, error.colno)
     if fault is not None:
-        raise _refusal_of(fault, content, file)
+        raise _explain_refusal(fault, content, file)
     return document
 
 
@@ -448,12 +448,12 @@ def require_readable(document: object, content: bytes, file: str) -> None:
     """
     refuse_size(len(content), file, DEFAULT_MAX_BYTES)
     if not is_within(document, MAX_DEPTH) and (fault := find_fault(content, MAX_DEPTH)):
-        raise _refusal_of(fault, content, file)
+        raise _explain_refusal(fault, content, file)
 
 
 def is_within(document: object, levels: int) -> bool:
     """Return whether a JSON value is nested in no more than so many levels."""
-    return _written(document, levels) is not None
+    return _encode_wrapped(document, levels) is not None
 
 
 def _is_faultless(content: bytes, document: object) -> bool:
@@ -463,7 +463,7 @@ def _is_faultless(content: bytes, document: object) -> bool:
     once: written again, the document has fewer colons, because those in strings stay unless they were escapes.
     """
     is_shallow = len(content) < _SHORT and content.count(b"[") + content.count(b"{") <= MAX_DEPTH
-    written = _written(document, _most_levels() if is_shallow else MAX_DEPTH)
+    written = _encode_wrapped(document, _most_levels() if is_shallow else MAX_DEPTH)
     return (
         written is not None
         and written.count(b":") == content.count(b":")
@@ -472,7 +472,7 @@ def _is_faultless(content: bytes, document: object) -> bool:
     )
 
 
-def _written(document: object, levels: int) -> bytes | None:
+def _encode_wrapped(document: object, levels: int) -> bytes | None:
     """Return a value as orjson writes it, in lists around it; None where it is nested in more than so many levels.
 
     The lists make what is nested too deeply reach the depth at which orjson refuses to write.
@@ -504,9 +504,9 @@ def refuse_encoding(content: bytes, file: str) -> None:
         InputError: it is.
     """
     if content.startswith(_WIDE_MARKS) or tuple(int(not byte) for byte in content[:4]) in _WIDE_ZEROS:
-        raise refusal(file, "wide")
+        raise build_refusal(file, "wide")
     if content.startswith(codecs.BOM_UTF8):
-        raise refusal(file, "bom")
+        raise build_refusal(file, "bom")
 
 
 def refuse_size(size: int, file: str, max_bytes: int) -> None:
@@ -520,14 +520,14 @@ def refuse_size(size: int, file: str, max_bytes: int) -> None:
         raise InputError(message, place=(file,), remedy="split it, or raise the limit")
 
 
-def _refusal_of(fault: JsonFault, content: bytes, file: str) -> InputError:
+def _explain_refusal(fault: JsonFault, content: bytes, file: str) -> InputError:
     kind, pointer, line, column = fault
     if kind == "trailing" and content.split(b"\n", line)[line - 1][column - 1 : column] in (b"{", b"["):
         kind = "lines"
-    return refusal(file, kind, pointer=pointer, line=line, column=column)
+    return build_refusal(file, kind, pointer=pointer, line=line, column=column)
 
 
-def refusal(file: str, kind: str, *, pointer: str = "", line: int = 1, column: int = 1) -> InputError:
+def build_refusal(file: str, kind: str, *, pointer: str = "", line: int = 1, column: int = 1) -> InputError:
     """Return the error for one kind of fault at one place."""
     message, remedy = _FAULTS[kind]
     return InputError(message, place=(f"{file}:{line}:{column}", shortened(pointer, 120)), remedy=remedy)

@@ -15,7 +15,14 @@ import yaml
 
 from policyeng.errors import InputError
 from policyeng.parsing.json_pointer import escaped, list_index, unescaped
-from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, MAX_DEPTH, refusal, refuse_encoding, refuse_size, shortened
+from policyeng.parsing.json_text import (
+    DEFAULT_MAX_BYTES,
+    MAX_DEPTH,
+    build_refusal,
+    refuse_encoding,
+    refuse_size,
+    shortened,
+)
 from policyeng.parsing.template_markers import refuse_placeholders
 
 _WORDS: dict[str, bool | None] = {
@@ -245,7 +252,7 @@ def _decoded(content: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         start = content.rfind(b"\n", 0, error.start) + 1
         line, column = content.count(b"\n", 0, start) + 1, len(content[start : error.start].decode()) + 1
-        raise refusal(file, "utf8", line=line, column=column) from None
+        raise build_refusal(file, "utf8", line=line, column=column) from None
 
 
 def _compose(composing: Composing) -> list[YamlDocument]:

@@ -13,14 +13,14 @@ from policyeng.policy_docs.page import (
     UNRECORDED,
     PolicyPage,
     case_groups,
+    describe_narrowing,
+    describe_strictness,
+    describe_type,
     exemption_words,
-    judged_words,
-    narrowing_words,
     other_words,
     patch_words,
     pointer_words,
     shared_case,
-    stricter_words,
     type_words,
 )
 from policyeng.report.escaping import compact, markdown_text
@@ -37,10 +37,10 @@ def render(page: PolicyPage) -> str:
     header = page.policy.header
     parts = [f"# {markdown_text(header.id)}: {prose(header.title)}", _facts(page)]
     parts += _section("Why", _why(page))
-    parts += _section("What it judges", _judged(page))
+    parts += _section("What it judges", _render_types(page))
     parts += _section("What it reads", _read(page))
     parts += _section("Parameters", _parameters(page))
-    parts += _section("How to mend it", _mended(page))
+    parts += _section("How to mend it", _render_remediation(page))
     parts += _section("Exemptions", [exemption_words(page.policy)])
     parts += _section("Only this policy", _commands(page))
     parts += _section("Cases", _cases(page))  # last, since they are many
@@ -92,9 +92,9 @@ def _link(ref: str, description: str) -> str:
     return f"[{prose(description)}]({ref})" if description else f"<{ref}>"
 
 
-def _judged(page: PolicyPage) -> Iterator[str]:
-    yield "\n".join(f"- {judged_words(judged, code)}" for judged in page.policy.header.judges)
-    yield from map(prose, narrowing_words(page.policy, "`{}`".format))
+def _render_types(page: PolicyPage) -> Iterator[str]:
+    yield "\n".join(f"- {describe_type(judged, code)}" for judged in page.policy.header.judges)
+    yield from map(prose, describe_narrowing(page.policy, "`{}`".format))
 
 
 def _read(page: PolicyPage) -> Iterator[str]:
@@ -120,8 +120,11 @@ def _contracts(page: PolicyPage) -> Iterator[str]:
     fields = {place: way for place, way in header.monotone_in.items() if not place.startswith(PARAMETER)}
     named = {place.removeprefix(PARAMETER): way for place, way in header.monotone_in.items() if place not in fields}
     lines = (
-        ("A stricter value adds no denial", [stricter_words(place, way, code) for place, way in fields.items()]),
-        ("A stricter parameter takes no denial away", [stricter_words(name, way, code) for name, way in named.items()]),
+        ("A stricter value adds no denial", [describe_strictness(place, way, code) for place, way in fields.items()]),
+        (
+            "A stricter parameter takes no denial away",
+            [describe_strictness(name, way, code) for name, way in named.items()],
+        ),
         ("What stands here changes nothing", [pointer_words(place, code) for place in header.insensitive_to]),
     )
     yield from (f"{promise}: {'; '.join(places)}." for promise, places in lines if places)
@@ -170,7 +173,7 @@ def _cases(page: PolicyPage) -> Iterator[str]:
             yield fold(f"<b>{group.title}</b>: {count(len(group.cases), 'case')}", shown)
 
 
-def _mended(page: PolicyPage) -> Iterator[str]:
+def _render_remediation(page: PolicyPage) -> Iterator[str]:
     remediation = page.policy.header.remediation
     if remediation is None:
         return

@@ -127,22 +127,22 @@ def case_groups(file: CaseFile) -> Iterator[Group]:
     groups = zip(_OUTCOMES.items(), (file.pass_, file.fail, file.unknown, file.not_judged), strict=True)
     for (verdict, title), cases in groups:
         if cases:
-            yield Group(verdict, title, {name: _written(case) for name, case in cases.items()})
+            yield Group(verdict, title, {name: _describe_case(case) for name, case in cases.items()})
 
 
 def shared_case(file: CaseFile) -> JsonObject:
     """Return what holds for all cases of a file."""
-    return {name: value for name, value in _written(file).items() if name in _SHARED}
+    return {name: value for name, value in _describe_case(file).items() if name in _SHARED}
 
 
-def _written(case: Case) -> JsonObject:
+def _describe_case(case: Case) -> JsonObject:
     """Return what a case says itself, and last which path must be denied."""
     written: JsonObject = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
     path = {"path": written.pop("path")} if "path" in written else {}
     return {**written, **path}
 
 
-def judged_words(judged: TargetType, code: Callable[[str], str]) -> str:
+def describe_type(judged: TargetType, code: Callable[[str], str]) -> str:
     """Return a judged type and how it is narrowed; `code` marks names and values."""
     what = _OTHER_SUBJECTS.get(judged.type.lower())
     narrowed = [
@@ -153,7 +153,7 @@ def judged_words(judged: TargetType, code: Callable[[str], str]) -> str:
     return f"{said}, where {' and '.join(narrowed)}" if narrowed else said
 
 
-def narrowing_words(policy: Policy, code: Callable[[str], str]) -> Iterator[str]:
+def describe_narrowing(policy: Policy, code: Callable[[str], str]) -> Iterator[str]:
     """Yield what decides beside its type whether a resource is judged, and what the policy cannot decide here."""
     python = policy.language == "python" and policy.python is not None and policy.python.has_applies
     if python or any(role == "applies" for role, _ in policy.rules):
@@ -177,7 +177,7 @@ def pointer_words(pointer: str, code: Callable[[str], str]) -> str:
     return code(inside) if inside == pointer else f"{code(inside)} of the workspace"
 
 
-def stricter_words(place: str, way: str | Sequence[object], code: Callable[[str], str]) -> str:
+def describe_strictness(place: str, way: str | Sequence[object], code: Callable[[str], str]) -> str:
     """Return a place of `monotone_in`, or the name of a parameter, and which way is stricter there."""
     words = f"{way} is stricter" if isinstance(way, str) else ", then ".join(code(compact(value)) for value in way)
     return f"{pointer_words(place, code)} ({words})"

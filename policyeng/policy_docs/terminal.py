@@ -13,9 +13,9 @@ from policyeng.policy_docs.page import (
     UNRECORDED,
     PolicyPage,
     case_groups,
+    describe_narrowing,
+    describe_type,
     exemption_words,
-    judged_words,
-    narrowing_words,
     other_words,
     patch_words,
     pointer_words,
@@ -23,7 +23,7 @@ from policyeng.policy_docs.page import (
     type_words,
 )
 from policyeng.report.escaping import compact, visible
-from policyeng.report.layout import BLANK, STYLES, Line, labelled, paragraph, printed, wrapped
+from policyeng.report.layout import BLANK, STYLES, Line, labelled, render_lines, wrap, wrap_paragraph
 
 #: Longer lines of text are hard to read.
 _WIDEST = 100
@@ -39,7 +39,7 @@ def render(page: PolicyPage, *, color: bool = False, width: int = 100) -> str:
 
     Text is wrapped at 100 columns where there are more; what a case changes takes the whole width.
     """
-    return printed(_lines(page, max(width, 40)), color=color)
+    return render_lines(_lines(page, max(width, 40)), color=color)
 
 
 def _lines(page: PolicyPage, room: int) -> Iterator[Line]:
@@ -47,12 +47,12 @@ def _lines(page: PolicyPage, room: int) -> Iterator[Line]:
     yield from _head(page, width)
     sections = (
         ("Why", _why(page, width)),
-        ("Judges", _judged(page, width)),
+        ("Judges", _render_types(page, width)),
         ("Reads", _read(page, width)),
         ("Reads of others", _others(page, width)),
         ("Parameters", _parameters(page, width)),
-        ("How to mend it", _mended(page, width)),
-        ("Exemptions", paragraph(exemption_words(page.policy), width, indent=2)),
+        ("How to mend it", _render_remediation(page, width)),
+        ("Exemptions", wrap_paragraph(exemption_words(page.policy), width, indent=2)),
         ("Only this policy", _commands(page)),
         (f"Cases ({page.number_of_cases})", _cases(page, room)),  # last, since they are many
     )
@@ -66,7 +66,7 @@ def _lines(page: PolicyPage, room: int) -> Iterator[Line]:
 
 def _head(page: PolicyPage, width: int) -> Iterator[Line]:
     policy, header = page.policy, page.policy.header
-    lines = wrapped(visible(f"{header.id}  {header.title}"), width)
+    lines = wrap(visible(f"{header.id}  {header.title}"), width)
     for text in (*lines, "=" * max(map(len, lines))):
         yield ((text, "bold"),)
     yield (header.severity.value, STYLES[header.severity]), (f" · {page.language}", "")
@@ -78,7 +78,7 @@ def _head(page: PolicyPage, width: int) -> Iterator[Line]:
 def _why(page: PolicyPage, width: int) -> Iterator[Line]:
     header = page.policy.header
     for part in re.split(r"\n\s*\n", header.description):
-        yield from paragraph(_line(part), width, indent=2)
+        yield from wrap_paragraph(_line(part), width, indent=2)
     yield from labelled("source", _line(header.source), width, indent=2)
     for name, source in page.cited.items():
         yield from labelled("", _line(f"{name}: {source.title}"), width, indent=2)
@@ -88,11 +88,11 @@ def _why(page: PolicyPage, width: int) -> Iterator[Line]:
         yield from labelled("see", _line(f"{related.description} {related.ref}"), width, indent=2)
 
 
-def _judged(page: PolicyPage, width: int) -> Iterator[Line]:
+def _render_types(page: PolicyPage, width: int) -> Iterator[Line]:
     for judged in page.policy.header.judges:
-        yield from _hanging(visible(judged_words(judged, str)), width)
-    for words in narrowing_words(page.policy, "`{}`".format):
-        yield from paragraph(visible(words), width, indent=2)
+        yield from _indent(visible(describe_type(judged, str)), width)
+    for words in describe_narrowing(page.policy, "`{}`".format):
+        yield from wrap_paragraph(visible(words), width, indent=2)
 
 
 def _read(page: PolicyPage, width: int) -> Iterator[Line]:
@@ -113,9 +113,9 @@ def _read(page: PolicyPage, width: int) -> Iterator[Line]:
 
 def _others(page: PolicyPage, width: int) -> Iterator[Line]:
     if not page.observed.is_whole:
-        yield from _hanging(UNRECORDED, width)
+        yield from _indent(UNRECORDED, width)
     for kind, pointers in page.observed.others.items():
-        yield from _hanging(visible(other_words(kind, str)), width)
+        yield from _indent(visible(other_words(kind, str)), width)
         if pointers:
             yield from labelled("fields", ", ".join(pointer_words(one, str) for one in pointers), width, indent=4)
 
@@ -139,18 +139,18 @@ def _cases(page: PolicyPage, width: int) -> Iterator[Line]:
     for group in case_groups(page.cases):
         yield ("  ", ""), (f"{group.title} ({len(group.cases)})", _VERDICTS[group.verdict])
         for name, change in group.cases.items():
-            yield from paragraph(visible(name), width, indent=4)
+            yield from wrap_paragraph(visible(name), width, indent=4)
             yield from _change(change, width)
 
 
-def _mended(page: PolicyPage, width: int) -> Iterator[Line]:
+def _render_remediation(page: PolicyPage, width: int) -> Iterator[Line]:
     remediation = page.policy.header.remediation
     if remediation is None:
         return
-    yield from paragraph(_line(remediation.text), width, indent=2, style="green")
+    yield from wrap_paragraph(_line(remediation.text), width, indent=2, style="green")
     for patch in remediation.patches:
         yield from labelled("patch", compact(list(patch.patch)), width, indent=2)
-        yield from paragraph(patch_words(page.policy, patch, "`{}`".format), width, indent=4)
+        yield from wrap_paragraph(patch_words(page.policy, patch, "`{}`".format), width, indent=4)
 
 
 def _commands(page: PolicyPage) -> Iterator[Line]:
@@ -163,20 +163,20 @@ def _change(change: JsonObject, width: int) -> Iterator[Line]:
 
     The pages in Markdown have all of what is cut short.
     """
-    room, whole = width - 6, _brief(change)
-    lines = [whole] if 0 < len(whole) <= room else [_brief({name: value}) for name, value in change.items()]
+    room, whole = width - 6, _render_summary(change)
+    lines = [whole] if 0 < len(whole) <= room else [_render_summary({name: value}) for name, value in change.items()]
     for text in lines:
         shown = text if len(text) <= room else f"{text[: room - 2]} …"
         yield ((f"      {shown}", "dim"),)
 
 
-def _brief(change: JsonObject) -> str:
+def _render_summary(change: JsonObject) -> str:
     return _USUAL.sub("…", visible(flow(change)[1:-1]))
 
 
-def _hanging(text: str, width: int) -> Iterator[Line]:
+def _indent(text: str, width: int) -> Iterator[Line]:
     """Text of which all lines but the first are indented twice."""
-    for number, part in enumerate(wrapped(text, width - 4)):
+    for number, part in enumerate(wrap(text, width - 4)):
         yield ((f"{'    ' if number else '  '}{part}", ""),)
 
 

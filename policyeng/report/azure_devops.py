@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from policyeng.models import Evaluation, Finding, Outcome, Place, Problem
 from policyeng.report.escaping import visible
-from policyeng.report.locations import first_place, problem_place, reasons
-from policyeng.report.phrases import exemption_sentence, level, verdict
+from policyeng.report.locations import find_location, problem_place, reasons
+from policyeng.report.phrases import describe_exit_code, exemption_sentence, level
 from policyeng.report.settings import settings_text
 
 
@@ -25,7 +25,7 @@ def render(evaluation: Evaluation) -> str:
     lines.extend(_problem(problem) for problem in evaluation.problems)
     if configured := settings_text(evaluation.settings):
         lines.append(f"settings: {configured}")  # the agent has no notices
-    words = verdict(evaluation)
+    words = describe_exit_code(evaluation)
     lines.append(_command("task.complete", {"result": "Failed"}, words) if evaluation.exit_code else words)
     return "".join(f"{line}\n" for line in lines)
 
@@ -35,7 +35,7 @@ def _line(finding: Finding) -> str:
     if finding.exemption is not None:
         return visible(f"{finding.policy} {message}")
     properties = {"type": _type(finding)}
-    at = first_place(finding)
+    at = find_location(finding)
     if at.file:
         properties |= {"sourcepath": at.file, "linenumber": str(at.line), "columnnumber": str(at.column)}
     return _command("task.logissue", properties | {"code": finding.policy}, message)
@@ -50,7 +50,7 @@ def _type(finding: Finding) -> str:
 def _sentences(finding: Finding) -> Iterator[str]:
     outcome = f" {finding.outcome}" if finding.outcome is not Outcome.FAIL else ""
     yield visible(f"({finding.severity}{outcome}) {finding.title}: {finding.resource}")
-    yield from reasons(finding, Place() if finding.exemption is not None else first_place(finding))
+    yield from reasons(finding, Place() if finding.exemption is not None else find_location(finding))
     if finding.outcome is Outcome.FAIL and finding.remediation:
         yield visible(f"fix: {finding.remediation}")
     if finding.exemption is not None:

@@ -67,11 +67,11 @@ def lines(findings: Iterable[Finding], about: ReportContext, *, headed: bool) ->
 
 
 def _cell(text: str) -> str:
-    return _short_cell(text) if len(text) < _SHORT else guarded(visible(text))
+    return _shorten_cell(text) if len(text) < _SHORT else guarded(visible(text))
 
 
 @lru_cache(maxsize=1 << 14)
-def _short_cell(text: str) -> str:
+def _shorten_cell(text: str) -> str:
     return guarded(visible(text))
 
 

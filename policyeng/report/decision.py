@@ -6,9 +6,19 @@ from collections.abc import Iterator, Sequence
 
 from policyeng.models import Decision, Finding
 from policyeng.report.escaping import visible
-from policyeng.report.grouping import under_resources
-from policyeng.report.layout import BLANK, LABEL, STYLES, Line, heading, labelled, margin, paragraph, printed
-from policyeng.report.phrases import count, named, short_name, to_the_second
+from policyeng.report.grouping import group_by_resource
+from policyeng.report.layout import (
+    BLANK,
+    LABEL,
+    STYLES,
+    Line,
+    heading,
+    labelled,
+    make_margin,
+    render_lines,
+    wrap_paragraph,
+)
+from policyeng.report.phrases import count, format_name, shorten_id, to_the_second
 from policyeng.report.settings import settings_text
 
 _EXITS = {0: "bold green", 1: "bold red"}
@@ -24,7 +34,7 @@ def render(decision: Decision, *, color: bool = False, width: int = 100) -> str:
 
     `color` adds ANSI colors and does not change the text. `width` is the number of columns to wrap at, at least 40.
     """
-    return printed(_lines(decision, max(width, 40)), color=color)
+    return render_lines(_lines(decision, max(width, 40)), color=color)
 
 
 def _lines(decision: Decision, width: int) -> Iterator[Line]:
@@ -32,12 +42,12 @@ def _lines(decision: Decision, width: int) -> Iterator[Line]:
         findings: Sequence[Finding] = getattr(decision, name)
         if findings:
             yield from heading(_title(title, findings))
-            yield from under_resources(findings, width)
+            yield from group_by_resource(findings, width)
     for name, title in _BRIEF.items():
         findings = getattr(decision, name)
         if findings:
             yield from heading(_title(title, findings))
-            yield from _brief_lines(findings)
+            yield from _render_brief_lines(findings)
     if decision.problems:
         yield from heading(f"Problems ({len(decision.problems)})")
         for problem in decision.problems:
@@ -52,19 +62,19 @@ def _title(title: str, findings: Sequence[Finding]) -> str:
     return f"{title} ({len(findings)} on {count(len({finding.resource for finding in findings}), 'resource')})"
 
 
-def _brief_lines(findings: Sequence[Finding]) -> Iterator[Line]:
+def _render_brief_lines(findings: Sequence[Finding]) -> Iterator[Line]:
     """Yield one line per finding, the most severe first, up to a limit."""
     worst = sorted(findings, key=lambda finding: -finding.severity.rank)
     for finding in worst[:_SHOWN]:
-        words = f"  {short_name(finding.resource)}: {visible(finding.title)}"
+        words = f"  {shorten_id(finding.resource)}: {visible(finding.title)}"
         yield (
-            *margin(2),
+            *make_margin(2),
             (f"{finding.severity:<{LABEL}}", STYLES[finding.severity]),
             (visible(finding.policy), "bold"),
             (words, ""),
         )
     if len(worst) > _SHOWN:
-        yield *margin(2), (f"and {len(worst) - _SHOWN} more; the JSON report lists all", "dim")
+        yield *make_margin(2), (f"and {len(worst) - _SHOWN} more; the JSON report lists all", "dim")
     yield BLANK
 
 
@@ -76,15 +86,19 @@ def _summary(decision: Decision, width: int) -> Iterator[Line]:
         yield from labelled("", f"and {len(decision.changes) - _SHOWN} more", width, indent=2)
     snapshot = decision.snapshot
     taken = f" taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
-    evaluated = f"with {named(decision.bundle)}, against the snapshot{taken}, as of {to_the_second(decision.as_of)}"
-    yield from labelled("evaluated", visible(f"{evaluated}, engine {named(decision.engine)}"), width, indent=2)
+    evaluated = (
+        f"with {format_name(decision.bundle)}, against the snapshot{taken}, as of {to_the_second(decision.as_of)}"
+    )
+    yield from labelled("evaluated", visible(f"{evaluated}, engine {format_name(decision.engine)}"), width, indent=2)
     if configured := settings_text(decision.settings):
         yield from labelled("settings", configured, width, indent=2)
     yield BLANK
-    yield from paragraph(verdict(decision), width, indent=0, style=_EXITS.get(decision.exit_code, "bold yellow"))
+    yield from wrap_paragraph(
+        render_verdict(decision), width, indent=0, style=_EXITS.get(decision.exit_code, "bold yellow")
+    )
 
 
-def verdict(decision: Decision) -> str:
+def render_verdict(decision: Decision) -> str:
     """Return the decision on one line, with the exit code and the counts."""
     lists = {**_DETAILED, **_BRIEF}
     counts = ", ".join(f"{len(getattr(decision, name))} {name}" for name in lists if getattr(decision, name))

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from policyeng.models import Evaluation, Finding, Outcome, Problem
 from policyeng.report.escaping import visible
-from policyeng.report.locations import first_place, problem_place, reasons
-from policyeng.report.phrases import exemption_sentence, level, short_name, verdict
+from policyeng.report.locations import find_location, problem_place, reasons
+from policyeng.report.phrases import describe_exit_code, exemption_sentence, level, shorten_id
 from policyeng.report.settings import settings_text
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -28,12 +28,12 @@ def render(evaluation: Evaluation) -> str:
     lines.extend(_problem(problem) for problem in evaluation.problems)
     if configured := settings_text(evaluation.settings):
         lines.append(_command("notice", {"title": "policyeng settings"}, configured))
-    return "".join(f"{line}\n" for line in (*lines, verdict(evaluation)))
+    return "".join(f"{line}\n" for line in (*lines, describe_exit_code(evaluation)))
 
 
 def _annotation(finding: Finding) -> str:
     properties = {"title": f"{finding.policy} ({finding.severity}): {finding.title}"}
-    at = first_place(finding)
+    at = find_location(finding)
     if at.file:
         properties = {"file": at.file, "line": str(at.line), "col": str(at.column)} | properties
     return _command(_name(finding), properties, "\n".join(_sentences(finding)))
@@ -48,8 +48,8 @@ def _name(finding: Finding) -> str:
 
 
 def _sentences(finding: Finding) -> Iterator[str]:
-    yield short_name(finding.resource)
-    yield from reasons(finding, first_place(finding), "error" if finding.outcome is Outcome.ERROR else "unknown")
+    yield shorten_id(finding.resource)
+    yield from reasons(finding, find_location(finding), "error" if finding.outcome is Outcome.ERROR else "unknown")
     if finding.outcome is Outcome.FAIL and finding.remediation:
         yield visible(f"fix: {finding.remediation}")
     if finding.exemption is not None:

@@ -6,23 +6,34 @@ from collections.abc import Iterator, Sequence
 
 from policyeng.models import Finding, Outcome
 from policyeng.report.escaping import compact, visible
-from policyeng.report.layout import BLANK, LABEL, STYLES, Line, beside, entitled, item, labelled, margin, paragraph
-from policyeng.report.locations import elsewhere, field_places, place
+from policyeng.report.layout import (
+    BLANK,
+    LABEL,
+    STYLES,
+    Line,
+    item,
+    labelled,
+    make_margin,
+    place_text,
+    place_title,
+    wrap_paragraph,
+)
+from policyeng.report.locations import field_places, find_other_location, place
 from policyeng.report.phrases import (
     by_policy,
     by_resource,
     count,
     denials,
     exemption_sentence,
+    format_path,
     has_values,
-    parted,
-    short_name,
-    shown_path,
+    shorten_id,
+    split_reason,
     unknowns,
 )
 
 
-def under_resources(findings: Sequence[Finding], width: int) -> Iterator[Line]:
+def group_by_resource(findings: Sequence[Finding], width: int) -> Iterator[Line]:
     """Yield each resource with its findings, in the order of the evaluation."""
     for members in by_resource(findings):
         yield from _resource(members[0], width)
@@ -35,7 +46,7 @@ def under_resources(findings: Sequence[Finding], width: int) -> Iterator[Line]:
         yield BLANK
 
 
-def under_policies(findings: Sequence[Finding], width: int) -> Iterator[Line]:
+def group_by_policy(findings: Sequence[Finding], width: int) -> Iterator[Line]:
     """Yield each policy, the most severe first, with its fix and resources, and equal reasons only once.
 
     A resource has its short name. The complete id follows where there is no source file, or where two resources share
@@ -43,7 +54,7 @@ def under_policies(findings: Sequence[Finding], width: int) -> Iterator[Line]:
     """
     ids: dict[str, set[str]] = {}
     for finding in findings:
-        ids.setdefault(short_name(finding.resource), set()).add(finding.resource)
+        ids.setdefault(shorten_id(finding.resource), set()).add(finding.resource)
     for members in by_policy(findings):
         representative = next((finding for finding in members if finding.exemption is None), members[0])
         yield from _policy(representative, width, indent=0)
@@ -56,15 +67,15 @@ def under_policies(findings: Sequence[Finding], width: int) -> Iterator[Line]:
         for reason_lines, affected in blocks.items():
             yield BLANK
             for finding in affected:
-                name = short_name(finding.resource)
+                name = shorten_id(finding.resource)
                 yield from _affected(finding, name, width, full_id=not finding.location.file or len(ids[name]) > 1)
             yield from reason_lines
         yield BLANK
 
 
 def _resource(finding: Finding, width: int) -> Iterator[Line]:
-    name, full_id = short_name(finding.resource), visible(finding.resource)
-    yield from beside(((name, "bold"),), visible(finding.resource_type), width, indent=0, style="dim")
+    name, full_id = shorten_id(finding.resource), visible(finding.resource)
+    yield from place_text(((name, "bold"),), visible(finding.resource_type), width, indent=0, style="dim")
     if full_id != name:
         yield ((full_id, "dim"),)
     if finding.location.file:
@@ -73,7 +84,7 @@ def _resource(finding: Finding, width: int) -> Iterator[Line]:
 
 def _affected(finding: Finding, name: str, width: int, *, full_id: bool) -> Iterator[Line]:
     first, *others = field_places(finding)
-    yield from beside((("  ", ""), (name, "bold")), first, width, indent=4, style="dim")
+    yield from place_text((("  ", ""), (name, "bold")), first, width, indent=4, style="dim")
     yield from ((("    ", ""), (other, "dim")) for other in others)
     if full_id and visible(finding.resource) != name:
         yield (("    ", ""), (visible(finding.resource), "dim"))
@@ -81,13 +92,13 @@ def _affected(finding: Finding, name: str, width: int, *, full_id: bool) -> Iter
 
 def _policy(finding: Finding, width: int, *, indent: int) -> Iterator[Line]:
     style = "dim" if finding.exemption is not None else STYLES[finding.severity]
-    head: Line = (*margin(indent), (f"{finding.severity:<{LABEL}}", style), (visible(finding.policy), "bold"))
-    yield from entitled(head, visible(finding.title), width, indent=indent + 2)
+    head: Line = (*make_margin(indent), (f"{finding.severity:<{LABEL}}", style), (visible(finding.policy), "bold"))
+    yield from place_title(head, visible(finding.title), width, indent=indent + 2)
 
 
 def _exemption(finding: Finding, width: int) -> Iterator[Line]:
     if finding.exemption is not None:
-        yield from paragraph(exemption_sentence(finding.exemption), width, indent=4, style="magenta")
+        yield from wrap_paragraph(exemption_sentence(finding.exemption), width, indent=4, style="magenta")
 
 
 def _remedy(finding: Finding, width: int, *, indent: int) -> Iterator[Line]:
@@ -102,7 +113,7 @@ def _reasons(finding: Finding, width: int, *, placed: bool = True) -> Iterator[L
         yield from item(visible(denial.msg), width)
         yield from _path(finding, denial.path, width, placed=placed)
         if has_values(denial):
-            actual, because = parted(denial)
+            actual, because = split_reason(denial)
             yield from labelled("actual", compact(actual), width, indent=6, style="red")
             yield from labelled("expected", compact(denial.expected), width, indent=6, style="green")
             yield from labelled("because", visible(because), width, indent=6)
@@ -113,9 +124,9 @@ def _reasons(finding: Finding, width: int, *, placed: bool = True) -> Iterator[L
 
 
 def _path(finding: Finding, path: str, width: int, *, placed: bool) -> Iterator[Line]:
-    at = elsewhere(finding, path) if placed else ""
-    spans = (*margin(6), (f"{'path':<{LABEL}}", "dim"), (shown_path(path), ""))
+    at = find_other_location(finding, path) if placed else ""
+    spans = (*make_margin(6), (f"{'path':<{LABEL}}", "dim"), (format_path(path), ""))
     if at:
-        yield from beside(spans, at, width, indent=6 + LABEL, style="dim")
+        yield from place_text(spans, at, width, indent=6 + LABEL, style="dim")
     else:
-        yield from labelled("path", shown_path(path), width, indent=6)
+        yield from labelled("path", format_path(path), width, indent=6)

@@ -38,13 +38,13 @@ def _findings(findings: Findings) -> Iterator[str]:
         fields = policies[policy]
         first = {name: fields[name] for name in ("policy", "title", "severity")}
         last = {name: fields[name] for name in ("remediation", "source")}
-        return _members(first), _members(last)
+        return _render_members(first), _render_members(last)
 
     @cache
     def of_subject(subject: int) -> tuple[str, str]:
         resource, resource_type, location = subjects[subject]
         names = {"resource": resource, "resourceType": resource_type}
-        return _members(names), _members({"location": location})
+        return _render_members(names), _render_members({"location": location})
 
     passed = [entry for entry in findings.entries if isinstance(entry, Passed)]
     policies = {id(entry.policy): entry.policy for entry in passed}
@@ -58,7 +58,7 @@ def _findings(findings: Findings) -> Iterator[str]:
             yield "    " + _text(_expiry_in_utc(entry)).replace("\n", "\n    ")
 
 
-def _members(fields: JsonObject) -> str:
+def _render_members(fields: JsonObject) -> str:
     """Return the members of an object at the third level of indentation."""
     return "    " + _text(fields)[2:-2].replace("\n", "\n    ")
 

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from policyeng.models import Evaluation, Finding, Outcome, Problem
 from policyeng.report.escaping import visible
-from policyeng.report.locations import first_place, place, reasons
+from policyeng.report.locations import find_location, place, reasons
 from policyeng.report.phrases import denials, exemption_sentence, expiry, rfc3339, unknown_sentence, unknowns
 from policyeng.report.settings import settings_text
 
@@ -28,11 +28,11 @@ def render(evaluation: Evaluation, *, profile: str | None = None) -> str:
     properties = _properties(evaluation) | ({"profile": profile} if profile else {})
     root = Element("testsuites", name="policyeng")
     for area, findings in _areas(evaluation.findings).items():
-        suite = _suite(root, area, properties)
+        suite = _render_suite(root, area, properties)
         for finding in findings:
             _case(suite, finding)
     if evaluation.problems:
-        suite = _suite(root, _PROBLEMS, properties)
+        suite = _render_suite(root, _PROBLEMS, properties)
         for name, problem in _numbered_problems(evaluation.problems):
             _problem_case(suite, name, problem)
     for element in (*root, root):
@@ -62,7 +62,7 @@ def _properties(evaluation: Evaluation) -> dict[str, str]:
     } | ({"settings": settings} if settings else {})
 
 
-def _suite(root: Element, name: str, properties: dict[str, str]) -> Element:
+def _render_suite(root: Element, name: str, properties: dict[str, str]) -> Element:
     suite = SubElement(root, "testsuite", name=visible(name))
     listed = SubElement(suite, "properties")
     for key, value in properties.items():
@@ -72,7 +72,7 @@ def _suite(root: Element, name: str, properties: dict[str, str]) -> Element:
 
 def _case(suite: Element, finding: Finding) -> None:
     case = SubElement(suite, "testcase", classname=visible(finding.policy), name=visible(finding.resource))
-    at = first_place(finding)
+    at = find_location(finding)
     if at.file:
         case.attrib |= {"file": visible(at.file), "line": str(at.line)}
     unknown_text = "; ".join(unknown_sentence(unknown) for unknown in unknowns(finding))

@@ -22,9 +22,9 @@ STYLES = {
 }
 
 
-def printed(lines: Iterable[Line], *, color: bool) -> str:
+def render_lines(lines: Iterable[Line], *, color: bool) -> str:
     """Return the lines as text; `color` adds ANSI colors and does not change the text."""
-    paint = _painter() if color else _plain
+    paint = _choose_painter() if color else _plain
     return "".join(f"{paint(line)}\n" for line in lines)
 
 
@@ -34,34 +34,34 @@ def heading(title: str) -> Iterator[Line]:
     yield (("=" * len(title), "bold"),)
 
 
-def beside(spans: Line, text: str, width: int, *, indent: int, style: str = "") -> Iterator[Line]:
+def place_text(spans: Line, text: str, width: int, *, indent: int, style: str = "") -> Iterator[Line]:
     """Yield spans followed by a text, on the same line if it fits, else unwrapped on the next line."""
     if text and _fits(spans, text, width):
         yield (*spans, ("  ", ""), (text, style))
         return
     yield spans
     if text:
-        yield (*margin(indent), (text, style))
+        yield (*make_margin(indent), (text, style))
 
 
-def entitled(spans: Line, title: str, width: int, *, indent: int) -> Iterator[Line]:
+def place_title(spans: Line, title: str, width: int, *, indent: int) -> Iterator[Line]:
     """Yield spans followed by a title, on the same line if it fits, else as a paragraph below."""
     if title and _fits(spans, title, width):
         yield (*spans, ("  ", ""), (title, ""))
     else:
         yield spans
-        yield from paragraph(title, width, indent=indent)
+        yield from wrap_paragraph(title, width, indent=indent)
 
 
-def paragraph(text: str, width: int, *, indent: int, style: str = "") -> Iterator[Line]:
+def wrap_paragraph(text: str, width: int, *, indent: int, style: str = "") -> Iterator[Line]:
     """Yield a text wrapped with an indent."""
-    for part in wrapped(text, width - indent):
-        yield (*margin(indent), (part, style))
+    for part in wrap(text, width - indent):
+        yield (*make_margin(indent), (part, style))
 
 
 def item(text: str, width: int) -> Iterator[Line]:
     """Yield a list item."""
-    for number, part in enumerate(wrapped(text, width - 6)):
+    for number, part in enumerate(wrap(text, width - 6)):
         yield (("      " if number else "    - ", ""), (part, ""))
 
 
@@ -69,16 +69,16 @@ def labelled(
     label: str, text: str, width: int, *, indent: int, style: str = "", label_style: str = "dim"
 ) -> Iterator[Line]:
     """Yield a label with wrapped text next to it; nothing if the text is empty."""
-    for number, part in enumerate(wrapped(text, width - indent - LABEL) if text else ()):
-        yield *margin(indent), (f"{label if number == 0 else '':<{LABEL}}", label_style), (part, style)
+    for number, part in enumerate(wrap(text, width - indent - LABEL) if text else ()):
+        yield *make_margin(indent), (f"{label if number == 0 else '':<{LABEL}}", label_style), (part, style)
 
 
-def margin(indent: int) -> Line:
+def make_margin(indent: int) -> Line:
     """Return the spans of an indent: none for 0."""
     return ((" " * indent, ""),) if indent else ()
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int) -> list[str]:
     """Wrap text to a width; words are never broken, because people copy ids and paths."""
     return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
@@ -91,7 +91,7 @@ def _plain(line: Line) -> str:
     return "".join(text for text, _ in line)
 
 
-def _painter() -> Callable[[Line], str]:
+def _choose_painter() -> Callable[[Line], str]:
     from rich.color import ColorSystem
     from rich.style import Style
 

@@ -32,7 +32,7 @@ def place_of(finding: Finding, path: str) -> Place:
     return finding.location.fields.get(path, finding.location)
 
 
-def first_place(finding: Finding) -> Place:
+def find_location(finding: Finding) -> Place:
     """Return the first known location of a field in the finding, else that of the resource."""
     paths = (reason.path for reason in (*finding.denials, *finding.unknowns))
     return next((known for path in paths if (known := finding.location.fields.get(path))), finding.location)
@@ -45,7 +45,7 @@ def field_places(finding: Finding) -> list[str]:
     return list(known) or [place(finding.location)]
 
 
-def elsewhere(finding: Finding, path: str, than: Place | None = None) -> str:
+def find_other_location(finding: Finding, path: str, than: Place | None = None) -> str:
     """Return the location of the field at a path; empty if it is that of the resource, or `than`."""
     shown = place(place_of(finding, path))
     return "" if shown == place(than or finding.location) else shown
@@ -63,5 +63,5 @@ def reasons(finding: Finding, at: Place, unknown_label: str = "unknown") -> Iter
 
 
 def _at(finding: Finding, path: str, than: Place) -> str:
-    shown = elsewhere(finding, path, than)
+    shown = find_other_location(finding, path, than)
     return f", at {shown}" if shown else ""

@@ -6,25 +6,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
 from policyeng.report.escaping import compact, markdown_code, markdown_text
-from policyeng.report.locations import elsewhere, place
+from policyeng.report.locations import find_other_location, place
 from policyeng.report.markdown_tables import fold, prose, table
 from policyeng.report.phrases import (
     by_policy,
     by_resource,
     denials,
+    describe_counts,
+    describe_exit_code,
     exempt,
     exemption_sentence,
     failed,
+    format_name,
+    format_path,
     has_values,
-    having,
-    headline,
-    named,
-    parted,
-    short_name,
-    shown_path,
+    select_outcome,
+    shorten_id,
+    split_reason,
     to_the_second,
     unknowns,
-    verdict,
 )
 from policyeng.report.settings import settings_text
 
@@ -36,10 +36,10 @@ def render(evaluation: Evaluation, *, group_by: str | None = None, profile: str 
     of the parameter profile of the evaluation. Text from the snapshot is in `<code>`, without formatting, links and
     mentions.
     """
-    parts = [f"## policyeng: {headline(evaluation)}", f"**{markdown_text(verdict(evaluation))}**"]
+    parts = [f"## policyeng: {describe_counts(evaluation)}", f"**{markdown_text(describe_exit_code(evaluation))}**"]
     if failures := failed(evaluation):
         parts.extend(_FAILURES[group_by](failures))
-    parts.extend(_folded(evaluation))
+    parts.extend(_render_folded(evaluation))
     if evaluation.problems:
         parts.append("\n".join(["### Problems", "", *map(_problem, evaluation.problems)]))
     parts.append(_compliance(evaluation))
@@ -49,47 +49,47 @@ def render(evaluation: Evaluation, *, group_by: str | None = None, profile: str 
     return "\n\n".join(parts) + "\n"
 
 
-def _ungrouped(failures: Sequence[Finding]) -> Iterator[str]:
+def _render_ungrouped(failures: Sequence[Finding]) -> Iterator[str]:
     yield table(("Severity", "Policy", "Resource", "Reason", "Fix"), map(_failure, failures))
 
 
-def _under_resources(failures: Sequence[Finding]) -> Iterator[str]:
+def _render_by_resource(failures: Sequence[Finding]) -> Iterator[str]:
     titles = ("Severity", "Policy", "Reason", "Fix")
     for members in by_resource(failures):
         first = members[0]
-        yield f"### {markdown_code(short_name(first.resource))}"
+        yield f"### {markdown_code(shorten_id(first.resource))}"
         details = filter(None, (first.resource_type, first.resource, place(first.location)))
         yield " · ".join(map(markdown_code, details))
-        yield table(titles, ((f.severity, _policy(f), _what(f), _remedy(f)) for f in members))
+        yield table(titles, ((f.severity, _policy(f), _describe(f), _remedy(f)) for f in members))
 
 
-def _under_policies(failures: Sequence[Finding]) -> Iterator[str]:
+def _render_by_policy(failures: Sequence[Finding]) -> Iterator[str]:
     for members in by_policy(failures):
         first = members[0]
         yield f"### {first.severity} {markdown_code(first.policy)} {markdown_text(first.title)}".rstrip()
         if remedy := _remedy(first):
             yield remedy
-        yield table(("Resource", "Reason"), ((_resource(f), _what(f)) for f in members))
+        yield table(("Resource", "Reason"), ((_resource(f), _describe(f)) for f in members))
 
 
 _FAILURES: Mapping[str | None, Callable[[Sequence[Finding]], Iterator[str]]] = {
-    None: _ungrouped,
-    "resource": _under_resources,
-    "policy": _under_policies,
+    None: _render_ungrouped,
+    "resource": _render_by_resource,
+    "policy": _render_by_policy,
 }
 
 
-def _folded(evaluation: Evaluation) -> Iterator[str]:
+def _render_folded(evaluation: Evaluation) -> Iterator[str]:
     titles = ("Severity", "Policy", "Resource", "Reason")
     for title, outcome in (("Error", Outcome.ERROR), ("Unknown", Outcome.UNKNOWN)):
-        if findings := having(evaluation, outcome):
+        if findings := select_outcome(evaluation, outcome):
             yield fold(f"{title} ({len(findings)})", table(titles, map(_undecided, findings)))
     if findings := exempt(evaluation):
         yield fold(f"Exempt ({len(findings)})", table((*titles, "Exemption"), map(_exempt, findings)))
 
 
 def _failure(finding: Finding) -> tuple[str, ...]:
-    return (*_subject(finding), _what(finding), _remedy(finding))
+    return (*_subject(finding), _describe(finding), _remedy(finding))
 
 
 def _remedy(finding: Finding) -> str:
@@ -99,7 +99,7 @@ def _remedy(finding: Finding) -> str:
 
 def _exempt(finding: Finding) -> tuple[str, ...]:
     mark = exemption_sentence(finding.exemption) if finding.exemption else ""
-    return (*_subject(finding), _what(finding), markdown_text(mark))
+    return (*_subject(finding), _describe(finding), markdown_text(mark))
 
 
 def _undecided(finding: Finding) -> tuple[str, ...]:
@@ -117,10 +117,10 @@ def _policy(finding: Finding) -> str:
 def _resource(finding: Finding) -> str:
     full_id = markdown_code(finding.resource)
     where = f"<br>{markdown_code(place(finding.location))}" if finding.location.file else ""
-    return f"<details><summary>{markdown_code(short_name(finding.resource))}</summary>{full_id}{where}</details>"
+    return f"<details><summary>{markdown_code(shorten_id(finding.resource))}</summary>{full_id}{where}</details>"
 
 
-def _what(finding: Finding) -> str:
+def _describe(finding: Finding) -> str:
     reasons = [_denial(finding, denial) for denial in denials(finding)]
     reasons.extend(f"unknown: {_unknown(finding, unknown)}" for unknown in unknowns(finding))
     return "<br>".join(reasons)
@@ -130,15 +130,15 @@ def _denial(finding: Finding, denial: Denial) -> str:
     message = _unknown(finding, Unknown(msg=denial.msg, path=denial.path))
     if not has_values(denial):
         return message
-    value, because = parted(denial)
+    value, because = split_reason(denial)
     actual, expected = markdown_code(compact(value)), markdown_code(compact(denial.expected))
     reason = f"<br>because {prose(because, markdown_code)}" if because else ""
     return f"{message}<br>actual {actual}, expected {expected}{reason}"
 
 
 def _unknown(finding: Finding, unknown: Unknown) -> str:
-    path = f" {markdown_code(shown_path(unknown.path))}" if unknown.path else ""
-    at = elsewhere(finding, unknown.path)
+    path = f" {markdown_code(format_path(unknown.path))}" if unknown.path else ""
+    at = find_other_location(finding, unknown.path)
     return markdown_text(unknown.msg) + path + (f" at {markdown_code(at)}" if at else "")
 
 
@@ -162,7 +162,7 @@ def _provenance(evaluation: Evaluation, profile: str | None) -> str:
     parameters = f", profile {markdown_code(profile)}," if profile else ""
     digests = f"{markdown_code(bundle.digest)} over {markdown_code(snapshot.digest)}"
     return (
-        f"<sub>Snapshot{scope}{taken}, evaluated with {markdown_text(named(bundle))}{parameters} "
-        f"as of {to_the_second(evaluation.as_of)} with engine {markdown_text(named(engine))} "
+        f"<sub>Snapshot{scope}{taken}, evaluated with {markdown_text(format_name(bundle))}{parameters} "
+        f"as of {to_the_second(evaluation.as_of)} with engine {markdown_text(format_name(engine))} "
         f"({digests})</sub>"
     )

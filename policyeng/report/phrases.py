@@ -56,13 +56,13 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun[:-1]}ies" if noun.endswith(("cy", "ty")) else f"{number} {noun}s"
 
 
-def named(reference: BundleRef | EngineRef) -> str:
+def format_name(reference: BundleRef | EngineRef) -> str:
     """Return the name of a bundle with its revision, or of an engine with its version."""
     number = reference.revision if isinstance(reference, BundleRef) else reference.version
     return f"{reference.name} {number}".rstrip()
 
 
-def short_name(resource: str) -> str:
+def shorten_id(resource: str) -> str:
     """Return the names in an ARM id after its last provider (`ws/cluster`), or any other id unchanged."""
     _, provider, rest = resource.rpartition("/providers/")
     names = rest.split("/")[2::2]
@@ -86,7 +86,7 @@ def has_values(denial: Denial) -> bool:
     return denial.actual is not None or denial.expected is not None
 
 
-def parted(denial: Denial) -> tuple[object, str]:
+def split_reason(denial: Denial) -> tuple[object, str]:
     """Return the actual value of a denial without `because`, and `because`: why the policy applies to the resource.
 
     Policies for regulated work or for a stage set `because` in `actual`; otherwise it is empty.
@@ -103,19 +103,19 @@ def denial_sentence(denial: Denial) -> str:
     if not has_values(denial):
         return unknown_sentence(Unknown(msg=denial.msg, path=denial.path))
     subject = visible(f"{denial.path} is" if denial.path else "is")
-    actual, because = parted(denial)
+    actual, because = split_reason(denial)
     reason = f", because {visible(because)}" if because else ""
     return f"{visible(denial.msg)}: {subject} {compact(actual)}, expected {compact(denial.expected)}{reason}"
 
 
-def shown_path(path: str) -> str:
+def format_path(path: str) -> str:
     """Return a path for display; for a complete scope, its id."""
     return visible(path.removesuffix(":"))
 
 
 def unknown_sentence(unknown: Unknown) -> str:
     """Return the reason of an unknown on one line: ``message: /path``."""
-    return visible(unknown.msg) + (f": {shown_path(unknown.path)}" if unknown.path else "")
+    return visible(unknown.msg) + (f": {format_path(unknown.path)}" if unknown.path else "")
 
 
 def expiry(mark: ExemptionMark) -> str:
@@ -158,13 +158,13 @@ def exempt(evaluation: Evaluation) -> list[Finding]:
     return [f for f in evaluation.others if f.outcome is Outcome.FAIL and f.exemption is not None]
 
 
-def having(evaluation: Evaluation, outcome: Outcome) -> list[Finding]:
+def select_outcome(evaluation: Evaluation, outcome: Outcome) -> list[Finding]:
     """Return the findings with an outcome."""
     findings = evaluation.findings if outcome is Outcome.PASS else evaluation.others
     return [finding for finding in findings if finding.outcome is outcome]
 
 
-def headline(evaluation: Evaluation) -> str:
+def describe_counts(evaluation: Evaluation) -> str:
     """Return the counts of findings that do not pass (`2 failures, 1 exempt, 1 unknown, 1 error, 1 problem`)."""
     # The summary counts all findings; a report on many parts may list only some of them.
     summary, problems = evaluation.summary, len(evaluation.problems)
@@ -182,7 +182,7 @@ def headline(evaluation: Evaluation) -> str:
     return "no resources evaluated"
 
 
-def verdict(evaluation: Evaluation) -> str:
+def describe_exit_code(evaluation: Evaluation) -> str:
     """Return the exit code with its reason in words."""
     summary = evaluation.summary
     failures = summary.fail - summary.exempt
@@ -206,12 +206,12 @@ def _failing(failures: int, evaluation: Evaluation, unread: int) -> str:
         parts = f"{count(unread, 'unread part')} of the inputs"
         both = [words for words, number in ((undecided, unknown), (parts, unread)) if number]
         return f"{' and '.join(both)}, not allowed with --strict-unknown"
-    if _worst(having(evaluation, Outcome.UNKNOWN)) > _worst(failed(evaluation)):
+    if _find_worst(select_outcome(evaluation, Outcome.UNKNOWN)) > _find_worst(failed(evaluation)):
         return f"{count(failures, 'failure')} and {undecided}, at least one at or above --fail-on"
     return f"{count(failures, 'failure')}, at least one at or above --fail-on"
 
 
-def _worst(findings: Iterable[Finding]) -> int:
+def _find_worst(findings: Iterable[Finding]) -> int:
     return max((finding.severity.rank for finding in findings), default=-1)
 
 
@@ -222,7 +222,7 @@ def _compliant(failures: int, exempted: int) -> str:
 
 
 def _undecided(evaluation: Evaluation) -> list[str]:
-    errors = len(having(evaluation, Outcome.ERROR))
+    errors = len(select_outcome(evaluation, Outcome.ERROR))
     problems = sum(problem.level == "error" for problem in evaluation.problems)
     words = [count(number, noun) for number, noun in ((errors, "policy error"), (problems, "problem")) if number]
     if not evaluation.findings:

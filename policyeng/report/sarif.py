@@ -19,17 +19,17 @@ from pydantic_core import to_json
 from policyeng import __version__
 from policyeng.models import Denial, Evaluation, Finding, Findings, JsonObject, Outcome, Place, Severity, Unknown
 from policyeng.report.escaping import markdown_text, visible
-from policyeng.report.locations import elsewhere, place_of, problem_place
+from policyeng.report.locations import find_other_location, place_of, problem_place
 from policyeng.report.phrases import (
     denial_sentence,
     denials,
+    describe_exit_code,
     exemption_sentence,
     level,
     rfc3339,
-    short_name,
+    shorten_id,
     unknown_sentence,
     unknowns,
-    verdict,
 )
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -140,7 +140,7 @@ def _alert(finding: Finding, denial: Denial, subject: str) -> JsonObject:
     return {
         "ruleId": finding.policy,
         "level": level(finding.severity),
-        "message": {"text": _literal(f"{denial_sentence(denial)} ({short_name(finding.resource)})")},
+        "message": {"text": _literal(f"{denial_sentence(denial)} ({shorten_id(finding.resource)})")},
         "locations": [_location(finding, denial.path, subject)],
         **_related(finding, denial.path, subject),
         "properties": {
@@ -159,7 +159,7 @@ def _location(finding: Finding, path: str, subject: str) -> JsonObject:
         "physicalLocation": _physical(place_of(finding, path), subject),
         "logicalLocations": [
             {
-                "name": short_name(scope or finding.resource),
+                "name": shorten_id(scope or finding.resource),
                 "fullyQualifiedName": visible(name),
                 "kind": "property" if path and not scope else "resource",
             }
@@ -169,7 +169,7 @@ def _location(finding: Finding, path: str, subject: str) -> JsonObject:
 
 def _related(finding: Finding, path: str, subject: str) -> JsonObject:
     """Return the location of the resource if that of the field differs."""
-    if not elsewhere(finding, path):
+    if not find_other_location(finding, path):
         return {}
     physical = _physical(finding.location, subject)
     return {"relatedLocations": [{"id": 1, "physicalLocation": physical, "message": {"text": "the resource"}}]}
@@ -217,14 +217,14 @@ def _invocation(evaluation: Evaluation, index: Mapping[str, int], subject: str) 
     return {
         "executionSuccessful": evaluation.exit_code in (0, 1),
         "exitCode": evaluation.exit_code,
-        "exitCodeDescription": verdict(evaluation),
+        "exitCodeDescription": describe_exit_code(evaluation),
         "toolExecutionNotifications": notifications,
     }
 
 
 def _notification(finding: Finding, unknown: Unknown, index: Mapping[str, int], subject: str) -> JsonObject:
     outcome = "error" if finding.outcome is Outcome.ERROR else "unknown"
-    text = f"{outcome}: {unknown_sentence(unknown)} ({short_name(finding.resource)})"
+    text = f"{outcome}: {unknown_sentence(unknown)} ({shorten_id(finding.resource)})"
     return {
         "level": "error" if finding.outcome is Outcome.ERROR else "warning",
         "message": {"text": _literal(text)},

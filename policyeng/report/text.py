@@ -7,12 +7,21 @@ from collections.abc import Iterator, Sequence
 
 from policyeng.models import Evaluation, Finding, Findings, Outcome, Problem, Severity
 from policyeng.report.escaping import visible
-from policyeng.report.grouping import under_policies, under_resources
-from policyeng.report.layout import BLANK, LABEL, STYLES, Line, heading, labelled, paragraph, printed
-from policyeng.report.phrases import by_policy, count, exempt, failed, having, named, to_the_second, verdict
+from policyeng.report.grouping import group_by_policy, group_by_resource
+from policyeng.report.layout import BLANK, LABEL, STYLES, Line, heading, labelled, render_lines, wrap_paragraph
+from policyeng.report.phrases import (
+    by_policy,
+    count,
+    describe_exit_code,
+    exempt,
+    failed,
+    format_name,
+    select_outcome,
+    to_the_second,
+)
 from policyeng.report.settings import settings_text
 
-_GROUPINGS = {"resource": under_resources, "policy": under_policies}
+_GROUPINGS = {"resource": group_by_resource, "policy": group_by_policy}
 _EXITS = {0: "bold green", 1: "bold red"}
 
 
@@ -33,14 +42,14 @@ def render(
         group_by: `resource` (the default) or `policy`.
         profile: the name of the parameter profile of the evaluation.
     """
-    return printed(_lines(evaluation, max(width, 40), group_by or "resource", profile), color=color)
+    return render_lines(_lines(evaluation, max(width, 40), group_by or "resource", profile), color=color)
 
 
 def _lines(evaluation: Evaluation, width: int, group_by: str, profile: str | None) -> Iterator[Line]:
     sections = (
         ("Failures", [f for f in evaluation.others if f.outcome is Outcome.FAIL]),
-        ("Unknown", having(evaluation, Outcome.UNKNOWN)),
-        ("Errors", having(evaluation, Outcome.ERROR)),
+        ("Unknown", select_outcome(evaluation, Outcome.UNKNOWN)),
+        ("Errors", select_outcome(evaluation, Outcome.ERROR)),
     )
     for title, findings in sections:
         if findings:
@@ -72,22 +81,24 @@ def _summary(evaluation: Evaluation, width: int, profile: str | None) -> Iterato
     if evaluation.findings:
         yield from _table(evaluation)
         yield BLANK
-        yield from _worst(evaluation, width)
+        yield from _render_worst(evaluation, width)
         yield from labelled("compliant", _compliance(evaluation), width, indent=2)
     yield from labelled("evaluated", visible(_provenance(evaluation, profile)), width, indent=2)
     if configured := settings_text(evaluation.settings):
         yield from labelled("settings", configured, width, indent=2)
     yield BLANK
-    yield from paragraph(verdict(evaluation), width, indent=0, style=_EXITS.get(evaluation.exit_code, "bold yellow"))
+    yield from wrap_paragraph(
+        describe_exit_code(evaluation), width, indent=0, style=_EXITS.get(evaluation.exit_code, "bold yellow")
+    )
 
 
 def _table(evaluation: Evaluation) -> Iterator[Line]:
     rows = {
-        "fail": having(evaluation, Outcome.FAIL),
+        "fail": select_outcome(evaluation, Outcome.FAIL),
         "  exempt": exempt(evaluation),
-        "unknown": having(evaluation, Outcome.UNKNOWN),
-        "error": having(evaluation, Outcome.ERROR),
-        "pass": having(evaluation, Outcome.PASS),
+        "unknown": select_outcome(evaluation, Outcome.UNKNOWN),
+        "error": select_outcome(evaluation, Outcome.ERROR),
+        "pass": select_outcome(evaluation, Outcome.PASS),
     }
     severities = list(reversed(Severity))
     titles = "".join(f"{severity:>{len(severity) + 2}}" for severity in severities)
@@ -104,7 +115,7 @@ def _cell(number: int, width: int) -> str:
     return f"{number or '-':>{width}}"
 
 
-def _worst(evaluation: Evaluation, width: int) -> Iterator[Line]:
+def _render_worst(evaluation: Evaluation, width: int) -> Iterator[Line]:
     """Yield the three worst policies, by severity and number of failures without an exemption."""
     ranked = sorted(by_policy(failed(evaluation)), key=lambda members: (-members[0].severity.rank, -len(members)))
     for number, (finding, *others) in enumerate(ranked[:3]):
@@ -128,6 +139,6 @@ def _provenance(evaluation: Evaluation, profile: str | None) -> str:
     taken = f" taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else ""
     source_snapshot = f", snapshot{scope}{taken}" if scope or taken else ""
     return (
-        f"{subject} {named(bundle)}{parameters}{source_snapshot}, "
-        f"as of {to_the_second(evaluation.as_of)}, engine {named(engine)}"
+        f"{subject} {format_name(bundle)}{parameters}{source_snapshot}, "
+        f"as of {to_the_second(evaluation.as_of)}, engine {format_name(engine)}"
     )

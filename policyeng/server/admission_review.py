@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from policyeng.errors import InputError, PolicyengError
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.models import Change, Decision, Denial, Finding, JsonObject, Origin, Outcome, Unknown
 from policyeng.report.escaping import visible
-from policyeng.report.phrases import count, denial_sentence, denials, short_name, unknown_sentence, unknowns
-from policyeng.server.kubernetes_changes import ReviewedObject, asked_for
+from policyeng.report.phrases import count, denial_sentence, denials, shorten_id, unknown_sentence, unknowns
+from policyeng.server.kubernetes_changes import ReviewedObject, convert_request
 from policyeng.server.review_request import API_VERSION, KIND, request_in, request_of
 from policyeng.sources.kubernetes.owners import BesideSnapshot
 
@@ -38,33 +38,33 @@ def answer(uid: str, *, allowed: bool, **members: object) -> JsonObject:
 def of_decision(uid: str, decision: Decision, asked: ReviewedObject, decision_id: str) -> JsonObject:
     """Return the response for a decision."""
     annotations = {
-        "decision-id": _cut(visible(decision_id), _MOST_VALUE),
-        "denied-policies": _listed(decision.denied, _MOST_VALUE),
+        "decision-id": _shorten(visible(decision_id), _MOST_VALUE),
+        "denied-policies": _list_policies(decision.denied, _MOST_VALUE),
         "exit-code": str(decision.exit_code),
-        "snapshot-digest": _cut(decision.snapshot.digest, _MOST_VALUE),
+        "snapshot-digest": _shorten(decision.snapshot.digest, _MOST_VALUE),
     }
     return answer(
         uid,
         allowed=decision.allowed,
         status=None if decision.allowed else _status(decision, asked),
-        warnings=_bounded(_warnings(decision, asked)),
+        warnings=_limit(_warnings(decision, asked)),
         auditAnnotations={key: value for key, value in annotations.items() if value},
     )
 
 
 def of_nothing(uid: str, asked: ReviewedObject) -> JsonObject:
     """Return the response to a request that changes nothing in Azure."""
-    return answer(uid, allowed=True, warnings=_bounded(asked.remarks))
+    return answer(uid, allowed=True, warnings=_limit(asked.remarks))
 
 
 def of_error(uid: str, error: PolicyengError, decision_id: str, *, unfit: bool = False) -> JsonObject:
     """Return the response without a decision: the request is invalid (`unfit`), or the evaluation failed."""
     status = {
         "code": 422 if unfit else 500,
-        "message": _cut(visible(f"policyeng could not decide: {error}"), _MOST_MESSAGE),
+        "message": _shorten(visible(f"policyeng could not decide: {error}"), _MOST_MESSAGE),
         "reason": "Invalid" if unfit else "InternalError",
     }
-    annotations = {"decision-id": _cut(visible(decision_id), _MOST_VALUE), "exit-code": "2"}
+    annotations = {"decision-id": _shorten(visible(decision_id), _MOST_VALUE), "exit-code": "2"}
     non_empty = {key: value for key, value in annotations.items() if value}
     return answer(uid, allowed=False, status=status, auditAnnotations=non_empty)
 
@@ -77,7 +77,7 @@ def _status(decision: Decision, asked: ReviewedObject) -> JsonObject:
     message_lines = [f"{heading}:", *lines[:_MOST_LINES]]
     if len(lines) > _MOST_LINES:
         message_lines.append(f"and {len(lines) - _MOST_LINES} more")
-    message = _cut("\n".join(message_lines), _MOST_MESSAGE)
+    message = _shorten("\n".join(message_lines), _MOST_MESSAGE)
     return {
         "code": 500 if undecided else 403,
         "message": message,
@@ -88,56 +88,58 @@ def _status(decision: Decision, asked: ReviewedObject) -> JsonObject:
 def _lines(decision: Decision, asked: ReviewedObject) -> Iterator[str]:
     for problem in decision.problems:
         if problem.level == "error":
-            yield _cut(visible(f"{problem.place}: {problem.message}" if problem.place else problem.message), _MOST_LINE)
+            yield _shorten(
+                visible(f"{problem.place}: {problem.message}" if problem.place else problem.message), _MOST_LINE
+            )
     for finding in decision.denied:
         reasons = _reasons(finding, asked.fields)
         more = f"; and {len(reasons) - _MOST_DENIALS} more" if len(reasons) > _MOST_DENIALS else ""
-        on = "" if folded_id(finding.resource) in asked.fields else f" on {short_name(finding.resource)}"
+        on = "" if fold_id(finding.resource) in asked.fields else f" on {shorten_id(finding.resource)}"
         sentence = "; ".join(reasons[:_MOST_DENIALS]) + more
         lead = "could not be evaluated: " if finding.outcome is Outcome.ERROR else ""
-        yield _cut(f"{finding.policy} ({finding.severity}){on}: {lead}{sentence}", _MOST_LINE)
+        yield _shorten(f"{finding.policy} ({finding.severity}){on}: {lead}{sentence}", _MOST_LINE)
 
 
 def _reasons(finding: Finding, fields: Mapping[str, Mapping[str, str]]) -> Sequence[str]:
     """Return the reasons of a finding, with paths in the Kubernetes object."""
-    there = Origin(file="", fields=fields.get(folded_id(finding.resource), {}))
+    there = Origin(file="", fields=fields.get(fold_id(finding.resource), {}))
     if finding.outcome is Outcome.FAIL:
-        return [denial_sentence(_moved(denial, there)) for denial in denials(finding)]
-    return [unknown_sentence(_moved(reason, there)) for reason in unknowns(finding)]
+        return [denial_sentence(_prefix_paths(denial, there)) for denial in denials(finding)]
+    return [unknown_sentence(_prefix_paths(reason, there)) for reason in unknowns(finding)]
 
 
-def _moved(reason: _Reason, there: Origin) -> _Reason:
+def _prefix_paths(reason: _Reason, there: Origin) -> _Reason:
     return reason.model_copy(update={"path": there.pointer_to(reason.path)})
 
 
 def _warnings(decision: Decision, asked: ReviewedObject) -> Iterator[str]:
     """Yield the warnings, the most important first."""
-    yield from (f"{each.policy} fails: {_short(each, asked)}" for each in decision.warned)
-    here = [each for each in decision.standing if folded_id(each.resource) in asked.fields]
-    yield from (f"{each.policy} still fails, as before the change: {_short(each, asked)}" for each in here)
+    yield from (f"{each.policy} fails: {_shorten_finding(each, asked)}" for each in decision.warned)
+    here = [each for each in decision.standing if fold_id(each.resource) in asked.fields]
+    yield from (f"{each.policy} still fails, as before the change: {_shorten_finding(each, asked)}" for each in here)
     yield from asked.remarks
     yield from (problem.message for problem in decision.problems if problem.level == "warning")
     open_ = decision.undecided
     if len(open_) > _MOST_UNDECIDED:
-        yield f"{count(len(open_), 'finding')} could not be decided: {_listed(open_, _MOST_WARNING // 2)}"
+        yield f"{count(len(open_), 'finding')} could not be decided: {_list_policies(open_, _MOST_WARNING // 2)}"
     else:
         yield from (f"{each.policy} could not be decided: {_reasons(each, asked.fields)[0]}" for each in open_)
 
 
-def _short(finding: Finding, asked: ReviewedObject) -> str:
+def _shorten_finding(finding: Finding, asked: ReviewedObject) -> str:
     """Return a finding in one sentence, without the actual values."""
     bare = tuple(denial.model_copy(update={"actual": None, "expected": None}) for denial in denials(finding))
-    on = "" if folded_id(finding.resource) in asked.fields else f" on {short_name(finding.resource)}"
+    on = "" if fold_id(finding.resource) in asked.fields else f" on {shorten_id(finding.resource)}"
     return _reasons(finding.model_copy(update={"denials": bare}), asked.fields)[0] + on
 
 
-def _bounded(warnings: Iterable[str]) -> list[str]:
-    texts = [_cut(visible(warning), _MOST_WARNING) for warning in dict.fromkeys(warnings)]
+def _limit(warnings: Iterable[str]) -> list[str]:
+    texts = [_shorten(visible(warning), _MOST_WARNING) for warning in dict.fromkeys(warnings)]
     more = [f"and {len(texts) - _MOST_WARNINGS} more warnings"] if len(texts) > _MOST_WARNINGS else []
     return texts[:_MOST_WARNINGS] + more
 
 
-def _listed(findings: Iterable[Finding], most: int) -> str:
+def _list_policies(findings: Iterable[Finding], most: int) -> str:
     """Return the distinct policies of findings, as many as fit."""
     policies = list(dict.fromkeys(finding.policy for finding in findings))
     text = ""
@@ -149,7 +151,7 @@ def _listed(findings: Iterable[Finding], most: int) -> str:
     return text
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
@@ -182,7 +184,7 @@ def review(document: object, beside: BesideSnapshot, admit: Admit, *, decision_i
         request = request_of(given)
         if request is None:
             return Reviewed(answer(uid, allowed=True))
-        asked = asked_for(request, beside)
+        asked = convert_request(request, beside)
     except InputError as error:
         return Reviewed(of_error(uid, error, decision_id, unfit=True), error)
     if not asked.changes:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.models import Change, Operation
 from policyeng.server.shared_memory import Shared
 
@@ -61,7 +61,7 @@ class Allowed:
         Returns:
             whether they are kept; not where others came in meanwhile, so that the decision has to be made again.
         """
-        put = {folded_id(change.id) for change in changes if change.operation in _PUTS}
+        put = {fold_id(change.id) for change in changes if change.operation in _PUTS}
         entries = [
             entry
             for entry in seen
@@ -91,10 +91,10 @@ def counting(entries: Sequence[AllowedChange], since: datetime, changes: Sequenc
         since: the moment of which the state says what is there.
         changes: what is decided on.
     """
-    put = {folded_id(change.id) for change in changes if change.operation in _PUTS}
+    put = {fold_id(change.id) for change in changes if change.operation in _PUTS}
     return [entry.change for entry in entries if entry.at > since and not _is_put_again(entry, put)]
 
 
 def _is_put_again(entry: AllowedChange, put: set[str]) -> bool:
     # A deletion takes more with it than what is put again.
-    return entry.change.operation is not Operation.DELETE and folded_id(entry.change.id) in put
+    return entry.change.operation is not Operation.DELETE and fold_id(entry.change.id) in put

@@ -144,7 +144,9 @@ def application(service: Service) -> FastAPI:
 
 def _document(app: FastAPI, service: Service) -> JsonObject:
     document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-    document["components"] = {"schemas": openapi.used(schemas(brings_state=service.state is None), document["paths"])}
+    document["components"] = {
+        "schemas": openapi.select_schemas(schemas(brings_state=service.state is None), document["paths"])
+    }
     if service.tokens is not None:
         document["components"]["securitySchemes"] = openapi.SECURITY
     return document

@@ -73,7 +73,7 @@ def entry_of(answered: Answered, labels: Mapping[str, str]) -> JsonObject:
     if answered.document is not None:
         entry["input"] = answered.document
     if outcome is not None:
-        entry |= _said(outcome)
+        entry |= _encode_answer(outcome)
     if answered.state_age is not None:
         entry["state_age_seconds"] = answered.state_age
     if answered.refusal is not None:
@@ -92,21 +92,21 @@ def mode_of(decision: Decision) -> str:
     return next((str(mode) for mode, findings in found.items() if findings), "")
 
 
-def _said(outcome: Evaluation | Decision) -> JsonObject:
+def _encode_answer(outcome: Evaluation | Decision) -> JsonObject:
     findings: list[Finding]
     if isinstance(outcome, Decision):
         listed = {name: getattr(outcome, name) for name in _LISTED}
         findings = [finding for each in listed.values() for finding in each]
         counts = {name: len(getattr(outcome, name)) for name in (*_LISTED, "standing")}
         changes = [{"operation": str(each.operation), "id": each.id} for each in outcome.changes]
-        shown = {name: [_brief(finding) for finding in each] for name, each in listed.items() if each}
+        shown = {name: [_encode_finding(finding) for finding in each] for name, each in listed.items() if each}
         said: JsonObject = {"allowed": outcome.allowed, "exitCode": outcome.exit_code, "changes": changes, **shown}
     else:
         counts = {
             name: count for name, count in outcome.summary.model_dump(by_alias=True).items() if isinstance(count, int)
         }
         findings = [finding for finding in outcome.findings if finding.outcome is not Outcome.PASS]
-        said = {"exitCode": outcome.exit_code, "findings": [_brief(finding) for finding in findings]}
+        said = {"exitCode": outcome.exit_code, "findings": [_encode_finding(finding) for finding in findings]}
     if outcome.problems:
         said["problems"] = [{"level": each.level, "message": each.message} for each in outcome.problems]
     return {
@@ -119,7 +119,7 @@ def _said(outcome: Evaluation | Decision) -> JsonObject:
     }
 
 
-def _brief(finding: Finding) -> JsonObject:
+def _encode_finding(finding: Finding) -> JsonObject:
     """Return the content of a finding, without the static fields of its policy."""
     return {
         "policy": finding.policy,
@@ -142,16 +142,16 @@ def _mask(holder: JsonObject, name: str, pointer: str) -> list[str]:
     if name not in holder:
         return []
     before, holder[name] = holder[name], masked(holder[name])
-    return [] if before == holder[name] else list(_differing(before, holder[name], pointer))
+    return [] if before == holder[name] else list(_find_differences(before, holder[name], pointer))
 
 
-def _differing(before: object, after: object, pointer: str) -> Iterator[str]:
+def _find_differences(before: object, after: object, pointer: str) -> Iterator[str]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key, below in before.items():
-            yield from _differing(below, after[key], f"{pointer}/{escaped(str(key))}")
+            yield from _find_differences(below, after[key], f"{pointer}/{escaped(str(key))}")
     elif isinstance(before, list | tuple) and isinstance(after, list):
         for index, (old, new) in enumerate(zip(before, after, strict=True)):
-            yield from _differing(old, new, f"{pointer}/{index}")
+            yield from _find_differences(old, new, f"{pointer}/{index}")
     elif before != after:
         yield pointer
 

@@ -196,15 +196,15 @@ def fingerprint(paths: Sequence[Path]) -> Fingerprint:
 
 def _below(path: Path) -> Iterator[tuple[object, ...]]:
     if not path.is_dir():
-        yield _stated(str(path))
+        yield _stat(str(path))
         return
     for folder, folders, names in os.walk(path):
         folders.sort()
         linked = (name for name in folders if (Path(folder) / name).is_symlink())
-        yield from (_stated(str(Path(folder) / name)) for name in sorted((*names, *linked)))
+        yield from (_stat(str(Path(folder) / name)) for name in sorted((*names, *linked)))
 
 
-def _stated(path: str) -> tuple[object, ...]:
+def _stat(path: str) -> tuple[object, ...]:
     try:
         status = os.stat(path)  # noqa: PTH116  # runs every second over whole trees; Path is slow
     except OSError as error:

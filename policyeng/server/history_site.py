@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from policyeng.audit.records import AuditRun
 from policyeng.audit.run_report import reported
 from policyeng.report.html import page, render
-from policyeng.server.problems import RequestRefusedError, too_busy
+from policyeng.server.problems import RequestRefusedError, refuse_busy
 from policyeng.server.shared_memory import Shared
 from policyeng.server.tokens import Tokens, TokenScope, digest_of
 
@@ -177,7 +177,7 @@ class Reports:
         report = self._reports.get(run.hash)
         if report is None:
             if sum(not each.done() for each in self._reports.values()) >= _PARALLEL + _WAITING:
-                raise too_busy("too many reports are being rendered")
+                raise refuse_busy("too many reports are being rendered")
             report = self._reports[run.hash] = asyncio.ensure_future(self._render_async(run))
         self._reports.move_to_end(run.hash)
         try:

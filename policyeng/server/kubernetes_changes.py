@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from policyeng.errors import InputError
-from policyeng.facts.ids import folded_id, is_open
+from policyeng.facts.ids import fold_id, is_open
 from policyeng.models import Change, JsonObject, Operation, lowered
 from policyeng.server.review_request import ReviewRequest, Verb
 from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, group_of
-from policyeng.sources.kubernetes.objects import inner, words
+from policyeng.sources.kubernetes.objects import get_inner, words
 from policyeng.sources.kubernetes.owners import BesideSnapshot
 from policyeng.sources.kubernetes.status import is_kept, is_unmanaged
 from policyeng.sources.parsed import Placed, Refusal
@@ -42,7 +42,7 @@ class ReviewedObject(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def asked_for(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
+def convert_request(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
     """Return the changes that a request about a supported object asks for.
 
     Raises:
@@ -52,18 +52,18 @@ def asked_for(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
         return _deleted(request, beside)
     old = request.old if request.verb is Verb.UPDATE else None
     new = request.object or {}
-    known = _known_id(old)
+    known = _find_assigned_id(old)
     if is_unmanaged(new):
         return ReviewedObject()
     try:
-        drawn = _drawn(new, known, beside, _type_names(old))
+        drawn = _build_changes(new, known, beside, _type_names(old))
     except InputError as error:
         if old is not None and _says_the_same(old, new):
             return ReviewedObject(remarks=(f"{_UNREADABLE}: {error}",))
         raise
     held: tuple[Change, ...] = ()
     if old is not None and not is_unmanaged(old):
-        held = _readable(old, known, beside)
+        held = _read_old_object(old, known, beside)
     remarks = [*drawn.remarks]
     if any(is_open(change.id) for change in drawn.changes) and not _is_extensions(new):
         remarks.append(_UNPLACED)
@@ -75,8 +75,8 @@ def _deleted(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
     old = request.old or {}
     if is_kept(old):
         return ReviewedObject()
-    known = _known_id(old)
-    held = _readable(old, known, beside)
+    known = _find_assigned_id(old)
+    held = _read_old_object(old, known, beside)
     if _is_extensions(old):
         taken = tuple(_typed(None, _type_names(old), beside))
         return ReviewedObject(held, taken or tuple(Change(operation=Operation.DELETE, id=change.id) for change in held))
@@ -87,7 +87,9 @@ def _deleted(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
     return ReviewedObject(held, (Change(operation=Operation.DELETE, id=identity),))
 
 
-def _drawn(document: JsonObject, known: str, beside: BesideSnapshot, gone: Sequence[str] = ()) -> ReviewedObject:
+def _build_changes(
+    document: JsonObject, known: str, beside: BesideSnapshot, gone: Sequence[str] = ()
+) -> ReviewedObject:
     """Return the changes that apply an object to Azure, and delete the instance types that it no longer has.
 
     Raises:
@@ -100,14 +102,14 @@ def _drawn(document: JsonObject, known: str, beside: BesideSnapshot, gone: Seque
     if entry is None:
         return ReviewedObject()
     changes = tuple(_typed(entry, gone, beside)) if _is_extensions(document) else (_replaced(entry),)
-    fields = {folded_id(change.id): entry.fields for change in changes}
+    fields = {fold_id(change.id): entry.fields for change in changes}
     return ReviewedObject((), changes, fields, tuple(f"{pointer}: {message}" for pointer, message in read.remarks))
 
 
-def _readable(document: JsonObject, known: str, beside: BesideSnapshot) -> tuple[Change, ...]:
+def _read_old_object(document: JsonObject, known: str, beside: BesideSnapshot) -> tuple[Change, ...]:
     """Return the content of the old object; empty if unreadable, so that everything in the new one counts as new."""
     try:
-        return _drawn(document, known, beside).changes
+        return _build_changes(document, known, beside).changes
     except InputError:
         return ()
 
@@ -135,14 +137,14 @@ def _typed(entry: Placed | None, gone: Sequence[str], beside: BesideSnapshot) ->
     attachments = [
         held
         for held in beside.of_type(_COMPUTES)
-        if lowered(words(inner(held, "properties", "computeType"))) == "kubernetes"
+        if lowered(words(get_inner(held, "properties", "computeType"))) == "kubernetes"
     ]
-    clusters = {lowered(words(inner(held, "properties", "resourceId"))) for held in attachments}
+    clusters = {lowered(words(get_inner(held, "properties", "resourceId"))) for held in attachments}
     if len(clusters) != 1 or ("" in clusters and len(attachments) > 1):
         if entry is not None:
             yield _replaced(entry)
         return
-    types = inner(entry.resource, "properties", "properties", "instanceTypes") if entry is not None else None
+    types = get_inner(entry.resource, "properties", "properties", "instanceTypes") if entry is not None else None
     joined = {**dict.fromkeys(gone), **(types if isinstance(types, dict) else {})}
     unresolved = entry.unreadable.items() if entry is not None else ()
     for held in attachments:
@@ -171,17 +173,19 @@ def _with_types(compute: JsonObject, types: JsonObject, beside: BesideSnapshot) 
 
 def _type_names(document: JsonObject | None) -> list[str]:
     """Return the names of an instance type or of a list of them; for any other object, its own name."""
-    listed = inner(document, "items")
-    return [words(inner(entry, "metadata", "name")) for entry in (listed if isinstance(listed, list) else [document])]
+    listed = get_inner(document, "items")
+    return [
+        words(get_inner(entry, "metadata", "name")) for entry in (listed if isinstance(listed, list) else [document])
+    ]
 
 
 def _is_extensions(document: JsonObject) -> bool:
     return group_of(document.get("apiVersion")) == EXTENSION_GROUP
 
 
-def _known_id(old: JsonObject | None) -> str:
+def _find_assigned_id(old: JsonObject | None) -> str:
     """Return the id that the service assigned to the resource of an existing object."""
-    return words(inner(old, "status", "id"))
+    return words(get_inner(old, "status", "id"))
 
 
 def _says_the_same(old: JsonObject, new: JsonObject) -> bool:

@@ -27,7 +27,7 @@ from policyeng.models import Decision, Finding, Outcome
 from policyeng.server.decision_log import DecisionLog, Fate
 from policyeng.server.decision_record import mode_of
 from policyeng.server.problems import status_of
-from policyeng.server.service import Answered, Service, now
+from policyeng.server.service import Answered, Service, get_time
 
 #: How many numbers a worker may have, and bytes of their names. Memory is taken only as far as it is used.
 _NUMBERS, _NAMES = 1 << 16, 1 << 23
@@ -209,7 +209,7 @@ class ServerMetrics:
         else:  # an AdmissionReview about nothing of ours is allowed without a decision
             add("policyeng_admission_requests", "allow" if refusal is None else "refused", "", point)
         if outcome is not None:
-            findings = _determining(outcome) if isinstance(outcome, Decision) else outcome.findings
+            findings = _list_determining(outcome) if isinstance(outcome, Decision) else outcome.findings
             self._count(findings, sum(problem.level == "error" for problem in outcome.problems))
 
     def publish(self) -> None:
@@ -243,7 +243,7 @@ class ServerMetrics:
             self._numbers.add("policyeng_evaluation_errors", "problem", amount=problems)
 
 
-def _determining(decision: Decision) -> Iterator[Finding]:
+def _list_determining(decision: Decision) -> Iterator[Finding]:
     for findings in (decision.denied, decision.warned, decision.shadowed, decision.undecided, decision.exempted):
         yield from findings
 
@@ -261,7 +261,7 @@ class _Measured(Collector):
         yield from self._readings()
         yield from self._policies()
         yield from self._load()
-        yield from _counted(numbers, with_log=self._service.log is not None)
+        yield from _count_workers(numbers, with_log=self._service.log is not None)
         yield from _process_families(numbers)
 
     def _readings(self) -> Iterator[Metric]:
@@ -314,7 +314,7 @@ class _Measured(Collector):
         places = queue.places * service.options.workers
         yield GaugeMetricFamily("policyeng_queue_places", "How many there may be.", places)
         if service.state is not None:
-            age = service.state.current.age(now())
+            age = service.state.current.age(get_time())
             yield GaugeMetricFamily(
                 "policyeng_state_age_seconds", "The age of the state that changes are judged against.", age
             )
@@ -330,7 +330,7 @@ class _Measured(Collector):
             )
 
 
-def _counted(numbers: Mapping[Key, float], *, with_log: bool) -> Iterator[Metric]:
+def _count_workers(numbers: Mapping[Key, float], *, with_log: bool) -> Iterator[Metric]:
     """Yield the families of the workers' counters and gauges."""
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {
         name: CounterMetricFamily(name, text, labels=labels) for name, (text, labels) in _COUNTED.items()

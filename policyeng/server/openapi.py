@@ -60,7 +60,7 @@ def check(service: Service) -> JsonObject:
             "value": {"snapshot": _SNAPSHOT, "failOn": "high", "asOf": "2026-06-01T00:00:00Z", "exemptions": []},
         },
     }
-    return _judging(
+    return _describe_evaluation_route(
         service,
         TokenScope.CHECK,
         "Judge a document as `policyeng check` does",
@@ -83,7 +83,7 @@ def admit(service: Service) -> JsonObject:
         name.replace(" ", "-"): {"summary": name, "value": {**state, "change": change} if state else change}
         for name, change in changes.items()
     }
-    return _judging(
+    return _describe_evaluation_route(
         service,
         TokenScope.ADMIT,
         "Decide on a change before it is made",
@@ -106,7 +106,7 @@ def admission_review(service: Service) -> JsonObject:
         "object": {**workspace, "metadata": {"name": "ws"}, "spec": {"publicNetworkAccess": "Enabled"}},
     }
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    return _judging(
+    return _describe_evaluation_route(
         service,
         TokenScope.ADMIT,
         "Answer an AdmissionReview of Kubernetes",
@@ -122,7 +122,7 @@ def policy_restrictions(service: Service) -> JsonObject:
     content = {key: value for key, value in _RESOURCE.items() if key != "id"}
     details = {"resourceContent": content, "apiVersion": "2025-06-01", "scope": _WORKSPACE.partition("/providers")[0]}
     examples = {"create": {"summary": "A workspace that is about to be made", "value": {"resourceDetails": details}}}
-    return _judging(
+    return _describe_evaluation_route(
         service,
         TokenScope.ADMIT,
         "Ask as Azure Policy is asked",
@@ -134,7 +134,7 @@ def policy_restrictions(service: Service) -> JsonObject:
 
 def healthz() -> JsonObject:
     """Of `GET /healthz`."""
-    return _asking("Whether the server is alive", {200: _answer("It is.", {JSON: _content("Alive")})})
+    return _describe_request("Whether the server is alive", {200: _answer("It is.", {JSON: _content("Alive")})})
 
 
 def readyz() -> JsonObject:
@@ -142,24 +142,26 @@ def readyz() -> JsonObject:
     said = {200: "It can decide.", 503: "It cannot; `reasons` says why."}
     headers = {"X-Policyeng-Degraded": _header("What is in force of an earlier reading; only there for something.")}
     answers = {code: _answer(text, {JSON: _content("Ready")}, headers) for code, text in said.items()}
-    return _asking("Whether the server can decide", answers)
+    return _describe_request("Whether the server can decide", answers)
 
 
 def metrics(service: Service) -> JsonObject:
     """Of `GET /metrics`."""
     answers = {200: _answer("The text format of Prometheus.", {"text/plain": {"schema": {"type": "string"}}})}
-    return _asking("Metrics", answers | _refusals(_who(service)), **_secured(service, TokenScope.METRICS))
+    return _describe_request(
+        "Metrics", answers | _refusals(_describe_refusals(service)), **_add_security(service, TokenScope.METRICS)
+    )
 
 
-def used(schemas: JsonObject, *told: object) -> JsonObject:
+def select_schemas(schemas: JsonObject, *told: object) -> JsonObject:
     """Those schemas that parts of the document name, and those that these name in turn."""
     names = {name for each in told for name in _NAMED.findall(orjson.dumps(each, default=str).decode())}
     found = {name: schema for name, schema in schemas.items() if name in names}
     rest = {name: schema for name, schema in schemas.items() if name not in names}
-    return {**found, **used(rest, *found.values())} if found else {}
+    return {**found, **select_schemas(rest, *found.values())} if found else {}
 
 
-def _judging(
+def _describe_evaluation_route(
     service: Service,
     scope: TokenScope,
     summary: str,
@@ -169,15 +171,15 @@ def _judging(
     **extra: object,
 ) -> JsonObject:
     """Of a route that judges."""
-    refused = [code for code in _REFUSALS if code not in (401, 403) or code in _who(service)]
+    refused = [code for code in _REFUSALS if code not in (401, 403) or code in _describe_refusals(service)]
     headers = {"X-Decision-Id": _header("The id of the answer in the decision log.")}
     answers = {200: _answer("The verdict.", {JSON: given}, headers)} | _refusals(refused)
     body = {"required": True, "content": dict(taken)}
-    said = _asking(summary, answers, requestBody=body, **_secured(service, scope), **extra)
+    said = _describe_request(summary, answers, requestBody=body, **_add_security(service, scope), **extra)
     return {**said, "description": description}
 
 
-def _asking(summary: str, answers: Mapping[int, JsonObject], **extra: object) -> JsonObject:
+def _describe_request(summary: str, answers: Mapping[int, JsonObject], **extra: object) -> JsonObject:
     return {
         "summary": summary,
         "responses": {},
@@ -186,13 +188,13 @@ def _asking(summary: str, answers: Mapping[int, JsonObject], **extra: object) ->
     }
 
 
-def _who(service: Service) -> tuple[int, ...]:
+def _describe_refusals(service: Service) -> tuple[int, ...]:
     """Return the responses for requests that are refused."""
     certificate = (403,) if service.options.tls_client_ca is not None else ()
     return (401, 403) if service.tokens is not None else certificate
 
 
-def _secured(service: Service, scope: TokenScope) -> JsonObject:
+def _add_security(service: Service, scope: TokenScope) -> JsonObject:
     return {"security": [{_BEARER: []}], "x-scope": str(scope)} if service.tokens is not None else {}
 
 

@@ -48,11 +48,11 @@ class PolicyReload(Watched[EvaluationSetup]):
 
     def _files(self) -> Sequence[Path]:
         with suppress(PolicyengError):  # settings that cannot be read name nothing; reading them says why
-            self._named = tuple(_named_by(self._settings()))
+            self._named = tuple(_list_named_files(self._settings()))
         return (*self._paths, *self._named)
 
 
-def _named_by(settings: Settings) -> Iterator[Path]:
+def _list_named_files(settings: Settings) -> Iterator[Path]:
     yield from settings.exemptions
     if settings.verification_key is not None:
         yield settings.verification_key

@@ -39,7 +39,7 @@ class RequestRefusedError(InputError):
         self.headers = dict(headers or {})
 
 
-def too_busy(message: str, *, status: int = HTTPStatus.SERVICE_UNAVAILABLE) -> RequestRefusedError:
+def refuse_busy(message: str, *, status: int = HTTPStatus.SERVICE_UNAVAILABLE) -> RequestRefusedError:
     """Return a refusal of a request that may succeed later."""
     return RequestRefusedError(status, message, remedy="retry later", headers={"Retry-After": _RETRY_AFTER})
 

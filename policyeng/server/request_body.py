@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from policyeng.errors import InputError
 from policyeng.parsing.json_text import parse_json
-from policyeng.server.problems import RequestRefusedError, too_busy
+from policyeng.server.problems import RequestRefusedError, refuse_busy
 
 JSON = "application/json"
 YAML = ("application/yaml", "application/x-yaml", "text/yaml")
@@ -58,7 +58,7 @@ class Bodies:
                     self.held += len(part)
                     _refuse_size(size, longest)
                     if self.held > self._pending:
-                        raise too_busy("too much is being sent at a time")
+                        raise refuse_busy("too much is being sent at a time")
                     parts.append(part)
             if announced is not None and size != announced:
                 message = f"the body has {size} bytes, but `Content-Length` is {announced}"

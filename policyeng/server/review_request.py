@@ -11,9 +11,9 @@ from typing import NamedTuple
 from policyeng.errors import InputError
 from policyeng.models import JsonObject
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.kubernetes.objects import inner
+from policyeng.sources.kubernetes.objects import get_inner
 from policyeng.sources.kubernetes.single_object import is_judged
-from policyeng.sources.parsed import kind_of, spelled
+from policyeng.sources.parsed import format_value, kind_of
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
@@ -48,14 +48,14 @@ def request_in(review: object) -> JsonObject:
     Raises:
         InputError: it is no review of the version that is answered.
     """
-    kind, version = inner(review, "kind"), inner(review, "apiVersion")
+    kind, version = get_inner(review, "kind"), get_inner(review, "apiVersion")
     if kind != KIND or not isinstance(version, str):
         message = f"not an admission review: {kind_of(review)} without the `apiVersion` and `kind` of one"
         raise InputError(message, place=("/",), remedy=f"send an `{KIND}` of `{API_VERSION}`")
     if version != API_VERSION:
         message = f"unsupported version of admission reviews: `{shortened(version)}`"
         raise InputError(message, place=("/apiVersion",), remedy=_LISTED)
-    request = inner(review, "request")
+    request = get_inner(review, "request")
     if not isinstance(request, dict) or not isinstance(request.get("uid"), str) or not request["uid"]:
         raise InputError("admission review without a request uid", place=("/request/uid",), remedy="add it")
     return request
@@ -73,7 +73,7 @@ def request_of(request: JsonObject) -> ReviewRequest | None:
         return None
     operation = request.get("operation")
     if operation not in list(Verb):
-        message = f"unknown operation: {spelled(operation)}"
+        message = f"unknown operation: {format_value(operation)}"
         raise InputError(message, place=("/request/operation",), remedy=f"use one of {', '.join(Verb)}")
     # An update of the status is what the operator reports; the API server leaves the `spec` as it is then.
     if operation == Verb.CONNECT or (operation == Verb.UPDATE and request.get("subResource") == "status"):
@@ -92,12 +92,14 @@ def _object(request: JsonObject, key: str) -> JsonObject | None:
     value = request.get(key)
     if value is None or isinstance(value, dict):
         return value
-    raise InputError(f"not an object: {spelled(value)}", place=(f"/request/{key}",), remedy="send an object, or null")
+    raise InputError(
+        f"not an object: {format_value(value)}", place=(f"/request/{key}",), remedy="send an object, or null"
+    )
 
 
 def _kind(request: JsonObject) -> tuple[str, str]:
     """Return the `apiVersion` and `kind` of the object of a request."""
-    parts = [inner(request, "kind", part) for part in ("group", "version", "kind")]
+    parts = [get_inner(request, "kind", part) for part in ("group", "version", "kind")]
     group, version, kind = (part if isinstance(part, str) else "" for part in parts)
     if not version or not kind:
         raise InputError("the request has no kind", place=("/request/kind",), remedy="add it")
@@ -105,6 +107,6 @@ def _kind(request: JsonObject) -> tuple[str, str]:
 
 
 def _kind_of(document: JsonObject | None) -> tuple[str, str]:
-    parts = [inner(document, part) for part in ("apiVersion", "kind")]
+    parts = [get_inner(document, part) for part in ("apiVersion", "kind")]
     version, kind = (part if isinstance(part, str) else "" for part in parts)
     return version, kind

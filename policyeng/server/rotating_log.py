@@ -96,7 +96,7 @@ class Segments:
         path = self._folder / NAME
         self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._size = os.fstat(self._file).st_size
-        whole = _whole(self._file, self._size)
+        whole = _count_whole_lines(self._file, self._size)
         if whole < self._size:
             self.torn += self._size - whole
             os.ftruncate(self._file, whole)
@@ -125,7 +125,7 @@ class Segments:
             path.unlink(missing_ok=True)
 
 
-def _whole(file: int, size: int) -> int:
+def _count_whole_lines(file: int, size: int) -> int:
     """How many bytes of a file are whole lines."""
     end = size
     while end > 0:

@@ -146,7 +146,7 @@ def serve(service: Service, listening: Callable[[str], None]) -> None:
     """
     options = service.options
     with ExitStack() as stack:
-        bound = _bound(options.host, options.port, options.workers)
+        bound = _bind(options.host, options.port, options.workers)
         for each in bound:
             stack.enter_context(each)
         host, port = bound[0].getsockname()[:2]
@@ -227,7 +227,9 @@ class DrainingServer(uvicorn.Server):
         spare = [bound.dup() for bound in sockets or ()]
         for server in self.servers:
             server.close()
-        taken = [asyncio.ensure_future(self._take(connection)) for bound in spare for connection in _waiting(bound)]
+        taken = [
+            asyncio.ensure_future(self._take(connection)) for bound in spare for connection in _accept_waiting(bound)
+        ]
         for bound in spare:
             bound.close()
         await asyncio.sleep(_READING)
@@ -261,7 +263,7 @@ class DrainingServer(uvicorn.Server):
         return await super().on_tick(counter) or time.monotonic() >= self._ends
 
 
-def _waiting(bound: socket.socket) -> Iterator[socket.socket]:
+def _accept_waiting(bound: socket.socket) -> Iterator[socket.socket]:
     """Accept and yield the waiting connections."""
     bound.setblocking(False)
     with suppress(OSError):  # in the end there are no more
@@ -273,7 +275,7 @@ def _end(*_: object) -> NoReturn:
     raise SystemExit
 
 
-def _bound(host: str, port: int, workers: int) -> list[socket.socket]:
+def _bind(host: str, port: int, workers: int) -> list[socket.socket]:
     """Bind the sockets to accept connections from: one for each worker where Linux spreads connections over them.
 
     Of one that all workers have, the one that wakes up first takes most of the connections.

@@ -87,7 +87,7 @@ def schemas(*, brings_state: bool) -> JsonObject:
         ("Decision", "serialization", adapter_of(Decision)),
     ]
     _, nouns = TypeAdapter.json_schemas(described, ref_template="#/components/schemas/{model}")
-    defined: JsonObject = {**nouns["$defs"], **_values(), **_changes(), **_restrictions(), **_small()}
+    defined: JsonObject = {**nouns["$defs"], **_values(), **_changes(), **_restrictions(), **_shrink()}
     noun = deepcopy(defined["Decision"])
     own = {"decisionId": {"type": "string"}, "stateAgeSeconds": {"type": "number"}}
     defined["AdmitAnswer"] = {
@@ -101,7 +101,7 @@ def schemas(*, brings_state: bool) -> JsonObject:
     return defined
 
 
-def _named(name: str) -> JsonObject:
+def _find_named(name: str) -> JsonObject:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -121,16 +121,19 @@ def _of(noun: type[CheckOptions] | type[RestrictionsRequest]) -> JsonObject:
 
 
 def _values() -> JsonObject:
-    held = [{"type": "array", "items": _named("Json")}, {"type": "object", "additionalProperties": _named("Json")}]
+    held = [
+        {"type": "array", "items": _find_named("Json")},
+        {"type": "object", "additionalProperties": _find_named("Json")},
+    ]
     plain = [{"type": "null"}, {"type": "boolean"}, {"type": "string"}, _NUMBER]
     return {"Json": {"description": "Any JSON value without a key twice in one object.", "anyOf": [*plain, *held]}}
 
 
 def _check_request() -> JsonObject:
     options = _of(CheckOptions)
-    options["properties"] = {"snapshot": _named("Json"), **options["properties"]}
-    options["properties"]["exemptions"] = {"anyOf": [{"type": "array", "items": _named("Json")}, {"type": "null"}]}
-    document = {"type": "object", "additionalProperties": _named("Json"), "not": {"required": ["snapshot"]}}
+    options["properties"] = {"snapshot": _find_named("Json"), **options["properties"]}
+    options["properties"]["exemptions"] = {"anyOf": [{"type": "array", "items": _find_named("Json")}, {"type": "null"}]}
+    document = {"type": "object", "additionalProperties": _find_named("Json"), "not": {"required": ["snapshot"]}}
     others = [shape for shape in _values()["Json"]["anyOf"] if shape.get("type") != "object"]
     return {
         "description": "A document of any format that `policyeng check` reads, or one with options beside it.",
@@ -144,12 +147,12 @@ def _changes() -> JsonObject:
         "description": "A resource in the shape in which ARM returns it.",
         "properties": {"id": _ID, "type": _ID},
         "required": ["id", "type"],
-        "additionalProperties": _named("Json"),
+        "additionalProperties": _find_named("Json"),
     }
     own = [{"required": [name]} for name in ("operation", "change")]
     operations: dict[tuple[str, ...], JsonObject] = {
-        ("create", "replace"): {"resource": _named("Resource")},
-        ("patch",): {"id": _ID, "patch": {"type": "object", "additionalProperties": _named("Json")}},
+        ("create", "replace"): {"resource": _find_named("Resource")},
+        ("patch",): {"id": _ID, "patch": {"type": "object", "additionalProperties": _find_named("Json")}},
         ("delete",): {"id": _ID},
     }
     written = [
@@ -162,19 +165,21 @@ def _changes() -> JsonObject:
         for names, members in operations.items()
     ]
     one = [{**resource, "not": {"anyOf": own}}, _ID, *written]
-    several = {"type": "array", "items": _named("Change"), "minItems": 1}
+    several = {"type": "array", "items": _find_named("Change"), "minItems": 1}
     return {"Resource": resource, "Change": {"anyOf": one}, "Changes": {"anyOf": [*one, several]}}
 
 
 def _admit_request(*, brings_state: bool) -> JsonObject:
     stated = (
-        {"state": {"description": "A snapshot that `policyeng check` reads.", **_named("Json")}} if brings_state else {}
+        {"state": {"description": "A snapshot that `policyeng check` reads.", **_find_named("Json")}}
+        if brings_state
+        else {}
     )
-    members = {"change": _named("Changes"), **stated}
+    members = {"change": _find_named("Changes"), **stated}
     dry = {"dryRun": {"description": "The change is not made, whatever the decision is.", "type": "boolean"}}
     properties = {**members, **dry}
     whole = {"type": "object", "properties": properties, "required": list(members), "additionalProperties": False}
-    return whole if brings_state else {"anyOf": [_named("Changes"), whole]}
+    return whole if brings_state else {"anyOf": [_find_named("Changes"), whole]}
 
 
 def _restrictions() -> JsonObject:
@@ -184,7 +189,7 @@ def _restrictions() -> JsonObject:
     content |= {
         "properties": forms,
         "required": ["type"],
-        "additionalProperties": _named("Json"),
+        "additionalProperties": _find_named("Json"),
     }
     evaluation = {
         "type": "object",
@@ -202,7 +207,7 @@ def _restrictions() -> JsonObject:
     return {"RestrictionsRequest": request, "RestrictionsAnswer": answer}
 
 
-def _small() -> JsonObject:
+def _shrink() -> JsonObject:
     text: JsonObject = {"type": "string"}
     lines: JsonObject = {"type": "array", "items": text}
     problem: JsonObject = {

@@ -19,7 +19,7 @@ from policyeng.models import Blame, Change, Decision, Evaluation
 from policyeng.server.allowed_changes import Allowed, counting
 from policyeng.server.file_watcher import Watched
 from policyeng.server.options import ServerOptions
-from policyeng.server.problems import RequestRefusedError, too_busy
+from policyeng.server.problems import RequestRefusedError, refuse_busy
 from policyeng.server.request_body import Bodies
 from policyeng.server.snapshot_state import SnapshotState, require_fresh
 from policyeng.server.tls import Certificates
@@ -64,9 +64,9 @@ class Queue:
             RefusedError: there is no place (429), or nothing is let in any more (503).
         """
         if self.closed:
-            raise too_busy("the server is about to end")
+            raise refuse_busy("the server is about to end")
         if self.taken >= self.places:
-            raise too_busy("too many requests at a time", status=HTTPStatus.TOO_MANY_REQUESTS)
+            raise refuse_busy("too many requests at a time", status=HTTPStatus.TOO_MANY_REQUESTS)
 
     async def run(self, work: Callable[[], _T], until: float) -> _T:
         """Return the result of the work, or raise its error.
@@ -85,7 +85,7 @@ class Queue:
                 await self._free.acquire()
         except TimeoutError:
             self.taken -= 1
-            raise too_busy("the request waited for its turn until its time was over") from None
+            raise refuse_busy("the request waited for its turn until its time was over") from None
         except BaseException:
             self.taken -= 1
             raise
@@ -99,7 +99,7 @@ class Queue:
             await asyncio.wait({answer}, timeout=max(0.0, until - loop.time()))
             if answer.done():
                 return answer.result()
-            raise too_busy("the request could not be answered in its time")
+            raise refuse_busy("the request could not be answered in its time")
         finally:
             if not answer.done():
                 self.overdue += 1
@@ -269,7 +269,7 @@ class Service:
             said.append("every thread is at work for which nobody waits any more")
         if self.state is not None:
             try:
-                require_fresh(self.state.current, now(), self.options.max_snapshot_age)
+                require_fresh(self.state.current, get_time(), self.options.max_snapshot_age)
             except RequestRefusedError as error:
                 said.append(error.message)
         if self.options.unready_on_fault:
@@ -376,7 +376,7 @@ class Service:
         yield from (each for each in parts if each is not None)
 
 
-def now() -> datetime:
+def get_time() -> datetime:
     """Return the time of evaluations, to the second."""
     return datetime.now(UTC).replace(microsecond=0)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from policyeng.bundle.loader import WantedInputs
 from policyeng.errors import InputError
 from policyeng.models import Snapshot
-from policyeng.server.problems import too_busy
+from policyeng.server.problems import refuse_busy
 from policyeng.sources import Inputs, read_inputs
 from policyeng.sources.kubernetes.owners import BesideSnapshot
 from policyeng.sources.problems import raise_errors
@@ -37,7 +37,7 @@ class SnapshotState:
         return round((now - self.since).total_seconds(), 3)
 
 
-def standing_of(paths: Sequence[Path], wanted: WantedInputs) -> SnapshotState:
+def read_state(paths: Sequence[Path], wanted: WantedInputs) -> SnapshotState:
     """Read a state from files and directories, all of it or nothing.
 
     Its moment is the `takenAt` that it states, else that of the file that was written first.
@@ -51,7 +51,7 @@ def standing_of(paths: Sequence[Path], wanted: WantedInputs) -> SnapshotState:
     """
     read = read_inputs(paths, **wanted)
     raise_errors(read.problems)
-    return SnapshotState(read.snapshot, read.snapshot.taken_at or _written(read))
+    return SnapshotState(read.snapshot, read.snapshot.taken_at or _write(read))
 
 
 def require_fresh(standing: SnapshotState, now: datetime, longest: float | None) -> float:
@@ -63,11 +63,11 @@ def require_fresh(standing: SnapshotState, now: datetime, longest: float | None)
     age = standing.age(now)
     if longest is not None and not -_AHEAD <= age <= longest:
         how = f"{age:g} seconds old, which is more than {longest:g}" if age > 0 else "of a time that has not come yet"
-        raise too_busy(f"nothing is decided by the state, which is {how}")
+        raise refuse_busy(f"nothing is decided by the state, which is {how}")
     return age
 
 
-def _written(read: Inputs) -> datetime:
+def _write(read: Inputs) -> datetime:
     try:
         first = min(Path(file).stat().st_mtime for file in read.files)
     except (OSError, ValueError):

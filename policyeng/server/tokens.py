@@ -11,7 +11,7 @@ from enum import StrEnum
 from http import HTTPStatus
 from pathlib import Path
 
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.server.problems import RequestRefusedError
 
 _REALM = 'Bearer realm="policyeng"'
@@ -57,15 +57,15 @@ class Tokens:
         """
         scheme, _, given = authorization.partition(" ")
         if scheme.lower() != "bearer" or not given.strip():
-            raise _refused(HTTPStatus.UNAUTHORIZED, "the request has no token", "send `Authorization: Bearer TOKEN`")
+            raise _refuse(HTTPStatus.UNAUTHORIZED, "the request has no token", "send `Authorization: Bearer TOKEN`")
         holders = self._holders(digest_of(given.strip()))
         if not holders:
             what = 'error="invalid_token"'
-            raise _refused(HTTPStatus.UNAUTHORIZED, "unknown token", "send a token from the server's token file", what)
+            raise _refuse(HTTPStatus.UNAUTHORIZED, "unknown token", "send a token from the server's token file", what)
         if scope not in holders[0].scopes:
             what = f'error="insufficient_scope", scope="{scope}"'
             message = f"the token of `{holders[0].name}` lacks the scope `{scope}`"
-            raise _refused(HTTPStatus.FORBIDDEN, message, f"send one with the scope `{scope}`", what)
+            raise _refuse(HTTPStatus.FORBIDDEN, message, f"send one with the scope `{scope}`", what)
         return holders[0].name
 
     def name_of(self, digest: bytes, scope: TokenScope) -> str | None:
@@ -81,7 +81,7 @@ def digest_of(token: str) -> bytes:
     return hashlib.sha256(token.encode("latin-1", "replace")).digest()
 
 
-def _refused(status: int, message: str, remedy: str, what: str = "") -> RequestRefusedError:
+def _refuse(status: int, message: str, remedy: str, what: str = "") -> RequestRefusedError:
     challenge = ", ".join(part for part in (_REALM, what) if part)
     return RequestRefusedError(status, message, remedy=remedy, headers={"WWW-Authenticate": challenge})
 
@@ -130,7 +130,7 @@ def _token(words: Sequence[str], place: str) -> ApiToken:
     known = [str(scope) for scope in TokenScope]
     if wrong := next((scope for scope in scopes if scope not in known), None):
         remedy = f"the scopes are {', '.join(known)}"
-        raise UsageError(f"unknown scope `{wrong}`{nearest(wrong, known)}", place=(place,), remedy=remedy)
+        raise UsageError(f"unknown scope `{wrong}`{suggest_nearest(wrong, known)}", place=(place,), remedy=remedy)
     if "" in scopes:
         raise UsageError("a scope is empty", place=(place,), remedy=_REMEDY)
     return ApiToken(words[0], frozenset(map(TokenScope, scopes)), bytes.fromhex(found[1]))

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from policyeng.sources.arm_resource import is_resource_id
     from policyeng.sources.baseline_report import read_baseline
     from policyeng.sources.changes import CHANGE_FORMATS, ChangesRead, parse_changes, read_changes, read_whole
-    from policyeng.sources.context import DocumentContext, given
+    from policyeng.sources.context import DocumentContext, normalize_context
     from policyeng.sources.discovery import Skipped
     from policyeng.sources.exemptions_file import ExemptionsRead, exemptions_of, load_exemptions, read_exemptions
-    from policyeng.sources.file_patterns import EVERYTHING, FileWalk, excluded, whole_paths
+    from policyeng.sources.file_patterns import EVERYTHING, FileWalk, excluded, resolve_paths
     from policyeng.sources.formats import FORMATS
     from policyeng.sources.reader import Inputs, ReadDocument, load_snapshot, read_inputs
-    from policyeng.sources.template_parameters import given_parameters
+    from policyeng.sources.template_parameters import read_parameters
 
 __all__ = [
     "CHANGE_FORMATS",
@@ -38,18 +38,18 @@ __all__ = [
     "Skipped",
     "excluded",
     "exemptions_of",
-    "given",
-    "given_parameters",
     "is_resource_id",
     "load_exemptions",
     "load_snapshot",
+    "normalize_context",
     "parse_changes",
     "read_baseline",
     "read_changes",
     "read_exemptions",
     "read_inputs",
+    "read_parameters",
     "read_whole",
-    "whole_paths",
+    "resolve_paths",
 ]
 
 __getattr__ = attributes(
@@ -68,8 +68,8 @@ __getattr__ = attributes(
         "FileWalk": "file_patterns",
         "excluded": "file_patterns",
         "exemptions_of": "exemptions_file",
-        "given": "context",
-        "given_parameters": "template_parameters",
+        "normalize_context": "context",
+        "read_parameters": "template_parameters",
         "is_resource_id": "arm_resource",
         "load_exemptions": "exemptions_file",
         "load_snapshot": "reader",
@@ -79,6 +79,6 @@ __getattr__ = attributes(
         "read_exemptions": "exemptions_file",
         "read_inputs": "reader",
         "read_whole": "changes",
-        "whole_paths": "file_patterns",
+        "resolve_paths": "file_patterns",
     },
 )

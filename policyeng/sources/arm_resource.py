@@ -10,7 +10,7 @@ from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.parsed import Placed, Refusal, keys_seen, kind_of, spelled
+from policyeng.sources.parsed import Placed, Refusal, format_value, keys_seen, kind_of
 
 _NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
 _SAVE_GET = "save the response of the REST API to GET (`az rest --method get --url <id>?api-version=...`)"
@@ -56,7 +56,7 @@ def read_entry(entry: object, pointer: str) -> Placed | Refusal:
         message = f"`id` is not the full ARM id of a resource: `{shortened(identity)}`"
         return Refusal(pointer, message, "give it as `/subscriptions/.../providers/<namespace>/<type>/<name>`")
     if kind is not None and not (isinstance(kind, str) and lowered(kind) in types):
-        message = f"`id` has the type `{shortened(_written_type(identity, types))}`, but `type` is {spelled(kind)}"
+        message = f"`id` has the type `{shortened(_written_type(identity, types))}`, but `type` is {format_value(kind)}"
         return Refusal(pointer, message, "correct the one that is wrong")
     return _check_properties(entry if kind else {**entry, "type": _written_type(identity, types)}, pointer)
 

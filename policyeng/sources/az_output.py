@@ -13,8 +13,8 @@ from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.azure_cli import kind_of_file, kind_of_output, movable
-from policyeng.sources.azure_cli.base import PRINTED, CliDocumentKind, at_home, stated_id
-from policyeng.sources.azure_cli.tables import said_by_output
+from policyeng.sources.azure_cli.base import PRINTED, CliDocumentKind, at_home, find_stated_id
+from policyeng.sources.azure_cli.tables import convert_output
 from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, kind_of, reading_of
 
 SUMMARY = "the output of `az ml ... show` or `list`, as JSON or YAML"
@@ -79,7 +79,7 @@ def _read_entry(
                 yield result
                 continue
             if kind.shape is not None:
-                result = said_by_output(kind.shape, entry, result)
+                result = convert_output(kind.shape, entry, result)
             yield result if "id" in entry else result._replace(unreadable={**result.unreadable, "/id": _NO_ID})
 
 
@@ -108,7 +108,7 @@ def _names_arm_type(entry: JsonObject) -> bool:
 
 def _type_of(entry: JsonObject) -> str:
     """Return the ARM type of its id in lower case, or an empty string if it is not of Azure Machine Learning."""
-    stated = stated_id(entry)
+    stated = find_stated_id(entry)
     return next(iter(types_of(stated)), "") if _PROVIDER in lowered(stated) else ""
 
 

@@ -8,7 +8,7 @@ from policyeng.errors import InputError
 from policyeng.models import Evaluation
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json
 from policyeng.sources.discovery import Named, content_of, display
-from policyeng.sources.parsed import Refusal, seen, spelled
+from policyeng.sources.parsed import Refusal, format_value, seen
 from policyeng.sources.validation import validated
 
 _REMEDY = "give a report that `--output json=PATH` wrote"
@@ -38,6 +38,6 @@ def _read(document: object) -> tuple[Evaluation | None, tuple[Refusal, ...]]:
         return None, (Refusal("", f"not a JSON report: {seen(document)}", _REMEDY),)
     version = document["reportVersion"]
     if type(version) is not int or version != 1:
-        message = f"`reportVersion` is {spelled(version)}; only version 1 is supported"
+        message = f"`reportVersion` is {format_value(version)}; only version 1 is supported"
         return None, (Refusal("/reportVersion", message, "create the report again"),)
     return validated(Evaluation, document, "")

@@ -40,7 +40,7 @@ class Home(NamedTuple):
     workspace: str
 
 
-def given(scope: str, workspace: str, parameters: Mapping[str, object]) -> DocumentContext:
+def normalize_context(scope: str, workspace: str, parameters: Mapping[str, object]) -> DocumentContext:
     """Return the normalized context that the user states.
 
     Raises:
@@ -62,7 +62,7 @@ def given(scope: str, workspace: str, parameters: Mapping[str, object]) -> Docum
     return DocumentContext(scope, workspace, parameters)
 
 
-def surroundings(named: Named, said: DocumentContext, homes: Iterable[Home], max_bytes: int) -> Surroundings:
+def find_surroundings(named: Named, said: DocumentContext, homes: Iterable[Home], max_bytes: int) -> Surroundings:
     """Return the surroundings of one file, given the workspaces that the other inputs name."""
     scope = said.scope or UNKNOWN_SCOPE
     text_beside = _make_reader(named, max_bytes)
@@ -84,12 +84,12 @@ def surroundings(named: Named, said: DocumentContext, homes: Iterable[Home], max
 def directory_of(named: Named) -> PurePath:
     """Return the absolute directory of a file; for standard input, the current directory."""
     try:
-        return whole(named.path).parent if named.path else Path.cwd()
+        return resolve_path(named.path).parent if named.path else Path.cwd()
     except OSError:
         return PurePath(named.file).parent
 
 
-def whole(path: Path) -> PurePath:
+def resolve_path(path: Path) -> PurePath:
     """Return the path that identifies a file: absolute and without links if it can be resolved."""
     try:
         return path.resolve()
@@ -140,7 +140,7 @@ def _list_directory(named: Named) -> list[str]:
     return names
 
 
-def lies_beside(path: Path) -> list[Path]:
+def list_neighbors(path: Path) -> list[Path]:
     """Return the files next to one that may name its workspace."""
     names = ("workspace.yml", "workspace.yaml", "config.json", ".azureml/config.json")
     return [beside for name in names if _is_file(beside := path.parent / name) and beside != path]

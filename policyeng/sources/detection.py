@@ -10,7 +10,7 @@ from policyeng.errors import InputError
 from policyeng.frozen import frozen, replace
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.sources import workspace_config
-from policyeng.sources.context import DocumentContext, Home, directory_of, surroundings, whole
+from policyeng.sources.context import DocumentContext, Home, directory_of, find_surroundings, resolve_path
 from policyeng.sources.discovery import Named
 from policyeng.sources.parsed import (
     Find,
@@ -19,8 +19,8 @@ from policyeng.sources.parsed import (
     NamedThing,
     ParsedDocument,
     Surroundings,
-    moved,
-    nothing_found,
+    find_nothing,
+    move_pointers,
     seen,
 )
 from policyeng.sources.text import Text
@@ -110,7 +110,7 @@ def loaded(
     for later in (False, True):
         for index, part in enumerate(waiting):
             if belongs_to_workspace(part) is later:
-                around = surroundings(part.named, said, homes, max_bytes)
+                around = find_surroundings(part.named, said, homes, max_bytes)
                 done[index] = _load(part, replace(around, find=finding[index]))
                 homes += _find_homes(part, done[index].reading)
         if not later and (left := _remove_linked(waiting, done)):
@@ -148,10 +148,10 @@ def _find_links(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -
     files = {index: path for index in done if (path := parts[index].named.path)}
     by_file: dict[PurePath, set[int]] = {}
     for index, path in files.items():
-        by_file.setdefault(whole(path), set()).add(index)
+        by_file.setdefault(resolve_path(path), set()).add(index)
     found: dict[int, frozenset[int]] = {}
     for index, path in files.items():
-        wholes = [whole(path.parent / linked) for linked in done[index].reading.linked]
+        wholes = [resolve_path(path.parent / linked) for linked in done[index].reading.linked]
         others = frozenset(other for linked in wholes for other in by_file.get(linked, ()))
         if wholes:
             found[index] = frozenset(other for other in others - {index} if parts[other].format is parts[index].format)
@@ -173,7 +173,7 @@ def _make_finders(parts: list[DetectedDocument]) -> list[Find]:
             names = names_in(part.document)
             finding.append(naming[part.name].add(names, part.named.file, directory_of(part.named)))
         else:
-            finding.append(nothing_found)
+            finding.append(find_nothing)
     return finding
 
 
@@ -188,4 +188,4 @@ def _find_homes(part: DetectedDocument, reading: ParsedDocument) -> Iterator[Hom
 
 def _load(part: DetectedDocument, around: Surroundings) -> Loaded:
     reading = part.format.read(part.document, around)
-    return Loaded(part.named.file, moved(reading, part.pointer) if part.pointer else reading, part.text)
+    return Loaded(part.named.file, move_pointers(reading, part.pointer) if part.pointer else reading, part.text)

@@ -67,7 +67,7 @@ class Skipped(NamedTuple):
 Found = Named | Skipped | InputError
 
 
-def named_inputs(
+def find_inputs(
     paths: Iterable[str | Path],
     suffixes: tuple[str, ...] = (".json",),
     walk: FileWalk = EVERYTHING,

@@ -69,7 +69,7 @@ def is_other_format(file: str) -> bool:
     )
 
 
-def left_out(paths: Iterable[str | Path]) -> list[Problem]:
+def warn_about_skipped(paths: Iterable[str | Path]) -> list[Problem]:
     """Return a warning for every directory with files that Conftest would check and policyeng does not."""
     problems = []
     for entry in paths:

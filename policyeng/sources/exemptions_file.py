@@ -7,9 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from policyeng.errors import InputError, nearest
+from policyeng.errors import InputError, suggest_nearest
 from policyeng.facts.ids import types_of
-from policyeng.facts.letters import disguised, plain, same_person
+from policyeng.facts.letters import find_disguised_word, plain, same_person
 from policyeng.models import Exemption, Problem
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json, shortened
@@ -91,7 +91,9 @@ def _read_entries(document: object, longest: timedelta) -> tuple[tuple[Exemption
         message = f"no `exemptions` in the file: {seen(document)}"
         return (), [Refusal("", message, "start with `exemptions:` and list them below it")]
     faults = [
-        Refusal(f"/{escaped(key)}", f"unknown key `{shortened(key)}`{nearest(key, ['exemptions'])}", "remove it")
+        Refusal(
+            f"/{escaped(key)}", f"unknown key `{shortened(key)}`{suggest_nearest(key, ['exemptions'])}", "remove it"
+        )
         for key in document
         if key != "exemptions"
     ]
@@ -116,7 +118,7 @@ def _find_faults(exemption: Exemption, pointer: str, longest: timedelta, ids: Co
         if not plain(text).strip():
             yield Refusal(f"{pointer}/{key}", f"`{key}` is blank", f"give the {key}")
     people = (("owner", exemption.owner), ("approvedBy", exemption.approved_by))
-    hidden = [(key, word) for key, text in people if (word := disguised(text))]
+    hidden = [(key, word) for key, text in people if (word := find_disguised_word(text))]
     for key, word in hidden:
         message = f"`{key}` has letters of another script that look like ASCII: `{shortened(ascii(word)[1:-1])}`"
         yield Refusal(f"{pointer}/{key}", message, "write it in one script")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from policyeng.models import Carried, JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, keys_of, value_at
-from policyeng.sources.parsed import spelled
+from policyeng.sources.parsed import format_value
 
 _COMPUTE = "workspaces/computes"
 _CLUSTER, _INSTANCE, _AKS, _MACHINE = "amlcompute", "computeinstance", "aks", "virtualmachine"
@@ -55,7 +55,7 @@ _ONLY_OF: Mapping[str, frozenset[str]] = {
 }
 
 
-def foreign_to(resource: JsonObject) -> tuple[str, ...]:
+def list_foreign_pointers(resource: JsonObject) -> tuple[str, ...]:
     """Return the ARM pointers that no resource of its `type`, or compute of its `computeType` if known, has."""
     below = lowered(resource["type"]).partition("/")[2]
     kinds = frozenset({below})
@@ -127,19 +127,19 @@ def mapped(
                     unreadable[row.target] = why
                 else:
                     unreadable.pop(row.target, None)
-                    put(resource, row.target, row.bring(value))
+                    put_value(resource, row.target, row.bring(value))
             except UnfitError as error:
-                unreadable[row.target] = f"`{row.source[1:]}` is {spelled(value)}; it should be {error}"
+                unreadable[row.target] = f"`{row.source[1:]}` is {format_value(value)}; it should be {error}"
     return Mapped(resource, fields, unreadable, tuple(_find_unknown_keys(rows, source, pointer)))
 
 
-def carried(resource: JsonObject, table: Iterable[FieldMapping], reason: str, *more: str) -> Carried:
+def list_carried_fields(resource: JsonObject, table: Iterable[FieldMapping], reason: str, *more: str) -> Carried:
     """Return the fields that a format can express: those of a table, `more`, and fields that never apply."""
-    targets = dict.fromkeys((*(row.target for row in table if row.target), *more, *foreign_to(resource)))
+    targets = dict.fromkeys((*(row.target for row in table if row.target), *more, *list_foreign_pointers(resource)))
     return Carried(pointers=tuple(targets), reason=reason)
 
 
-def put(resource: JsonObject, pointer: str, value: object) -> None:
+def put_value(resource: JsonObject, pointer: str, value: object) -> None:
     """Set a value at a JSON Pointer of plain keys; missing parents are created, and objects are merged."""
     *parents, last = keys_of(pointer)
     here = resource
@@ -177,12 +177,12 @@ def boolean(value: object) -> object:
     raise UnfitError("true or false")
 
 
-def inverted(value: object) -> object:
+def invert(value: object) -> object:
     """Convert a boolean to its opposite."""
     return not boolean(value)
 
 
-def whole(value: object) -> object:
+def convert_integer(value: object) -> object:
     """Convert an integer, also one that is written as a string."""
     if isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
@@ -197,12 +197,12 @@ def duration(unit: str) -> Bring:
     def bring(value: object) -> object:
         if isinstance(value, str) and lowered(value.strip()).startswith("p"):
             return value.strip()
-        return f"PT{whole(value)}{unit}"
+        return f"PT{convert_integer(value)}{unit}"
 
     return bring
 
 
-def chosen(words: Mapping[object, object]) -> Bring:
+def convert_word(words: Mapping[object, object]) -> Bring:
     """Return a conversion of enumeration words that ignores case, hyphens and underscores; other text is unchanged."""
     known = {_fold_word(word): value for word, value in words.items()}
 

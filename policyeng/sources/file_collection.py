@@ -12,7 +12,7 @@ from policyeng.frozen import changing, field
 from policyeng.later import lazy_pattern
 from policyeng.models import Document, JsonObject, Problem, lowered
 from policyeng.parsing.json_pointer import keys_of, member, value_at
-from policyeng.sources.context import directory_of, lies_beside
+from policyeng.sources.context import directory_of, list_neighbors
 from policyeng.sources.detection import DetectedDocument, belongs_to_workspace, parts_of
 from policyeng.sources.discovery import Found, Named, Skipped, content_of, display
 from policyeng.sources.documents import read_documents
@@ -29,7 +29,7 @@ _CALLS = "/configuration/root_module/module_calls"
 _BICEP = (".bicep", ".bicepparam")
 
 
-def made_of(sources: Mapping[Path, bytes], read: Iterable[DetectedDocument]) -> dict[Path, str]:
+def find_generated_inputs(sources: Mapping[Path, bytes], read: Iterable[DetectedDocument]) -> dict[Path, str]:
     """Return the input that was generated from each source code file, for the files that have one.
 
     A Bicep file and the modules that it calls are compiled to the template of the same name in the same directory.
@@ -157,7 +157,7 @@ _DOCUMENTS: Mapping[str, tuple[frozenset[str], ...]] = {
 }
 
 
-def concerns_machine_learning(content: bytes) -> bool:
+def mentions_machine_learning(content: bytes) -> bool:
     """Check whether a file mentions Azure Machine Learning, whether or not it can be read."""
     return _contains_any(_MARKS, content)
 
@@ -300,7 +300,7 @@ class FileCollection:
 
     def settle_source_code(self, done: Iterable[tuple[DetectedDocument, Loaded]]) -> None:
         """Report source code for Azure Machine Learning as an error, unless an input was generated from it."""
-        generated = made_of(
+        generated = find_generated_inputs(
             {named.path: content for _, named, content, _ in self._sources if named.path},
             (part for part, document in done if document.reading.resources),
         )
@@ -308,7 +308,7 @@ class FileCollection:
             if named.path in generated:
                 reason = f"`{generated[named.path]}` is read instead; it is assumed to be up to date"
                 self.skipped.append(Skipped(named.file, reason))
-            elif concerns_machine_learning(content):
+            elif mentions_machine_learning(content):
                 self._problems.append((position, problem_of(error)))
             else:
                 self.skipped.append(Skipped(named.file, error.message))
@@ -317,7 +317,7 @@ class FileCollection:
         """Add files that may name the workspace, if all documents belong to a workspace that they do not name."""
         if not all(part.named.path and not part.named.found and belongs_to_workspace(part) for part in self.parts):
             return
-        paths = [path for part in self.parts if part.named.path for path in lies_beside(part.named.path)]
+        paths = [path for part in self.parts if part.named.path for path in list_neighbors(part.named.path)]
         for path in dict.fromkeys(paths):
             named = Named(display(path), path, found=True)
             if _key(named) not in self._positions:

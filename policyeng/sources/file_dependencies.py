@@ -30,7 +30,7 @@ _recorder: ContextVar[list[FileDependency] | None] = ContextVar("policyeng_witne
 
 
 @contextmanager
-def witnessed() -> Iterator[list[FileDependency]]:
+def record_queries() -> Iterator[list[FileDependency]]:
     """Record the queries that are made inside the block."""
     recorded: list[FileDependency] = []
     token = _recorder.set(recorded)

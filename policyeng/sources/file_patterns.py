@@ -56,7 +56,7 @@ def excluded(patterns: Iterable[str], folder: Path) -> tuple[str, ...]:
     return tuple(found)
 
 
-def whole_paths(paths: Iterable[str | Path | None]) -> frozenset[Path]:
+def resolve_paths(paths: Iterable[str | Path | None]) -> frozenset[Path]:
     """Return absolute paths for `FileWalk.others`; None is ignored."""
     return frozenset(whole for path in paths if path is not None and (whole := _resolve(Path(path))))
 

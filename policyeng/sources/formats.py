@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.later import Modules
 from policyeng.sources.parsed import Format
 
@@ -26,7 +26,7 @@ FORMATS: Mapping[str, Format] = Modules(
 )
 
 
-def chosen(name: str | None, formats: Mapping[str, Format]) -> Mapping[str, Format]:
+def choose_formats(name: str | None, formats: Mapping[str, Format]) -> Mapping[str, Format]:
     """Return the format with a name, or all formats if the name is None.
 
     Raises:
@@ -36,5 +36,5 @@ def chosen(name: str | None, formats: Mapping[str, Format]) -> Mapping[str, Form
         return formats
     if name not in formats:
         known = ", ".join(f"`{known}`" for known in formats)
-        raise UsageError(f"unknown format `{name}`{nearest(name, formats)}", remedy=f"the formats are {known}")
+        raise UsageError(f"unknown format `{name}`{suggest_nearest(name, formats)}", remedy=f"the formats are {known}")
     return {name: formats[name]}

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Generic, TypeVar, get_args
 
 from policyeng.facts import managed_networks
-from policyeng.facts.ids import folded_id, may_hold, name_of
+from policyeng.facts.ids import fold_id, may_hold, name_of
 from policyeng.facts.managed_networks import NetworkPart, workspace_of_part
 from policyeng.frozen import replace
 from policyeng.models import WORKSPACE_TYPE, Origin, Problem, Snapshot, lowered
@@ -17,7 +17,7 @@ from policyeng.parsing.json_pointer import value_at
 from policyeng.sources.parsed import Collection, Loaded, Noun, ParsedDocument, Placed
 
 
-def kept_apart(documents: Sequence[Loaded]) -> list[Loaded]:
+def separate_ids(documents: Sequence[Loaded]) -> list[Loaded]:
     """Return the documents, with new ids for resources whose `movable` ids other resources already have.
 
     The same resource in two files remains one. Documents of one file with the same beginning of ids move together.
@@ -108,7 +108,7 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
     two files is used once, with a warning. Ids that documents do not state themselves are changed if they collide.
     Different scopes are listed; `taken_at` is the earliest.
     """
-    documents = kept_apart(documents)
+    documents = separate_ids(documents)
     resources, problems = _remove_duplicates(_resource_entries(documents))
     resources = _merge_managed_networks(resources)
     origins = {entry.key: entry.origin for entry in resources}
@@ -162,7 +162,7 @@ def _merge_managed_networks(entries: list[_MergedEntry[Placed]]) -> list[_Merged
     if not parts:
         return entries
     workspaces = {
-        folded_id(entry.key): entry for entry in entries if lowered(entry.value.resource["type"]) == WORKSPACE_TYPE
+        fold_id(entry.key): entry for entry in entries if lowered(entry.value.resource["type"]) == WORKSPACE_TYPE
     }
     by_workspace: dict[str, list[_MergedEntry[Placed]]] = {}
     lost: dict[str, str] = {}
@@ -176,11 +176,11 @@ def _merge_managed_networks(entries: list[_MergedEntry[Placed]]) -> list[_Merged
             reason = f"it is not known whether `{part.value.resource['id']}` belongs to it"
             lost |= dict.fromkeys(possible, reason)
     joined_ones = {key: _merge_parts(workspaces[key], several) for key, several in by_workspace.items()}
-    return [_mark_unreadable(joined_ones.get(folded_id(entry.key), entry), lost) for entry in entries]
+    return [_mark_unreadable(joined_ones.get(fold_id(entry.key), entry), lost) for entry in entries]
 
 
 def _mark_unreadable(entry: _MergedEntry[Placed], lost: Mapping[str, str]) -> _MergedEntry[Placed]:
-    if (reason := lost.get(folded_id(entry.key))) is None:
+    if (reason := lost.get(fold_id(entry.key))) is None:
         return entry
     unreadable = {**entry.value.unreadable, managed_networks.SETTINGS: reason}
     return entry._replace(value=entry.value._replace(unreadable=unreadable))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from policyeng.errors import nearest
+from policyeng.errors import suggest_nearest
 from policyeng.facts.coverage import EVERYTHING, LISTED, SPELLED, covered_by, parse_entry, similar_type
 from policyeng.frozen import fields, frozen, replace
 from policyeng.models import (
@@ -32,10 +32,10 @@ from policyeng.sources.parsed import (
     Refusal,
     Stated,
     Surroundings,
-    first_refusals,
+    format_value,
     kind_of,
+    limit_refusals,
     reading_of,
-    spelled,
 )
 from policyeng.sources.validation import validated
 
@@ -73,15 +73,15 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
     if not isinstance(document, dict):
         message = f"not a native snapshot: {kind_of(document)} where an object should be"
         return ParsedDocument(refusals=(Refusal("", message, "add `snapshotVersion`: 1"),))
-    refusals = list(first_refusals(_unknown_keys(document)))
+    refusals = list(limit_refusals(_unknown_keys(document)))
     version = document.get("snapshotVersion")
     if type(version) is not int or version != 1:
-        message = f"`snapshotVersion` is {spelled(version)}; only version 1 is supported"
+        message = f"`snapshotVersion` is {format_value(version)}; only version 1 is supported"
         return ParsedDocument(refusals=(Refusal("/snapshotVersion" if version else "", message, "set it to 1"),))
     header, faults = _read_header({key: document[key] for key in _HEADER_KEYS if key in document})
-    stated = list(first_refusals(_read_collections(document)))
+    stated = list(limit_refusals(_read_collections(document)))
     reading = reading_of(_read_resources(document))
-    covers = list(first_refusals(_covers(document, reading)))
+    covers = list(limit_refusals(_covers(document, reading)))
     refusals += [*faults, *reading.refusals, *(entry for entry in (*covers, *stated) if isinstance(entry, Refusal))]
     return replace(
         reading,
@@ -124,7 +124,7 @@ def _refuse_coverage(entry: object, pointer: str) -> Refusal:
         remedy = "write `/` for everything, or the id of a scope or a resource"
     elif found:
         known = [one for one in LISTED if one.lower().endswith(f"/{kind.lower()}")]
-        close = f"; did you mean `{known[0]}`" if known else nearest(kind, LISTED)
+        close = f"; did you mean `{known[0]}`" if known else suggest_nearest(kind, LISTED)
         message, remedy = f"`{shortened(kind)}` is not an ARM type{close}", "include its namespace"
     else:
         message, remedy = f"`{shortened(entry)}` does not state what is covered and where", _ENTRY
@@ -149,7 +149,7 @@ def _read_header(stated: JsonObject) -> tuple[_SnapshotHeader | None, tuple[Refu
 def _unknown_keys(document: JsonObject) -> Iterator[Refusal]:
     for key in document:
         if key not in _KEYS:
-            message = f"unknown key `{shortened(key)}`{nearest(key, _KEYS)}"
+            message = f"unknown key `{shortened(key)}`{suggest_nearest(key, _KEYS)}"
             known = ", ".join(f"`{name}`" for name in _KEYS)
             yield Refusal(f"/{escaped(key)}", message, f"the known keys are {known}")
 

@@ -39,7 +39,7 @@ _Entry = TypeVar("_Entry")
 _NONE: Mapping[str, str] = {}
 
 
-def nothing_beside(path: str) -> NoReturn:
+def refuse_neighbors(path: str) -> NoReturn:
     """Raise InputError, because a document that is not a file has no files next to it."""
     raise InputError("there is no file next to it", place=(path,))
 
@@ -61,7 +61,7 @@ class NamedThing(NamedTuple):
 Find = Callable[[Hashable], Sequence[NamedThing]]
 
 
-def nothing_found(_: Hashable) -> Sequence[NamedThing]:
+def find_nothing(_: Hashable) -> Sequence[NamedThing]:
     """Return no things, for a document without other inputs."""
     return ()
 
@@ -174,10 +174,10 @@ class Surroundings:
     scope: str = UNKNOWN_SCOPE
     workspace: str = UNKNOWN_WORKSPACE
     parameters: Mapping[str, object] = field(default_factory=dict)
-    beside: Callable[[str], object] = nothing_beside
-    text_beside: Callable[[str], Text] = nothing_beside
+    beside: Callable[[str], object] = refuse_neighbors
+    text_beside: Callable[[str], Text] = refuse_neighbors
     names_beside: Callable[[], Sequence[str]] = tuple
-    find: Find = nothing_found
+    find: Find = find_nothing
     as_applied: bool = False
 
 
@@ -198,7 +198,7 @@ class Format(Protocol):
         """Read any JSON value; parts that do not fit the format become refusals."""
 
 
-def moved(reading: ParsedDocument, base: str) -> ParsedDocument:
+def move_pointers(reading: ParsedDocument, base: str) -> ParsedDocument:
     """Prefix all pointers of a reading with the pointer of its document."""
     return replace(
         reading,
@@ -234,7 +234,7 @@ def _refusals_of(entries: Iterable[Placed | Refusal], placed: list[Placed]) -> I
             placed.append(entry)
 
 
-def first_refusals(entries: Iterable[_Entry | Refusal]) -> Iterator[_Entry | Refusal]:
+def limit_refusals(entries: Iterable[_Entry | Refusal]) -> Iterator[_Entry | Refusal]:
     """Yield entries with at most `MAX_REFUSALS` refusals; a last refusal states how many were omitted."""
     refused = 0
     for entry in entries:
@@ -267,7 +267,7 @@ def kind_of(value: object) -> str:
     return names[type(value)]
 
 
-def spelled(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a JSON value for a message: text and numbers as they are written, other values by their kind."""
     return f"`{shortened(str(value))}`" if type(value) in (str, int, float) else kind_of(value)
 

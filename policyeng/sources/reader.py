@@ -11,13 +11,13 @@ from policyeng.frozen import replace
 from policyeng.models import Problem, Snapshot
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
-from policyeng.sources.context import DocumentContext, given
+from policyeng.sources.context import DocumentContext, normalize_context
 from policyeng.sources.detection import DetectedDocument, loaded
-from policyeng.sources.discovery import Found, Skipped, named_inputs
-from policyeng.sources.documents import left_out
+from policyeng.sources.discovery import Found, Skipped, find_inputs
+from policyeng.sources.documents import warn_about_skipped
 from policyeng.sources.file_collection import FileCollection
 from policyeng.sources.file_patterns import EVERYTHING, FileWalk, excluded
-from policyeng.sources.formats import FORMATS, chosen
+from policyeng.sources.formats import FORMATS, choose_formats
 from policyeng.sources.merge import joined
 from policyeng.sources.parsed import Loaded, ParsedDocument, Placed
 from policyeng.sources.problems import raise_errors
@@ -199,13 +199,13 @@ def read_inputs(
     Raises:
         UsageError: there is no such format, or the policies do not check resources.
     """
-    formats = chosen(from_format, FORMATS)
+    formats = choose_formats(from_format, FORMATS)
     if from_format is not None and not resources:
         raise UsageError(f"`{from_format}` is a format of Azure resources, but the policies check only documents")
     suffixes = (".json", *YAML_SUFFIXES) if not resources else SUFFIXES
     found = FileCollection(formats if resources else {}, max_bytes, documents=documents)
-    done = gathered(found, named_inputs(paths, suffixes, walk), stdin, said or DocumentContext())
-    return _merge_inputs(found, done, left_out(paths) if documents else ())
+    done = gathered(found, find_inputs(paths, suffixes, walk), stdin, said or DocumentContext())
+    return _merge_inputs(found, done, warn_about_skipped(paths) if documents else ())
 
 
 @uncollected()
@@ -270,7 +270,7 @@ def load_snapshot(
         InputError: something cannot be read; with the place and remedy of the first fault.
         UsageError: there is no such format, or `scope`, `workspace` or a pattern is not valid.
     """
-    said = given(scope, workspace, {name.lower(): value for name, value in (parameters or {}).items()})
+    said = normalize_context(scope, workspace, {name.lower(): value for name, value in (parameters or {}).items()})
     walk = FileWalk(excluded(exclude, Path.cwd()), gitignore)
     inputs = read_inputs(
         [path], from_format=from_format, documents=documents, resources=resources, said=said, walk=walk

@@ -31,7 +31,7 @@ class Unresolved:
     text: str = ""
 
 
-def given_parameters(entries: Sequence[str]) -> dict[str, object]:
+def read_parameters(entries: Sequence[str]) -> dict[str, object]:
     """Return the values of `--parameters` by name in lower case; later ones take precedence.
 
     Args:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_a
 
 import orjson
 
-from policyeng.errors import nearest
+from policyeng.errors import suggest_nearest
 from policyeng.frozen import fields
 from policyeng.later import lazy_pattern
 from policyeng.models.base import AwareDatetime, JsonObject, Limited, Model, lowered, name_in_json
@@ -32,7 +32,7 @@ class _UnsureError(Exception):
     """The value needs validation by pydantic."""
 
 
-def fitted(noun: type[_M], value: object) -> _M | None:
+def build_model(noun: type[_M], value: object) -> _M | None:
     """Return a JSON value as a model, or None if only pydantic can check whether it is valid."""
     try:
         return _read(noun, value)
@@ -149,7 +149,7 @@ def validated(model: type[M], value: object, pointer: str) -> tuple[M | None, tu
         value: any JSON value.
         pointer: JSON Pointer of the value in its document; the faults' pointers begin with it.
     """
-    if (found := fitted(model, value)) is not None:
+    if (found := build_model(model, value)) is not None:
         return found, ()
     from pydantic import ValidationError
 
@@ -186,7 +186,7 @@ def _convert_fault(model: type[Model], details: ErrorDetails, pointer: str) -> R
         known = _names_at(model, details["loc"][:-1])
         return Refusal(
             pointer + place,
-            f"unknown key `{shortened(name)}`{nearest(name, known)}",
+            f"unknown key `{shortened(name)}`{suggest_nearest(name, known)}",
             f"the known keys are {_join_names(known)}",
         )
     if kind == "missing":

@@ -1,6 +1,9 @@
-"""Judge snapshots in Spark: a table of snapshots in, a table of findings out. Nothing of Spark is loaded before."""
+"""Evaluation of tables of snapshots in Spark. Importing other packages does not load Spark."""
 
-from policyeng.spark.evaluation import judge
+from policyeng.spark.evaluation import evaluate_table
 from policyeng.spark.table import COLUMNS
 
-__all__ = ["COLUMNS", "judge"]
+#: The name of `evaluate_table` in version 0.1.
+judge = evaluate_table
+
+__all__ = ["COLUMNS", "evaluate_table", "judge"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from policyeng import __version__
 from policyeng.bundle import Bundle
-from policyeng.bundle.serialization import unpacked
+from policyeng.bundle.serialization import unpack_bundle
 from policyeng.errors import UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Severity, Snapshot
@@ -28,9 +28,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from policyeng.api import parameters_of
-from policyeng.bundle.serialization import packed
+from policyeng.bundle.serialization import pack_bundle
 from policyeng.engines.embedded import compile_rego
-from policyeng.errors import nearest
+from policyeng.errors import suggest_nearest
 from policyeng.evaluation import prepare
 from policyeng.sources import DEFAULT_MAX_BYTES
 from policyeng.spark.table import COLUMNS
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 4096
 _NAMELESS = "a snapshot without a name"
 #: Python processes of Spark live on from task to task.
-_opened = lru_cache(maxsize=2)(unpacked)
+_opened = lru_cache(maxsize=2)(unpack_bundle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Worker:
         )
 
 
-def judge(
+def evaluate_table(
     frame: DataFrame,
     bundle: Bundle,
     *,
@@ -152,7 +152,7 @@ def judge(
     compile_rego(bundle)
     moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
     worker = Worker(
-        bundle=packed(bundle),
+        bundle=pack_bundle(bundle),
         build=__version__,
         as_of=moment,
         exemptions=tuple(exemptions),
@@ -181,7 +181,7 @@ def _require_columns(frame: DataFrame, name: str, snapshot: str) -> None:
     for column in (name, snapshot):
         if column not in kinds:
             remedy = f"the columns are {', '.join(kinds)}; set `name_column` and `snapshot_column`"
-            raise UsageError(f"the table has no column `{column}`{nearest(column, kinds)}", remedy=remedy)
+            raise UsageError(f"the table has no column `{column}`{suggest_nearest(column, kinds)}", remedy=remedy)
     if kinds[snapshot] not in ("string", "binary"):
         remedy = "give the whole document as text or bytes, such as `to_json` writes"
         raise UsageError(f"the column `{snapshot}` is of {kinds[snapshot]}", remedy=remedy)

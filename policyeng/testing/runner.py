@@ -150,7 +150,7 @@ def _evaluate_case(alone: Bundle, policy: Policy, prepared: PreparedCase) -> Fin
     return next((one for one in evaluation.findings if one.resource.lower() == prepared.identity.lower()), None)
 
 
-def misspelt_pointers(bundle: Bundle) -> Iterator[str]:
+def find_misspelled_pointers(bundle: Bundle) -> Iterator[str]:
     """Yield a remark for each pointer that a policy reads and that baselines have only in a similar spelling."""
     resources = baselines_of(bundle).resources.values()
     for policy in bundle.policies:
@@ -197,7 +197,7 @@ def prepared_cases(policy: Policy, file: CaseFile, baselines: Baselines) -> Iter
     for expected, name, case in file.named():
         place = f"{policy.cases}: {name}"
         snapshot = estate(baselines, case, place)
-        yield PreparedCase(name, expected, case, snapshot, case.judged or _identity(case, baselines, place))
+        yield PreparedCase(name, expected, case, snapshot, case.judged or _find_evaluated_id(case, baselines, place))
 
 
 def prepared_absences(alone: Bundle, policy: Policy, file: CaseFile, baselines: Baselines) -> Iterator[PreparedCase]:
@@ -242,7 +242,7 @@ def prepared_absence(
     shared = file.filled(Case())
     place = f"{policy.cases}: {name}"
     snapshot = estate(baselines, shared, place)
-    identity = shared.judged or _identity(shared, baselines, place)
+    identity = shared.judged or _find_evaluated_id(shared, baselines, place)
     if _judges(policy, "approval"):
         snapshot = _edit_approval(snapshot, identity, pointer, place)
     elif _judges(policy, "workload") and not pointer.startswith("workspace:"):
@@ -330,7 +330,7 @@ def _without(value: object, parts: Sequence[str]) -> Any:
     return value
 
 
-def _identity(case: Case, baselines: Baselines, place: str) -> str:
+def _find_evaluated_id(case: Case, baselines: Baselines, place: str) -> str:
     """Return the id of the evaluated baseline, after its patch."""
     if case.baseline is None:
         raise BundleError("the case has no `baseline`", place=(place,), remedy="set it to the file stem of a baseline")

@@ -66,7 +66,7 @@ def read(document: JsonObject, bundle: Bundle | None = None) -> Snapshot | None:
     return None if any(problem.level == "error" for problem in inputs.problems) else inputs.snapshot
 
 
-def readable(document: JsonObject) -> Iterator[JsonObject]:
+def drop_unreadable(document: JsonObject) -> Iterator[JsonObject]:
     """Yield a document of an example unchanged, without the resources that the reader refuses, and as one file."""
     yield document
     snapshot = document["snapshot"]

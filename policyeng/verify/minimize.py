@@ -16,7 +16,7 @@ from policyeng.facts.coverage import is_whole
 from policyeng.models import Evaluation, Finding, JsonObject, Severity, Snapshot
 from policyeng.verify.example_documents import read
 from policyeng.verify.generators.json_mutations import Json
-from policyeng.verify.shrink_document import shrunk
+from policyeng.verify.shrink_document import shrink
 
 #: The evaluation of `policyeng check`; only the bundle and the snapshot vary.
 Judge = Callable[[Bundle, Snapshot], Evaluation]
@@ -48,7 +48,7 @@ def failing(findings: Sequence[Finding], fail_on: Severity = Severity.LOW) -> li
     return sorted(severities, key=lambda policy: (-severities[policy].rank, policy))
 
 
-def minimised(bundle: Bundle, snapshot: Snapshot, policy: str, judge: Judge, *, most: int = 5000) -> Minimised | None:
+def minimize(bundle: Bundle, snapshot: Snapshot, policy: str, judge: Judge, *, most: int = 5000) -> Minimised | None:
     """Return the smallest document on which a policy still fails, on the same resource or on another one.
 
     It is 1-minimal: without any one member of an object or a list, the policy would not fail or the reader would
@@ -68,7 +68,7 @@ def minimised(bundle: Bundle, snapshot: Snapshot, policy: str, judge: Judge, *, 
     whole, notes = native(snapshot)
     if not search.holds(whole):
         return None
-    shrunk(whole, search.holds, most=most, plainer=False)
+    shrink(whole, search.holds, most=most, plainer=False)
     if search.asked > most:
         notes.append(f"a smaller snapshot may exist: the search ended after {most:,} attempts")
     document, finding = search.last

@@ -68,15 +68,15 @@ def command(example: Example, policy: str, given: Sequence[str] = (), path: Path
     return ["policyeng", "check", str(path or _NO_FILE), *given, *chosen, *moment, *settings]
 
 
-def unwritten(example: Example, path: Path | None) -> Iterator[str]:
+def list_other_parts(example: Example, path: Path | None) -> Iterator[str]:
     """Yield the lines of the parts of an example that are not in files; `path` is the file of its snapshot, if any."""
     if path is None or not settings_of(example):
-        yield from stated_parameters(example)
+        yield from list_parameters(example)
     if path is None:
         yield from _lines_of(snapshot_text(example))
 
 
-def stated_parameters(example: Example) -> Iterator[str]:
+def list_parameters(example: Example) -> Iterator[str]:
     """Yield the parameters of an example as lines of a `policyeng.toml`, or as JSON if TOML cannot express them."""
     text = settings_of(example)
     if not text and example.parameters:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from policyeng.verify.generators.json_mutations import Json, Place, copied, put, value_in
+from policyeng.verify.generators.json_mutations import Json, Place, copied, put_value, value_in
 
 #: The plainest values, tried in this order at each place.
 _PLAIN: tuple[Json, ...] = (None, {}, [], "", "a", 0, 1, True, False)
@@ -37,7 +37,7 @@ class _Trials:
         return self._holds(document)
 
 
-def shrunk(document: Json, holds: Callable[[Json], bool], *, most: int = 3000, plainer: bool = True) -> Json:
+def shrink(document: Json, holds: Callable[[Json], bool], *, most: int = 3000, plainer: bool = True) -> Json:
     """Return the smallest document found for which `holds` is true; it must be true for the given document.
 
     Args:
@@ -140,7 +140,7 @@ def _shorten(smallest: list[Json], place: Place, trials: _Trials) -> None:
 def _try_value(smallest: list[Json], place: Place, value: Json, trials: _Trials) -> bool:
     candidate = value if not place else copied(smallest[0])
     if place:
-        put(candidate, place, copied(value))
+        put_value(candidate, place, copied(value))
     if not trials.holds(candidate):
         return False
     smallest[0] = candidate

@@ -12,11 +12,11 @@ from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import parameters_of
 from policyeng.errors import EngineError, PolicyengError
 from policyeng.models import Snapshot
-from policyeng.verify.example_documents import document_of, example_of, read, readable
+from policyeng.verify.example_documents import document_of, drop_unreadable, example_of, read
 from policyeng.verify.generators.examples import Example
 from policyeng.verify.generators.json_mutations import Json
 from policyeng.verify.reproduction import is_sayable
-from policyeng.verify.shrink_document import shrunk
+from policyeng.verify.shrink_document import shrink
 
 _Found = TypeVar("_Found")
 
@@ -38,7 +38,7 @@ class Smallest(Generic[_Found]):
     note: str = ""
 
 
-def smallest(
+def shrink_example(
     bundle: Bundle,
     example: Example,
     found: _Found,
@@ -57,7 +57,7 @@ def smallest(
     """
     search = _ExampleSearch(bundle, ask, is_sayable(dict(example.parameters)))
     start, note = document_of(example), ""
-    for candidate in readable(start):
+    for candidate in drop_unreadable(start):
         if search.holds(candidate):
             start = candidate
             break
@@ -73,7 +73,7 @@ def smallest(
         else:
             reason = f"shrinking ended early: {search.failure}" if search.failure else NOT_AGAIN
             return Smallest(found, example, reason)
-    shrunk(start, search.holds, most=most)
+    shrink(start, search.holds, most=most)
     if search.failure:
         note = f"shrinking ended early: {search.failure}"
     left, result = search.last or (example, found)

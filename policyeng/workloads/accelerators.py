@@ -5,7 +5,7 @@ from __future__ import annotations
 from policyeng.models import lowered
 from policyeng.workloads.fields import Reader, Segments
 from policyeng.workloads.lookup import Placement, ResourceLookup
-from policyeng.workloads.resolved import ABSENT, ResolvedValue, agreed, undecided
+from policyeng.workloads.resolved import ABSENT, ResolvedValue, get_agreed, undecided
 
 #: The instance type that every Kubernetes compute has; without a definition of its own it has no GPU. Source:
 #: learn.microsoft.com, "Create and manage instance types" (Azure Machine Learning on Kubernetes).
@@ -91,7 +91,7 @@ def of_containers(asked: Reader, *places: Segments) -> ResolvedValue[str]:
     wanted = sorted({kind for kind, amount in amounts if (amount.value or 0) > 0})
     if not wanted:
         return ResolvedValue("none", presumed=all(amount.absent for _, amount in amounts))
-    return agreed([ResolvedValue(kind) for kind in wanted], "the containers ask for")
+    return get_agreed([ResolvedValue(kind) for kind in wanted], "the containers ask for")
 
 
 def _accelerator_keys(asked: Reader, place: Segments) -> dict[str, str]:

@@ -8,7 +8,7 @@ from policyeng.facts.ids import name_of
 from policyeng.models import DeclaredWorkload, JsonObject, read_only
 from policyeng.named import NamedTuple
 from policyeng.workloads.builder import FEATURES, NO_FEATURES, Tags, WorkloadDraft, as_one_run, documents_of
-from policyeng.workloads.lookup import ResourceLookup, home_of
+from policyeng.workloads.lookup import ResourceLookup, find_workspace
 from policyeng.workloads.resolved import ABSENT, ResolvedValue, joined, undecided
 
 
@@ -42,9 +42,9 @@ def derived_workload(draft: WorkloadDraft, additions: Sequence[DeclaredWorkload]
         "/accelerator": joined(draft.accelerator, [one.accelerator for one in additions], "accelerator"),
         "/memoryGiB": draft.memory_gib,
         "/computeId": draft.compute_id,
-        **_stated_only(additions),
+        **_list_stated_only(additions),
     }
-    workspace_id = home_of(source.id)
+    workspace_id = find_workspace(source.id)
     runs = draft.runs or (as_one_run(draft.target, draft.compute_id, draft.features),)
     return _workload(
         {
@@ -67,7 +67,7 @@ def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload
     silent = "the declared workload does not say"
     where = f"its source `{one.source_id}` is not in the snapshot" if lost else ""
     why = f"{silent} and {where}" if lost else silent
-    workspace_id = one.workspace_id or home_of(one.source_id or "")
+    workspace_id = one.workspace_id or find_workspace(one.source_id or "")
     answers: dict[str, ResolvedValue[object]] = {
         "/purpose": ResolvedValue(one.purpose).or_reason(why),
         "/target": ResolvedValue(one.target).or_reason(why),
@@ -77,7 +77,7 @@ def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload
         "/computeId": ResolvedValue(reason=where),
         "/workspaceId": ResolvedValue(workspace_id).or_reason("the declared workload names no workspace"),
         "/sourceId": ResolvedValue(one.source_id if source else None, where),
-        **_stated_only([one]),
+        **_list_stated_only([one]),
     }
     fixed = {
         "id": one.id,
@@ -90,7 +90,7 @@ def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload
     return _workload(fixed, answers, Tags(ResolvedValue(dict(one.tags))))
 
 
-def _stated_only(additions: Sequence[DeclaredWorkload]) -> dict[str, ResolvedValue[object]]:
+def _list_stated_only(additions: Sequence[DeclaredWorkload]) -> dict[str, ResolvedValue[object]]:
     """Return the fields that ARM has no word for."""
     models = [one.model for one in additions if one.model]
     return {

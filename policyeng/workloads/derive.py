@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from policyeng.facts import Facts
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.frozen import frozen
 from policyeng.models import WORKSPACE_TYPE, DeclaredWorkload, Snapshot, lowered, to_bytes
 from policyeng.named import NamedTuple
@@ -16,8 +16,8 @@ from policyeng.workloads.builder import WorkloadDraft, compute_id, tags_of
 from policyeng.workloads.declared import Workload, declared_workload, derived_workload
 from policyeng.workloads.fields import Reader
 from policyeng.workloads.jobs import instance_type, job
-from policyeng.workloads.lookup import Placement, RecordingLookup, ResourceLookup, home_of, survey
-from policyeng.workloads.resolved import ABSENT, ResolvedValue, first, undecided
+from policyeng.workloads.lookup import Placement, RecordingLookup, ResourceLookup, build_estate, find_workspace
+from policyeng.workloads.resolved import ABSENT, ResolvedValue, get_first, undecided
 
 TARGETS = {"aci": "aci", "aks": "aks"}
 
@@ -44,7 +44,7 @@ def _compute_id(estate: ResourceLookup, source: Reader) -> ResolvedValue[str]:
     name = source.text("properties", "computeName")
     if name.value is None:
         return name
-    placement = estate.place(name, home_of(source.id))
+    placement = estate.place(name, find_workspace(source.id))
     if placement.compute:
         return ResolvedValue(placement.compute.id)
     return undecided(placement.target.reason or f"`{name.value}` is not a compute of the workspace")
@@ -84,7 +84,7 @@ def batch_deployment(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
         placement = Placement(undecided(properties.reason))
     else:
         default = whole.text("deploymentConfiguration", "settings", "defaultCompute")
-        placement = estate.place(first(whole.text("compute"), default), home_of(source.id))
+        placement = estate.place(get_first(whole.text("compute"), default), find_workspace(source.id))
     asked = instance_type(whole) if whole else ABSENT
     return WorkloadDraft(
         source=source,
@@ -118,14 +118,14 @@ def _endpoint_compute(estate: ResourceLookup, source: Reader) -> Placement:
 
     Its id is the deployment's without the last two parts.
     """
-    endpoint_id = "/".join(folded_id(source.id).split("/")[:-2])
+    endpoint_id = "/".join(fold_id(source.id).split("/")[:-2])
     endpoint = estate.find(endpoint_id)
     if endpoint is None:
         return Placement(undecided("the endpoint is not in the snapshot"))
     # `target` is the name of API version 2021-03-01-preview.
-    named = first(endpoint.text("properties", "compute"), endpoint.text("properties", "target"))
+    named = get_first(endpoint.text("properties", "compute"), endpoint.text("properties", "target"))
     reference = named.or_reason("the endpoint names no compute")
-    return estate.place(reference, home_of(source.id))
+    return estate.place(reference, find_workspace(source.id))
 
 
 def _online_accelerator(
@@ -230,10 +230,10 @@ class Derivation:
 
 def derivation(snapshot: Snapshot, facts: Facts) -> Derivation:
     """Derive every workload of a snapshot; no input makes it raise."""
-    estate = survey(snapshot, facts)
+    estate = build_estate(snapshot, facts)
     additions: dict[str, list[DeclaredWorkload]] = defaultdict(list)
     for one in sorted(snapshot.workloads, key=to_bytes):
-        additions[folded_id(one.source_id or "")].append(one)
+        additions[fold_id(one.source_id or "")].append(one)
     made = ((source, _derived(estate, source, additions.get(source, ()))) for source in _sources(estate, additions))
     return Derivation(estate, additions, {source: derived for source, derived in made if derived})
 
@@ -249,7 +249,7 @@ def derive(snapshot: Snapshot, facts: Facts) -> tuple[Workload, ...]:
 def _sources(estate: ResourceLookup, additions: Iterable[str]) -> Iterator[str]:
     """Yield the resources that make workloads, type by type, and then what else is declared."""
     by_type = estate.of_types(DERIVED_FROM)
-    found = [folded_id(source.id) for sources in by_type.values() for source in sources]
+    found = [fold_id(source.id) for sources in by_type.values() for source in sources]
     yield from dict.fromkeys((*found, *additions))
 
 

@@ -69,16 +69,16 @@ class Reader(NamedTuple):
         """Return the JSON value at `path`; null counts as absent."""
         here: object = self.body
         gaps = self.unreadable
-        if gaps and (gap := gaps.get(_folded(self.base))):
+        if gaps and (gap := gaps.get(_fold_keys(self.base))):
             return undecided(f"{self._pointer(())}: {gap.reason}")
         for depth, key in enumerate(path):
-            if gaps and (gap := gaps.get(_folded((*self.base, *path[: depth + 1])))):
+            if gaps and (gap := gaps.get(_fold_keys((*self.base, *path[: depth + 1])))):
                 return undecided(f"{self._pointer(path[: depth + 1])}: {gap.reason}")
             if here is not None:
                 if not isinstance(here, dict):
                     return undecided(f"{self._pointer(path[:depth])} is not an object")
-                here = here[key] if key in here else _alike(here, key)
-        if here is None and self.carried is not None and not self.carried.covers(_folded((*self.base, *path))):
+                here = here[key] if key in here else _get_any_spelling(here, key)
+        if here is None and self.carried is not None and not self.carried.covers(_fold_keys((*self.base, *path))):
             return undecided(f"{self._pointer(path)}: {self.carried.reason}")
         return ResolvedValue(here)
 
@@ -133,7 +133,7 @@ class Reader(NamedTuple):
 
     def _below(self, *path: str) -> Iterator[tuple[str, Unreadable]]:
         """Yield what is unreadable strictly below `path`, with the folded key below it that leads there."""
-        top = _folded((*self.base, *path))
+        top = _fold_keys((*self.base, *path))
         for pointer, gap in self.unreadable.items():
             if len(pointer) > len(top) and pointer[: len(top)] == top:
                 yield pointer[len(top)], gap
@@ -150,8 +150,10 @@ def reader(body: JsonObject, unreadable: Mapping[str, str], carried: Carried | N
     gaps = [Unreadable(_parts(pointer), reason) for pointer, reason in sorted(unreadable.items())]
     said = None
     if carried is not None:
-        said = Said((("id",), ("type",), *(_folded(_parts(pointer)) for pointer in carried.pointers)), carried.reason)
-    return Reader(body, {_folded(gap.parts): gap for gap in gaps} if gaps else _NO_GAPS, carried=said)
+        said = Said(
+            (("id",), ("type",), *(_fold_keys(_parts(pointer)) for pointer in carried.pointers)), carried.reason
+        )
+    return Reader(body, {_fold_keys(gap.parts): gap for gap in gaps} if gaps else _NO_GAPS, carried=said)
 
 
 def _parts(pointer: str) -> Segments:
@@ -163,7 +165,7 @@ def pointer_to(*parts: str) -> str:
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
 
 
-def _folded(parts: Segments) -> Segments:
+def _fold_keys(parts: Segments) -> Segments:
     return tuple(_fold(part) for part in parts)
 
 
@@ -172,7 +174,7 @@ def _fold(key: str) -> str:
     return lowered(key).replace("_", "")
 
 
-def _alike(parent: JsonObject, key: str) -> object:
+def _get_any_spelling(parent: JsonObject, key: str) -> object:
     """Return the value of the first key that is another spelling of one."""
     folded = _fold(key)
     alike = sorted([other for other in parent if _fold(other) == folded])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, MutableMapping
 
 from policyeng.facts import Facts
 from policyeng.facts.computes import COMPUTE_TYPE
-from policyeng.facts.ids import folded_id, workspace_of
+from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.frozen import field, frozen
 from policyeng.models import Snapshot, lowered
 from policyeng.named import NamedTuple
@@ -33,7 +33,7 @@ TARGETS = {
 _PLACES = (*RESERVED, *TARGETS.values())
 
 
-def home_of(arm_id: str) -> str | None:
+def find_workspace(arm_id: str) -> str | None:
     """Return the id of the workspace that an id lies in, spelled as there; None outside of a workspace."""
     folded = workspace_of(arm_id)
     return arm_id[: len(folded)] if folded else None
@@ -55,7 +55,7 @@ class ResourceLookup:
 
     def find(self, arm_id: str) -> Reader | None:
         """Return the resource with this id, compared without case."""
-        return self.resources.get(folded_id(arm_id))
+        return self.resources.get(fold_id(arm_id))
 
     def of_types(self, arm_types: Iterable[str]) -> dict[str, list[Reader]]:
         """Return the resources of some types, given in lower case.
@@ -85,7 +85,7 @@ class ResourceLookup:
         compute = self.find(arm_id)
         if compute and lowered(str(compute.body.get("type"))) == COMPUTE_TYPE:
             return Placement(_target(compute), compute)
-        last = folded_id(arm_id).rpartition("/")[2]
+        last = fold_id(arm_id).rpartition("/")[2]
         if last in RESERVED:
             return Placement(ResolvedValue(last))
         return Placement(undecided(f"the compute `{written}` is not in the snapshot", TARGETS.values()))
@@ -99,18 +99,18 @@ class RecordingLookup(ResourceLookup):
 
     def find(self, arm_id: str) -> Reader | None:
         """Return the resource with this id, compared without case."""
-        self.asked.add(folded_id(arm_id))
+        self.asked.add(fold_id(arm_id))
         return ResourceLookup.find(self, arm_id)
 
 
-def survey(snapshot: Snapshot, facts: Facts) -> ResourceLookup:
+def build_estate(snapshot: Snapshot, facts: Facts) -> ResourceLookup:
     """Return the estate of a snapshot; of two resources with one id (which loading refuses) the last counts."""
     found: dict[str, Reader | None] = {}
-    gaps = {folded_id(arm_id): pointers for arm_id, pointers in snapshot.unreadable.items()}
-    said = {folded_id(arm_id): carried for arm_id, carried in snapshot.carried.items()}
+    gaps = {fold_id(arm_id): pointers for arm_id, pointers in snapshot.unreadable.items()}
+    said = {fold_id(arm_id): carried for arm_id, carried in snapshot.carried.items()}
     for body in snapshot.resources:
         arm_id = body.get("id")
-        if isinstance(arm_id, str) and (key := folded_id(arm_id)):
+        if isinstance(arm_id, str) and (key := fold_id(arm_id)):
             found[key] = reader(body, gaps.get(key, {}), said.get(key))
     return ResourceLookup(found, facts)
 

@@ -42,12 +42,12 @@ def undecided(reason: str, among: Iterable[T_co] = ()) -> ResolvedValue[T_co]:
     return ResolvedValue(reason=reason, among=frozenset(among))
 
 
-def first(*answers: ResolvedValue[T_co]) -> ResolvedValue[T_co]:
+def get_first(*answers: ResolvedValue[T_co]) -> ResolvedValue[T_co]:
     """Return the first answer that is not absent; an absence if all are."""
     return next((answer for answer in answers if not answer.absent), ABSENT)
 
 
-def agreed(answers: Iterable[ResolvedValue[T_co]], subject: str) -> ResolvedValue[T_co]:
+def get_agreed(answers: Iterable[ResolvedValue[T_co]], subject: str) -> ResolvedValue[T_co]:
     """Return the one value that all answers give; undecided if one is undecided or two differ.
 
     `subject` begins the reason, as in "the steps run on `a` and `b`". No answers at all is an absence.

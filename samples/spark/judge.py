@@ -11,14 +11,14 @@ from pyspark.sql.functions import col
 from pyspark.sql.functions import max as greatest
 
 import policyeng
-from policyeng.spark import judge
+from policyeng.spark import evaluate_table
 
 
 def main(snapshots: str, as_of: str, to: str) -> int:
     """Write the findings, show what fails most, and give the worst exit code: 2 is above 1, and 1 above 0."""
     with SparkSession.builder.appName("policyeng").getOrCreate() as spark:
         files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(snapshots)
-        findings = judge(
+        findings = evaluate_table(
             files,
             policyeng.load_bundle(),
             as_of=datetime.fromisoformat(as_of),

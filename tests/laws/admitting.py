@@ -9,7 +9,7 @@ from random import Random
 
 import policyeng
 from policyeng.admission import AdmissionOptions, AdmissionSession, decided_wholly
-from policyeng.admission.changes import changed, changes_of
+from policyeng.admission.changes import apply_changes, changes_of
 from policyeng.bundle import Bundle
 from policyeng.errors import InputError
 from policyeng.evaluation import evaluate
@@ -30,8 +30,8 @@ from policyeng.models import (
 )
 from policyeng.report.json import render
 from policyeng.verify.generators.examples import Examples
-from policyeng.verify.generators.json_mutations import happens
-from policyeng.verify.laws.field_perturbation import looked_at
+from policyeng.verify.generators.json_mutations import draw_boolean
+from policyeng.verify.laws.field_perturbation import list_read_pointers
 from policyeng.verify.laws.law import Trial, Violation
 from tests.laws.asked import Answer, Asked
 from tests.laws.changing import changes_of_estate
@@ -52,8 +52,8 @@ def unlike_the_whole(trial: Trial, name: str, snapshot: Snapshot) -> Violation |
     random = trial.random(f"{name}/admission")
     basis = AdmissionSession(trial.bundle, snapshot, trial.example.parameters)
     for _ in range(_CHANGES):
-        before = _drawn(random, trial, snapshot) if happens(random, _AFTER_OTHERS) else ()
-        changes = _drawn(random, trial, changed(snapshot, before).snapshot)
+        before = _drawn(random, trial, snapshot) if draw_boolean(random, _AFTER_OTHERS) else ()
+        changes = _drawn(random, trial, apply_changes(snapshot, before).snapshot)
         judging = _judging(random, trial)
         found = _unlike(trial, basis, changes, judging, before)
         if found is not None:  # on a machine without time to spare a pair may have met its deadline: once more, anew
@@ -75,12 +75,12 @@ def unlike_the_whole_in_turns(trial: Trial, name: str, snapshot: Snapshot, turns
     for _ in range(turns):
         way = random.randrange(4)
         if way == 0:
-            before = tuple(change for change in pool if happens(random, 0.5))
+            before = tuple(change for change in pool if draw_boolean(random, 0.5))
         elif way == 1 and pool:
             before = (*before, random.choice(pool))
         elif way == 2:
             before = before[:-1]
-        changes = _drawn(random, trial, changed(snapshot, before).snapshot)
+        changes = _drawn(random, trial, apply_changes(snapshot, before).snapshot)
         if found := _unlike(trial, basis, changes, random.choice(judgings), before):
             return found
     return None
@@ -100,10 +100,10 @@ def _unlike(
 def _drawn(random: Random, trial: Trial, state: Snapshot) -> tuple[Change, ...]:
     """Changes of a state, with resources of another one among what comes."""
     examples = trial.grounds.once("examples of changes", lambda: Examples(trial.bundle))
-    other = examples.drawn(random).document["resources"] if happens(random, 0.3) else ()
+    other = examples.drawn(random).document["resources"] if draw_boolean(random, 0.3) else ()
     others = [one for one in other if all(isinstance(one.get(key), str) and one[key] for key in ("id", "type"))]
     read: list[Change] = []
-    for change in changes_of_estate(random, state, others, looked_at(trial.grounds)):
+    for change in changes_of_estate(random, state, others, list_read_pointers(trial.grounds)):
         with suppress(InputError):  # a member that stands twice, for one
             read += changes_of(change, trial.bundle.spellings)
     return tuple(read)
@@ -113,7 +113,7 @@ def _judging(random: Random, trial: Trial) -> AdmissionOptions:
     """A clock, exemptions, a gate and modes."""
     examples: Examples = trial.grounds.once("examples of changes", lambda: Examples(trial.bundle))
     exemptions = trial.example.exemptions
-    if happens(random, 0.5):
+    if draw_boolean(random, 0.5):
         exemptions = (*exemptions, *examples.exemptions(random, trial.example))
     ids = ["*", *(policy.id for policy in trial.bundle.policies)]
     modes = [
@@ -127,10 +127,10 @@ def _judging(random: Random, trial: Trial) -> AdmissionOptions:
         as_of,
         exemptions,
         fail_on=random.choice(list(Severity)),
-        strict_unknown=happens(random, 0.3),
+        strict_unknown=draw_boolean(random, 0.3),
         modes=modes,
         blame=random.choice(list(Blame)),
-        standing=happens(random, 0.5),
+        standing=draw_boolean(random, 0.5),
     )
 
 
@@ -173,7 +173,7 @@ def allowed_otherwise(trial: Trial, gate: Severity) -> Violation | None:
     clock, parameters = trial.example.as_of, trial.example.parameters
     judging = AdmissionOptions(clock, fail_on=gate, blame=Blame.INTRODUCED)
     decision = AdmissionSession(trial.bundle, trial.snapshot, parameters).decide(changes, judging)
-    after = changed(trial.snapshot, changes)
+    after = apply_changes(trial.snapshot, changes)
     if any(problem.level == "error" for problem in decision.problems):
         return None if not decision.allowed else Violation("a change that cannot be judged is allowed")
     judged = evaluate(trial.bundle, after.snapshot, as_of=clock, parameters=parameters)

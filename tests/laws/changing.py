@@ -10,11 +10,11 @@ from policyeng.verify.generators.estates import copied_object
 from policyeng.verify.generators.json_mutations import (
     altered,
     copied,
+    draw_boolean,
+    draw_odd_value,
     edit_somewhere,
-    happens,
-    odd,
     place_of,
-    put,
+    put_value,
     remove,
     value_in,
 )
@@ -39,11 +39,11 @@ def changes_of_estate(
     held = [resource for resource in snapshot.resources if _is_named(resource)]
     made = []
     for _ in range(random.choice(_AT_ONCE)):
-        if not held or happens(random, 0.05):
+        if not held or draw_boolean(random, 0.05):
             made.append(_unfounded(random))
             continue
         resource = random.choice(held)
-        if happens(random, 0.2):
+        if draw_boolean(random, 0.2):
             # What others lie in, or look to, is changed more often than its number makes likely.
             resource = random.choice([one for one in held if lowered(one["type"]) == WORKSPACE_TYPE] or held)
         made.append(_change(random, resource, held, others, pointers))
@@ -57,7 +57,7 @@ def _is_named(resource: JsonObject) -> bool:
 def _unfounded(random: Random) -> Change:
     """A change of what is not there."""
     identity = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/nowhere"
-    if happens(random, 0.5):
+    if draw_boolean(random, 0.5):
         return Change(operation=Operation.DELETE, id=identity)
     return Change(operation=Operation.PATCH, id=identity, patch={"tags": {"a": "b"}})
 
@@ -86,9 +86,9 @@ def _change(
         }
         patch |= {key: None for key in resource if key not in edited and key not in ("id", "type")}
         return Change(operation=Operation.PATCH, id=identity, patch=patch)
-    if happens(random, 0.15):
+    if draw_boolean(random, 0.15):
         edited["id"] = _spelled(random, edited["id"])
-    if happens(random, 0.1):
+    if draw_boolean(random, 0.1):
         edited["type"] = random.choice(held)["type"]
     return _replacing(random, edited)
 
@@ -117,19 +117,21 @@ def _changed_at(random: Random, edited: JsonObject, place: tuple[str | int, ...]
     try:
         value = value_in(edited, place)
     except (KeyError, IndexError, TypeError):
-        put(edited, place, odd(random))
+        put_value(edited, place, draw_odd_value(random))
         return
-    if happens(random, 0.3):
+    if draw_boolean(random, 0.3):
         remove(edited, place)
     else:
-        put(edited, place, altered(random, copied(value)))
+        put_value(edited, place, altered(random, copied(value)))
 
 
 def _moved(random: Random, document: JsonObject, ids: Sequence[str]) -> None:
     """Let a reference to another resource lead to another one, or to none."""
     found = list(_references(document, ()))
     if found:
-        put(document, random.choice(found), random.choice((*random.sample(ids, min(3, len(ids))), f"{ids[0]}-gone")))
+        put_value(
+            document, random.choice(found), random.choice((*random.sample(ids, min(3, len(ids))), f"{ids[0]}-gone"))
+        )
 
 
 def _references(value: object, above: tuple[str | int, ...]) -> list[tuple[str | int, ...]]:
@@ -149,9 +151,9 @@ def _replacing(random: Random, resource: JsonObject) -> Change:
     """A create or a replace, of a resource of which now and then not all can be read."""
     unreadable: dict[str, str] = {}
     carried = None
-    if happens(random, 0.1):
+    if draw_boolean(random, 0.1):
         unreadable = {random.choice(("/properties", "/tags", "/location", "")): "it is not said"}
-    elif happens(random, 0.05):
+    elif draw_boolean(random, 0.05):
         carried = Carried(pointers=("/location", "/properties/computeType"), reason="the format says no more")
     return Change(
         operation=random.choice((Operation.CREATE, Operation.REPLACE)),
@@ -164,6 +166,6 @@ def _replacing(random: Random, resource: JsonObject) -> Change:
 
 def _spelled(random: Random, identity: str) -> str:
     """An id in other letters, now and then."""
-    if not happens(random, 0.15):
+    if not draw_boolean(random, 0.15):
         return identity
     return random.choice((identity.upper(), identity.lower(), f"{identity.removesuffix('/')}/"))

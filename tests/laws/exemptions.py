@@ -8,7 +8,7 @@ from random import Random
 
 from policyeng.facts.ids import is_at_or_under, scopes_of
 from policyeng.models import Evaluation, Exemption, Finding, Outcome
-from policyeng.verify.laws.law import Trial, Violation, by_pair, first_difference
+from policyeng.verify.laws.law import Trial, Violation, by_pair, find_first_difference
 
 #: Days by which the middle of an exemption's life is off the clock: in force, expired, and not yet begun.
 _SHIFTS = (0, 0, -400, 400)
@@ -50,7 +50,7 @@ def violated(trial: Trial) -> Violation | None:
     if exemption is None:
         return None
     exempted = trial.judged(exemptions=[exemption])
-    found = first_difference(plain, exempted, _unmarked)
+    found = find_first_difference(plain, exempted, _unmarked)
     if found is not None:
         return replace(found, message="with an exemption it says something else of what it judges")
     before = by_pair(plain)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from policyeng.bundle.cases import STATED
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
-from policyeng.sources import Inputs, given, read_inputs
+from policyeng.sources import Inputs, normalize_context, read_inputs
 from policyeng.sources.server_generated import service_made, with_attachment
-from policyeng.verify.laws.law import Trial, Violation, by_pair, spelled
+from policyeng.verify.laws.law import Trial, Violation, by_pair, format_finding
 from tests.writers import WRITERS, sayable
 from tests.writers.arm_template import SCOPE
 
@@ -90,7 +90,7 @@ def _stated(value: object) -> object:
 
 
 def _read(files: Mapping[str, bytes]) -> Inputs:
-    said = given(SCOPE, _WORKSPACE, {})
+    said = normalize_context(SCOPE, _WORKSPACE, {})
     if len(files) == 1:
         return read_inputs(["-"], stdin=next(iter(files.values())), said=said)
     with TemporaryDirectory() as folder:
@@ -146,6 +146,6 @@ def violated(trial: Trial) -> Violation | None:
 
 def _difference(name: str, arm: Finding | None, other: Finding | None) -> Violation:
     shown = arm or other
-    lines = (f"in ARM shape: {spelled(arm)}", f"as {name}: {spelled(other)}")
+    lines = (f"in ARM shape: {format_finding(arm)}", f"as {name}: {format_finding(other)}")
     message = "what another format says is judged otherwise than the same in ARM shape"
     return Violation(message, shown.policy if shown else "", shown.resource if shown else "", lines)

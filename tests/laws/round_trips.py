@@ -17,7 +17,7 @@ from policyeng.report import FORMATS
 from policyeng.sources import read_exemptions
 from policyeng.verify.example_documents import document_of, example_of, read, text_of
 from policyeng.verify.generators.case_scenarios import plain
-from policyeng.verify.laws.law import Trial, Violation, first_difference
+from policyeng.verify.laws.law import Trial, Violation, find_first_difference
 from tests.laws import exemptions
 from tests.laws.reports_read import READERS, said
 
@@ -42,7 +42,7 @@ def _of_evaluation(evaluation: Evaluation) -> Violation | None:
         return Violation("an evaluation cannot be read back from its JSON", lines=(str(error),))
     if again == evaluation:
         return None
-    found = first_difference(evaluation, again, lambda finding: finding)
+    found = find_first_difference(evaluation, again, lambda finding: finding)
     return replace(found, message=message) if found else Violation(message)
 
 

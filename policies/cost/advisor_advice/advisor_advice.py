@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.times import moment
-from policyeng.facts.words import folded, inside
+from policyeng.facts.words import fold, get_inside
 
 UPDATED = "/properties/lastUpdated"
 _COSTLY = {"category": "cost", "impact": "high"}
@@ -48,13 +48,13 @@ _ABSENT = {
 )
 def advisor_advice(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny advice that has been open for longer than allowed."""
-    suppressions = inside(given.resource, "properties", "suppressionIds")
-    is_reviewed = isinstance(suppressions, list) and any(map(folded, suppressions))
-    named = {name: folded(inside(given.resource, "properties", name)) for name in _COSTLY}
+    suppressions = get_inside(given.resource, "properties", "suppressionIds")
+    is_reviewed = isinstance(suppressions, list) and any(map(fold, suppressions))
+    named = {name: fold(get_inside(given.resource, "properties", name)) for name in _COSTLY}
     if is_reviewed or any(named[name] not in (None, word) for name, word in _COSTLY.items()):
         return
     unstated = [name for name, word in named.items() if word is None]
-    stated = inside(given.resource, "properties", "lastUpdated")
+    stated = get_inside(given.resource, "properties", "lastUpdated")
     updated = moment(stated)
     if unstated:
         msg = "it is not known whether the advice is about cost and of high impact"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.ids import ScopeIndex, covers, index_scopes, positions_near, resource_group_of, segments
 from policyeng.facts.times import moment
-from policyeng.facts.words import folded, inside
+from policyeng.facts.words import fold, get_inside
 from policyeng.models import JsonObject
 
 TYPES = ("microsoft.consumption/budgets", "microsoft.costmanagement/budgets")
@@ -67,22 +67,22 @@ def _lacks(budget: JsonObject, group: str, given: PolicyInput) -> list[str] | No
     if covered is False and parts[:2] != ("providers", "microsoft.billing"):
         return None
     properties = budget.get("properties")
-    start, end = (inside(properties, "timePeriod", key) for key in ("startDate", "endDate"))
+    start, end = (get_inside(properties, "timePeriod", key) for key in ("startDate", "endDate"))
     begins, ends = moment(start), moment(end)
     lacks = {
-        "the category Cost": folded(inside(properties, "category")) not in (None, "cost"),
+        "the category Cost": fold(get_inside(properties, "category")) not in (None, "cost"),
         "an enabled notification": not _has_alert(properties),
         "a start before as-of": begins is not None and begins > given.as_of,
         "an end after as-of": ends is not None and ends < given.as_of,
         "a start that can be read": begins is None and start is not None,
         "an end that can be read": ends is None and end is not None,
         "a scope that surely covers it": covered is not True,
-        "no filter": inside(properties, "filter") not in (None, {}),
+        "no filter": get_inside(properties, "filter") not in (None, {}),
     }
     return [lack for lack, is_lacking in lacks.items() if is_lacking]
 
 
 def _has_alert(properties: object) -> bool:
-    notifications = inside(properties, "notifications")
+    notifications = get_inside(properties, "notifications")
     alerts = notifications.values() if isinstance(notifications, dict) else ()
-    return any(inside(alert, "enabled") is True or folded(inside(alert, "enabled")) == "true" for alert in alerts)
+    return any(get_inside(alert, "enabled") is True or fold(get_inside(alert, "enabled")) == "true" for alert in alerts)

@@ -9,13 +9,13 @@ from policyeng.facts.reservations import (
     RESERVATION_TYPE,
     UNTOLD,
     ReservationScope,
+    count_steady_nodes,
     limits_of,
     reserves,
     sizes_reserved,
     sizes_wanted,
-    steady_nodes,
 )
-from policyeng.facts.words import folded
+from policyeng.facts.words import fold
 from policyeng.models import JsonObject
 
 _ABSENT = {
@@ -61,16 +61,16 @@ _ABSENT = {
     source='002 "Pricing Models and Cost Optimization Strategies"',
     monotone_in={"/properties/properties/scaleSettings/minNodeCount": "lower"},
     since="0.1.0",
-    applies=lambda given: bool(steady_nodes(given.resource, given.snapshot.by_id)),
+    applies=lambda given: bool(count_steady_nodes(given.resource, given.snapshot.by_id)),
 )
 def reserved_compute(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny every size of machines that never stop and that no reservation covers."""
     if not (given.snapshot.by_type.get(RESERVATION_TYPE) or given.snapshot.incomplete):
         return
     region = region_of(given.resource, given.workspace)
-    for steady in steady_nodes(given.resource, given.snapshot.by_id):
+    for steady in count_steady_nodes(given.resource, given.snapshot.by_id):
         size, path = str(steady.node.size), steady.node.path
-        if steady.count is None or folded(steady.node.size) is None:
+        if steady.count is None or fold(steady.node.size) is None:
             missing = "how many nodes it keeps cannot be told" if steady.count is None else "the size is not stated"
             yield Unknown(msg=missing, path=path)
             continue

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.times import moment
 from policyeng.facts.usage import samples_of
-from policyeng.facts.words import folded, inside
+from policyeng.facts.words import fold, get_inside
 
 COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 STATE = "/properties/properties/state"
@@ -43,7 +43,7 @@ _ABSENT = {STATE: "unknown", f"{OPERATION}/operationTime": "unknown", f"{OPERATI
 )
 def used_instance(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny an instance whose last activity is too long ago."""
-    state = folded(inside(given.resource, "properties", "properties", "state"))
+    state = fold(get_inside(given.resource, "properties", "properties", "state"))
     if state is None:
         yield Unknown(msg="it is not known whether the instance runs", path=STATE)
     if state != "running":
@@ -71,7 +71,7 @@ def _last_activity(given: PolicyInput) -> datetime | None:
 def _last_operation(given: PolicyInput) -> datetime | None:
     """When a user last started, stopped or changed the instance; a schedule and an idle shutdown are no use of it."""
     # What was done after as-of does not count, and hides what was done before.
-    operation = inside(given.resource, "properties", "properties", "lastOperation")
-    is_by_user = folded(inside(operation, "operationTrigger")) in (None, "user")
-    operated = moment(inside(operation, "operationTime")) if is_by_user else None
+    operation = get_inside(given.resource, "properties", "properties", "lastOperation")
+    is_by_user = fold(get_inside(operation, "operationTrigger")) in (None, "user")
+    operated = moment(get_inside(operation, "operationTime")) if is_by_user else None
     return operated if operated is not None and operated <= given.as_of else None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts import roles
 from policyeng.facts.ids import guid_of
-from policyeng.facts.words import inside
+from policyeng.facts.words import get_inside
 
 ROLE = "/properties/roleDefinitionId"
 
@@ -23,7 +23,7 @@ def compute_managers(given: PolicyInput) -> Iterator[Denial | Unknown]:
     is_readable = roles.scope_of(given.resource) is not None
     if not is_readable:
         yield Unknown(msg="the scope of the assignment cannot be read", path="/properties/scope")
-    guid = guid_of(inside(given.resource, "properties", "roleDefinitionId"))
+    guid = guid_of(get_inside(given.resource, "properties", "roleDefinitionId"))
     if roles.is_listed([guid, *(role.name for role in assigned)], listed):
         return
     if not assigned:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.words import folded, inside
+from policyeng.facts.words import fold, get_inside
 from policyeng.models import JsonObject
 
 PRINCIPAL = "/properties/principalId"
@@ -12,8 +12,8 @@ PRINCIPAL = "/properties/principalId"
 @policy()
 def known_principals(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny a principal that is deleted, that nobody knows, or that is a guest who is not welcome."""
-    stated = inside(given.resource, "properties", "principalId")
-    principal, kind = folded(stated), folded(inside(given.resource, "properties", "principalType"))
+    stated = get_inside(given.resource, "properties", "principalId")
+    principal, kind = fold(stated), fold(get_inside(given.resource, "properties", "principalType"))
     expected = "somebody of the directory, as a member, a group or a service principal"
     gone = Denial(msg="the principal is deleted or unknown", path=PRINCIPAL, actual=stated, expected=expected)
     if principal is None:
@@ -35,9 +35,9 @@ def known_principals(given: PolicyInput) -> Iterator[Denial | Unknown]:
 
 
 def _guests(entries: list[JsonObject], kind: str | None, stated: object, expected: str) -> Iterator[Denial | Unknown]:
-    standings = {folded(entry["userType"]) or "" for entry in entries}
-    unsaid = [entry for entry in entries if folded(entry["userType"]) not in ("guest", "member")]
+    standings = {fold(entry["userType"]) or "" for entry in entries}
+    unsaid = [entry for entry in entries if fold(entry["userType"]) not in ("guest", "member")]
     if "guest" in standings:
         yield Denial(msg="a guest holds access", path=PRINCIPAL, actual=stated, expected=expected)
-    if any((folded(entry["type"]) or kind or "user") in ("user", "unknown") for entry in unsaid):
+    if any((fold(entry["type"]) or kind or "user") in ("user", "unknown") for entry in unsaid):
         yield Unknown(msg="it is not stated whether the user is a guest", path=PRINCIPAL)

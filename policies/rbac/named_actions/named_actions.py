@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.permissions import covered
-from policyeng.facts.words import inside
+from policyeng.facts.words import get_inside
 from policyeng.models import JsonObject
 
 #: What a pattern must not take whole.
@@ -41,7 +41,7 @@ LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
 )
 def named_actions(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny each action or data action that takes in all of Machine Learning where the block does not take that away."""
-    permissions = inside(given.resource, "properties", "permissions")
+    permissions = get_inside(given.resource, "properties", "permissions")
     if not isinstance(permissions, list):
         yield Unknown(msg="the permissions are not a list", path="/properties/permissions")
         return

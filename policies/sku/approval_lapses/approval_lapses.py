@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.approvals import counts, lapse_of, needs_approval, out_of_force
-from policyeng.facts.computes import known_size, managed
+from policyeng.facts.approvals import counts, lapse_of, list_lapses, needs_approval
+from policyeng.facts.computes import find_size, managed
 from policyeng.facts.ids import open_scopes, with_open
-from policyeng.facts.words import folded, trimmed
+from policyeng.facts.words import fold, trim
 from policyeng.models import JsonObject, lowered
 
 _TEXT, _NEEDED = {"type": "string", "pattern": r"\S"}, ["category", "restricted", "source"]
@@ -22,7 +22,7 @@ def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
     found: dict[str, list[_User]] = {}
     unplaced = given.snapshot.once(("AML-SKU-106", "open"), lambda: open_scopes(given.snapshot.by_scope))
     for compute, workspace in managed(given.snapshot.by_id, given.snapshot.by_scope, with_open(scope, unplaced)):
-        size = known_size(compute, given.facts)
+        size = find_size(compute, given.facts)
         if size is not None and needs_approval(size.series, given.facts, given.parameters):
             found.setdefault(lowered(size.series), []).append((compute, workspace))
     return found
@@ -31,18 +31,18 @@ def _by_series(given: PolicyInput, scope: str) -> Mapping[str, Sequence[_User]]:
 def _relying(given: PolicyInput) -> Iterator[tuple[_User, bool]]:
     """Return the computes that the approval counts for at as-of, or may count for, and whether that is certain."""
     approval = given.resource
-    if folded(approval["kind"]) != "vmseries" or any(out_of_force(approval, given.as_of)):
+    if fold(approval["kind"]) != "vmseries" or any(list_lapses(approval, given.as_of)):
         return
     users = given.snapshot.once(("AML-SKU-106", approval["scope"]), lambda: _by_series(given, approval["scope"]))
-    for user in users.get(lowered(trimmed(approval["series"])), ()):
+    for user in users.get(lowered(trim(approval["series"])), ()):
         if (relies := counts(approval, *user, given.as_of)) is not False:
             yield user, relies is True
 
 
 def _left(given: PolicyInput, moment: datetime) -> list[tuple[str, bool]]:
     """Return the computes that no approval covers once this one lapses, and whether that is certain."""
-    of_series = given.snapshot.by_series[lowered(trimmed(given.resource["series"]))]
-    heirs = [heir for at in of_series if not any(out_of_force(heir := given.snapshot.approvals[at], moment))]
+    of_series = given.snapshot.by_series[lowered(trim(given.resource["series"]))]
+    heirs = [heir for at in of_series if not any(list_lapses(heir := given.snapshot.approvals[at], moment))]
     bound = [(user, relies, [counts(heir, *user, moment) for heir in heirs]) for user, relies in _relying(given)]
     return [(user[0]["id"], relies and None not in takes) for user, relies, takes in bound if True not in takes]
 

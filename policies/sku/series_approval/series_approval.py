@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.approvals import OPEN, lacking, may_count, needs_approval
-from policyeng.facts.computes import known_size, own_size
+from policyeng.facts.computes import find_size, own_size
 from policyeng.models import lowered
 
 _MESSAGE = "the series needs an approval that is in force here"
@@ -19,7 +19,7 @@ def _applies(given: PolicyInput) -> bool:
 @policy(applies=_applies)
 def series_approval(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny a restricted series without a granted approval that is in force here."""
-    own, size = own_size(given.resource), known_size(given.resource, given.facts)
+    own, size = own_size(given.resource), find_size(given.resource, given.facts)
     path = own.path if own else ""
     if size is None:
         yield Unknown(msg="the size is not in the catalogue, so its series is not known", path=path)

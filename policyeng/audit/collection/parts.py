@@ -13,14 +13,14 @@ from typing import Literal, NamedTuple
 import orjson
 
 from policyeng.audit.collection import azure
-from policyeng.audit.collection.azure.clouds import cloud_of
-from policyeng.audit.collection.urls import DEADLINE, fetched, is_url, shown
+from policyeng.audit.collection.azure.clouds import find_cloud
+from policyeng.audit.collection.urls import DEADLINE, fetched, hide_secrets, is_url
 from policyeng.bundle.loader import WantedInputs
 from policyeng.configuration.estates import EstateSettings
 from policyeng.errors import InputError
 from policyeng.models import Problem, Snapshot
-from policyeng.sources.discovery import Found, Named, Skipped, display, named_inputs
-from policyeng.sources.file_dependencies import FileDependency, answer, digest_of, witnessed
+from policyeng.sources.discovery import Found, Named, Skipped, display, find_inputs
+from policyeng.sources.file_dependencies import FileDependency, answer, digest_of, record_queries
 from policyeng.sources.file_patterns import EVERYTHING, FileWalk
 from policyeng.sources.problems import problem_of
 from policyeng.sources.reader import SUFFIXES, read_named
@@ -41,7 +41,7 @@ def live_address(estate: EstateSettings) -> str:
         resource_group=estate.resource_group,
         workspace=estate.workspace,
     )
-    return f"{_SCHEME}{cloud_of(estate.cloud).name}{wanted.scope}"
+    return f"{_SCHEME}{find_cloud(estate.cloud).name}{wanted.scope}"
 
 
 def is_live(address: str) -> bool:
@@ -69,7 +69,7 @@ def collected(address: str) -> bytes:
         resource_group=named.get("resourceGroups", ""),
         workspace=named.get("workspaces", ""),
     )
-    where = cloud_of(cloud, os.environ.get(azure.ENDPOINT_VARIABLE, ""))
+    where = find_cloud(cloud, os.environ.get(azure.ENDPOINT_VARIABLE, ""))
     return orjson.dumps(azure.collect(wanted, where))
 
 
@@ -140,11 +140,13 @@ def sources_of(estate: EstateSettings, walk: FileWalk = EVERYTHING) -> Iterator[
     for given in estate.inputs:
         local = _folders if estate.together else _local
         for source in (
-            [PartSource(shown(given), given, deadline=deadline)] if is_url(given) else local(Path(given), walk)
+            [PartSource(hide_secrets(given), given, deadline=deadline)] if is_url(given) else local(Path(given), walk)
         ):
             seen[source.name] += 1
             again = seen[source.name]
-            yield source if again == 1 else Collected(f"{source.name} ({again})", None, [_twice(source.name)])
+            yield (
+                source if again == 1 else Collected(f"{source.name} ({again})", None, [_refuse_duplicate(source.name)])
+            )
 
 
 def read(source: PartSource | Collected, wanted: WantedInputs) -> Collected:
@@ -152,7 +154,7 @@ def read(source: PartSource | Collected, wanted: WantedInputs) -> Collected:
     if isinstance(source, Collected):
         return source
     try:
-        with witnessed() as asked:
+        with record_queries() as asked:
             content = _content(source)
             inputs = read_named(_documents(source, content), content, **wanted)
     except InputError as error:
@@ -172,7 +174,7 @@ def _documents(source: PartSource, content: bytes | None) -> Iterator[Found]:
         yield Named(source.name, Path(source.address), source.found)
     else:
         above = Path(source.address).parent
-        for named in named_inputs([source.address], SUFFIXES, source.walk, deep=source.extent == "tree"):
+        for named in find_inputs([source.address], SUFFIXES, source.walk, deep=source.extent == "tree"):
             if isinstance(named, Named) and named.path is not None:
                 yield named._replace(file=display(named.path.relative_to(above)))
             else:
@@ -191,19 +193,19 @@ def is_unchanged(source: PartSource, asked: Iterable[FileDependency]) -> bool:
 
 def _answer(source: PartSource, question: str, path: Path) -> str:
     if question == "found":
-        return _found(source)
+        return _describe_source(source)
     if is_url(source.address):
         return digest_of(fetched(source.address, deadline=source.deadline))
     return answer(question, Path(source.address).parent / path)
 
 
-def _found(source: PartSource) -> str:
+def _describe_source(source: PartSource) -> str:
     """Return how a part was found, as an answer that is compared before its evaluation is reused."""
     return " ".join([str(source.found), *source.walk.exclude])
 
 
 def _below(source: PartSource, asked: Iterable[FileDependency], content: bytes | None) -> Iterator[FileDependency]:
-    yield FileDependency("found", Path(), _found(source))
+    yield FileDependency("found", Path(), _describe_source(source))
     if content is not None:
         yield FileDependency("content", Path(), digest_of(content))
     above = Path(source.address).parent
@@ -219,7 +221,7 @@ def _content(source: PartSource) -> bytes | None:
 
 
 def _local(path: Path, walk: FileWalk) -> Iterator[PartSource | Collected]:
-    for named in named_inputs([path], SUFFIXES, walk):
+    for named in find_inputs([path], SUFFIXES, walk):
         if isinstance(named, InputError):
             yield Collected(display(path), None, [problem_of(named)])
         elif isinstance(named, Skipped):
@@ -246,7 +248,7 @@ def _folders(path: Path, walk: FileWalk) -> Iterator[PartSource | Collected]:
             )
 
 
-def _twice(name: str) -> Problem:
+def _refuse_duplicate(name: str) -> Problem:
     message = "two parts of the estate have this name, and the first is judged"
     remedy = "name the directory above both as the input, or rename one"
     return Problem(level="error", message=f"{message}; {remedy}", place=name)

@@ -29,7 +29,7 @@ def is_url(given: str) -> bool:
     return given.lower().startswith(SCHEMES)
 
 
-def shown(url: str) -> str:
+def hide_secrets(url: str) -> str:
     """Return a URL without user, password, query and fragment, which can be secret."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
@@ -46,20 +46,20 @@ def fetched(url: str, max_bytes: int = DEFAULT_MAX_BYTES, *, deadline: float = D
     Raises:
         InputError: it cannot be fetched, exceeds a limit, or redirects from https to http.
     """
-    place, limit = shown(url), _Limit(deadline)
+    place, limit = hide_secrets(url), _Limit(deadline)
     try:
-        with limit, _opener(limit).open(_request(url), timeout=TIMEOUT) as response:
+        with limit, _build_opener(limit).open(_request(url), timeout=TIMEOUT) as response:
             content: bytes = response.read(max_bytes + 1)
             left: int | None = response.length
     except (OSError, HTTPException, ValueError) as error:
         if limit.passed:  # the connection was ended for that
-            raise _late(place, deadline) from None
+            raise _raise_timeout(place, deadline) from None
         raise _failed(place, error) from None
     if limit.passed:
-        raise _late(place, deadline)
+        raise _raise_timeout(place, deadline)
     refuse_size(len(content), place, max_bytes)
     if left:
-        raise _refused(place, f"cut off {left} bytes before its end")
+        raise _refuse(place, f"cut off {left} bytes before its end")
     return content
 
 
@@ -98,11 +98,11 @@ class _Limit:
 def _failed(place: str, error: Exception) -> InputError:
     if isinstance(error, HTTPError):
         with error:
-            return _refused(place, f"the server answers {error.code}")
-    return _refused(place, _reason(error.reason if isinstance(error, URLError) else error))
+            return _refuse(place, f"the server answers {error.code}")
+    return _refuse(place, _reason(error.reason if isinstance(error, URLError) else error))
 
 
-def _late(place: str, deadline: float) -> InputError:
+def _raise_timeout(place: str, deadline: float) -> InputError:
     remedy = "see that the server is fast enough, or set `deadline` of the estate"
     return InputError(f"is not fetched within {deadline:g} seconds", place=(place,), remedy=remedy)
 
@@ -156,12 +156,14 @@ class _OntoNoWorse(HTTPRedirectHandler):
         if not newurl.lower().startswith(allowed):
             fp.close()
             raise InputError(
-                f"leads to `{shown(newurl)}`", place=(shown(req.full_url),), remedy="name that one, if it is right"
+                f"leads to `{hide_secrets(newurl)}`",
+                place=(hide_secrets(req.full_url),),
+                remedy="name that one, if it is right",
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _opener(limit: _Limit) -> OpenerDirector:
+def _build_opener(limit: _Limit) -> OpenerDirector:
     return build_opener(_OntoNoWorse, _Http(limit), _Https(limit))
 
 
@@ -180,5 +182,5 @@ def _reason(error: object) -> str:
     return f"cannot be fetched ({str(text).lower()})"
 
 
-def _refused(place: str, message: str) -> InputError:
+def _refuse(place: str, message: str) -> InputError:
     return InputError(message, place=(place,), remedy=_REMEDY)

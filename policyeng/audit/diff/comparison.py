@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from policyeng.audit.diff.counterfactuals import Counterfactuals
-from policyeng.audit.diff.inputs import ANY, ComparisonThreshold, FindingKey, State, Status, judged, keyed, status_of
+from policyeng.audit.diff.inputs import (
+    ANY,
+    ComparisonThreshold,
+    FindingKey,
+    State,
+    Status,
+    evaluate_state,
+    index_findings,
+    status_of,
+)
 from policyeng.audit.diff.records import Cause, CauseKind, ComparedEvaluation, Comparison, Flip
 from policyeng.audit.diff.root_causes import CauseSearch
 from policyeng.evaluation import fails
@@ -15,7 +24,7 @@ from policyeng.models import Evaluation, Finding, Outcome, Problem
 _UNEXPLAINED = "judging again gives something else than was found, so this flip has no known cause"
 
 
-def compared(
+def compare_states(
     before: State,
     after: State,
     gate: ComparisonThreshold = ANY,
@@ -38,11 +47,13 @@ def compared(
         UsageError: a parameter is unknown or does not match its schema, or an engine is unknown.
         EngineError: a bundle does not compile, or the OPA server does not answer for every pair.
     """
-    earlier, later = found or (judged(before, gate), judged(after, gate))
-    were, are = keyed(earlier.findings), keyed(later.findings)
+    earlier, later = found or (evaluate_state(before, gate), evaluate_state(after, gate))
+    were, are = index_findings(earlier.findings), index_findings(later.findings)
     about = [key for key in {**were, **are} if only is None or only(key)]
     pairs = {key: (status_of(were.get(key)), status_of(are.get(key))) for key in about}
-    flipped = sorted(key for key, (old, new) in pairs.items() if old != new and (_stands(old) or _stands(new)))
+    flipped = sorted(
+        key for key, (old, new) in pairs.items() if old != new and (_is_reported(old) or _is_reported(new))
+    )
     versions = _spelled(earlier), _spelled(later)
     explained = _explained(before, after, {key: pairs[key] for key in flipped}, versions) if with_causes else {}
     lists: dict[str, list[Flip]] = {"new": [], "fixed": [], "changed": []}
@@ -52,17 +63,17 @@ def compared(
     unexplained = [key for key in flipped if with_causes and not explained[key]]
     return Comparison(
         exit_code=_exit_code((earlier, later), ((were.get(key), are.get(key)) for key in flipped), gate),
-        before=side_of(earlier),
-        after=side_of(later),
+        before=summarize(earlier),
+        after=summarize(later),
         new=tuple(lists["new"]),
         fixed=tuple(lists["fixed"]),
         changed=tuple(lists["changed"]),
-        persisting=tuple(are[key] for key, (old, new) in sorted(pairs.items()) if old == new and _stands(new)),
-        problems=(*_problems(earlier, later), *(_unexplained(key) for key in unexplained)),
+        persisting=tuple(are[key] for key, (old, new) in sorted(pairs.items()) if old == new and _is_reported(new)),
+        problems=(*_problems(earlier, later), *(_list_unexplained(key) for key in unexplained)),
     )
 
 
-def side_of(evaluation: Evaluation) -> ComparedEvaluation:
+def summarize(evaluation: Evaluation) -> ComparedEvaluation:
     """Return a summary of an evaluation, without findings."""
     return ComparedEvaluation(
         bundle=evaluation.bundle,
@@ -77,14 +88,14 @@ def _spelled(evaluation: Evaluation) -> str:
     return f"{evaluation.engine.name} {evaluation.engine.version}"
 
 
-def _stands(status: Status | None) -> bool:
+def _is_reported(status: Status | None) -> bool:
     return status is not None and status.stands
 
 
 def _list_of(old: Status | None, new: Status | None) -> str:
-    if not _stands(old):
+    if not _is_reported(old):
         return "new"
-    return "changed" if _stands(new) else "fixed"
+    return "changed" if _is_reported(new) else "fixed"
 
 
 def _flip(was: Finding | None, now: Finding | None, causes: tuple[tuple[Cause, ...], ...]) -> Flip:
@@ -127,10 +138,10 @@ def _exit_code(
         return 2
     if any(finding.outcome is Outcome.ERROR for side in sides for finding in side.findings):
         return 2
-    return int(any(_fails_anew(was, now, gate) for was, now in pairs))
+    return int(any(_is_new_failure(was, now, gate) for was, now in pairs))
 
 
-def _fails_anew(was: Finding | None, now: Finding | None, gate: ComparisonThreshold) -> bool:
+def _is_new_failure(was: Finding | None, now: Finding | None, gate: ComparisonThreshold) -> bool:
     if now is None or not _fails(now, gate):
         return False
     if was is None or not _fails(was, gate):
@@ -153,5 +164,5 @@ def _problems(earlier: Evaluation, later: Evaluation) -> Iterator[Problem]:
                 yield problem.model_copy(update={"message": f"{name}: {problem.message}"})
 
 
-def _unexplained(key: FindingKey) -> Problem:
+def _list_unexplained(key: FindingKey) -> Problem:
     return Problem(level="warning", message=f"{key.policy}: {_UNEXPLAINED}", place=key.resource)

@@ -11,27 +11,27 @@ import orjson
 
 from policyeng import exemptions as exempting
 from policyeng._performance import uncollected
-from policyeng.audit.diff.inputs import FindingKey, State, Status, keyed, status_of
+from policyeng.audit.diff.inputs import FindingKey, State, Status, index_findings, status_of
 from policyeng.audit.diff.items import (
     Item,
     ItemEntry,
     Items,
-    differing,
     edits_of,
+    find_differences,
     items_of,
-    partly_reverted,
+    revert_partly,
     snapshot_of,
 )
 from policyeng.audit.diff.json_diff import JsonDifference
 from policyeng.audit.diff.records import CauseKind
 from policyeng.errors import BundleError, EngineError, UsageError
-from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, homes_of, prepare
+from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, find_scopes, prepare
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot
 from policyeng.evaluation.matching import Taking, selectors_of
 from policyeng.evaluation.plan import PlannedPair, plan
 from policyeng.evaluation.prepared_snapshot import Becomes, Notes, Resource
 from policyeng.facts.arm_casing import Spellings, as_arm_reads
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.frozen import replace
 from policyeng.models import Exemption, Snapshot, lowered
 
@@ -65,8 +65,8 @@ class Splicing:
         if snapshot.documents or estate.gaps or any(one.input_form != "policy" for one in prepared.bundle.policies):
             return False
         view = estate.view
-        held = {folded_id(str(resource.get("id"))) for resource in snapshot.resources}
-        others = [folded_id(one.reported_id) for one in estate.subjects[len(view.resources) :]]
+        held = {fold_id(str(resource.get("id"))) for resource in snapshot.resources}
+        others = [fold_id(one.reported_id) for one in estate.subjects[len(view.resources) :]]
         workloads = others[: len(view.workloads)]
         whole = len(snapshot.resources) == len(view.resources) == len(held)
         return whole and len({*workloads}) == len(workloads) and held.isdisjoint(others[len(view.workloads) :])
@@ -100,7 +100,7 @@ class Splicing:
 
 
 def _key(subject: Resource) -> tuple[str, str]:
-    return lowered(subject.reported_type), folded_id(subject.reported_id)
+    return lowered(subject.reported_type), fold_id(subject.reported_id)
 
 
 def _becomes(entries: Entries, spellings: Spellings) -> Becomes | None:
@@ -164,7 +164,7 @@ class Counterfactuals:
     @cached_property
     def differing(self) -> list[Item]:
         """The items of the snapshots that differ."""
-        return differing(*self.items)
+        return find_differences(*self.items)
 
     @cached_property
     def in_force(self) -> tuple[Mapping[str, Exemption], Mapping[str, Exemption]]:
@@ -219,11 +219,11 @@ class Counterfactuals:
                 said = evaluate_pairs(prepared, options)
                 takes = {policy.id for policy in prepared.bundle.policies if policy.header.exemptable}
                 in_force = [one for one in exemptions if one.policy in takes]
-                homes = homes_of(prepared.estate.subjects) if in_force else {}
+                homes = find_scopes(prepared.estate.subjects) if in_force else {}
         except (BundleError, EngineError, UsageError):
             return None
-        marked = [exempting.marked_by(finding, in_force, homes, _ignored) for finding in said]
-        return {key: status for key, finding in keyed(marked).items() if (status := status_of(finding))}
+        marked = [exempting.marked_by(finding, in_force, homes, _ignore_exemption_use) for finding in said]
+        return {key: status for key, finding in index_findings(marked).items() if (status := status_of(finding))}
 
     def _exemptions(self, undone: Collection[str]) -> list[Exemption]:
         """Return the active exemptions, with some reverted."""
@@ -246,7 +246,7 @@ class Counterfactuals:
                         return
         yield self._whole(resources | others).only(
             lambda policy, subject: (
-                (policy.id, lowered(subject.reported_type), folded_id(subject.reported_id)) in self._asked
+                (policy.id, lowered(subject.reported_type), fold_id(subject.reported_id)) in self._asked
             )
         )
 
@@ -281,7 +281,7 @@ class Counterfactuals:
             else:
                 places.setdefault(factor.item, set()).add(factor.path)
         changes = {
-            item: partly_reverted(after[item], (edit for edit in self.edits(item) if edit.path in paths))
+            item: revert_partly(after[item], (edit for edit in self.edits(item) if edit.path in paths))
             for item, paths in places.items()
         }
         return changes | {item: before.get(item, ()) for item in whole}
@@ -298,5 +298,5 @@ class Counterfactuals:
 _KEPT = 8
 
 
-def _ignored(_: str) -> None:
+def _ignore_exemption_use(_: str) -> None:
     """Ignore which exemptions are used."""

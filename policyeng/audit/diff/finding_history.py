@@ -7,14 +7,14 @@ from itertools import groupby
 
 from pydantic import AwareDatetime
 
-from policyeng.audit.diff.comparison import compared
-from policyeng.audit.diff.inputs import FindingKey, Readings, Stored, keyed
+from policyeng.audit.diff.comparison import compare_states
+from policyeng.audit.diff.inputs import FindingKey, Readings, Stored, index_findings
 from policyeng.audit.diff.records import Cause, Flip
-from policyeng.audit.diff.trends import TurnName, lives, number_of, turns_of
+from policyeng.audit.diff.trends import TurnName, group_spans, list_changes, number_of
 from policyeng.audit.records import AuditRun, FindingSpan, History
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.models import Outcome, Severity, lowered
 from policyeng.models.validated import ValidatedModel
 
@@ -52,7 +52,7 @@ class FindingHistory(ValidatedModel):
     turns: tuple[Turn, ...]
 
 
-def lives_of(
+def list_histories(
     history: History,
     estate: str,
     spans: Iterable[FindingSpan],
@@ -70,14 +70,14 @@ def lives_of(
     """
     course = _Course(history, history.runs(estate), opa)
     for _, of_part in groupby(spans, lambda span: span.part):
-        told = [(life, course.turns(life, wanted)) for life in lives(of_part)]
+        told = [(life, course.turns(life, wanted)) for life in group_spans(of_part)]
         flips = course.flips([turn for _, turns in told for turn in turns])
         for life, turns in told:
             if turns:
-                yield _life(estate, life, (course.turn(turn, span, flips) for turn, span in turns))
+                yield _build_history(estate, life, (course.turn(turn, span, flips) for turn, span in turns))
 
 
-def _life(estate: str, life: Sequence[FindingSpan], turns: Iterable[Turn]) -> FindingHistory:
+def _build_history(estate: str, life: Sequence[FindingSpan], turns: Iterable[Turn]) -> FindingHistory:
     last = life[-1]
     return FindingHistory(
         estate=estate,
@@ -108,7 +108,7 @@ class _Course:
         self, life: Sequence[FindingSpan], wanted: Callable[[AuditRun], bool] | None
     ) -> list[tuple[TurnName, FindingSpan]]:
         """Return the requested turns of a finding."""
-        turns = turns_of(life, self._numbers[0], self._is_unread)
+        turns = list_changes(life, self._numbers[0], self._is_unread)
         return [(turn, span) for turn, span in turns if wanted is None or wanted(self._runs[number_of(turn, span)])]
 
     def flips(self, turns: Iterable[tuple[TurnName, FindingSpan]]) -> _Flips:
@@ -127,8 +127,8 @@ class _Course:
             (before, old), (after, new) = (self._of(one).state(part) for one in (earlier, number))
         except UsageError as error:
             return str(error)
-        comparison = compared(before, after, found=(old, new), only=lambda key: key._replace(number=0) in keys)
-        return {key: flip for flip in comparison.flips for key in keyed([flip.finding])}
+        comparison = compare_states(before, after, found=(old, new), only=lambda key: key._replace(number=0) in keys)
+        return {key: flip for flip in comparison.flips for key in index_findings([flip.finding])}
 
     def turn(self, turn: TurnName, span: FindingSpan, flips: _Flips) -> Turn:
         """Return a turn with its causes."""
@@ -156,4 +156,4 @@ class _Course:
 
 
 def _key(span: FindingSpan) -> FindingKey:
-    return FindingKey(span.policy, lowered(span.resource_type), folded_id(span.resource))
+    return FindingKey(span.policy, lowered(span.resource_type), fold_id(span.resource))

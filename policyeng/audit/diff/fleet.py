@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from policyeng.audit.diff.comparison import compared, side_of
-from policyeng.audit.diff.inputs import ComparisonThreshold, State, judged
+from policyeng.audit.diff.comparison import compare_states, summarize
+from policyeng.audit.diff.inputs import ComparisonThreshold, State, evaluate_state
 from policyeng.audit.diff.records import ComparedEvaluation, Comparison, Flip
 from policyeng.evaluation import added
 from policyeng.models import Evaluation, Finding, Problem, Snapshot, SnapshotRef, Summary
@@ -27,7 +27,7 @@ class PartPair(NamedTuple):
     problems: Sequence[Problem] = ()
 
 
-def compared_by_parts(
+def compare_parts(
     pairs: Iterable[PartPair],
     around: tuple[State, State],
     gate: ComparisonThreshold,
@@ -56,8 +56,8 @@ def compared_by_parts(
         if any(problem.level == "error" for problem in pair.problems):
             continue
         states = [side or replace(one, snapshot=Snapshot()) for side, one in zip(pair[1:3], around, strict=True)]
-        found = _found(pair, states, gate)
-        one = compared(states[0], states[1], gate, found=found, with_causes=with_causes)
+        found = _list_findings(pair, states, gate)
+        one = compare_states(states[0], states[1], gate, found=found, with_causes=with_causes)
         for side, evaluation in zip(sums, found, strict=True):
             side.add(pair.name, evaluation)
         for name, flips in lists.items():
@@ -65,7 +65,7 @@ def compared_by_parts(
         persisting += one.persisting
         said += (problem.model_copy(update={"place": _place(pair.name, problem)}) for problem in one.problems)
         exit_code = max(exit_code, one.exit_code)
-    empty = [side_of(judged(replace(one, snapshot=Snapshot()))) for one in around]
+    empty = [summarize(evaluate_state(replace(one, snapshot=Snapshot()))) for one in around]
     return Comparison.model_validate(
         {
             "exit_code": max(exit_code, 2 * any(problem.level == "error" for problem in said)),
@@ -78,12 +78,12 @@ def compared_by_parts(
     )
 
 
-def _found(pair: PartPair, states: Sequence[State], gate: ComparisonThreshold) -> tuple[Evaluation, Evaluation]:
+def _list_findings(pair: PartPair, states: Sequence[State], gate: ComparisonThreshold) -> tuple[Evaluation, Evaluation]:
     """Return the findings on both sides; a missing part counts as empty."""
     if pair.before is pair.after:
-        both = judged(states[0], gate)
+        both = evaluate_state(states[0], gate)
         return both, both
-    before, after = (judged(state, gate) for state in states)
+    before, after = (evaluate_state(state, gate) for state in states)
     absent = {"problems": (), "exit_code": 0}
     return (
         before if pair.before else before.model_copy(update=absent),

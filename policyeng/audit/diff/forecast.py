@@ -23,8 +23,8 @@ from policyeng.audit.diff.inputs import (
     State,
     Status,
     Stored,
-    judged,
-    keyed,
+    evaluate_state,
+    index_findings,
     status_of,
 )
 from policyeng.audit.diff.records import Became, Cause, CauseKind, Flip
@@ -33,8 +33,8 @@ from policyeng.bundle.moments import moments
 from policyeng.bundle.timeline import samples
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
-from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, fails, homes_of, prepare
-from policyeng.facts.ids import folded_id
+from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, fails, find_scopes, prepare
+from policyeng.facts.ids import fold_id
 from policyeng.frozen import replace
 from policyeng.models import Approval, Finding, Outcome, Problem, lowered
 from policyeng.models.validated import ValidatedModel
@@ -57,7 +57,7 @@ class UpcomingChange(ValidatedModel):
     flip: Flip
 
 
-def coming(state: State, until: datetime, part: str = "") -> Iterator[UpcomingChange]:
+def forecast_flips(state: State, until: datetime, part: str = "") -> Iterator[UpcomingChange]:
     """Yield the flips after the clock of a state up to a later clock, in the order of time.
 
     Flips have a finding other than a pass before or after.
@@ -78,7 +78,7 @@ class _Look:
     def __init__(self, state: State, until: datetime) -> None:
         self._state, self._until = state, until
         self._whole = prepare(state.bundle, state.snapshot, state.parameters)
-        self._homes = homes_of(self._whole.estate.subjects)
+        self._homes = find_scopes(self._whole.estate.subjects)
         policies = zip(state.bundle.policies, state.bundle.clocked, strict=True)
         clocked = {policy.id for policy, reads_clock in policies if reads_clock}
         self._clocked = self._whole.only(lambda policy, _: policy.id in clocked)
@@ -93,7 +93,7 @@ class _Look:
     def _marked(self, findings: Sequence[Finding], at: datetime) -> dict[FindingKey, Finding]:
         state = self._state
         marked, _ = exempting.apply(findings, state.exemptions, state.bundle.policies, self._homes, at)
-        return keyed(marked)
+        return index_findings(marked)
 
     def turns(self) -> Iterator[tuple[datetime, FindingKey, Finding | None, Finding | None]]:
         """Yield the time, key, and both findings of each flip."""
@@ -103,7 +103,7 @@ class _Look:
             later = self._found(following)
             for key in sorted({**earlier, **later}):
                 old, new = earlier.get(key), later.get(key)
-                if status_of(old) != status_of(new) and (_stands(old) or _stands(new)):
+                if status_of(old) != status_of(new) and (_is_reported(old) or _is_reported(new)):
                     yield self._exactly(key, at, following, new), key, old, new
             at, earlier = following, later
 
@@ -124,13 +124,11 @@ class _Look:
     def _exactly(self, key: FindingKey, before: datetime, after: datetime, new: Finding | None) -> datetime:
         """Return the first second in a period with the finding of its end."""
         alone = self._whole.only(
-            lambda policy, subject: (
-                (policy.id, lowered(subject.reported_type), folded_id(subject.reported_id)) == key[:3]
-            )
+            lambda policy, subject: (policy.id, lowered(subject.reported_type), fold_id(subject.reported_id)) == key[:3]
         )
         wanted = status_of(new)
         while after - before > _SECOND:
-            middle = _halfway(before, after)
+            middle = _find_midpoint(before, after)
             if status_of(self._marked(self._judged(alone, middle), middle).get(key)) == wanted:
                 after = middle
             else:
@@ -148,7 +146,7 @@ class _Look:
 
     def flip(self, at: datetime, key: FindingKey, was: Finding | None, now: Finding | None) -> Flip:
         """Return a flip with its causes."""
-        standing = [one for one in (now, was) if _stands(one) and one is not None]
+        standing = [one for one in (now, was) if _is_reported(one) and one is not None]
         return Flip(
             before=was.outcome if was else None,
             after=now.outcome if now else None,
@@ -166,7 +164,7 @@ class _Look:
 
     def _exemptions(self, at: datetime, key: FindingKey, wanted: Status | None) -> Iterator[Cause]:
         for one in self._state.exemptions:
-            change = _turned(one.created_at, one.expires_at, at)
+            change = _has_turning_point(one.created_at, one.expires_at, at)
             if change is None or one.policy != key.policy:
                 continue
             others = [other for other in self._state.exemptions if other.id != one.id]
@@ -179,7 +177,7 @@ class _Look:
     def _approvals(self, at: datetime, key: FindingKey, wanted: Status | None) -> Iterator[Cause]:
         snapshot = self._state.snapshot
         for number, one in enumerate(snapshot.approvals):
-            change = _turned(one.granted_at, one.expires_at, at)
+            change = _has_turning_point(one.granted_at, one.expires_at, at)
             if change is None:
                 continue
             still = [*snapshot.approvals]
@@ -190,7 +188,7 @@ class _Look:
                 yield Cause(kind=CauseKind.APPROVAL, change=change, subject=one.id, before=ends, after=ends)
 
 
-def _turned(begins: datetime | None, ends: datetime | None, at: datetime) -> Became | None:
+def _has_turning_point(begins: datetime | None, ends: datetime | None, at: datetime) -> Became | None:
     """Return whether a period begins or ends in a second."""
     if ends is not None and ends <= at < ends + _SECOND:
         return "lapsed"
@@ -206,7 +204,7 @@ def _status(state: State, key: FindingKey, at: datetime) -> Status | None:
     """Return one finding at a clock."""
     policies = [policy for policy in state.bundle.policies if policy.id == key.policy]
     alone = replace(state, bundle=state.bundle.only(policies), as_of=at)
-    return status_of(keyed(judged(alone).findings).get(key))
+    return status_of(index_findings(evaluate_state(alone).findings).get(key))
 
 
 def _next_second(moment: datetime) -> datetime:
@@ -214,11 +212,11 @@ def _next_second(moment: datetime) -> datetime:
     return moment.replace(microsecond=0) + _SECOND
 
 
-def _stands(finding: Finding | None) -> bool:
+def _is_reported(finding: Finding | None) -> bool:
     return finding is not None and finding.outcome is not Outcome.PASS
 
 
-def _halfway(one: datetime, other: datetime) -> datetime:
+def _find_midpoint(one: datetime, other: datetime) -> datetime:
     """Return a moment between two others, at a full second if possible."""
     middle = one + (other - one) / 2
     rounded = middle.replace(microsecond=0)
@@ -262,7 +260,7 @@ def stored_parts(history: History, run: AuditRun, begins: datetime, opa: OpaOpti
             yield Ready(part.name, None, (Problem(level="error", message=str(error)),))
 
 
-def outlook(
+def forecast_parts(
     parts: Iterable[Ready],
     estate: str,
     begins: datetime,
@@ -286,7 +284,7 @@ def outlook(
         number += 1
         problems += (one.model_copy(update={"place": _place(part.name, one)}) for one in part.problems)
         if part.state is not None:
-            found += coming(part.state, until, part.name)
+            found += forecast_flips(part.state, until, part.name)
     found.sort(key=lambda one: one.at)
     is_undecided = any(one.level == "error" for one in problems) or any(
         one.flip.after is Outcome.ERROR for one in found

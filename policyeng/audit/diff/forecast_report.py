@@ -9,10 +9,21 @@ from policyeng.audit.diff.forecast import Outlook, UpcomingChange
 from policyeng.audit.diff.phrases import causes_sentences, flip_words
 from policyeng.audit.diff.tables import as_csv, as_json
 from policyeng.report.escaping import markdown_code, markdown_text, visible
-from policyeng.report.layout import BLANK, LABEL, STYLES, Line, entitled, heading, item, labelled, paragraph, printed
+from policyeng.report.layout import (
+    BLANK,
+    LABEL,
+    STYLES,
+    Line,
+    heading,
+    item,
+    labelled,
+    place_title,
+    render_lines,
+    wrap_paragraph,
+)
 from policyeng.report.locations import reasons
 from policyeng.report.markdown_tables import table
-from policyeng.report.phrases import count, short_name, to_the_second
+from policyeng.report.phrases import count, shorten_id, to_the_second
 
 _EXITS = {0: "bold green", 1: "bold red"}
 
@@ -20,7 +31,7 @@ _EXITS = {0: "bold green", 1: "bold red"}
 def text(outlooks: Sequence[Outlook], *, color: bool = False, width: int = 100) -> str:
     """Return the flips by their times, with causes."""
     lines = (line for one in outlooks for line in _lines(one, max(width, 40)))
-    return printed(lines, color=color)
+    return render_lines(lines, color=color)
 
 
 def _lines(outlook: Outlook, width: int) -> Iterator[Line]:
@@ -28,18 +39,18 @@ def _lines(outlook: Outlook, width: int) -> Iterator[Line]:
         days = (at - outlook.begins).days
         yield from heading(f"{to_the_second(at)}, in {count(days, 'day')}")
         for one in together:
-            yield from _coming(one, width)
+            yield from _render_flips(one, width)
     for problem in outlook.problems:
         yield from labelled(problem.level, visible(f"{problem.place}: {problem.message}"), width, indent=2)
     style = _EXITS.get(outlook.exit_code, "bold yellow")
-    yield from paragraph(verdict(outlook), width, indent=0, style=style)
+    yield from wrap_paragraph(conclude(outlook), width, indent=0, style=style)
 
 
-def _coming(one: UpcomingChange, width: int) -> Iterator[Line]:
+def _render_flips(one: UpcomingChange, width: int) -> Iterator[Line]:
     finding = one.flip.finding
     head: Line = ((f"{finding.severity:<{LABEL}}", STYLES[finding.severity]), (visible(finding.policy), "bold"))
-    yield from entitled(head, visible(finding.title), width, indent=2)
-    where = f"{short_name(finding.resource)}{f', {visible(one.part)}' if one.part else ''}"
+    yield from place_title(head, visible(finding.title), width, indent=2)
+    where = f"{shorten_id(finding.resource)}{f', {visible(one.part)}' if one.part else ''}"
     yield from labelled("on", where, width, indent=2)
     yield from labelled("", visible(finding.resource), width, indent=2, style="dim")
     yield from labelled("flip", flip_words(one.flip), width, indent=2)
@@ -50,7 +61,7 @@ def _coming(one: UpcomingChange, width: int) -> Iterator[Line]:
     yield BLANK
 
 
-def verdict(outlook: Outlook) -> str:
+def conclude(outlook: Outlook) -> str:
     """Return the exit code and the number of flips in the period."""
     run = f", run {outlook.run}" if outlook.run else ""
     words = f"{count(len(outlook.coming), 'finding')} will flip" if outlook.coming else "nothing will flip"
@@ -62,7 +73,7 @@ def markdown(outlooks: Sequence[Outlook]) -> str:
     """Return a heading and a table for each estate."""
     titles = ("At", "Severity", "Policy", "Part", "Resource", "Flip", "Because")
     return "\n".join(
-        f"## {markdown_text(verdict(one))}\n\n{table(titles, map(_row, one.coming))}\n" for one in outlooks
+        f"## {markdown_text(conclude(one))}\n\n{table(titles, map(_row, one.coming))}\n" for one in outlooks
     )
 
 
@@ -73,7 +84,7 @@ def _row(one: UpcomingChange) -> tuple[str, ...]:
         str(finding.severity),
         f"{markdown_code(finding.policy)}<br>{markdown_text(finding.title)}",
         markdown_code(one.part) if one.part else "",
-        markdown_code(short_name(finding.resource)),
+        markdown_code(shorten_id(finding.resource)),
         flip_words(one.flip),
         "<br>or ".join(map(markdown_text, causes_sentences(one.flip))),
     )

@@ -9,8 +9,8 @@ from typing import Literal
 
 from pydantic import AwareDatetime
 
-from policyeng.audit.diff.comparison import compared
-from policyeng.audit.diff.inputs import State, Stored, judged
+from policyeng.audit.diff.comparison import compare_states
+from policyeng.audit.diff.inputs import State, Stored, evaluate_state
 from policyeng.audit.diff.records import Comparison, Flip
 from policyeng.audit.records import AuditRun, History
 from policyeng.bundle import Bundle
@@ -86,7 +86,7 @@ class Proposed:
     opa: OpaOptions | None = None
 
 
-def impact_on(history: History, run: AuditRun, proposed: Proposed) -> Impact:
+def evaluate_impact(history: History, run: AuditRun, proposed: Proposed) -> Impact:
     """Evaluate the parts of a run with other policies, one by one, at the clock of the run.
 
     Raises:
@@ -101,8 +101,8 @@ def impact_on(history: History, run: AuditRun, proposed: Proposed) -> Impact:
             counted.problems.append(Problem(level="warning", message=str(error), place=part.name))
             continue
         after = _with(before, proposed)
-        later = judged(after)
-        comparison = compared(before, after, found=(found, later), with_causes=False)
+        later = evaluate_state(after)
+        comparison = compare_states(before, after, found=(found, later), with_causes=False)
         counted.problems += _new_errors(found, later, part.name)
         counted.add(part.name, comparison, owners_of(before.snapshot, proposed.owner_tag))
     bundle = proposed.bundle
@@ -153,7 +153,7 @@ class _Counted:
             was=run.bundle,
             would_be=would_be,
             parts=self.parts,
-            total=_tally("", self.total),
+            total=_count("", self.total),
             by_policy=_tallies(self.by_policy),
             by_owner=_tallies(self.by_owner),
             listed=tuple(self.listed),
@@ -177,7 +177,7 @@ def shift_of(flip: Flip) -> Shift:
     return "otherwise changed"
 
 
-def _tally(name: str, counts: Counter[Shift]) -> FlipCounts:
+def _count(name: str, counts: Counter[Shift]) -> FlipCounts:
     return FlipCounts(
         name=name,
         failing=counts["newly failing"],
@@ -189,7 +189,7 @@ def _tally(name: str, counts: Counter[Shift]) -> FlipCounts:
 
 
 def _tallies(counted: Mapping[str, Counter[Shift]]) -> tuple[FlipCounts, ...]:
-    tallies = [_tally(name, counts) for name, counts in counted.items()]
+    tallies = [_count(name, counts) for name, counts in counted.items()]
     return tuple(sorted(tallies, key=lambda tally: (-tally.failing, -tally.undecided, tally.name)))
 
 

@@ -8,9 +8,9 @@ from policyeng.audit.diff.impact import FlipCounts, Impact, Shifted
 from policyeng.audit.diff.phrases import flip_words
 from policyeng.audit.diff.tables import as_csv, as_json
 from policyeng.report.escaping import markdown_code, markdown_text, visible
-from policyeng.report.layout import BLANK, LABEL, STYLES, Line, heading, labelled, printed
+from policyeng.report.layout import BLANK, LABEL, STYLES, Line, heading, labelled, render_lines
 from policyeng.report.markdown_tables import fold, table
-from policyeng.report.phrases import count, named, short_name, to_the_second
+from policyeng.report.phrases import count, format_name, shorten_id, to_the_second
 
 _TITLES = ("newly failing", "newly passing", "newly undecided", "judged no more", "otherwise")
 _NOBODY = "(no owner)"
@@ -20,7 +20,7 @@ _NAMED = 20
 
 def text(impacts: Sequence[Impact], *, color: bool = False, width: int = 100) -> str:
     """Return the counts by policy and by owner, and the most severe flips."""
-    return printed((line for impact in impacts for line in _lines(impact, max(width, 40))), color=color)
+    return render_lines((line for impact in impacts for line in _lines(impact, max(width, 40))), color=color)
 
 
 def _lines(impact: Impact, width: int) -> Iterator[Line]:
@@ -31,16 +31,16 @@ def _lines(impact: Impact, width: int) -> Iterator[Line]:
             yield BLANK
     failing = [one for one in impact.listed if one.shift == "newly failing"]
     for one in sorted(failing, key=lambda one: -one.flip.finding.severity.rank)[:_NAMED]:
-        yield from _shifted(one)
+        yield from _render_shift(one)
     if len(failing) > _NAMED or impact.omitted:
         yield (("  and more, which --format csv and json list", "dim"),)
     if failing:
         yield BLANK
     for problem in impact.problems:
         yield from labelled(problem.level, visible(f"{problem.place}: {problem.message}"), width, indent=2)
-    yield from labelled("was", visible(f"{named(impact.was)} ({impact.was.digest[:12]})"), width, indent=2)
+    yield from labelled("was", visible(f"{format_name(impact.was)} ({impact.was.digest[:12]})"), width, indent=2)
     would_be = impact.would_be
-    yield from labelled("would be", visible(f"{named(would_be)} ({would_be.digest[:12]})"), width, indent=2)
+    yield from labelled("would be", visible(f"{format_name(would_be)} ({would_be.digest[:12]})"), width, indent=2)
     yield from labelled("in all", in_all(impact), width, indent=2)
     yield BLANK
 
@@ -62,9 +62,9 @@ def _numbers(tally: FlipCounts) -> tuple[int, ...]:
     return tally.failing, tally.passing, tally.undecided, tally.unjudged, tally.otherwise
 
 
-def _shifted(one: Shifted) -> Iterator[Line]:
+def _render_shift(one: Shifted) -> Iterator[Line]:
     finding = one.flip.finding
-    words = f"  {short_name(finding.resource)}, {visible(one.part)}: {flip_words(one.flip)}: {visible(finding.title)}"
+    words = f"  {shorten_id(finding.resource)}, {visible(one.part)}: {flip_words(one.flip)}: {visible(finding.title)}"
     severity = (f"  {finding.severity:<{LABEL}}", STYLES[finding.severity])
     yield severity, (visible(finding.policy), "bold"), (words, "")
 

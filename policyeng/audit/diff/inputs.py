@@ -15,7 +15,7 @@ from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Problem, Severity, Snapshot, lowered
 
 #: A position in a list, which moves when something before it comes or goes.
@@ -59,7 +59,7 @@ class ComparisonThreshold:
 ANY = ComparisonThreshold()
 
 
-def judged(state: State, gate: ComparisonThreshold = ANY) -> Evaluation:
+def evaluate_state(state: State, gate: ComparisonThreshold = ANY) -> Evaluation:
     """Evaluate a state.
 
     Raises:
@@ -107,12 +107,12 @@ class Status(NamedTuple):
         return self.outcome is not Outcome.PASS
 
 
-def keyed(findings: Iterable[Finding]) -> dict[FindingKey, Finding]:
+def index_findings(findings: Iterable[Finding]) -> dict[FindingKey, Finding]:
     """Return findings by their keys, in order."""
     seen = Counter[FindingKey]()
     found: dict[FindingKey, Finding] = {}
     for finding in findings:
-        first = FindingKey(finding.policy, lowered(finding.resource_type), folded_id(finding.resource))
+        first = FindingKey(finding.policy, lowered(finding.resource_type), fold_id(finding.resource))
         found[first._replace(number=seen[first])] = finding
         seen[first] += 1
     return found
@@ -153,7 +153,7 @@ class Stored:
         part = self.history.part(self.run, name)
         if part is None:
             empty = self.of(Snapshot())
-            return empty, judged(empty)
+            return empty, evaluate_state(empty)
         return self.of(self.history.snapshot(part)), self.history.evaluation(part)
 
     def of(self, snapshot: Snapshot, as_of: datetime | None = None) -> State:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from policyeng.audit.diff.json_diff import JsonDifference, edits, reverted
 from policyeng.audit.diff.records import CauseKind
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 from policyeng.models import Carried, Document, JsonObject, Model, Snapshot, lowered
 
 
@@ -54,7 +54,7 @@ def items_of(snapshot: Snapshot) -> Items:
     found: dict[Item, tuple[ItemEntry, ...]] = {}
 
     def add(kind: CauseKind, name: str, entry: ItemEntry) -> None:
-        item = Item(kind, folded_id(name))
+        item = Item(kind, fold_id(name))
         found[item] = (*found.get(item, ()), entry)
 
     for resource in snapshot.resources:
@@ -80,12 +80,12 @@ def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else str(value)
 
 
-def differing(before: Items, after: Items) -> list[Item]:
+def find_differences(before: Items, after: Items) -> list[Item]:
     """Return the items that differ, sorted."""
-    return sorted(item for item in {**before, **after} if not _same(before.get(item, ()), after.get(item, ())))
+    return sorted(item for item in {**before, **after} if not _is_same(before.get(item, ()), after.get(item, ())))
 
 
-def _same(before: tuple[ItemEntry, ...], after: tuple[ItemEntry, ...]) -> bool:
+def _is_same(before: tuple[ItemEntry, ...], after: tuple[ItemEntry, ...]) -> bool:
     return len(before) == len(after) and all(
         (one.unreadable, one.carried) == (other.unreadable, other.carried)
         and (one.document is other.document or not any(True for _ in edits(one.document, other.document)))
@@ -103,7 +103,7 @@ def edits_of(before: tuple[ItemEntry, ...], after: tuple[ItemEntry, ...]) -> lis
     return list(edits(one.document, other.document))
 
 
-def partly_reverted(after: tuple[ItemEntry, ...], undone: Iterable[JsonDifference]) -> tuple[ItemEntry, ...]:
+def revert_partly(after: tuple[ItemEntry, ...], undone: Iterable[JsonDifference]) -> tuple[ItemEntry, ...]:
     """Return the later entry of an item with some differences reverted."""
     (entry,) = after
     document = entry.document

@@ -49,7 +49,7 @@ def _without(document: object, keys: list[str]) -> object:
     return {name: value for name, value in document.items() if name != key} if isinstance(document, dict) else document
 
 
-def shown(edit: JsonDifference) -> PathChange:
+def mask_difference(edit: JsonDifference) -> PathChange:
     """Return a difference for reports, with masked secrets."""
     change = "came" if edit.before is NOTHING else "went" if edit.after is NOTHING else "changed"
     before, after = (None if side is NOTHING else masked(side, edit.path) for side in (edit.before, edit.after))

@@ -11,7 +11,7 @@ from policyeng.report.phrases import in_utc
 def render(comparison: Comparison) -> str:
     """Return the comparison with times in UTC, escaped unprintable characters and exact values."""
     flips = {name: tuple(map(_flip, getattr(comparison, name))) for name in ("new", "fixed", "changed")}
-    sides = {name: _side(getattr(comparison, name)) for name in ("before", "after")}
+    sides = {name: _render_side(getattr(comparison, name)) for name in ("before", "after")}
     return dumped(
         comparison.model_copy(update={**flips, **sides, "persisting": findings_in_utc(comparison.persisting)})
     )
@@ -22,7 +22,7 @@ def _flip(flip: Flip) -> Flip:
     return flip.model_copy(update={"finding": finding})
 
 
-def _side(side: ComparedEvaluation) -> ComparedEvaluation:
+def _render_side(side: ComparedEvaluation) -> ComparedEvaluation:
     return side.model_copy(update={"as_of": in_utc(side.as_of), "snapshot": snapshot_in_utc(side.snapshot)})
 
 

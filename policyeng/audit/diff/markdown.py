@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from policyeng.audit.diff.phrases import LISTS, causes_sentences, flip_words, title_of, verdict
+from policyeng.audit.diff.phrases import LISTS, causes_sentences, conclude, flip_words, title_of
 from policyeng.audit.diff.records import ComparedEvaluation, Comparison, Flip
 from policyeng.models import Finding
 from policyeng.report.escaping import markdown_code, markdown_text
 from policyeng.report.locations import reasons
 from policyeng.report.markdown_tables import fold, table
-from policyeng.report.phrases import named, short_name, to_the_second
+from policyeng.report.phrases import format_name, shorten_id, to_the_second
 
 _COLUMNS = ("Severity", "Policy", "Resource", "Flip", "Because")
 _NUMBERS = ("", "Fail", "Exempt", "Unknown", "Error", "Pass", "Strictly", "As Azure", "Judged")
@@ -21,18 +21,18 @@ def render(comparison: Comparison) -> str:
 
     Text from snapshots is in `<code>` or escaped, without formatting, links or mentions.
     """
-    parts = [f"## policyeng: {markdown_text(verdict(comparison))}"]
+    parts = [f"## policyeng: {markdown_text(conclude(comparison))}"]
     for name, title in LISTS.items():
         flips: Sequence[Flip] = getattr(comparison, name)
         if flips:
             parts.append(f"### {title_of(flips, title)}")
             parts.append(table(_COLUMNS, map(_row, flips)))
     if comparison.persisting:
-        body = table(("Severity", "Policy", "Resource", "Outcome"), map(_persisting, comparison.persisting))
+        body = table(("Severity", "Policy", "Resource", "Outcome"), map(_render_persisting, comparison.persisting))
         parts.append(fold(f"Persisting ({len(comparison.persisting)})", body))
     if comparison.problems:
         parts.append("\n".join(["### Problems", "", *_problems(comparison)]))
-    parts.append(table(_NUMBERS, _sides(comparison)))
+    parts.append(table(_NUMBERS, _render_sides(comparison)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -45,15 +45,15 @@ def _row(flip: Flip) -> tuple[str, ...]:
     return (
         str(finding.severity),
         f"{markdown_code(finding.policy)}<br>{markdown_text(finding.title)}",
-        markdown_code(short_name(finding.resource)),
+        markdown_code(shorten_id(finding.resource)),
         f"{words}<br>{said}" if said else words,
         why,
     )
 
 
-def _persisting(finding: Finding) -> tuple[str, ...]:
+def _render_persisting(finding: Finding) -> tuple[str, ...]:
     outcome = f"{finding.outcome} (exempt)" if finding.exemption else str(finding.outcome)
-    return str(finding.severity), markdown_code(finding.policy), markdown_code(short_name(finding.resource)), outcome
+    return str(finding.severity), markdown_code(finding.policy), markdown_code(shorten_id(finding.resource)), outcome
 
 
 def _problems(comparison: Comparison) -> Iterator[str]:
@@ -62,14 +62,14 @@ def _problems(comparison: Comparison) -> Iterator[str]:
         yield f"- **{problem.level}**: {place}{markdown_text(problem.message)}"
 
 
-def _sides(comparison: Comparison) -> Iterator[tuple[str, ...]]:
-    yield _side("before", comparison.before)
-    yield _side("after", comparison.after)
+def _render_sides(comparison: Comparison) -> Iterator[tuple[str, ...]]:
+    yield _render_side("before", comparison.before)
+    yield _render_side("after", comparison.after)
 
 
-def _side(name: str, side: ComparedEvaluation) -> tuple[str, ...]:
+def _render_side(name: str, side: ComparedEvaluation) -> tuple[str, ...]:
     summary = side.summary
     numbers = (summary.fail, summary.exempt, summary.unknown, summary.error, summary.pass_)
-    judged = f"with {named(side.bundle)}, as of {to_the_second(side.as_of)}, engine {named(side.engine)}"
+    judged = f"with {format_name(side.bundle)}, as of {to_the_second(side.as_of)}, engine {format_name(side.engine)}"
     shares = (f"{share:.2f} %" for share in (summary.strict_compliance, summary.azure_compliance))
     return name, *map(str, numbers), *shares, markdown_text(judged)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from policyeng.audit.diff.records import Cause, CauseKind, Comparison, Flip, PathChange
 from policyeng.models import Outcome
 from policyeng.report.escaping import compact, visible
-from policyeng.report.phrases import count, short_name
+from policyeng.report.phrases import count, shorten_id
 
 #: The lists of flips with their titles, in the order in which they are shown.
 LISTS = {"new": "New", "changed": "Changed", "fixed": "Fixed"}
@@ -47,7 +47,7 @@ def _subject(cause: Cause) -> str:
         return "the parameters of the policy"
     if cause.kind in (CauseKind.ENGINE, CauseKind.CLOCK):
         return f"the {cause.kind}"
-    name = short_name(cause.subject) if cause.kind is CauseKind.RESOURCE else cause.subject
+    name = shorten_id(cause.subject) if cause.kind is CauseKind.RESOURCE else cause.subject
     return f"the {cause.kind} {name}"
 
 
@@ -70,7 +70,7 @@ def _how(cause: Cause) -> str:
 
 def path_sentence(change: PathChange) -> str:
     """Return ``/path, which was 1 and is 2``, or that it was added or removed."""
-    was, became = (_short(value) for value in (change.before, change.after))
+    was, became = (_shorten(value) for value in (change.before, change.after))
     path = change.path or "the whole of it"
     if change.change == "came":
         return f"{path}, which is {became} and was not there"
@@ -79,7 +79,7 @@ def path_sentence(change: PathChange) -> str:
     return f"{path}, which was {was} and is {became}"
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     text = compact(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
@@ -101,7 +101,7 @@ def title_of(flips: Sequence[Flip], title: str) -> str:
     return f"{title} ({len(flips)} on {resources})"
 
 
-def verdict(comparison: Comparison) -> str:
+def conclude(comparison: Comparison) -> str:
     """Return the exit code, and the numbers of new, changed, fixed and persisting findings."""
     numbers = {name: len(getattr(comparison, name)) for name in (*LISTS, "persisting")}
     words = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)

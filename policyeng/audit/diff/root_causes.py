@@ -17,7 +17,7 @@ import orjson
 from policyeng.audit.diff.counterfactuals import Counterfactuals, StateFactor
 from policyeng.audit.diff.inputs import FindingKey, State, Status
 from policyeng.audit.diff.items import Item
-from policyeng.audit.diff.json_diff import edits, shown
+from policyeng.audit.diff.json_diff import edits, mask_difference
 from policyeng.audit.diff.records import Became, Cause, CauseKind, PathChange
 from policyeng.bundle import Policy
 from policyeng.engines import engine_version
@@ -29,7 +29,7 @@ from policyeng.report.phrases import rfc3339
 _MOST_PATHS = 50
 
 
-def told(worlds: Counterfactuals, key: FindingKey, factors: Iterable[StateFactor]) -> Iterator[Cause]:
+def describe_causes(worlds: Counterfactuals, key: FindingKey, factors: Iterable[StateFactor]) -> Iterator[Cause]:
     """Yield the cause of each reverted item, with its places."""
     places: dict[StateFactor, list[str]] = {}
     for factor in sorted(factors, key=lambda one: (list(CauseKind).index(one.kind), one.key, one.path or "")):
@@ -37,16 +37,16 @@ def told(worlds: Counterfactuals, key: FindingKey, factors: Iterable[StateFactor
         if factor.path is not None:
             found.append(factor.path)
     for factor, paths in places.items():
-        yield _told(worlds, key, factor, paths)
+        yield _describe_cause(worlds, key, factor, paths)
 
 
-def _told(worlds: Counterfactuals, key: FindingKey, factor: StateFactor, paths: list[str]) -> Cause:
+def _describe_cause(worlds: Counterfactuals, key: FindingKey, factor: StateFactor, paths: list[str]) -> Cause:
     before, after = worlds.before, worlds.after
     if factor.kind is CauseKind.POLICY:
         return _policy_cause(before, after, key.policy)
     if factor.kind is CauseKind.PARAMETERS:
         given = edits(before.parameters.get(key.policy, {}), after.parameters.get(key.policy, {}))
-        return Cause(kind=factor.kind, change="changed", subject=key.policy, paths=tuple(map(shown, given)))
+        return Cause(kind=factor.kind, change="changed", subject=key.policy, paths=tuple(map(mask_difference, given)))
     if factor.kind is CauseKind.EXEMPTION:
         return _exemption(worlds, factor.key)
     if factor.kind is CauseKind.ENGINE:
@@ -63,7 +63,7 @@ def _policy_cause(before: State, after: State, policy_id: str) -> Cause:
     if digests[0] != digests[1]:
         change = _change(*digests)
         return Cause(kind=CauseKind.POLICY, change=change, subject=policy_id, before=digests[0], after=digests[1])
-    paths = islice(map(shown, edits(before.bundle.data, after.bundle.data)), _MOST_PATHS)
+    paths = islice(map(mask_difference, edits(before.bundle.data, after.bundle.data)), _MOST_PATHS)
     digests = [state.bundle.digest for state in (before, after)]
     name = after.bundle.name
     return Cause(
@@ -78,13 +78,13 @@ def _item(worlds: Counterfactuals, item: Item, paths: list[str]) -> Cause:
     if not before or not after:
         return Cause(kind=item.kind, change=_change(before, after), subject=name)
     known = edits(before[0].document, after[0].document)
-    changes = [shown(edit) for edit in known if not paths or edit.path in paths]
+    changes = [mask_difference(edit) for edit in known if not paths or edit.path in paths]
     if (before[0].unreadable, before[0].carried) != (after[0].unreadable, after[0].carried):
-        changes += _readable(before[0].unreadable, after[0].unreadable)
+        changes += _find_readable_places(before[0].unreadable, after[0].unreadable)
     return Cause(kind=item.kind, change="changed", subject=name, paths=tuple(changes[:_MOST_PATHS]))
 
 
-def _readable(before: Iterable[str], after: Iterable[str]) -> Iterator[PathChange]:
+def _find_readable_places(before: Iterable[str], after: Iterable[str]) -> Iterator[PathChange]:
     """Yield the places that only one side can read."""
     for path in sorted({*before} ^ {*after}):
         sides = ["cannot be read" if path in side else "can be read" for side in (before, after)]
@@ -132,7 +132,7 @@ _Subset = TypeVar("_Subset", bound=Hashable)
 MOST = 96
 
 
-def smallest(
+def find_smallest_sets(
     units: Sequence[_Subset], undoes: Callable[[frozenset[_Subset]], bool], most: int = MOST
 ) -> list[frozenset[_Subset]]:
     """Return every smallest set that undoes a flip, in the order of the units.
@@ -147,14 +147,14 @@ def smallest(
     for size in range(1, len(units)):
         tried += comb(len(units), size)
         if tried > most:
-            return [_shrunk(frozenset(units), units, undoes)]
+            return [_shrink(frozenset(units), units, undoes)]
         found = [chosen for chosen in map(frozenset, combinations(units, size)) if undoes(chosen)]
         if found:
             return found
     return [frozenset(units)]
 
 
-def _shrunk(
+def _shrink(
     whole: frozenset[_Subset], units: Sequence[_Subset], undoes: Callable[[frozenset[_Subset]], bool]
 ) -> frozenset[_Subset]:
     """Remove the unneeded members of a set: first halves, then quarters, then single members.
@@ -201,12 +201,12 @@ class CauseSearch:
             units = self._units(key, narrow=False)
             if not self._undoes(key, wanted, units):
                 return ()
-        sets = smallest(units, lambda chosen: self._undoes(key, wanted, chosen))
+        sets = find_smallest_sets(units, lambda chosen: self._undoes(key, wanted, chosen))
         found: dict[frozenset[StateFactor], None] = {}
         for chosen in sets[:_MOST_TOLD]:
             for apart in self._apart(key, wanted, sorted(chosen, key=units.index)):
                 found.setdefault(apart)
-        return tuple(tuple(told(self._worlds, key, apart)) for apart in list(found)[:_MOST_TOLD])
+        return tuple(tuple(describe_causes(self._worlds, key, apart)) for apart in list(found)[:_MOST_TOLD])
 
     def _undoes(self, key: FindingKey, wanted: Status | None, units: Iterable[_Unit]) -> bool:
         return self._worlds.undoes(key, frozenset[StateFactor]().union(*units), wanted)
@@ -251,7 +251,7 @@ class CauseSearch:
     def _parts(
         self, key: FindingKey, wanted: Status | None, factors: Sequence[StateFactor], beside: Sequence[_Unit]
     ) -> list[_Unit]:
-        return smallest(factors, lambda chosen: self._undoes(key, wanted, [chosen, *beside]))
+        return find_smallest_sets(factors, lambda chosen: self._undoes(key, wanted, [chosen, *beside]))
 
     def _units(self, key: FindingKey, *, narrow: bool) -> list[_Unit]:
         """Return the possible causes of a flip; with `narrow`, without those that the policy does not read."""

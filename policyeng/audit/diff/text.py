@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from policyeng.audit.diff.phrases import LISTS, causes_sentences, flip_words, title_of, verdict
+from policyeng.audit.diff.phrases import LISTS, causes_sentences, conclude, flip_words, title_of
 from policyeng.audit.diff.records import ComparedEvaluation, Comparison, Flip
 from policyeng.models import Finding
 from policyeng.report.escaping import visible
-from policyeng.report.layout import BLANK, LABEL, STYLES, Line, entitled, heading, item, labelled, paragraph, printed
+from policyeng.report.layout import (
+    BLANK,
+    LABEL,
+    STYLES,
+    Line,
+    heading,
+    item,
+    labelled,
+    place_title,
+    render_lines,
+    wrap_paragraph,
+)
 from policyeng.report.locations import reasons
-from policyeng.report.phrases import count, named, short_name, to_the_second
+from policyeng.report.phrases import count, format_name, shorten_id, to_the_second
 
 _EXITS = {0: "bold green", 1: "bold red"}
 #: How many persisting findings are named.
@@ -22,7 +33,7 @@ def render(comparison: Comparison, *, color: bool = False, width: int = 100) -> 
 
     `color` adds ANSI colors. `width` is the number of columns to wrap at, at least 40.
     """
-    return printed(_lines(comparison, max(width, 40)), color=color)
+    return render_lines(_lines(comparison, max(width, 40)), color=color)
 
 
 def _lines(comparison: Comparison, width: int) -> Iterator[Line]:
@@ -33,7 +44,7 @@ def _lines(comparison: Comparison, width: int) -> Iterator[Line]:
             for flip in flips:
                 yield from flip_lines(flip, width)
     if comparison.persisting:
-        yield from _persisting(comparison.persisting)
+        yield from _render_persisting(comparison.persisting)
     if comparison.problems:
         yield from heading(f"Problems ({len(comparison.problems)})")
         for problem in comparison.problems:
@@ -42,18 +53,20 @@ def _lines(comparison: Comparison, width: int) -> Iterator[Line]:
             yield from labelled(problem.level, visible(message), width, indent=2, label_style=style)
         yield BLANK
     yield from heading("Compared")
-    yield from labelled("before", _side(comparison.before), width, indent=2)
-    yield from labelled("after", _side(comparison.after), width, indent=2)
+    yield from labelled("before", _render_side(comparison.before), width, indent=2)
+    yield from labelled("after", _render_side(comparison.after), width, indent=2)
     yield BLANK
-    yield from paragraph(verdict(comparison), width, indent=0, style=_EXITS.get(comparison.exit_code, "bold yellow"))
+    yield from wrap_paragraph(
+        conclude(comparison), width, indent=0, style=_EXITS.get(comparison.exit_code, "bold yellow")
+    )
 
 
 def flip_lines(flip: Flip, width: int) -> Iterator[Line]:
     """Yield one flip with its reasons and causes, and how to fix it."""
     finding = flip.finding
     head: Line = ((f"{finding.severity:<{LABEL}}", STYLES[finding.severity]), (visible(finding.policy), "bold"))
-    yield from entitled(head, visible(finding.title), width, indent=2)
-    name = short_name(finding.resource)
+    yield from place_title(head, visible(finding.title), width, indent=2)
+    name = shorten_id(finding.resource)
     yield from labelled("on", visible(finding.resource) if name == finding.resource else name, width, indent=2)
     if name != visible(finding.resource):
         yield from labelled("", visible(finding.resource), width, indent=2, style="dim")
@@ -69,12 +82,12 @@ def flip_lines(flip: Flip, width: int) -> Iterator[Line]:
     yield BLANK
 
 
-def _persisting(findings: Sequence[Finding]) -> Iterator[Line]:
+def _render_persisting(findings: Sequence[Finding]) -> Iterator[Line]:
     yield from heading(f"Persisting ({len(findings)} on {count(len({one.resource for one in findings}), 'resource')})")
     worst = sorted(findings, key=lambda finding: (finding.exemption is not None, -finding.severity.rank))
     for finding in worst[:_NAMED]:
         accepted = ", exempt" if finding.exemption else ""
-        words = f"  {short_name(finding.resource)}: {finding.outcome}{accepted}: {visible(finding.title)}"
+        words = f"  {shorten_id(finding.resource)}: {finding.outcome}{accepted}: {visible(finding.title)}"
         severity = (f"  {finding.severity:<{LABEL}}", STYLES[finding.severity])
         yield severity, (visible(finding.policy), "bold"), (words, "")
     if len(worst) > _NAMED:
@@ -82,7 +95,7 @@ def _persisting(findings: Sequence[Finding]) -> Iterator[Line]:
     yield BLANK
 
 
-def _side(side: ComparedEvaluation) -> str:
+def _render_side(side: ComparedEvaluation) -> str:
     summary, snapshot = side.summary, side.snapshot
     exempt = f", {summary.exempt} of them exempt" if summary.exempt else ""
     numbers = (
@@ -91,6 +104,6 @@ def _side(side: ComparedEvaluation) -> str:
     )
     taken = f" taken {to_the_second(snapshot.taken_at)}" if snapshot.taken_at else f" {snapshot.digest[:12]}"
     return visible(
-        f"{numbers}; the snapshot{taken}, with {named(side.bundle)}, as of {to_the_second(side.as_of)}, "
-        f"engine {named(side.engine)}"
+        f"{numbers}; the snapshot{taken}, with {format_name(side.bundle)}, as of {to_the_second(side.as_of)}, "
+        f"engine {format_name(side.engine)}"
     )

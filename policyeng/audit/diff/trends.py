@@ -75,7 +75,7 @@ def all_read(_: int, __: str) -> bool:
     return False
 
 
-def course_of(
+def compute_trend(
     estate: str,
     runs: Sequence[AuditRun],
     spans: Iterable[FindingSpan],
@@ -93,8 +93,8 @@ def course_of(
     """
     turns = {name: Counter[int]() for name in ("new", "changed", "fixed", "lost", "reopened")}
     standing = {name: Counter[int]() for name in ("fail", "exempt", "unknown", "error")}
-    for one in lives(span for span in spans if wanted is None or wanted(span)):
-        for turn, span in turns_of(one, runs[0].number if runs else 0, is_unread):
+    for one in group_spans(span for span in spans if wanted is None or wanted(span)):
+        for turn, span in list_changes(one, runs[0].number if runs else 0, is_unread):
             for name in _COUNTED[turn]:
                 turns[name][number_of(turn, span)] += 1
         for span in one:
@@ -111,7 +111,7 @@ def course_of(
     return ComplianceTrend(estate=estate, points=tuple(points))
 
 
-def lives(spans: Iterable[FindingSpan]) -> Iterator[list[FindingSpan]]:
+def group_spans(spans: Iterable[FindingSpan]) -> Iterator[list[FindingSpan]]:
     """Yield the spans of each finding, the first one first."""
     for _, alike in groupby(spans, lambda span: (span.part, span.policy, span.resource)):
         by_type: dict[str, list[FindingSpan]] = {}
@@ -125,7 +125,7 @@ def lives(spans: Iterable[FindingSpan]) -> Iterator[list[FindingSpan]]:
 TurnName = Literal["began", "new", "changed", "fixed", "lost", "again", "reopened"]
 
 
-def turns_of(life: Sequence[FindingSpan], first: int, is_unread: Unread) -> Iterator[tuple[TurnName, FindingSpan]]:
+def list_changes(life: Sequence[FindingSpan], first: int, is_unread: Unread) -> Iterator[tuple[TurnName, FindingSpan]]:
     """Yield the changes of a finding in the order of runs, each with the span that begins or ends there.
 
     Args:

@@ -10,9 +10,9 @@ from policyeng.audit.diff.phrases import cause_sentence
 from policyeng.audit.diff.tables import as_csv, as_json
 from policyeng.audit.diff.trends import ComplianceTrend, TrendPoint
 from policyeng.report.escaping import markdown_code, markdown_text, visible
-from policyeng.report.layout import BLANK, STYLES, Line, labelled, printed
+from policyeng.report.layout import BLANK, STYLES, Line, labelled, render_lines
 from policyeng.report.markdown_tables import table
-from policyeng.report.phrases import short_name, to_the_second
+from policyeng.report.phrases import shorten_id, to_the_second
 
 
 class _Column(NamedTuple):
@@ -29,8 +29,8 @@ _COLUMNS = (
     _Column("unknown", lambda point: point.unknown),
     _Column("error", lambda point: point.error),
     _Column("pass", lambda point: point.pass_count),
-    _Column("strict %", lambda point: _share(point.strict_compliance)),
-    _Column("azure %", lambda point: _share(point.azure_compliance)),
+    _Column("strict %", lambda point: _format_share(point.strict_compliance)),
+    _Column("azure %", lambda point: _format_share(point.azure_compliance)),
     _Column("new", lambda point: point.new),
     _Column("changed", lambda point: point.changed),
     _Column("fixed", lambda point: point.fixed),
@@ -40,7 +40,7 @@ _COLUMNS = (
 )
 
 
-def _share(share: float | None) -> str | None:
+def _format_share(share: float | None) -> str | None:
     return None if share is None else f"{share:.2f}"
 
 
@@ -49,12 +49,12 @@ def _cells(point: TrendPoint, nothing: str = "-") -> list[str]:
     return [nothing if value is None else str(value) for value in values]
 
 
-def courses_text(courses: Sequence[ComplianceTrend]) -> str:
+def render_trends_text(courses: Sequence[ComplianceTrend]) -> str:
     """Return a table for each estate."""
-    return "\n".join("".join(_course_lines(course)) for course in courses)
+    return "\n".join("".join(_render_trend(course)) for course in courses)
 
 
-def _course_lines(course: ComplianceTrend) -> Iterator[str]:
+def _render_trend(course: ComplianceTrend) -> Iterator[str]:
     rows = [[column.title for column in _COLUMNS], *map(_cells, course.points)]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     yield f"{visible(course.estate)}\n"
@@ -62,31 +62,31 @@ def _course_lines(course: ComplianceTrend) -> Iterator[str]:
         yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) + "\n"
 
 
-def courses_markdown(courses: Sequence[ComplianceTrend]) -> str:
+def render_trends_markdown(courses: Sequence[ComplianceTrend]) -> str:
     """Return a heading and a table for each estate."""
     titles = [column.title for column in _COLUMNS]
     parts = (f"## {markdown_text(one.estate)}\n\n{table(titles, map(_cells, one.points))}\n" for one in courses)
     return "\n".join(parts)
 
 
-def courses_csv(courses: Sequence[ComplianceTrend]) -> str:
+def render_trends_csv(courses: Sequence[ComplianceTrend]) -> str:
     """Return a row for each run of each estate."""
     rows = ([course.estate, *_cells(point, "")] for course in courses for point in course.points)
     return as_csv(["estate", *(column.title for column in _COLUMNS)], rows)
 
 
-def lives_text(lives: Sequence[FindingHistory], *, color: bool = False, width: int = 100) -> str:
+def render_histories_text(lives: Sequence[FindingHistory], *, color: bool = False, width: int = 100) -> str:
     """Return each finding with its changes."""
-    return printed((line for life in lives for line in _life_lines(life, max(width, 40))), color=color)
+    return render_lines((line for life in lives for line in _render_history(life, max(width, 40))), color=color)
 
 
-def _life_lines(life: FindingHistory, width: int) -> Iterator[Line]:
+def _render_history(life: FindingHistory, width: int) -> Iterator[Line]:
     head = (visible(life.policy), "bold"), (f"  {life.severity}", STYLES[life.severity])
-    yield (*head, (f"  on {short_name(life.resource)}, {visible(life.estate)}: {visible(life.part)}", ""))
+    yield (*head, (f"  on {shorten_id(life.resource)}, {visible(life.estate)}: {visible(life.part)}", ""))
     yield ((visible(life.resource), "dim"),)
     for turn in life.turns:
         yield from labelled(f"run {turn.run}", f"{to_the_second(turn.as_of)}  {turn_words(turn)}", width, indent=2)
-        for number, because in enumerate(_because(turn)):
+        for number, because in enumerate(_describe_reason(turn)):
             yield from labelled("or because" if number else "because", because, width, indent=4, style="magenta")
     yield BLANK
 
@@ -98,12 +98,12 @@ def turn_words(turn: Turn) -> str:
     return f"{turn.turn}: {turn.outcome}{' (exempt)' if turn.exempt else ''}"
 
 
-def _because(turn: Turn) -> list[str]:
+def _describe_reason(turn: Turn) -> list[str]:
     said = [" and ".join(map(cause_sentence, together)) for together in turn.causes]
     return said or [visible(turn.note)] * bool(turn.note)
 
 
-def lives_markdown(lives: Sequence[FindingHistory]) -> str:
+def render_histories_markdown(lives: Sequence[FindingHistory]) -> str:
     """Return a heading and a table for each finding."""
     parts = []
     for life in lives:
@@ -112,7 +112,7 @@ def lives_markdown(lives: Sequence[FindingHistory]) -> str:
                 str(turn.run),
                 to_the_second(turn.as_of),
                 turn_words(turn),
-                "<br>or ".join(map(markdown_text, _because(turn))),
+                "<br>or ".join(map(markdown_text, _describe_reason(turn))),
             )
             for turn in life.turns
         ]
@@ -121,12 +121,12 @@ def lives_markdown(lives: Sequence[FindingHistory]) -> str:
     return "\n".join(parts)
 
 
-def lives_csv(lives: Sequence[FindingHistory]) -> str:
+def render_histories_csv(lives: Sequence[FindingHistory]) -> str:
     """Return a row for each change of each finding."""
     rows = (
         [
             *(life.estate, life.part, life.policy, str(life.severity), life.resource, str(turn.run)),
-            *(to_the_second(turn.as_of), turn_words(turn), "; or ".join(_because(turn))),
+            *(to_the_second(turn.as_of), turn_words(turn), "; or ".join(_describe_reason(turn))),
         ]
         for life in lives
         for turn in life.turns
@@ -135,14 +135,14 @@ def lives_csv(lives: Sequence[FindingHistory]) -> str:
 
 
 COURSES: Mapping[str, Callable[[Sequence[ComplianceTrend]], str]] = {
-    "text": courses_text,
+    "text": render_trends_text,
     "json": lambda courses: as_json("estates", courses),
-    "csv": courses_csv,
-    "markdown": courses_markdown,
+    "csv": render_trends_csv,
+    "markdown": render_trends_markdown,
 }
 LIVES: Mapping[str, Callable[[Sequence[FindingHistory]], str]] = {
-    "text": lives_text,
+    "text": render_histories_text,
     "json": lambda lives: as_json("lives", lives),
-    "csv": lives_csv,
-    "markdown": lives_markdown,
+    "csv": render_histories_csv,
+    "markdown": render_histories_markdown,
 }

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from policyeng._performance import uncollected
 from policyeng.audit.collection.parts import Collected, PartSource, read
 from policyeng.audit.execution.reuse_key import ReuseKey
-from policyeng.audit.store.blobs import packed
-from policyeng.audit.store.codecs import kept_evaluation, kept_snapshot, snapshot_of, standing_of
+from policyeng.audit.store.blobs import pack
+from policyeng.audit.store.codecs import compute_span_states, encode_evaluation, encode_snapshot, snapshot_of
 from policyeng.audit.store.run_writer import StoredPart
 from policyeng.bundle import Bundle, Policy
 from policyeng.context import EvaluationSetup
@@ -111,13 +111,13 @@ def read_and_judged(source: PartSource | Collected | Resumed, bundle: Bundle, op
         EngineError: the bundle does not compile, or the engine does not answer.
     """
     if not isinstance(source, Resumed):
-        return judged_part(read(source, bundle.wanted), bundle, options)
+        return evaluate_part(read(source, bundle.wanted), bundle, options)
     part = read(source.source, bundle.wanted)
     is_same = list(part.asked) == list(source.asked)  # it may have changed since it was compared
-    return judged_part(part, bundle, options, source.before if is_same else None)
+    return evaluate_part(part, bundle, options, source.before if is_same else None)
 
 
-def judged_part(part: Collected, bundle: Bundle, options: RunOptions, before: Before | None = None) -> JudgedPart:
+def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: Before | None = None) -> JudgedPart:
     """Evaluate a part; with an earlier evaluation, only the policies that read the clock.
 
     Raises:
@@ -127,7 +127,7 @@ def judged_part(part: Collected, bundle: Bundle, options: RunOptions, before: Be
         fault = any(problem.level == "error" for problem in part.problems)
         return unread(part.name, part.problems) if fault else JudgedPart(part.name, None, Summary(), (*part.problems,))
     try:
-        kept = kept_snapshot(part.snapshot)
+        kept = encode_snapshot(part.snapshot)
     except InputError as error:
         return unread(part.name, [problem_of(InputError(error.message, place=(part.name,), remedy=error.remedy))])
     snapshot = snapshot_of(kept.contents[kept.digest], kept.contents)
@@ -135,24 +135,24 @@ def judged_part(part: Collected, bundle: Bundle, options: RunOptions, before: Be
     part_of = prepared.only(lambda policy, _: policy.id in before.again) if before else prepared
     clock = Clock(given.moment)
     found = evaluate_pairs(part_of, given, clock)
-    again = _clocked(prepared, found) | (before.again if before else frozenset())
+    again = _find_clock_policies(prepared, found) | (before.again if before else frozenset())
     if before:
         kept_findings = (one for one in before.evaluation.findings if one.policy not in before.again)
         together: list[Finding] = sorted((*kept_findings, *found), key=order_of)
         found = Findings(together)
-    evaluation, exempting = apart(conclude(prepared, found, given))
-    stored = kept_evaluation(evaluation, len(part.problems))
+    evaluation, exempting = separate_exemption_problems(conclude(prepared, found, given))
+    stored = encode_evaluation(evaluation, len(part.problems))
     read_anew = {} if before and before.snapshot == kept.digest else kept.contents
     entry = StoredPart(
         name=part.name,
         snapshot=kept.digest,
         evaluation=stored.digest,
-        contents={digest: packed(content) for digest, content in (*read_anew.items(), *stored.contents.items())},
-        standing=standing_of(Findings.of(evaluation.findings)),
+        contents={digest: pack(content) for digest, content in (*read_anew.items(), *stored.contents.items())},
+        standing=compute_span_states(Findings.of(evaluation.findings)),
         exit_code=evaluation.exit_code,
         summary=evaluation.summary.model_dump_json(by_alias=True),
     )
-    in_force, used = ids_in_force(options, bundle.policies), used_of(options, bundle, exempting)
+    in_force, used = ids_in_force(options, bundle.policies), find_used_exemptions(options, bundle, exempting)
     unchanged = None if _failing(found) else clock.unchanged
     basis = ReuseKey("", part.asked, in_force, sorted(again), used, unchanged)
     return JudgedPart(part.name, entry, evaluation.summary, (), exempting, basis)
@@ -163,7 +163,7 @@ def _failing(found: Findings) -> set[str]:
     return {finding.policy for finding in found.others if finding.outcome is Outcome.ERROR}
 
 
-def _clocked(prepared: EvaluationContext, found: Findings) -> frozenset[str]:
+def _find_clock_policies(prepared: EvaluationContext, found: Findings) -> frozenset[str]:
     """Return the ids of the policies whose findings depend on the clock; errors can be timeouts."""
     bundle = prepared.bundle
     planned = {entry.pair.policy for entry in prepared.planned}
@@ -175,20 +175,20 @@ def ids_in_force(options: RunOptions, policies: Sequence[Policy]) -> tuple[str, 
     return tuple(one.id for one in in_force_of(options.exemptions, policies, options.as_of)[0])
 
 
-def used_of(options: RunOptions, bundle: Bundle, exempting: Iterable[Problem]) -> tuple[str, ...]:
+def find_used_exemptions(options: RunOptions, bundle: Bundle, exempting: Iterable[Problem]) -> tuple[str, ...]:
     """Return the ids of the exemptions that cover a finding of a part, from its problems of exemptions."""
     idle = {problem.place for problem in exempting}
     in_force, _ = in_force_of(options.exemptions, bundle.policies, options.as_of)
     return tuple(sorted(entry.id for entry in in_force if place_of(entry) not in idle))
 
 
-def judged(snapshot: Snapshot, bundle: Bundle, options: RunOptions, problems: Sequence[Problem]) -> Evaluation:
+def evaluate_stored(snapshot: Snapshot, bundle: Bundle, options: RunOptions, problems: Sequence[Problem]) -> Evaluation:
     """Evaluate a stored snapshot. Return the evaluation without the problems of exemptions."""
     prepared = prepare(bundle, snapshot, options.parameters)
-    return apart(evaluate_prepared(prepared, replace(options, problems=problems)))[0]
+    return separate_exemption_problems(evaluate_prepared(prepared, replace(options, problems=problems)))[0]
 
 
-def apart(evaluation: Evaluation) -> tuple[Evaluation, frozenset[Problem]]:
+def separate_exemption_problems(evaluation: Evaluation) -> tuple[Evaluation, frozenset[Problem]]:
     """Separate the problems of exemptions from an evaluation.
 
     They are problems of the run: an exemption that covers nothing in one part can cover a finding of another.

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import orjson
 
-from policyeng.audit.execution.part_evaluation import RunOptions, judged
+from policyeng.audit.execution.part_evaluation import RunOptions, evaluate_stored
 from policyeng.audit.records import AuditRun, RunPart
-from policyeng.audit.store.codecs import evaluation_of, head_of, kept_evaluation, standing_in
-from policyeng.audit.store.digests import PartRow, standing_digest
+from policyeng.audit.store.codecs import encode_evaluation, evaluation_of, head_of, read_span_states
+from policyeng.audit.store.digests import PartRow, digest_span_states
 from policyeng.audit.store.store import Store
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions, engine_version
@@ -72,7 +72,7 @@ def replay(store: Store, run: AuditRun, opa: OpaOptions | None = None) -> Replay
             if not row.snapshot:
                 yield row
                 continue
-            again, difference = _again(store, row, bundle, options)
+            again, difference = _replay_part(store, row, bundle, options)
             differences.extend(difference)
             yield again
 
@@ -80,50 +80,50 @@ def replay(store: Store, run: AuditRun, opa: OpaOptions | None = None) -> Replay
     return Replayed(content, differences, engine_version(run.engine.name, opa))
 
 
-def _again(store: Store, row: PartRow, bundle: Bundle, options: RunOptions) -> tuple[PartRow, list[Difference]]:
+def _replay_part(store: Store, row: PartRow, bundle: Bundle, options: RunOptions) -> tuple[PartRow, list[Difference]]:
     """Return the replayed part, and where it differs."""
     head, findings = store.head_and_findings(row)
     given = head_of(head).given
     earlier = evaluation_of(head, findings)
     part = RunPart(name=row.name, snapshot=row.snapshot, evaluation=row.evaluation, exit_code=0, summary=Summary())
-    evaluation = judged(store.snapshot(part), bundle, options, earlier.problems[:given])
-    kept = kept_evaluation(evaluation, given)
+    evaluation = evaluate_stored(store.snapshot(part), bundle, options, earlier.problems[:given])
+    kept = encode_evaluation(evaluation, given)
     if kept.digest == row.evaluation:
         return row, []
     now = kept.contents[kept.findings]
     again = row._replace(
         evaluation=kept.digest,
-        standing=standing_digest(standing_in(now)),
+        standing=digest_span_states(read_span_states(now)),
         exit_code=evaluation.exit_code,
         summary=evaluation.summary.model_dump_json(by_alias=True),
     )
-    path, before, after = _first((findings, now), (head, kept.contents[kept.digest]))
+    path, before, after = _find_first_difference((findings, now), (head, kept.contents[kept.digest]))
     return again, [Difference(row.name, path, before, after)]
 
 
-def _first(*pairs: tuple[bytes, bytes]) -> tuple[str, str, str]:
+def _find_first_difference(*pairs: tuple[bytes, bytes]) -> tuple[str, str, str]:
     """Return the first difference of the first pair that has one."""
     for before, now in pairs:
-        for found in _differences(orjson.loads(before), orjson.loads(now), ""):
+        for found in _compare(orjson.loads(before), orjson.loads(now), ""):
             return found
     return "", "", ""
 
 
-def _differences(before: object, now: object, path: str) -> Iterator[tuple[str, str, str]]:
+def _compare(before: object, now: object, path: str) -> Iterator[tuple[str, str, str]]:
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys((*before, *now)):
-            yield from _differences(before.get(key, _Absent), now.get(key, _Absent), f"{path}/{escaped(str(key))}")
+            yield from _compare(before.get(key, _Absent), now.get(key, _Absent), f"{path}/{escaped(str(key))}")
     elif isinstance(before, list) and isinstance(now, list):
         for index in range(max(len(before), len(now))):
             one, other = (each[index] if index < len(each) else _Absent for each in (before, now))
-            yield from _differences(one, other, f"{path}/{index}")
+            yield from _compare(one, other, f"{path}/{index}")
     elif before != now or type(before) is not type(now):
-        yield path, _shown(before), _shown(now)
+        yield path, _format_value(before), _format_value(now)
 
 
 class _Absent:
     """A placeholder for a missing value."""
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     return "nothing" if value is _Absent else shortened(orjson.dumps(value).decode())

@@ -16,7 +16,7 @@ from policyeng.audit.collection.parts import Collected, PartSource, is_unchanged
 from policyeng.audit.execution.part_evaluation import Before, JudgedPart, Resumed, RunOptions, ids_in_force
 from policyeng.audit.execution.reuse_key import ReuseKey, read_back
 from policyeng.audit.records import AuditRun
-from policyeng.audit.store.blobs import in_batches, packed
+from policyeng.audit.store.blobs import in_batches, pack
 from policyeng.audit.store.codecs import evaluation_of, head_of
 from policyeng.audit.store.digests import PartRow, canonical, digest_of
 from policyeng.audit.store.run_writer import StoredPart
@@ -94,7 +94,7 @@ class EarlierRun:
         content = head.replace(then, now)
         digest = digest_of(content)
         entry = StoredPart(
-            row.name, row.snapshot, digest, {digest: packed(content)}, row.standing, row.exit_code, row.summary
+            row.name, row.snapshot, digest, {digest: pack(content)}, row.standing, row.exit_code, row.summary
         )
         summary = Summary.model_validate_json(row.summary)
         return JudgedPart(row.name, entry, summary, (), self._saying(tuple(basis.used)), basis)
@@ -110,7 +110,7 @@ def _problems_of_exemptions(options: RunOptions, policies: Sequence[Policy], use
     yield from (*problems, *unused(in_force, used))
 
 
-def grounds_of(policies: bytes, options: RunOptions) -> str:
+def digest_grounds(policies: bytes, options: RunOptions) -> str:
     """Return the digest of the stored policies, the options, and the code of the engine."""
     stated = {
         "policies": digest_of(policies),

@@ -34,7 +34,7 @@ class ReuseKey(NamedTuple):
     unchanged: Unchanged | None = None
 
 
-def written(basis: ReuseKey) -> str:
+def encode_key(basis: ReuseKey) -> str:
     """Return a key as JSON; empty if the name of a file is not text, which prevents reuse."""
     try:
         return canonical(
@@ -66,6 +66,6 @@ def read_back(text: str) -> ReuseKey | None:
         raise StoreError("what a part rests on was altered", place=("parts",), remedy=remedy) from None
 
 
-def rests_on(basis: ReuseKey | None, grounds: str) -> str:
+def decode_key(basis: ReuseKey | None, grounds: str) -> str:
     """Return the stored form of a key; empty without one."""
-    return written(basis._replace(grounds=grounds)) if basis else ""
+    return encode_key(basis._replace(grounds=grounds)) if basis else ""

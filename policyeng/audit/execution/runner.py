@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 
 from policyeng.audit.collection.parts import Collected, PartSource, sources_of
-from policyeng.audit.collection.urls import is_url, shown
+from policyeng.audit.collection.urls import hide_secrets, is_url
 from policyeng.audit.execution.part_evaluation import (
     JudgedPart,
     Resumed,
@@ -17,13 +17,13 @@ from policyeng.audit.execution.part_evaluation import (
     options_of,
     read_and_judged,
 )
-from policyeng.audit.execution.reuse import EarlierRun, grounds_of
-from policyeng.audit.execution.reuse_key import rests_on
+from policyeng.audit.execution.reuse import EarlierRun, digest_grounds
+from policyeng.audit.execution.reuse_key import decode_key
 from policyeng.audit.records import AuditRun
-from policyeng.audit.store.run_writer import drafted
+from policyeng.audit.store.run_writer import start_run
 from policyeng.audit.store.store import Store
 from policyeng.bundle import Bundle
-from policyeng.bundle.serialization import packed, unpacked
+from policyeng.bundle.serialization import pack_bundle, unpack_bundle
 from policyeng.configuration.estates import EstateSettings
 from policyeng.context import EvaluationSetup
 from policyeng.engines import OpaOptions, engine_version
@@ -39,7 +39,7 @@ from policyeng.sources import FileWalk
 _AHEAD = 8
 
 
-def judged_parts(
+def evaluate_parts(
     sources: Iterable[PartSource | Collected | Resumed | JudgedPart],
     bundle: Bundle,
     policies: bytes,
@@ -68,9 +68,9 @@ def judged_parts(
         for source in sources:
             waiting.append(source if isinstance(source, JudgedPart) else spread.ask(_Judging.judge, source))
             if len(waiting) > _AHEAD * jobs:
-                yield _judged(spread, waiting.popleft())
+                yield _evaluate(spread, waiting.popleft())
         while waiting:
-            yield _judged(spread, waiting.popleft())
+            yield _evaluate(spread, waiting.popleft())
 
 
 @frozen
@@ -82,13 +82,13 @@ class _Judging:
 
     @cached_property
     def bundle(self) -> Bundle:
-        return unpacked(self.policies)
+        return unpack_bundle(self.policies)
 
     def judge(self, source: PartSource | Collected | Resumed) -> JudgedPart:
         return read_and_judged(source, self.bundle, self.options)
 
 
-def _judged(spread: Processes[_Judging], part: Task[JudgedPart] | JudgedPart) -> JudgedPart:
+def _evaluate(spread: Processes[_Judging], part: Task[JudgedPart] | JudgedPart) -> JudgedPart:
     return part if isinstance(part, JudgedPart) else spread.answer(part)
 
 
@@ -160,21 +160,21 @@ def run_estate(
         EngineError: the bundle does not compile, or the engine does not answer.
     """
     started, options = datetime.now(UTC), options_of(held, as_of, engine, opa)
-    policies, tally = packed(held.bundle), PartTotals()
-    with drafted(store, estate.name, policies) as draft:
+    policies, tally = pack_bundle(held.bundle), PartTotals()
+    with start_run(store, estate.name, policies) as draft:
         last = next(iter(store.runs(estate.name, last=1)), None)
         before = {part.name for part in store.parts(last)} if last else set()
         earlier = EarlierRun(
-            store, None if full else last, held.bundle.policies, grounds_of(policies, options), options
+            store, None if full else last, held.bundle.policies, digest_grounds(policies, options), options
         )
         sources = sources_of(estate, FileWalk(held.settings.exclude))
-        for part in judged_parts(earlier.resumed(sources), held.bundle, policies, options, jobs):
+        for part in evaluate_parts(earlier.resumed(sources), held.bundle, policies, options, jobs):
             if last and part.entry is None and part.name in before:
                 part = missed(part, last.number)
             tally.add(part)
             if part.entry is not None:
-                draft.add(part.entry._replace(holding=rests_on(part.basis, earlier.grounds)))
-        warnings = [*_missing_heads(store, held.settings.expect), *_earlier_clock(last, options.as_of)]
+                draft.add(part.entry._replace(holding=decode_key(part.basis, earlier.grounds)))
+        warnings = [*_missing_heads(store, held.settings.expect), *_warn_about_earlier_clock(last, options.as_of)]
         return draft.finish(_run(estate, held, options, tally, started, warnings))
 
 
@@ -185,7 +185,7 @@ def _missing_heads(store: Store, expected: Sequence[str]) -> Iterator[Problem]:
         yield Problem(level="warning", message=message, place="store")
 
 
-def _earlier_clock(last: AuditRun | None, as_of: datetime) -> Iterator[Problem]:
+def _warn_about_earlier_clock(last: AuditRun | None, as_of: datetime) -> Iterator[Problem]:
     """Warn about an earlier clock than that of the last run: expired exemptions could be active again."""
     if last is not None and as_of < last.as_of:
         message = f"the clock {rfc3339(as_of)} is earlier than {rfc3339(last.as_of)}, the clock of run {last.number}"
@@ -230,7 +230,7 @@ def _run(
 def inputs_of(estate: EstateSettings) -> tuple[str, ...]:
     """Return the inputs of an estate without secrets: paths, URLs, or the ARM id of live Azure."""
     if not estate.subscription:
-        return tuple(shown(given) if is_url(given) else given for given in estate.inputs)
+        return tuple(hide_secrets(given) if is_url(given) else given for given in estate.inputs)
     identity = f"/subscriptions/{estate.subscription}"
     if estate.resource_group:
         identity += f"/resourceGroups/{estate.resource_group}"

@@ -49,7 +49,7 @@ class RunChanges:
     problems: Sequence[Problem] = ()
 
 
-def news_of(history: History, estate: str, told: int | None, *, owned: bool = True) -> RunChanges | None:
+def find_news(history: History, estate: str, told: int | None, *, owned: bool = True) -> RunChanges | None:
     """Return the changes of an estate since its last notification; None if that covers the newest run.
 
     A part that the newest run could not read is skipped: its findings are not fixed. When it is read again, it is
@@ -69,21 +69,21 @@ def news_of(history: History, estate: str, told: int | None, *, owned: bool = Tr
         return None
     since = None if told is None else history.run(told)
     before = _Before(history, since)
-    unread, faulty = _unread(history, newest), _faulty(history, newest)
+    unread, faulty = _unread(history, newest), _find_faulty_parts(history, newest)
     changes: list[FindingChange] = []
     exempted = 0
     spans = history.spans(estate, since=before.earliest if since else newest.number)
     for part, members in groupby(spans, attrgetter("part")):
         if part in unread:
             continue
-        moved, taken = _moved(members, before.run_of(part), newest.number)
+        moved, taken = _find_moved_findings(members, before.run_of(part), newest.number)
         exempted += taken if since else 0
         changes += _owned(moved, history, newest, since, part) if owned else moved
-    changes.sort(key=_worst_first)
+    changes.sort(key=_sort_by_severity)
     known = () if since is None else since.problems
     problems = [each for each in newest.problems if each.level == "error" and each not in known]
     if since is not None:
-        others = sorted(faulty - _faulty(history, since))
+        others = sorted(faulty - _find_faulty_parts(history, since))
         problems += [Problem(level="error", message=_IN_PART, place=part) for part in others]
     return RunChanges(newest, since, changes, exempted, problems)
 
@@ -115,19 +115,19 @@ def _unread(history: History, run: AuditRun) -> set[str]:
     return {part.name for part in history.parts(run) if not part.evaluation}
 
 
-def _faulty(history: History, run: AuditRun) -> set[str]:
+def _find_faulty_parts(history: History, run: AuditRun) -> set[str]:
     """Return the parts with problems that no finding reports."""
     parts = history.parts(run)
     return {part.name for part in parts if part.evaluation and part.exit_code > 1 and not part.summary.error}
 
 
-def _moved(spans: Iterable[FindingSpan], before: int, now: int) -> tuple[list[FindingChange], int]:
+def _find_moved_findings(spans: Iterable[FindingSpan], before: int, now: int) -> tuple[list[FindingChange], int]:
     """Return the new and the gone findings of a part, and the number of newly exempt ones."""
     changes: list[FindingChange] = []
     exempted = 0
     for _, members in groupby(spans, attrgetter("policy", "resource")):
         same = list(members)
-        earlier, later = _standing(same, before), _standing(same, now)
+        earlier, later = _find_period(same, before), _find_period(same, now)
         counted = earlier is not None and not earlier.exempt
         if later is None:
             changes += [FindingChange(earlier, fixed=True)] if earlier is not None and counted else []
@@ -138,7 +138,7 @@ def _moved(spans: Iterable[FindingSpan], before: int, now: int) -> tuple[list[Fi
     return changes, exempted
 
 
-def _standing(spans: Iterable[FindingSpan], run: int) -> FindingSpan | None:
+def _find_period(spans: Iterable[FindingSpan], run: int) -> FindingSpan | None:
     """Return the period of a run."""
     return next((span for span in spans if span.first <= run and (span.until is None or run < span.until)), None)
 
@@ -167,6 +167,6 @@ def _owners(history: History, run: AuditRun, name: str) -> Mapping[str, str]:
         return {}
 
 
-def _worst_first(change: FindingChange) -> tuple[object, ...]:
+def _sort_by_severity(change: FindingChange) -> tuple[object, ...]:
     span = change.span
     return -span.severity.rank, span.outcome is not Outcome.FAIL, span.policy, span.part, span.resource

@@ -11,7 +11,7 @@ from policyeng.audit.store.outbox import Message
 from policyeng.configuration.notification_targets import Notifying
 from policyeng.models import Outcome, Severity, lowered
 from policyeng.report.escaping import visible
-from policyeng.report.phrases import count, short_name, to_the_second
+from policyeng.report.phrases import count, shorten_id, to_the_second
 
 #: No name that Azure takes is longer than its id, and no id is of use that fills a screen.
 LONGEST = 200
@@ -36,7 +36,7 @@ def messages(news: RunChanges, target: Notifying) -> Iterator[Message]:
     """Yield the messages to a target about an estate: one for each owner, or one summary the first time."""
     if target.estates and news.run.estate not in target.estates:
         return
-    changes = [change for change in news.changes if _concerns(change, target)]
+    changes = [change for change in news.changes if _describe_scope(change, target)]
     if news.since is None:
         title = f"{count(len(changes), 'finding')} to begin with"
         yield _message(target, news.run.estate, title, _summary(news, changes, target))
@@ -46,7 +46,7 @@ def messages(news: RunChanges, target: Notifying) -> Iterator[Message]:
     if news.problems and not target.owners:
         title = f"{count(len(news.problems), 'problem')} with what is audited"
         lines = (plain(f"{each.place}: {each.message}" if each.place else each.message) for each in news.problems)
-        body = f"{_since(news)}\n\n{_listed(lines, len(news.problems), _NEW, 'runs')}"
+        body = f"{_since(news)}\n\n{_list_lines(lines, len(news.problems), _NEW, 'runs')}"
         yield _message(target, news.run.estate, title, body)
 
 
@@ -56,21 +56,23 @@ def failure(target: Notifying, estate: str, reason: str) -> Message:
     return _message(target, estate, "could not be audited", body)
 
 
-def together(told: Sequence[Message]) -> tuple[str, str]:
+def combine_messages(told: Sequence[Message]) -> tuple[str, str]:
     """Return one title and body for messages to one target; those of a single message are unchanged."""
     if len(told) == 1:
         return told[0].title, told[0].body
     lines = (message.title.removeprefix("policyeng: ") for message in told)
-    body = f"More came up than this target takes in an hour.\n\n{_listed(lines, len(told), _NEW + _FIXED, 'report')}"
+    body = (
+        f"More came up than this target takes in an hour.\n\n{_list_lines(lines, len(told), _NEW + _FIXED, 'report')}"
+    )
     return f"policyeng: {len(told)} notifications in one", body
 
 
-def trial(target: Notifying) -> tuple[str, str]:
+def render_test_message(target: Notifying) -> tuple[str, str]:
     """Return the title and body of a test message."""
     return "policyeng: test", f"This is a test of the target {plain(target.name)}. Nothing is wrong."
 
 
-def _concerns(change: FindingChange, target: Notifying) -> bool:
+def _describe_scope(change: FindingChange, target: Notifying) -> bool:
     severe = change.span.severity.rank >= target.severity.rank
     return severe and (not target.owners or lowered(change.owner) in map(lowered, target.owners))
 
@@ -99,7 +101,7 @@ def _since(news: RunChanges) -> str:
 def _section(what: str, changes: Sequence[FindingChange], room: int) -> Iterator[str]:
     if changes:
         yield f"{len(changes)} {what}: {_severities(changes)}."
-        yield _listed(map(_line, changes), len(changes), room, "report")
+        yield _list_lines(map(_line, changes), len(changes), room, "report")
 
 
 def _severities(changes: Iterable[FindingChange]) -> str:
@@ -110,11 +112,11 @@ def _severities(changes: Iterable[FindingChange]) -> str:
 def _line(change: FindingChange) -> str:
     span = change.span
     says = "no longer fails, or is gone:" if change.fixed else _SAYS[span.outcome]
-    where = f"{plain(short_name(span.resource), 80)} ({plain(span.part, 80)})"
+    where = f"{plain(shorten_id(span.resource), 80)} ({plain(span.part, 80)})"
     return f"{span.severity} {plain(span.policy, 60)} {says} {where}"
 
 
-def _listed(lines: Iterable[str], total: int, room: int, command: str) -> str:
+def _list_lines(lines: Iterable[str], total: int, room: int, command: str) -> str:
     """Return a list of lines that fits the room, with the number of the others."""
     taken: list[str] = []
     for line in lines:
@@ -137,5 +139,5 @@ def _summary(news: RunChanges, changes: Sequence[FindingChange], target: Notifyi
     worst = sorted(counts.items(), key=lambda each: (-each[0][0].rank, -each[1], each[0][1]))
     lines = (f"{number} x {plain(policy, 60)} ({severity})" for (severity, policy), number in worst)
     judged = f"{count(run.parts, 'part')} judged, {run.summary.strict_compliance:g} % compliant. {standing}"
-    parts = [_since(news), judged, *([_listed(lines, len(worst), _OTHERS, "report")] if worst else [])]
+    parts = [_since(news), judged, *([_list_lines(lines, len(worst), _OTHERS, "report")] if worst else [])]
     return "\n\n".join([*parts, "From now on you are told what is new and what is fixed."])

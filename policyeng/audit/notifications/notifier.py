@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from policyeng.audit.notifications.changes import news_of
-from policyeng.audit.notifications.messages import failure, messages, together
+from policyeng.audit.notifications.changes import find_news
+from policyeng.audit.notifications.messages import combine_messages, failure, messages
 from policyeng.audit.notifications.sender import require_extra, send
 from policyeng.audit.store.outbox import Notice, Outbox
 from policyeng.audit.store.store import Store
@@ -49,7 +49,7 @@ def deliver(outbox: Outbox, target: Notifying, environ: Mapping[str, str], now: 
         left -= len(batch)
         if not claimed:  # another process sends them
             continue
-        if fault := send(target, *together(claimed), environ):
+        if fault := send(target, *combine_messages(claimed), environ):
             outbox.failed(claimed, fault, due[len(due) - left :])
             return Delivery(target.name, sent, len(claimed) + left, fault)
         outbox.sent(claimed, now)
@@ -67,7 +67,9 @@ def _batches(due: Sequence[Notice], room: int) -> Iterator[Sequence[Notice]]:
         yield due[alone:]
 
 
-def tell(store: Store, targets: Sequence[Notifying], environ: Mapping[str, str], now: datetime) -> Sequence[Delivery]:
+def send_notifications(
+    store: Store, targets: Sequence[Notifying], environ: Mapping[str, str], now: datetime
+) -> Sequence[Delivery]:
     """Create the messages about new runs, and send all due messages.
 
     Args:
@@ -90,7 +92,7 @@ def tell(store: Store, targets: Sequence[Notifying], environ: Mapping[str, str],
     for estate in store.estates():
         told = outbox.told(estate)
         owned = told is not None or any(target.owners for target in targets)
-        news = news_of(store, estate, told, owned=owned)
+        news = find_news(store, estate, told, owned=owned)
         if news is not None:
             new = [message for target in targets for message in messages(news, target)]
             outbox.tell(estate, told, news.run.number, new, now)
@@ -106,7 +108,7 @@ def send_due(
     return [each for each in deliveries if each.sent or each.waiting]
 
 
-def tell_failure(store: Store, targets: Sequence[Notifying], estate: str, reason: str, now: datetime) -> None:
+def store_failure_messages(store: Store, targets: Sequence[Notifying], estate: str, reason: str, now: datetime) -> None:
     """Store messages about a failed audit of an estate; `send_due` sends them.
 
     Targets with owners are notified only if there are no others.

@@ -84,11 +84,11 @@ def send(target: Notifying, title: str, body: str, environ: Mapping[str, str]) -
         try:
             services = _services(address)
             if not len(services):
-                return _harmless(f"apprise does not take the URL ({_last(lines)})", address)
+                return _hide_url(f"apprise does not take the URL ({_last(lines)})", address)
             sent = services.notify(body=body, title=title, body_format=NotifyFormat.TEXT, timeout=2 * _PATIENCE)
         except Exception as error:  # what a service raises is of its own kind, and one that fails must not end a run
-            return _harmless(f"{type(error).__name__}: {error}", address)
-    return "" if sent else _harmless(_last(lines), address)
+            return _hide_url(f"{type(error).__name__}: {error}", address)
+    return "" if sent else _hide_url(_last(lines), address)
 
 
 def _services(address: str) -> Apprise:
@@ -138,7 +138,7 @@ def _last(lines: list[str]) -> str:
     return lines[-1] if lines else "it says no more"
 
 
-def _harmless(text: str, address: str) -> str:
+def _hide_url(text: str, address: str) -> str:
     """Return a reason on one line without any part of the URL."""
     for secret in sorted(_secrets(address), key=len, reverse=True):
         text = text.replace(secret, "***")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from policyeng.audit.execution.runner import run_estate
-from policyeng.audit.notifications.notifier import lines_of, tell, tell_failure
+from policyeng.audit.notifications.notifier import lines_of, send_notifications, store_failure_messages
 from policyeng.audit.records import AuditRun
 from policyeng.audit.store import open_store
 from policyeng.audit.store.locks import RUNNING
@@ -69,7 +69,7 @@ class Auditing:
             return
         try:
             with open_store(settings.store, create=True) as store:
-                told = tell(store, settings.notify, self.environ, datetime.now(UTC))
+                told = send_notifications(store, settings.notify, self.environ, datetime.now(UTC))
             for line in lines_of(told):
                 self.say(line)
         except Exception as error:  # the run is kept, and told the next time
@@ -82,7 +82,7 @@ class Auditing:
             return
         try:
             with open_store(settings.store, create=True) as store:
-                tell_failure(store, settings.notify, estate.name, reason, datetime.now(UTC))
+                store_failure_messages(store, settings.notify, estate.name, reason, datetime.now(UTC))
         except Exception as error:  # most often the reason for the failure, too
             self.say(f"{estate.name}: the failure cannot be notified: {reason_of(error)}")
 

@@ -46,7 +46,7 @@ class Signals:
 
 
 @contextmanager
-def heard() -> Iterator[Signals]:
+def handle_signals() -> Iterator[Signals]:
     """Receive SIGTERM, SIGINT and SIGHUP, in the main thread only. The previous handlers are restored at the end."""
     wakeups, waking = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signals = Signals(wakeups)
@@ -105,7 +105,7 @@ class Schedule:
 
         A second of these signals ends the process at once. SIGHUP reads the settings again.
         """
-        with heard() as signals:
+        with handle_signals() as signals:
             now = datetime.now(UTC)
             for plan in self._plans.values():
                 self._add(plan, now)

@@ -32,7 +32,7 @@ def in_batches(values: Iterable[_Value], size: int = _ASKED) -> Iterator[Sequenc
         yield batch
 
 
-def packed(content: bytes) -> bytes:
+def pack(content: bytes) -> bytes:
     """Return the stored form of a content. Its checksum also covers the bits that decompression ignores.
 
     Raises:
@@ -45,7 +45,7 @@ def packed(content: bytes) -> bytes:
     return zlib.crc32(deflated).to_bytes(_CHECKSUM, "big") + deflated
 
 
-def unpacked(digest: str, stored: bytes) -> bytes:
+def unpack(digest: str, stored: bytes) -> bytes:
     """Return the content of its stored form.
 
     Raises:
@@ -72,7 +72,7 @@ def _inflated(deflated: bytes) -> bytes | None:
     return content if stream.eof else None
 
 
-def keep(connection: Connection, contents: Mapping[str, bytes]) -> None:
+def store_missing(connection: Connection, contents: Mapping[str, bytes]) -> None:
     """Store the packed contents that are missing, in the order of their digests to avoid deadlocks of writers."""
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     for batch in in_batches(sorted(contents)):
@@ -91,5 +91,5 @@ def fetch(connection: Connection, digests: Iterable[str]) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     for batch in in_batches(dict.fromkeys(digests)):
         rows = connection.execute(select(CONTENTS).where(CONTENTS.c.digest.in_(batch)))
-        found.update((digest, unpacked(digest, content)) for digest, content in rows)
+        found.update((digest, unpack(digest, content)) for digest, content in rows)
     return found

@@ -21,7 +21,7 @@ class KeptSnapshot(NamedTuple):
     contents: Mapping[str, bytes]
 
 
-def kept_snapshot(snapshot: Snapshot) -> KeptSnapshot:
+def encode_snapshot(snapshot: Snapshot) -> KeptSnapshot:
     """Return the stored form of a snapshot, without the source locations of its fields.
 
     Raises:
@@ -87,9 +87,9 @@ class EvaluationHead(NamedTuple):
     evaluation: JsonObject
 
 
-def kept_evaluation(evaluation: Evaluation, given: int) -> KeptEvaluation:
+def encode_evaluation(evaluation: Evaluation, given: int) -> KeptEvaluation:
     """Return the stored form of an evaluation, without the settings. `given` of its problems are of the snapshot."""
-    findings = b'{"findings":[%b]}' % b",".join(_written(Findings.of(evaluation.findings)))
+    findings = b'{"findings":[%b]}' % b",".join(_encode_findings(Findings.of(evaluation.findings)))
     without = evaluation.model_copy(update={"findings": ()})
     said = without.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
     below = digest_of(findings)
@@ -98,7 +98,7 @@ def kept_evaluation(evaluation: Evaluation, given: int) -> KeptEvaluation:
     return KeptEvaluation(digest, {digest: head, below: findings}, below)
 
 
-def _written(findings: Findings) -> Iterator[bytes]:
+def _encode_findings(findings: Findings) -> Iterator[bytes]:
     """Each finding as JSON; those that pass are put together of few different parts."""
     policies: dict[int, tuple[bytes, bytes]] = {}
     subjects: dict[int, tuple[bytes, bytes]] = {}
@@ -109,17 +109,17 @@ def _written(findings: Findings) -> Iterator[bytes]:
         policy, subject = entry
         of_policy = policies.get(id(policy))
         if of_policy is None:
-            first = _members({name: policy[name] for name in ("policy", "title", "severity")})
-            last = _members({name: policy[name] for name in ("remediation", "source")})
+            first = _encode_members({name: policy[name] for name in ("policy", "title", "severity")})
+            last = _encode_members({name: policy[name] for name in ("remediation", "source")})
             of_policy = policies[id(policy)] = b"{%b," % first, b"%b%b," % (_PASSED, last)
         of_subject = subjects.get(id(subject))
         if of_subject is None:
-            names = _members({"resource": subject.resource, "resourceType": subject.resource_type})
-            of_subject = subjects[id(subject)] = names, _members({"location": subject.location}) + b"}"
+            names = _encode_members({"resource": subject.resource, "resourceType": subject.resource_type})
+            of_subject = subjects[id(subject)] = names, _encode_members({"location": subject.location}) + b"}"
         yield of_policy[0] + of_subject[0] + of_policy[1] + of_subject[1]
 
 
-def _members(fields: JsonObject) -> bytes:
+def _encode_members(fields: JsonObject) -> bytes:
     return to_bytes(fields)[1:-1]
 
 
@@ -141,7 +141,7 @@ def evaluation_of(head: bytes, findings: bytes) -> Evaluation:
     return Evaluation.model_validate_json(findings[:-1] + b"," + said[1:])
 
 
-def standing_of(findings: Findings) -> list[SpanState]:
+def compute_span_states(findings: Findings) -> list[SpanState]:
     """Return the span states of findings, as `standing_in` does for stored findings."""
     return sorted(
         {
@@ -158,7 +158,7 @@ def standing_of(findings: Findings) -> list[SpanState]:
     )
 
 
-def standing_in(findings: bytes) -> list[SpanState]:
+def read_span_states(findings: bytes) -> list[SpanState]:
     """Return the span states of stored findings, without passes."""
     return sorted(
         {

@@ -52,7 +52,7 @@ def engine_of(url: str, *, create: bool) -> Engine:
     """
     address = _address(url)
     if address.drivername == "sqlite" and not create and not Path(str(address.database)).is_file():
-        raise _absent(shown(url))
+        raise _absent(hide_password(url))
     if address.drivername == "sqlite":
         _make_private(str(address.database))
         engine = create_engine(address, poolclass=NullPool)
@@ -65,14 +65,14 @@ def engine_of(url: str, *, create: bool) -> Engine:
         engine = create_engine(address, poolclass=NullPool)
         limit(engine, seconds)
     try:
-        with said(url):
-            _settle(engine, url, create=create)
+        with convert_errors(url):
+            _migrate(engine, url, create=create)
     except ValueError as error:  # a driver raises it for a name with a NUL, or for a parameter
-        raise UsageError(f"`{shown(url)}` cannot be used ({error})", remedy=_FORMS) from None
+        raise UsageError(f"`{hide_password(url)}` cannot be used ({error})", remedy=_FORMS) from None
     return engine
 
 
-def shown(url: str) -> str:
+def hide_password(url: str) -> str:
     """Return a URL without its password; an invalid URL without any credentials."""
     try:
         return make_url(url).render_as_string(hide_password=True)
@@ -81,7 +81,7 @@ def shown(url: str) -> str:
 
 
 @contextmanager
-def said(url: str) -> Iterator[None]:
+def convert_errors(url: str) -> Iterator[None]:
     """Convert errors of the database.
 
     Raises:
@@ -92,7 +92,9 @@ def said(url: str) -> Iterator[None]:
     except DBAPIError as error:
         reason = str(error.orig).strip().splitlines()
         what = f"the database refuses ({reason[0].lower() if reason else type(error.orig).__name__})"
-        raise StoreError(what, place=(shown(url),), remedy="see that it can be reached, read and written") from None
+        raise StoreError(
+            what, place=(hide_password(url),), remedy="see that it can be reached, read and written"
+        ) from None
 
 
 @contextmanager
@@ -108,7 +110,7 @@ def streamed(connection: Connection, asked: Select[*_Columns], size: int = 1000)
         yield from rows
 
 
-def alone(connection: Connection) -> None:
+def lock_writes(connection: Connection) -> None:
     """Block other transactions that write runs until this one ends. Readers are not blocked."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"))
@@ -119,7 +121,7 @@ def _address(url: str) -> URL:
         address = make_url(url)
         url.encode()
     except (ArgumentError, ValueError):  # the latter for a port, an IPv6 address or a character that cannot be
-        raise UsageError(f"`{shown(url)}` is no URL of a store", remedy=_FORMS) from None
+        raise UsageError(f"`{hide_password(url)}` is no URL of a store", remedy=_FORMS) from None
     if address.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         try:
             import psycopg  # noqa: F401  # asked for before it is needed, for the message
@@ -127,7 +129,7 @@ def _address(url: str) -> URL:
             raise UsageError("stores on PostgreSQL need psycopg", remedy="install `policyeng[postgresql]`") from None
         return address.set(drivername="postgresql+psycopg")
     if address.drivername != "sqlite" or not address.database or address.database == ":memory:":
-        raise UsageError(f"`{shown(url)}` is no URL of a store", remedy=_FORMS)
+        raise UsageError(f"`{hide_password(url)}` is no URL of a store", remedy=_FORMS)
     return address
 
 
@@ -152,7 +154,7 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get(_WRITES) else "BEGIN")
 
 
-def _settle(engine: Engine, url: str, *, create: bool) -> None:
+def _migrate(engine: Engine, url: str, *, create: bool) -> None:
     """See that the database is at the newest migration; with `create` it is brought there."""
     with engine.connect() as connection:
         found = _revision(connection)
@@ -160,16 +162,16 @@ def _settle(engine: Engine, url: str, *, create: bool) -> None:
         return
     if found is not None and found > HEAD:
         what = f"a newer version of policyeng wrote the store (migration `{found}`, known up to `{HEAD}`)"
-        raise StoreError(what, place=(shown(url),), remedy="use that version, or a newer one")
+        raise StoreError(what, place=(hide_password(url),), remedy="use that version, or a newer one")
     if create:
         from policyeng.audit.store.migrations.running import migrate  # Alembic takes long to load
 
         migrate(engine)
     elif found is None:
-        raise _absent(shown(url))
+        raise _absent(hide_password(url))
     else:
         remedy = "`policyeng audit run` brings it to this one"
-        raise StoreError("an older version of policyeng wrote the store", place=(shown(url),), remedy=remedy)
+        raise StoreError("an older version of policyeng wrote the store", place=(hide_password(url),), remedy=remedy)
 
 
 def _revision(connection: Connection) -> str | None:

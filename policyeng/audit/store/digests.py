@@ -44,12 +44,12 @@ def canonical(value: object) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def standing_digest(standing: Iterable[SpanState]) -> str:
+def digest_span_states(standing: Iterable[SpanState]) -> str:
     """Return the digest of the span states of a part, in any order."""
-    return digest_of(standing_json(standing))
+    return digest_of(encode_span_states(standing))
 
 
-def standing_json(standing: Iterable[SpanState]) -> bytes:
+def encode_span_states(standing: Iterable[SpanState]) -> bytes:
     """Return span states, in any order, as JSON."""
     return canonical([list(entry) for entry in sorted(standing)])
 

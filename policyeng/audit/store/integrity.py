@@ -9,10 +9,10 @@ from itertools import count, groupby
 import orjson
 from sqlalchemy import Connection, Row, RowMapping, select
 
-from policyeng.audit.store.blobs import fetch, in_batches, unpacked
-from policyeng.audit.store.codecs import standing_in
+from policyeng.audit.store.blobs import fetch, in_batches, unpack
+from policyeng.audit.store.codecs import read_span_states
 from policyeng.audit.store.connection import streamed
-from policyeng.audit.store.digests import PartRow, SpanState, content_of, run_hash, span_key, standing_digest
+from policyeng.audit.store.digests import PartRow, SpanState, content_of, digest_span_states, run_hash, span_key
 from policyeng.audit.store.faults import IntegrityFault, Verified
 from policyeng.audit.store.references import Direct, Reference, direct_of, references_of
 from policyeng.audit.store.retention import Retentions, retentions_of
@@ -20,7 +20,7 @@ from policyeng.audit.store.store import Store
 from policyeng.audit.store.tables import CONTENTS, PARTS, RUNS, SPANS
 from policyeng.errors import StoreError
 
-_NOTHING = standing_digest(())
+_NOTHING = digest_span_states(())
 
 
 def verify_spans(connection: Connection, estates: Mapping[str, Sequence[int]]) -> Iterator[IntegrityFault]:
@@ -68,7 +68,7 @@ class _Sweep:
         previous = 0
         for number in self._numbers:
             while group is not None and group[0] < number:
-                yield _elsewhere(group[0])
+                yield _find_foreign_rows(group[0])
                 group = next(beginning, None)
             ended = self.ending.pop(previous, [])
             for part, standing in ended:
@@ -80,7 +80,7 @@ class _Sweep:
             yield from self._hold(number)
             previous = number
         if group is not None:
-            yield _elsewhere(group[0])
+            yield _find_foreign_rows(group[0])
 
     def _touch(self, part: str) -> set[SpanState]:
         """Return the mutable span states of a part."""
@@ -106,7 +106,7 @@ class _Sweep:
         stated = {name: standing or _NOTHING for name, standing in self._connection.execute(asked)}
         for part, standing in self.standing.items():
             if part not in self.digests:
-                self.digests[part] = standing_digest(standing)
+                self.digests[part] = digest_span_states(standing)
             if stated.pop(part, _NOTHING) != self.digests[part]:
                 yield IntegrityFault("spans", number, f"the spans of `{part}` do not say what was found there")
         for part, expected in stated.items():
@@ -114,7 +114,7 @@ class _Sweep:
                 yield IntegrityFault("spans", number, f"spans of `{part}` are missing")
 
 
-def _elsewhere(number: int) -> IntegrityFault:
+def _find_foreign_rows(number: int) -> IntegrityFault:
     return IntegrityFault("spans", number, "a span begins at a run that is none of its estate")
 
 
@@ -137,13 +137,13 @@ def verify_contents(
     references = list(references_of(connection, direct, broken))
     wanted = direct.policies | direct.frames | direct.heads
     wanted.update(digest for reference in references for digest in reference.below)
-    faults = [*_lost(connection, wanted - present, direct, references, "is missing")]
-    faults += _lost(connection, broken & wanted, direct, references, "is not what was stored")
+    faults = [*_check_contents(connection, wanted - present, direct, references, "is missing")]
+    faults += _check_contents(connection, broken & wanted, direct, references, "is not what was stored")
     faults += [
         IntegrityFault("contents", None, f"the content `{digest[:12]}` is not what was stored, and no run needs it")
         for digest in sorted(broken - wanted)
     ]
-    faults += _standing(connection, whole, direct, references, broken)
+    faults += _check_parts(connection, whole, direct, references, broken)
     return faults, len(present - wanted - broken)
 
 
@@ -154,13 +154,13 @@ def _read_all(connection: Connection) -> tuple[set[str], set[str]]:
     for digest, content in streamed(connection, select(CONTENTS), _FETCHED):
         present.add(digest)
         try:
-            unpacked(digest, content)
+            unpack(digest, content)
         except StoreError:
             broken.add(digest)
     return present, broken
 
 
-def _lost(
+def _check_contents(
     connection: Connection, lost: Collection[str], direct: Direct, references: Sequence[Reference], what: str
 ) -> Iterator[IntegrityFault]:
     """Report each content that is missing or changed, with the first run that needs it."""
@@ -176,7 +176,7 @@ def _lost(
         yield IntegrityFault("contents", number, f"the content `{digest[:12]}` {what}")
 
 
-def _standing(
+def _check_parts(
     connection: Connection,
     numbers: Sequence[int],
     direct: Direct,
@@ -188,13 +188,14 @@ def _standing(
     stated: dict[str, str] = {}
     for batch in in_batches(sorted(set(below.values()).difference(broken)), _FETCHED):
         stated.update(
-            (digest, standing_digest(standing_in(findings))) for digest, findings in fetch(connection, batch).items()
+            (digest, digest_span_states(read_span_states(findings)))
+            for digest, findings in fetch(connection, batch).items()
         )
     for some in in_batches(numbers):
-        yield from _differing(connection, some, below, stated)
+        yield from _find_differences(connection, some, below, stated)
 
 
-def _differing(
+def _find_differences(
     connection: Connection, numbers: Sequence[int], below: Mapping[str, str], stated: Mapping[str, str]
 ) -> Iterator[IntegrityFault]:
     asked = select(PARTS.c.run, PARTS.c.name, PARTS.c.evaluation, PARTS.c.standing).where(PARTS.c.run.in_(numbers))

@@ -32,7 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from policyeng.audit.store.connection import said, writing
+from policyeng.audit.store.connection import convert_errors, writing
 from policyeng.audit.store.store import Store
 from policyeng.audit.store.tables import AnyText
 from policyeng.models.validated import ValidatedModel
@@ -198,7 +198,7 @@ class Outbox:
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
-        with said(self._store.url), writing(self._store.engine) as connection:
+        with convert_errors(self._store.url), writing(self._store.engine) as connection:
             yield connection
 
 
@@ -229,10 +229,10 @@ def _unsent() -> Select[tuple[object, ...]]:
 
 
 def _read(connection: Connection, asked: Select[tuple[object, ...]]) -> Sequence[Notice]:
-    return [_notice(**row._mapping) for row in connection.execute(asked)]
+    return [_build_notice(**row._mapping) for row in connection.execute(asked)]
 
 
-def _notice(*, created: str, due: str, **fields: object) -> Notice:
+def _build_notice(*, created: str, due: str, **fields: object) -> Notice:
     values: dict[str, Any] = {**fields, "created": datetime.fromisoformat(created), "due": datetime.fromisoformat(due)}
     return Notice.model_construct(**values)
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from policyeng.audit.records import AuditRun
 from policyeng.audit.store.blobs import in_batches
-from policyeng.audit.store.connection import alone, said, streamed, writing
+from policyeng.audit.store.connection import convert_errors, lock_writes, streamed, writing
 from policyeng.audit.store.digests import retention_hash
 from policyeng.audit.store.faults import IntegrityFault
 from policyeng.audit.store.locks import retention_lock
@@ -89,8 +89,8 @@ def prune(store: Store, *, now: datetime, keep_runs: int | None = None, keep_sin
     Raises:
         StoreError: audits do not end, a content is not what was stored, or the database reports an error.
     """
-    with said(store.url), retention_lock(store.engine), writing(store.engine) as connection:
-        alone(connection)
+    with convert_errors(store.url), retention_lock(store.engine), writing(store.engine) as connection:
+        lock_writes(connection)
         retentions = retentions_of(connection)
         if retentions.faults:
             remedy = "`policyeng audit verify-history` says more"

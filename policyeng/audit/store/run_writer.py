@@ -11,19 +11,19 @@ import orjson
 from sqlalchemy import Connection, func, insert, select
 
 from policyeng.audit.records import AuditRun
-from policyeng.audit.store.blobs import in_batches, keep, packed
-from policyeng.audit.store.connection import alone, said, writing
+from policyeng.audit.store.blobs import in_batches, pack, store_missing
+from policyeng.audit.store.connection import convert_errors, lock_writes, writing
 from policyeng.audit.store.digests import (
     PartRow,
     SpanState,
     content_of,
     digest_of,
     document_of,
+    encode_span_states,
     run_hash,
-    standing_json,
 )
 from policyeng.audit.store.locks import run_lock
-from policyeng.audit.store.spans import move, standing_in
+from policyeng.audit.store.spans import load_span_states, move
 from policyeng.audit.store.store import Store
 from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS
 
@@ -59,7 +59,7 @@ class RunWriter:
         self._store = store
         self._estate = estate
         self._policies = digest_of(policies)
-        self._waiting: dict[str, bytes] = {self._policies: packed(policies)}
+        self._waiting: dict[str, bytes] = {self._policies: pack(policies)}
         self._size = len(policies)
         self._rows: list[tuple[PartRow, bytes]] = []
 
@@ -71,7 +71,7 @@ class RunWriter:
         """
         self._waiting.update(entry.contents)
         self._size += sum(map(len, entry.contents.values()))
-        stands = standing_json([] if isinstance(entry.standing, str) else entry.standing)
+        stands = encode_span_states([] if isinstance(entry.standing, str) else entry.standing)
         anew = digest_of(stands) if entry.evaluation else ""
         standing = entry.standing if isinstance(entry.standing, str) else anew
         row = PartRow(
@@ -88,8 +88,8 @@ class RunWriter:
             StoreError: the database reports an error; the run is not visible then.
         """
         self._flush()
-        with said(self._store.url), writing(self._store.engine) as connection:
-            alone(connection)
+        with convert_errors(self._store.url), writing(self._store.engine) as connection:
+            lock_writes(connection)
             number, previous = _place(connection)
             retention = _retention(connection)
             rows = [row for row, _ in self._rows]
@@ -106,8 +106,8 @@ class RunWriter:
         return run.model_copy(update={"hash": hash_})
 
     def _flush(self) -> None:
-        with said(self._store.url), writing(self._store.engine) as connection:
-            keep(connection, self._waiting)
+        with convert_errors(self._store.url), writing(self._store.engine) as connection:
+            store_missing(connection, self._waiting)
         self._waiting, self._size = {}, 0
 
     def _move_spans(self, connection: Connection, number: int) -> None:
@@ -125,18 +125,18 @@ class RunWriter:
                 self._move(connection, name, (before, number), set())
 
     def _move(self, connection: Connection, part: str, runs: tuple[int, int], now: set[SpanState]) -> None:
-        stood = standing_in(connection, self._estate, part) if runs[0] else set()
+        stood = load_span_states(connection, self._estate, part) if runs[0] else set()
         move(connection, self._estate, part, runs=runs, ends=stood - now, begins=now - stood)
 
 
 @contextmanager
-def drafted(store: Store, estate: str, policies: bytes) -> Iterator[RunWriter]:
+def start_run(store: Store, estate: str, policies: bytes) -> Iterator[RunWriter]:
     """Start a run of an estate, and lock the estate until it ends.
 
     Raises:
         StoreError: the estate is being audited already, or the database reports an error.
     """
-    with said(store.url), run_lock(store.engine, estate):
+    with convert_errors(store.url), run_lock(store.engine, estate):
         yield RunWriter(store, estate, policies)
 
 

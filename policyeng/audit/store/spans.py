@@ -20,7 +20,7 @@ from policyeng.models import Outcome, Severity
 _ABOVE = "g"
 
 
-def standing_in(connection: Connection, estate: str, part: str) -> set[SpanState]:
+def load_span_states(connection: Connection, estate: str, part: str) -> set[SpanState]:
     """Return the span states of a part in the newest run of its estate."""
     begin = part_key(part)
     rows = connection.execute(
@@ -89,7 +89,7 @@ class Turned(NamedTuple):
     lost: int
 
 
-def turned(connection: Connection, estate: str, number: int, before: int, read: Container[str]) -> Turned:
+def list_span_changes(connection: Connection, estate: str, number: int, before: int, read: Container[str]) -> Turned:
     """Return the changes of a run.
 
     Args:

@@ -14,11 +14,11 @@ from policyeng.audit.records import AuditRun, FindingSpan, RunPart
 from policyeng.audit.store import spans
 from policyeng.audit.store.blobs import fetch
 from policyeng.audit.store.codecs import evaluation_of, head_of, resources_of, snapshot_of
-from policyeng.audit.store.connection import said, streamed
+from policyeng.audit.store.connection import convert_errors, streamed
 from policyeng.audit.store.digests import PartRow, content_of
 from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS
 from policyeng.bundle import Bundle
-from policyeng.bundle.serialization import unpacked
+from policyeng.bundle.serialization import unpack_bundle
 from policyeng.errors import StoreError, UsageError
 from policyeng.models import Evaluation, Snapshot, Summary
 
@@ -59,7 +59,7 @@ class Store:
         Raises:
             StoreError: the database reports an error.
         """
-        with said(self.url), self.engine.connect() as connection, connection.begin():
+        with convert_errors(self.url), self.engine.connect() as connection, connection.begin():
             yield connection
 
     def estates(self) -> Sequence[str]:
@@ -155,8 +155,8 @@ class Store:
             digest: str | None = connection.scalar(select(RUNS.c.policies).where(RUNS.c.number == run.number))
             found = fetch(connection, [digest]) if digest else {}
             if digest is None or digest not in found:
-                raise _gone(connection, f"the policies of run {run.number}", digest or "")
-        return unpacked(found[digest])
+                raise _refuse_missing(connection, f"the policies of run {run.number}", digest or "")
+        return unpack_bundle(found[digest])
 
     def snapshot(self, part: RunPart) -> Snapshot:
         """Return the snapshot of a part.
@@ -170,7 +170,7 @@ class Store:
             resources = resources_of(frame)
             contents = fetch(connection, resources)
             if missing := next((digest for digest in resources if digest not in contents), ""):
-                raise _gone(connection, f"the snapshot of `{part.name}`", missing)
+                raise _refuse_missing(connection, f"the snapshot of `{part.name}`", missing)
         return snapshot_of(frame, contents)
 
     def evaluation(self, part: RunPart) -> Evaluation:
@@ -191,7 +191,7 @@ class Store:
         read = {part.name for part in self.parts(run) if part.snapshot}
         before = select(func.max(RUNS.c.number)).where(RUNS.c.estate == run.estate, RUNS.c.number < run.number)
         with self.reading() as connection:
-            return spans.turned(connection, run.estate, run.number, connection.scalar(before) or 0, read)
+            return spans.list_span_changes(connection, run.estate, run.number, connection.scalar(before) or 0, read)
 
     def spans(self, estate: str, *, since: int = 0) -> Iterator[FindingSpan]:
         """Yield the spans of an estate, sorted by part, policy, resource and first run.
@@ -235,11 +235,11 @@ def _require_read(part: RunPart) -> None:
 def _content(connection: Connection, digest: str, what: str) -> bytes:
     found = fetch(connection, [digest])
     if digest not in found:
-        raise _gone(connection, what, digest)
+        raise _refuse_missing(connection, what, digest)
     return found[digest]
 
 
-def _gone(connection: Connection, what: str, digest: str) -> UsageError | StoreError:
+def _refuse_missing(connection: Connection, what: str, digest: str) -> UsageError | StoreError:
     if connection.scalar(select(RETENTIONS.c.number).limit(1)) is not None:
         return UsageError(f"{what} is gone: retention took it", remedy="ask for a newer run")
     remedy = "`policyeng audit verify-history` says what is missing"

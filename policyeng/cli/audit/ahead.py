@@ -13,14 +13,14 @@ from policyeng.audit.diff.inputs import ComparisonThreshold, State
 from policyeng.cli import options
 from policyeng.cli.audit.estate_argument import EstateName, estates_of
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import busy, look, say
-from policyeng.cli.context import chosen, moment_of, settings_of
+from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.context import find_known, moment_of, settings_of
 from policyeng.cli.opa_options import with_opa
 from policyeng.cli.signature_options import with_trust
 from policyeng.configuration import Settings
 from policyeng.configuration.estate_sections import input_of
 from policyeng.configuration.estates import EstateSettings
-from policyeng.context import EvaluationSetup, held_of
+from policyeng.context import EvaluationSetup, load_resources
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.sources import FileWalk
@@ -79,7 +79,7 @@ def ahead(
       policyeng audit ahead production --days 90
       policyeng audit ahead --input snapshots/ --exemptions exemptions.yaml --as-of 2027-01-01
     """
-    format_, begins = chosen(format_, FORMATS, "format"), moment_of(since, "--since")
+    format_, begins = find_known(format_, FORMATS, "format"), moment_of(since, "--since")
     ends = _until(begins, days, until)
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
     flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
@@ -88,7 +88,7 @@ def ahead(
     if input_:
         if estate is not None:
             raise UsageError("`--input` and an estate cannot be combined", remedy="remove one of them")
-        held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
+        held = load_resources(policy or (), data or (), settings, no_exemptions=no_exemptions)
         outlooks = [looking.at_inputs(input_, held)]
     else:
         _refuse(policy, data, select, ignore, exemptions, no_exemptions, profile)
@@ -172,20 +172,20 @@ class _Looking:
         return found
 
     def _outlook(self, parts: Iterator[Ready], estate: str, run: int | None) -> Outlook:
-        from policyeng.audit.diff.forecast import outlook
+        from policyeng.audit.diff.forecast import forecast_parts
 
-        with busy(f"forecasting {estate}"):
-            return outlook(parts, estate, self._begins, self._ends, run=run, gate=self._gate)
+        with show_progress(f"forecasting {estate}"):
+            return forecast_parts(parts, estate, self._begins, self._ends, run=run, gate=self._gate)
 
 
 def _print(outlooks: Sequence[Outlook], format_: str) -> None:
     from policyeng.audit.diff import forecast_report
 
-    color, width = look()
+    color, width = detect_terminal()
     is_text = format_ == "text"
     said = (
         forecast_report.text(outlooks, color=color, width=width)
         if is_text
         else forecast_report.FORMS[format_](outlooks)
     )
-    say(said.rstrip("\n"))
+    print_line(said.rstrip("\n"))

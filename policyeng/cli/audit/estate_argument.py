@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 
 if TYPE_CHECKING:
     from policyeng.audit.records import History
@@ -27,5 +27,5 @@ def estates_of(kept: History, named: str | None) -> list[str]:
         return estates
     if named not in estates:
         remedy = f"choose from {', '.join(estates)}"
-        raise UsageError(f"no run of an estate `{named}`{nearest(named, estates)}", remedy=remedy)
+        raise UsageError(f"no run of an estate `{named}`{suggest_nearest(named, estates)}", remedy=remedy)
     return [named]

@@ -11,12 +11,12 @@ from policyeng.bundle.policy_selection import selected
 from policyeng.cli import options
 from policyeng.cli.audit.estate_argument import EstateName, estates_of
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import busy, look, say
-from policyeng.cli.context import chosen, moment_of, split
+from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.context import find_known, moment_of, split
 from policyeng.cli.opa_options import with_opa
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
-from policyeng.facts.ids import folded_id
+from policyeng.facts.ids import fold_id
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -64,29 +64,29 @@ def history(
       policyeng audit history --resource "$WORKSPACE_ID" --select AML-NET-001
       policyeng audit history --run 12
     """
-    format_, wanted = chosen(format_, _FORMATS, "format"), _Wanted(split(select), resource or "", since, run, opa)
-    with store_of(store, config) as kept, busy("reading"):
+    format_, wanted = find_known(format_, _FORMATS, "format"), _Wanted(split(select), resource or "", since, run, opa)
+    with store_of(store, config) as kept, show_progress("reading"):
         estates = estates_of(kept, kept.run(run).estate if run and estate is None else estate)
         if resource or run:
-            said = _lives(kept, estates, wanted, format_)
+            said = _print_histories(kept, estates, wanted, format_)
         else:
             from policyeng.audit.diff.trends_report import COURSES
 
             said = COURSES[format_]([wanted.course(kept, name) for name in estates])
-    say(said.rstrip("\n"))
+    print_line(said.rstrip("\n"))
     return 0
 
 
-def _lives(kept: History, estates: Sequence[str], wanted: _Wanted, format_: str) -> str:
-    from policyeng.audit.diff.trends_report import LIVES, lives_text
+def _print_histories(kept: History, estates: Sequence[str], wanted: _Wanted, format_: str) -> str:
+    from policyeng.audit.diff.trends_report import LIVES, render_histories_text
 
     lives = [life for name in estates for life in wanted.lives(kept, name)]
     if not lives:
-        say(f"policyeng: {wanted.nothing()}", error=True)
+        print_line(f"policyeng: {wanted.nothing()}", error=True)
     if format_ != "text":
         return LIVES[format_](lives)
-    color, width = look()
-    return lives_text(lives, color=color, width=width)
+    color, width = detect_terminal()
+    return render_histories_text(lives, color=color, width=width)
 
 
 class _Wanted:
@@ -112,26 +112,26 @@ class _Wanted:
     def course(self, kept: History, estate: str) -> ComplianceTrend:
         """Return the compliance trend of an estate, for all or only the selected policies."""
         from policyeng.audit.diff.inputs import Readings
-        from policyeng.audit.diff.trends import course_of
+        from policyeng.audit.diff.trends import compute_trend
 
         runs = kept.runs(estate)
         policies = self._policies(kept, runs[-1])
         wanted = (lambda span: span.policy in policies) if policies else None
-        course = course_of(estate, runs, kept.spans(estate), wanted, Readings(kept, runs).is_unread)
+        course = compute_trend(estate, runs, kept.spans(estate), wanted, Readings(kept, runs).is_unread)
         late = {run.number for run in runs if self._is_late(run)}
         return course.model_copy(update={"points": tuple(point for point in course.points if point.run in late)})
 
     def lives(self, kept: History, estate: str) -> Iterator[FindingHistory]:
         """Yield the finding histories of the resource, or the changes of one run."""
-        from policyeng.audit.diff.finding_history import lives_of
+        from policyeng.audit.diff.finding_history import list_histories
 
         policies = self._policies(kept, kept.runs(estate, last=1)[-1])
         spans = (span for span in kept.spans(estate) if self._is_on(span) and (not policies or span.policy in policies))
-        return lives_of(kept, estate, spans, self._is_late, self._opa)
+        return list_histories(kept, estate, spans, self._is_late, self._opa)
 
     def _is_on(self, span: FindingSpan) -> bool:
         """Check whether a span belongs to the resource, which may be given by the end of its id."""
-        asked, whole = folded_id(self._resource), folded_id(span.resource)
+        asked, whole = fold_id(self._resource), fold_id(span.resource)
         return not asked or whole == asked or whole.endswith(f"/{asked.removeprefix('/')}")
 
     def _is_late(self, run: AuditRun) -> bool:

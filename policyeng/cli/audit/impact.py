@@ -11,11 +11,11 @@ from policyeng.cli import options
 from policyeng.cli.audit.ahead import FORMATS, TableFormat
 from policyeng.cli.audit.estate_argument import EstateName, estates_of
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import busy, look, say
-from policyeng.cli.context import chosen, settings_of
+from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.context import find_known, settings_of
 from policyeng.cli.opa_options import with_opa
 from policyeng.cli.signature_options import with_trust
-from policyeng.context import held_of
+from policyeng.context import load_resources
 from policyeng.engines import OpaOptions
 from policyeng.report.context import OWNER_TAG
 
@@ -59,12 +59,12 @@ def impact(
       policyeng audit impact production --policy policies-1.1/ --max-new-failures 10
       policyeng audit impact --profile strict --runs 5 --format csv
     """
-    format_ = chosen(format_, FORMATS, "format")
+    format_ = find_known(format_, FORMATS, "format")
     flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "profile": profile}
     settings = settings_of({**flags, **trust}, config)
-    held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
+    held = load_resources(policy or (), data or (), settings, no_exemptions=no_exemptions)
 
-    from policyeng.audit.diff.impact import Proposed, exceeds, impact_on
+    from policyeng.audit.diff.impact import Proposed, evaluate_impact, exceeds
 
     theirs = held.exemptions if exemptions or no_exemptions else None
     proposed = Proposed(held.bundle, held.parameters, theirs, owner_tag, opa)
@@ -72,10 +72,10 @@ def impact(
         chosen_runs = [run for name in estates_of(kept, estate) for run in kept.runs(name, last=runs)]
         impacts = []
         for run in chosen_runs:
-            with busy(f"re-evaluating run {run.number}"):
-                impacts.append(impact_on(kept, run, proposed))
+            with show_progress(f"re-evaluating run {run.number}"):
+                impacts.append(evaluate_impact(kept, run, proposed))
     for problem in held.problems:
-        say(f"policyeng: {problem.place}: {problem.message}", error=True)
+        print_line(f"policyeng: {problem.place}: {problem.message}", error=True)
     _print(impacts, format_)
     if any(problem.level == "error" for problem in (*held.problems, *(p for one in impacts for p in one.problems))):
         return 2
@@ -85,7 +85,7 @@ def impact(
 def _print(impacts: Sequence[Impact], format_: str) -> None:
     from policyeng.audit.diff import impact_report
 
-    color, width = look()
+    color, width = detect_terminal()
     is_text = format_ == "text"
     said = impact_report.text(impacts, color=color, width=width) if is_text else impact_report.FORMS[format_](impacts)
-    say(said.rstrip("\n"))
+    print_line(said.rstrip("\n"))

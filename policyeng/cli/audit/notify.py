@@ -12,11 +12,11 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, notifying_settings_of
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 from policyeng.cli.context import plain_format
 from policyeng.configuration import Settings
 from policyeng.configuration.notification_targets import Notifying
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count, to_the_second
 
@@ -68,34 +68,34 @@ def _targets(settings: Settings, names: Sequence[str]) -> Sequence[Notifying]:
     for name in names:
         if name not in known:
             remedy = f"choose from {', '.join(known)}"
-            raise UsageError(f"unknown notification target `{name}`{nearest(name, known)}", remedy=remedy)
+            raise UsageError(f"unknown notification target `{name}`{suggest_nearest(name, known)}", remedy=remedy)
     return [known[name] for name in dict.fromkeys(names)] or [*known.values()]
 
 
 def _test(targets: Sequence[Notifying], environ: Mapping[str, str]) -> int:
-    from policyeng.audit.notifications.messages import trial
+    from policyeng.audit.notifications.messages import render_test_message
     from policyeng.audit.notifications.sender import require_extra, send
 
     require_extra()
-    faults = {target.name: send(target, *trial(target), environ) for target in targets}
+    faults = {target.name: send(target, *render_test_message(target), environ) for target in targets}
     for name, fault in faults.items():
-        say(f"{name}: not sent: {fault}" if fault else f"{name}: sent", error=bool(fault))
+        print_line(f"{name}: not sent: {fault}" if fault else f"{name}: sent", error=bool(fault))
     return 2 if any(faults.values()) else 0
 
 
 def _retry(targets: Sequence[Notifying], settings: Settings, environ: Mapping[str, str]) -> int:
-    from policyeng.audit.notifications.notifier import lines_of, tell
+    from policyeng.audit.notifications.notifier import lines_of, send_notifications
     from policyeng.audit.store import open_store
     from policyeng.audit.store.outbox import Outbox
 
     now = datetime.now(UTC)
     with open_store(settings.store) as opened:
         Outbox(opened).retry([target.name for target in targets], now)
-        told = tell(opened, settings.notify, environ, now)
+        told = send_notifications(opened, settings.notify, environ, now)
     for line in lines_of(told):
-        say(line)
+        print_line(line)
     if not told:
-        say("no pending notifications")
+        print_line("no pending notifications")
     return 2 if any(each.fault for each in told) else 0
 
 
@@ -109,19 +109,19 @@ def _list(targets: Sequence[Notifying], settings: Settings, format_: str) -> int
     orphans = {notice.target for notice in unsent} - {target.name for target in settings.notify}
     shown = [notice for notice in unsent if notice.target in names | orphans]
     if format_ == "json":
-        say(
+        print_line(
             orjson.dumps({"notices": [_document(each, orphans) for each in shown]}, option=orjson.OPT_INDENT_2).decode()
         )
         return 0
     for notice in shown:
         title = notice.title.removeprefix("policyeng: ")
-        say(f"{notice.target}  {to_the_second(notice.created)}  {title}\n  {_standing(notice, orphans)}")
+        print_line(f"{notice.target}  {to_the_second(notice.created)}  {title}\n  {_print_waiting(notice, orphans)}")
     if not shown:
-        say("no pending notifications")
+        print_line("no pending notifications")
     return 0
 
 
-def _standing(notice: Notice, orphans: set[str]) -> str:
+def _print_waiting(notice: Notice, orphans: set[str]) -> str:
     tried = (
         f"{count(notice.attempts, 'attempt')}, last error: {notice.fault or 'no response'}"
         if notice.attempts

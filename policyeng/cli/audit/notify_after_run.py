@@ -6,7 +6,7 @@ import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 from policyeng.configuration import Settings
 from policyeng.errors import PolicyengError
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from policyeng.audit.store import Store
 
 
-def tell_runs(store: Store, settings: Settings) -> None:
+def notify_about_runs(store: Store, settings: Settings) -> None:
     """Notify the configured targets of new runs, and resend earlier notifications that failed."""
     if not settings.notify:
         return
-    from policyeng.audit.notifications.notifier import lines_of, tell
+    from policyeng.audit.notifications.notifier import lines_of, send_notifications
 
     try:
-        told = tell(store, settings.notify, os.environ, datetime.now(UTC))
+        told = send_notifications(store, settings.notify, os.environ, datetime.now(UTC))
     except PolicyengError as error:  # the runs are stored, and the notification is repeated next time
-        say(f"policyeng: not notified: {error}", error=True)
+        print_line(f"policyeng: not notified: {error}", error=True)
         return
     for line in lines_of(told):
-        say(f"policyeng: {line}", error=True)
+        print_line(f"policyeng: {line}", error=True)

@@ -10,7 +10,7 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import busy, say
+from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import plain_format
 from policyeng.errors import UsageError
 from policyeng.report.phrases import count
@@ -46,12 +46,12 @@ def prune(
         raise UsageError("no retention is given", remedy="add `--keep-days N` or `--keep-runs N`")
     now = datetime.now(UTC)
     since = None if keep_days is None else now - timedelta(days=keep_days)
-    with store_of(store, config) as opened, busy("pruning"):
+    with store_of(store, config) as opened, show_progress("pruning"):
         pruned = take_away(opened, now=now, keep_runs=keep_runs, keep_since=since)
     if format_ == "json":
-        say(orjson.dumps(pruned._asdict(), option=orjson.OPT_INDENT_2).decode())
+        print_line(orjson.dumps(pruned._asdict(), option=orjson.OPT_INDENT_2).decode())
         return 0
-    say(f"deleted {count(pruned.contents, 'object')} ({pruned.size} bytes) of {count(len(pruned.runs), 'run')}")
+    print_line(f"deleted {count(pruned.contents, 'object')} ({pruned.size} bytes) of {count(len(pruned.runs), 'run')}")
     if pruned.hash:
-        say(f"retention {pruned.hash}")
+        print_line(f"retention {pruned.hash}")
     return 0

@@ -9,7 +9,7 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import busy, say
+from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import plain_format
 from policyeng.cli.opa_options import with_opa
 from policyeng.engines import OpaOptions
@@ -37,23 +37,25 @@ def replay(
     from policyeng.audit.execution.replay import replay as judge_again
 
     format_ = plain_format(format_)
-    with store_of(store, config) as opened, busy(f"re-evaluating run {run}"):
+    with store_of(store, config) as opened, show_progress(f"re-evaluating run {run}"):
         found = opened.run(run)
         replayed = judge_again(opened, found, opa)
     same = replayed.content == found.content
     if format_ == "json":
         differences = [difference._asdict() for difference in replayed.differences]
         document = {**replayed._asdict(), "run": run, "expected": found.content, "same": same}
-        say(orjson.dumps({**document, "differences": differences}, option=orjson.OPT_INDENT_2).decode())
+        print_line(orjson.dumps({**document, "differences": differences}, option=orjson.OPT_INDENT_2).decode())
         return 0 if same else 2
     if same:
-        say(f"run {run}: {count(found.parts, 'part')} re-evaluated, identical results\ncontent {replayed.content}")
+        print_line(
+            f"run {run}: {count(found.parts, 'part')} re-evaluated, identical results\ncontent {replayed.content}"
+        )
         return 0
     for part, path, before, now in replayed.differences:
-        say(f"policyeng: {part}: {path}: was {before}, now {now}", error=True)
+        print_line(f"policyeng: {part}: {path}: was {before}, now {now}", error=True)
     if replayed.engine != found.engine.version:
         what = f"the run used `{found.engine.name}` {found.engine.version}, the replay {replayed.engine}"
-        say(f"policyeng: the likely cause is the engine version: {what}", error=True)
-    say(f"run {run}: {len(replayed.differences)} of {count(found.parts, 'part')} differ")
-    say(f"content {replayed.content}\nwas     {found.content}")
+        print_line(f"policyeng: the likely cause is the engine version: {what}", error=True)
+    print_line(f"run {run}: {len(replayed.differences)} of {count(found.parts, 'part')} differ")
+    print_line(f"content {replayed.content}\nwas     {found.content}")
     return 2

@@ -14,8 +14,8 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import look, say
-from policyeng.cli.context import chosen
+from policyeng.cli.console import detect_terminal, print_line
+from policyeng.cli.context import find_known
 from policyeng.cli.files import require_directory, write
 from policyeng.errors import UsageError
 from policyeng.report import FORMATS, GROUPS, INFORMED, PROSE
@@ -53,7 +53,7 @@ def report(
     from policyeng.audit.run_report import csv_lines, reported, run_to_report
     from policyeng.report.csv import BYTE_ORDER_MARK
 
-    format_ = chosen(format_, SHOWN, "report format")
+    format_ = find_known(format_, SHOWN, "report format")
     group_by = _grouping(group_by, format_) if group_by else None
     require_directory(output, "report")
     with store_of(store, config) as history:
@@ -65,7 +65,7 @@ def report(
         gathered = reported(history, meant, owner_tag=owner_tag)
     text = _rendered(gathered, format_, group_by, printed=output is None)
     if output is None:
-        say(text.rstrip("\n"))
+        print_line(text.rstrip("\n"))
     else:
         write(output, text, "report")
     return 0
@@ -74,14 +74,14 @@ def report(
 def _grouping(given: str, name: str) -> str:
     if name not in PROSE:
         raise UsageError(f"--group-by does not apply to {name}", remedy=f"use it with {' or '.join(PROSE)}")
-    return chosen(given, GROUPS, "grouping")
+    return find_known(given, GROUPS, "grouping")
 
 
 def _rendered(gathered: Reported, name: str, group_by: str | None, *, printed: bool) -> str:
     if name == "text" and printed:
         from policyeng.report import text
 
-        color, width = look()
+        color, width = detect_terminal()
         return text.render(gathered.evaluation, color=color, width=width, group_by=group_by)
     about = {"about": gathered.about} if name in INFORMED else {}
     return FORMATS[name](gathered.evaluation, **about, **({"group_by": group_by} if name in PROSE else {}))

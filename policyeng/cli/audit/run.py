@@ -10,18 +10,18 @@ import orjson
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.audit.notify_after_run import tell_runs
+from policyeng.cli.audit.notify_after_run import notify_about_runs
 from policyeng.cli.audit.options import StoreUrl, notifying_settings_of
-from policyeng.cli.console import busy, say
+from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format, require_text
 from policyeng.cli.opa_options import with_opa
 from policyeng.cli.signature_options import with_trust
 from policyeng.configuration import Settings
 from policyeng.configuration.estate_sections import input_of, require_name
 from policyeng.configuration.estates import EstateSettings
-from policyeng.context import held_of
+from policyeng.context import load_resources
 from policyeng.engines import OpaOptions
-from policyeng.errors import PolicyengError, UsageError, nearest
+from policyeng.errors import PolicyengError, UsageError, suggest_nearest
 from policyeng.models import JsonObject, Problem
 from policyeng.processes import processors
 from policyeng.report.phrases import count
@@ -98,7 +98,7 @@ def run(
     flags |= {"profile": profile, "strict_unknown": strict_unknown, "store": store, **trust}
     settings = notifying_settings_of(flags, config)
     chosen = estates_of(settings, estates or (), input_ or (), estate, together=together)
-    held = held_of(policy or (), data or (), settings, no_exemptions=no_exemptions)
+    held = load_resources(policy or (), data or (), settings, no_exemptions=no_exemptions)
     with open_store(settings.store, create=True) as opened:
 
         def audit(each: EstateSettings) -> AuditRun:
@@ -107,10 +107,10 @@ def run(
             )
 
         made = [audited(opened, each, audit, format_) for each in chosen]
-        tell_runs(opened, settings)
+        notify_about_runs(opened, settings)
     if format_ == "json":
         said = [document for _, document in made if document is not None]
-        say(orjson.dumps({"runs": said}, option=orjson.OPT_INDENT_2).decode())
+        print_line(orjson.dumps({"runs": said}, option=orjson.OPT_INDENT_2).decode())
     return max(code for code, _ in made)
 
 
@@ -119,13 +119,13 @@ def audited(
 ) -> tuple[int, JsonObject | None]:
     """Audit an estate, print the run and return its exit code and JSON; an error does not stop the other estates."""
     try:
-        with busy(f"auditing {estate.name}"):
+        with show_progress(f"auditing {estate.name}"):
             made = audit(estate)
     except PolicyengError as error:
-        say(f"policyeng: {estate.name}: {error}", error=True)
+        print_line(f"policyeng: {estate.name}: {error}", error=True)
         return error.exit_code, None
-    document = shown(store, made)
-    say_run(store, made, document, format_)
+    document = encode_run(store, made)
+    print_run(store, made, document, format_)
     return made.exit_code, document
 
 
@@ -153,11 +153,11 @@ def estates_of(
     for given in names:
         if given not in configured:
             known = f"choose from {', '.join(configured)}"
-            raise UsageError(f"unknown estate `{given}`{nearest(given, configured)}", remedy=known)
+            raise UsageError(f"unknown estate `{given}`{suggest_nearest(given, configured)}", remedy=known)
     return [configured[given] for given in dict.fromkeys(names)] or [*configured.values()]
 
 
-def shown(store: Store, run: AuditRun) -> JsonObject:
+def encode_run(store: Store, run: AuditRun) -> JsonObject:
     """Return a run with its changes, as JSON."""
     turned = store.turned(run)
     document: JsonObject = orjson.loads(run.model_dump_json(by_alias=True))
@@ -175,25 +175,25 @@ def lines_of(run: JsonObject) -> Iterator[str]:
     yield f"  head {run['hash']}"
 
 
-def say_run(store: Store, run: AuditRun, document: JsonObject, format_: str) -> None:
+def print_run(store: Store, run: AuditRun, document: JsonObject, format_: str) -> None:
     """Print a run as text if that is the format, and its problems on standard error."""
     if format_ == "text":
-        say("\n".join(lines_of(document)))
+        print_line("\n".join(lines_of(document)))
     for problem in run.problems:
-        say_problem(run.estate, problem)
+        print_problem(run.estate, problem)
     undecided = [part for part in store.parts(run) if part.exit_code == _UNDECIDED and part.snapshot]
     for part in undecided[:_NAMED]:
         errors = [problem for problem in store.evaluation(part).problems if problem.level == "error"]
         for problem in errors[:1]:
-            say_problem(f"{run.estate}: {part.name}", problem)
+            print_problem(f"{run.estate}: {part.name}", problem)
         if not errors:
-            say(f"policyeng: {run.estate}: {part.name}: {count(part.summary.error, 'error')}", error=True)
+            print_line(f"policyeng: {run.estate}: {part.name}: {count(part.summary.error, 'error')}", error=True)
     if len(undecided) > _NAMED:
-        say(f"policyeng: {run.estate}: {len(undecided) - _NAMED} more parts could not be decided", error=True)
+        print_line(f"policyeng: {run.estate}: {len(undecided) - _NAMED} more parts could not be decided", error=True)
 
 
-def say_problem(where: str, problem: Problem) -> None:
+def print_problem(where: str, problem: Problem) -> None:
     """Print a problem on standard error."""
     place = f"{problem.place}: " if problem.place else ""
     level = "" if problem.level == "error" else "warning: "
-    say(f"policyeng: {where}: {level}{place}{problem.message}", error=True)
+    print_line(f"policyeng: {where}: {level}{place}{problem.message}", error=True)

@@ -13,12 +13,12 @@ import typer
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, notifying_settings_of
 from policyeng.cli.audit.run import Full, Processes
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 from policyeng.cli.context import require_text
 from policyeng.cli.opa_options import with_opa
 from policyeng.cli.signature_options import with_trust
 from policyeng.configuration import Settings
-from policyeng.context import held_of
+from policyeng.context import load_resources
 from policyeng.engines import OpaOptions
 from policyeng.errors import StoreError, UsageError
 from policyeng.processes import processors
@@ -86,8 +86,8 @@ def schedule(
     if list_:
         return _print_times(settings)
 
-    hold = partial(held_of, policy or (), data or (), no_exemptions=no_exemptions)
-    auditing = Auditing(hold, _say, engine, opa, jobs or processors(), full, os.environ)
+    hold = partial(load_resources, policy or (), data or (), no_exemptions=no_exemptions)
+    auditing = Auditing(hold, _print_line, engine, opa, jobs or processors(), full, os.environ)
     if once:
         return 0 if audit_due(settings, auditing) else 2
     return Schedule(lambda: notifying_settings_of(flags, config), auditing, drain=drain_seconds).run()
@@ -111,9 +111,9 @@ def _require_extra() -> None:
         raise UsageError(message, remedy="run `pip install 'policyeng[audit]'`")
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     """Print a line with the time on standard error; several threads call this."""
-    say(f"{to_the_second(datetime.now(UTC))} {text}", error=True)
+    print_line(f"{to_the_second(datetime.now(UTC))} {text}", error=True)
 
 
 def _print_times(settings: Settings) -> int:
@@ -124,11 +124,11 @@ def _print_times(settings: Settings) -> int:
         with open_store(settings.store) as store:
             plans = planned(settings.estates, store)
     except StoreError as error:  # there is no store before the first audit
-        say(f"policyeng: no runs yet: {error}", error=True)
+        print_line(f"policyeng: no runs yet: {error}", error=True)
         plans = planned(settings.estates, None)
     now = datetime.now(UTC)
     for name in [estate.name for estate in settings.estates]:
-        say(
+        print_line(
             f"{name}  {_next(plans[name], now)}"
             if name in plans
             else f"{name}  not scheduled; run `policyeng audit run`"

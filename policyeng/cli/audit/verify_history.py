@@ -9,7 +9,7 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 from policyeng.cli.context import plain_format, settings_of
 from policyeng.report.phrases import count
 
@@ -47,24 +47,24 @@ def verify_history(
     if format_ == "json":
         faults = [fault._asdict() for fault in verified.faults]
         document = {**verified._asdict(), "faults": faults, "exitCode": code}
-        say(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
+        print_line(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
         return code
     for fault in verified.faults:
         run = "" if fault.run is None else f" run {fault.run}:"
-        say(f"policyeng: {fault.table}:{run} {fault.message}", error=True)
+        print_line(f"policyeng: {fault.table}:{run} {fault.message}", error=True)
     held = f"{count(len(verified.faults), 'fault')}" if verified.faults else "no row was altered"
-    say(f"{count(verified.runs, 'run')}: {held}")
+    print_line(f"{count(verified.runs, 'run')}: {held}")
     if verified.pruned:
-        say(f"pruned {count(len(verified.pruned), 'run')}: {_spelled(verified.pruned)}")
+        print_line(f"pruned {count(len(verified.pruned), 'run')}: {_format_ranges(verified.pruned)}")
     if verified.unused:
-        say(f"{count(verified.unused, 'unused object')}; run `policyeng audit prune` to delete unused objects")
-    say(f"head {verified.head or 'none'}")
+        print_line(f"{count(verified.unused, 'unused object')}; run `policyeng audit prune` to delete unused objects")
+    print_line(f"head {verified.head or 'none'}")
     if verified.retention:
-        say(f"retention {verified.retention}")
+        print_line(f"retention {verified.retention}")
     return code
 
 
-def _spelled(numbers: list[int]) -> str:
+def _format_ranges(numbers: list[int]) -> str:
     """Format numbers with ranges: `1-4, 7`."""
     ranges: list[list[int]] = []
     for number in numbers:

@@ -40,10 +40,10 @@ class ClassOptions:
 
 def with_classes(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options for workload classes to a command, as its argument `classes`."""
-    return with_group(command, "classes", _given)
+    return with_group(command, "classes", _list_given)
 
 
-def _given(
+def _list_given(
     *,
     satisfiable: Annotated[
         bool,

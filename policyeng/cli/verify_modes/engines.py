@@ -37,26 +37,26 @@ def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions
 
     started = time.monotonic()
     bundle = asked.bundle
-    compared = contestants(bundle, without=_left_out(options.without, opa), opa=opa)
+    compared = contestants(bundle, without=_list_left_out(options.without, opa), opa=opa)
     with progress(f"comparing, seed {asked.seed}", options.pairs) as advance:
         tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
     run = report.DifferentialRun(bundle, compared, tally, found, time.monotonic() - started)
     beside = FileWriter()
-    written = list(_written(found, asked.counterexample, beside)) if asked.counterexample else []
+    written = list(_write_counterexamples(found, asked.counterexample, beside)) if asked.counterexample else []
     typer.echo(report.as_json(run) if asked.format == "json" else report.as_text(run, asked.naming, written))
     beside.require_all()
     return int(bool(tally.differing))
 
 
-def _left_out(without: Sequence[str], opa: OpaOptions) -> list[str]:
+def _list_left_out(without: Sequence[str], opa: OpaOptions) -> list[str]:
     left_out = [name.lower() for name in split(without)]
     if "opa" in left_out and replace(opa, token="") != OpaOptions():
         raise UsageError("OPA server options and `--without opa` cannot be combined", remedy="remove one of them")
     return left_out
 
 
-def _written(found: Sequence[Counterexample], path: Path, beside: FileWriter) -> Iterator[Path | None]:
+def _write_counterexamples(found: Sequence[Counterexample], path: Path, beside: FileWriter) -> Iterator[Path | None]:
     """Write every counterexample; yield the file of each, or None if it cannot be written."""
     from policyeng.cli.verify_modes.counterexamples import write_example
 

@@ -40,13 +40,13 @@ def verify_laws(asked: VerifyOptions, options: LawOptions) -> int:
             database=options.database,
         )
     beside = FileWriter()
-    written = list(_written(done.found, asked.counterexample, beside)) if asked.counterexample else []
+    written = list(_write_counterexamples(done.found, asked.counterexample, beside)) if asked.counterexample else []
     typer.echo(_rendered(done, asked.naming, written, asked.format))
     beside.require_all()
     return done.exit_code
 
 
-def _written(found: Sequence[ReportedViolation], path: Path, beside: FileWriter) -> Iterator[Path | None]:
+def _write_counterexamples(found: Sequence[ReportedViolation], path: Path, beside: FileWriter) -> Iterator[Path | None]:
     """Write every counterexample; yield the file of each, or None if there is no snapshot or it cannot be written."""
     from policyeng.cli.verify_modes.counterexamples import write_example
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 from policyeng.cli.verify_modes.options import MutationOptions, VerifyOptions
 from policyeng.cli.verify_modes.progress import progress
 
@@ -34,13 +34,13 @@ def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
         made = run(bundle, seed=asked.seed, sample=options.sample, laws=LAWS, progress=advance)
     if asked.format == "text":
         typer.echo(report.as_text(made))
-        typer.echo(_verdict(made, minimum))
+        typer.echo(_conclude(made, minimum))
     else:
         typer.echo(report.as_json(made) if asked.format == "json" else report.as_junit(made))
     code = _exit_code(made, minimum)
     if code == 2:
         untried = ", ".join(made.without_cases) or "no mutant of any policy compiles"
-        say(f"policyeng: not tested: {untried}; add a `cases.yaml` next to each policy", error=True)
+        print_line(f"policyeng: not tested: {untried}; add a `cases.yaml` next to each policy", error=True)
     return code
 
 
@@ -51,7 +51,7 @@ def _exit_code(made: MutationRun, minimum: float | None) -> int:
     return int(stale or (minimum is not None and made.score < minimum))
 
 
-def _verdict(made: MutationRun, minimum: float | None) -> str:
+def _conclude(made: MutationRun, minimum: float | None) -> str:
     code = _exit_code(made, minimum)
     if not made.is_tried:
         return f"exit {code}: no mutant could be tested"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from policyeng.cli.console import say
+from policyeng.cli.console import print_line
 from policyeng.cli.files import FileWriter
 from policyeng.cli.verify_modes.classes import ClassOptions
 from policyeng.cli.verify_modes.options import VerifyOptions
@@ -47,10 +47,10 @@ def verify_satisfiable(asked: VerifyOptions, settings: Settings, options: ClassO
             answers.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
             advance(number)
     beside = FileWriter()
-    written = _written(answers, options.witness, beside) if options.witness else {}
+    written = _write_witnesses(answers, options.witness, beside) if options.witness else {}
     run = report.SatisfiabilityRun(bundle, answers, settings.profile, written, time.monotonic() - started, asked.naming)
     render = {"json": report.as_json, "junit": report.as_junit}.get(asked.format, report.as_text)
-    say(render(run))
+    print_line(render(run))
     beside.require_all()
     return run.exit_code
 
@@ -66,7 +66,7 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _written(answers: Sequence[SatisfiabilityResult], folder: Path, beside: FileWriter) -> dict[str, Path]:
+def _write_witnesses(answers: Sequence[SatisfiabilityResult], folder: Path, beside: FileWriter) -> dict[str, Path]:
     """Write every example snapshot; return the files that could be written, by class."""
     files = {}
     for found in answers:

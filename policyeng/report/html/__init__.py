@@ -19,9 +19,9 @@ from policyeng.report import phrases
 from policyeng.report.context import ReportContext
 from policyeng.report.escaping import compact, visible
 from policyeng.report.html.charts import compliance_chart, severity_chart
-from policyeng.report.html.escaping import prose, shown
+from policyeng.report.html.escaping import escape_unprintable, prose
 from policyeng.report.html.findings import HtmlFindings
-from policyeng.report.locations import elsewhere, place
+from policyeng.report.locations import find_other_location, place
 from policyeng.report.settings import settings_text
 
 #: How many passes are listed; the page shows the number of the others.
@@ -104,17 +104,17 @@ def _environment() -> Environment:
         loader=PackageLoader(__name__, ""),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=shown,
+        finalize=escape_unprintable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters.update(
         prose=prose,
         compact=compact,
-        short=phrases.short_name,
+        short=phrases.shorten_id,
         moment=phrases.to_the_second,
         day=lambda moment: phrases.in_utc(moment).date().isoformat(),
-        named=phrases.named,
+        named=phrases.format_name,
         count=phrases.count,
         place=place,
         grouped="{:,}".format,
@@ -123,14 +123,14 @@ def _environment() -> Environment:
         visible=visible,
         denials=phrases.denials,
         unknowns=phrases.unknowns,
-        parted=phrases.parted,
+        parted=phrases.split_reason,
         has_values=phrases.has_values,
         exemption_sentence=phrases.exemption_sentence,
         settings_text=settings_text,
-        verdict=phrases.verdict,
-        headline=phrases.headline,
-        elsewhere=elsewhere,
-        shown_path=phrases.shown_path,
+        verdict=phrases.describe_exit_code,
+        headline=phrases.describe_counts,
+        elsewhere=find_other_location,
+        shown_path=phrases.format_path,
         severities=tuple(reversed(Severity)),
         passed=Outcome.PASS,
         failed=Outcome.FAIL,

@@ -14,7 +14,7 @@ _CODE = re.compile(r"`([^`\n]+)`")
 _ENDING = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
-def shown(value: object) -> object:
+def escape_unprintable(value: object) -> object:
     """Escape unprintable characters in a template value; trusted markup stays unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -25,7 +25,7 @@ def prose(text: str) -> Markup:
     return Markup("").join(_code(part) if number % 2 else escape(part) for number, part in enumerate(parts))
 
 
-def island(value: object) -> Markup:
+def embed_json(value: object) -> Markup:
     """Return a JSON value for a script element; nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Markup(visible(text).translate(_ENDING))  # noqa: S704  # no markup is left in it

@@ -12,8 +12,8 @@ from markupsafe import Markup
 from policyeng.models import Evaluation, Finding, Severity
 from policyeng.report.context import PolicyCategory, ReportContext
 from policyeng.report.history import Since
-from policyeng.report.html.escaping import island
-from policyeng.report.phrases import rfc3339, short_name
+from policyeng.report.html.escaping import embed_json
+from policyeng.report.phrases import rfc3339, shorten_id
 
 #: Outcomes as shown, the worst first; an exempt failure has its own.
 OUTCOMES = ("fail", "error", "unknown", "exempt", "pass")
@@ -50,7 +50,7 @@ class HtmlFindings:
 
     def __init__(self, evaluation: Evaluation, about: ReportContext, listed: int) -> None:
         self._policies: dict[tuple[object, ...], PolicyRow] = {}
-        rows = sorted((self._row(finding, about) for finding in evaluation.findings), key=_urgency)
+        rows = sorted((self._row(finding, about) for finding in evaluation.findings), key=_rank)
         open_count = sum(row.outcome != "pass" for row in rows)
         #: Findings that do not pass, and listed passes.
         self.open, self.passing = rows[:open_count], rows[open_count : open_count + listed]
@@ -80,8 +80,8 @@ class HtmlFindings:
             ]
             for row in self._rows()
         ]
-        return island(
-            {"policies": list(map(_entry, self._policies.values())), "resources": _named(resources), "rows": rows}
+        return embed_json(
+            {"policies": list(map(_entry, self._policies.values())), "resources": _find_named(resources), "rows": rows}
         )
 
     def _rows(self) -> Iterator[FindingRow]:
@@ -98,7 +98,7 @@ class HtmlFindings:
         return FindingRow(finding, outcome, policy, about.owner(finding), about.since(finding))
 
 
-def _urgency(row: FindingRow) -> tuple[object, ...]:
+def _rank(row: FindingRow) -> tuple[object, ...]:
     return (row.outcome == "pass", -row.finding.severity.rank, OUTCOMES.index(row.outcome), row.policy.number)
 
 
@@ -114,5 +114,5 @@ def _entry(policy: PolicyRow) -> list[object]:
     return [finding.policy, finding.title, finding.severity.rank, kind.area, list(kind.controls)]
 
 
-def _named(resources: dict[tuple[str, str, str], int]) -> list[list[str]]:
-    return [[short_name(resource), resource, kind, owner] for resource, kind, owner in resources]
+def _find_named(resources: dict[tuple[str, str, str], int]) -> list[list[str]]:
+    return [[shorten_id(resource), resource, kind, owner] for resource, kind, owner in resources]

@@ -24,7 +24,7 @@ from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteRespon
 from policyeng.server.service import Service
 from policyeng.server.snapshot_state import SnapshotState
 from policyeng.server.tokens import TokenScope
-from policyeng.sources.kubernetes.objects import inner
+from policyeng.sources.kubernetes.objects import get_inner
 
 _UNLISTED = Snapshot(covers=())
 _WITHOUT_STATE = Problem(
@@ -80,7 +80,7 @@ def add(app: FastAPI, service: Service) -> None:
 
 
 def _is_dry_run(document: object) -> bool:
-    return inner(document, "request", "dryRun") is True
+    return get_inner(document, "request", "dryRun") is True
 
 
 def _state(service: Service, at: datetime) -> SnapshotState:

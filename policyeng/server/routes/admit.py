@@ -87,10 +87,10 @@ def _parts(document: object) -> tuple[ChangesRead, object, bool]:
     if not isinstance(document, dict) or "change" not in document:
         return _change(document), None, False
     if surplus := sorted(document.keys() - {"change", "state", "dryRun"}):
-        raise _refused(f"unknown key `{surplus[0]}` beside `change`", f"/{escaped(surplus[0])}")
+        raise _refuse(f"unknown key `{surplus[0]}` beside `change`", f"/{escaped(surplus[0])}")
     is_dry_run = document.get("dryRun", False)
     if not isinstance(is_dry_run, bool):
-        raise _refused("`dryRun` is not true or false", "/dryRun", "give `true` or `false`")
+        raise _refuse("`dryRun` is not true or false", "/dryRun", "give `true` or `false`")
     return _change(document["change"]), document.get("state"), is_dry_run
 
 
@@ -101,7 +101,7 @@ def _change(document: object) -> ChangesRead:
     if isinstance(document, list) and document and all(isinstance(each, dict | str) for each in document):
         return ChangesRead(changes_of(document), (), {})
     if not isinstance(document, dict):
-        raise _refused("the request has no changes" if document == [] else "this is not a change", "")
+        raise _refuse("the request has no changes" if document == [] else "this is not a change", "")
     read = parse_changes(orjson.dumps(document), BODY)
     first = next((problem for problem in read.problems if problem.level == "error"), None)
     if first is not None and not read.changes:
@@ -120,9 +120,9 @@ def _state(given: object, held: EvaluationSetup, asked: RouteRequest) -> Snapsho
         raise_errors(read.problems)
     except InputError as error:
         message = f"the state cannot be read: {error.message}"
-        raise _refused(message, "/state", "send a snapshot that `policyeng check` reads") from None
+        raise _refuse(message, "/state", "send a snapshot that `policyeng check` reads") from None
     return SnapshotState(read.snapshot, read.snapshot.taken_at or asked.at)
 
 
-def _refused(message: str, place: str, remedy: str = _REMEDY) -> RequestRefusedError:
+def _refuse(message: str, place: str, remedy: str = _REMEDY) -> RequestRefusedError:
     return RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, place), remedy=remedy)

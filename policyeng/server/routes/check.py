@@ -25,7 +25,7 @@ from policyeng.server.request_body import BODY, JSON, YAML, json_of
 from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
 from policyeng.server.service import Service
 from policyeng.server.tokens import TokenScope
-from policyeng.sources import FORMATS, exemptions_of, given, read_inputs
+from policyeng.sources import FORMATS, exemptions_of, normalize_context, read_inputs
 from policyeng.sources.validation import validated
 
 CHECK = Endpoint(Route.CHECK, TokenScope.CHECK, (JSON, *YAML))
@@ -59,10 +59,10 @@ def add(app: FastAPI, service: Service) -> None:
 
     @app.post("/v1/check", **openapi.check(service))
     async def check(request: Request) -> Response:
-        return await answer(service, request, CHECK, judged)
+        return await answer(service, request, CHECK, report_on_document)
 
 
-def judged(service: Service, asked: RouteRequest) -> RouteResponse:
+def report_on_document(service: Service, asked: RouteRequest) -> RouteResponse:
     """Return the report on a document.
 
     Raises:
@@ -70,14 +70,14 @@ def judged(service: Service, asked: RouteRequest) -> RouteResponse:
         PolicyengError: as `evaluate`.
     """
     held = service.holding.current
-    content, options = _wanted(asked)
+    content, options = _read_request(asked)
     exemptions, problems = _exemptions(options, held)
     read = read_inputs(
         ["-"],
         from_format=options.from_,
         max_bytes=max(len(content), 1),
         stdin=content,
-        said=given(options.scope, options.workspace, {}),
+        said=normalize_context(options.scope, options.workspace, {}),
         **held.bundle.wanted,
     )
     settings, strict = held.settings, options.strict_unknown
@@ -91,18 +91,18 @@ def judged(service: Service, asked: RouteRequest) -> RouteResponse:
         strict_unknown=settings.strict_unknown if strict is None else strict,
         problems=(*read.problems, *problems),
     )
-    evaluation = evaluation.model_copy(update={"settings": _applied(held, options)})
+    evaluation = evaluation.model_copy(update={"settings": _apply_settings(held, options)})
     return RouteResponse(render(evaluation).encode(), held, outcome=evaluation)
 
 
-def _applied(held: EvaluationSetup, options: CheckOptions) -> AppliedSettings:
+def _apply_settings(held: EvaluationSetup, options: CheckOptions) -> AppliedSettings:
     """Return the settings of the server, without those that the request replaces."""
     replaced = {name for name in ("exemptions", "fail_on", "strict_unknown") if getattr(options, name) is not None}
     changes = tuple(change for change in held.applied.changes if change.setting not in replaced)
     return held.applied.model_copy(update={"changes": changes}) if replaced else held.applied
 
 
-def _wanted(asked: RouteRequest) -> tuple[bytes, CheckOptions]:
+def _read_request(asked: RouteRequest) -> tuple[bytes, CheckOptions]:
     """Read the document to evaluate, and its options."""
     if asked.media_type in YAML:
         return asked.content, CheckOptions()
@@ -112,15 +112,15 @@ def _wanted(asked: RouteRequest) -> tuple[bytes, CheckOptions]:
     snapshot = document.pop("snapshot")
     options, faults = validated(CheckOptions, document, "")
     if options is None:
-        raise _refused(faults[0].message, faults[0].pointer, faults[0].remedy)
+        raise _refuse(faults[0].message, faults[0].pointer, faults[0].remedy)
     try:
         as_of = options.as_of and options.as_of.astimezone(UTC)
     except OverflowError:
-        raise _refused("`asOf` is out of range", "/asOf", "write a time of the years 1 to 9999") from None
+        raise _refuse("`asOf` is out of range", "/asOf", "write a time of the years 1 to 9999") from None
     return orjson.dumps(snapshot), options.model_copy(update={"as_of": as_of})
 
 
-def _refused(message: str, pointer: str, remedy: str) -> RequestRefusedError:
+def _refuse(message: str, pointer: str, remedy: str) -> RequestRefusedError:
     return RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)
 
 

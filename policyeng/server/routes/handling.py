@@ -23,7 +23,7 @@ from policyeng.server.options import Route
 from policyeng.server.problems import RequestRefusedError, problem_response
 from policyeng.server.request_body import JSON, media_type_of
 from policyeng.server.request_ids import new_id
-from policyeng.server.service import Answered, Service, now
+from policyeng.server.service import Answered, Service, get_time
 from policyeng.server.tokens import TokenScope
 
 _T = TypeVar("_T")
@@ -111,7 +111,7 @@ async def answer(
     loop = asyncio.get_running_loop()
     began = perf_counter()  # finer than the clock of the loop
     until = loop.time() + service.options.deadline
-    decision_id, at = new_id(), now()
+    decision_id, at = new_id(), get_time()
     requested_by, size, said, refusal = "", 0, RouteResponse(b""), None
     try:
         requested_by = caller_of(service, request, point.scope)
@@ -172,7 +172,7 @@ async def _unless_gone(request: Request, work: Coroutine[object, object, _T]) ->
         ClientDisconnect: it did.
     """
     working = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_gone(request))
+    gone = asyncio.ensure_future(_wait_for_disconnect(request))
     try:
         await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
@@ -183,7 +183,7 @@ async def _unless_gone(request: Request, work: Coroutine[object, object, _T]) ->
         working.cancel()
 
 
-async def _gone(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     """Wait until the client is gone."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -74,9 +74,9 @@ class _Pages:
                 return _html(await show(request, holder))
             except UsageError as error:  # retention has taken what the run found
                 gone = RequestRefusedError(HTTPStatus.GONE, error.message, remedy=error.remedy)
-                return _refusal(request, gone)
+                return _build_refusal(request, gone)
             except PolicyengError as error:
-                return _refusal(request, error)
+                return _build_refusal(request, error)
 
         return shown
 
@@ -107,7 +107,7 @@ class _Pages:
         try:
             _require_host(self._service, request)
         except PolicyengError as error:
-            return _refusal(request, error)
+            return _build_refusal(request, error)
         if self._service.tokens is None:
             return RedirectResponse(HOME, HTTPStatus.SEE_OTHER, _HEADERS)
         return _html(page("sign_in.html", refusal="").encode())
@@ -145,7 +145,7 @@ class _Pages:
         try:
             _require_same_site(request)
         except PolicyengError as error:
-            return _refusal(request, error)
+            return _build_refusal(request, error)
         self._sessions.end(request.cookies.get(self._cookie, ""))
         answer = RedirectResponse(SIGN_IN, HTTPStatus.SEE_OTHER, _HEADERS)
         answer.delete_cookie(self._cookie, path="/", secure=self._secure, httponly=True, samesite="strict")
@@ -214,7 +214,7 @@ def _html(content: bytes, status: int = HTTPStatus.OK, headers: dict[str, str] |
     return Response(content, status, {**_HEADERS, **(headers or {})}, "text/html; charset=utf-8")
 
 
-def _refusal(request: Request, error: PolicyengError) -> Response:
+def _build_refusal(request: Request, error: PolicyengError) -> Response:
     answer = problem_response(error, request.state.request_id)
     answer.headers.update(_HEADERS)
     return answer

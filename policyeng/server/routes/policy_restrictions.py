@@ -79,12 +79,12 @@ def evaluated(service: Service, asked: RouteRequest) -> RouteResponse:
     document = json_of(asked.content)
     request, faults = validated(RestrictionsRequest, document, "")
     if request is None:
-        raise _refused(faults[0].message, faults[0].pointer, faults[0].remedy)
+        raise _refuse(faults[0].message, faults[0].pointer, faults[0].remedy)
     standing, age = service.standing(None, asked.at)
     resource = resource_of(request.resource_details)
     decision = decide(held, standing, resource, asked.at, Blame.TOUCHED)
     if decision.exit_code and not decision.denied:
-        raise _refused(decision.problems[0].message, "/resourceDetails", "correct it there")
+        raise _refuse(decision.problems[0].message, "/resourceDetails", "correct it there")
     told = list(_evaluations(decision, held.bundle.name, audited=request.include_audit_effect))
     body = {"fieldRestrictions": [], "contentEvaluationResult": {"policyEvaluations": told}}
     return RouteResponse(orjson.dumps(body, default=str), held, document, decision, age)
@@ -101,7 +101,7 @@ def resource_of(details: Details) -> JsonObject:
     for key, (pattern, remedy) in FORMS.items():
         text = given.get(key)
         if not (isinstance(text, str) and re.fullmatch(pattern, text)):
-            raise _refused(f"the `{key}` of the resource is none", f"/resourceDetails/resourceContent/{key}", remedy)
+            raise _refuse(f"the `{key}` of the resource is none", f"/resourceDetails/resourceContent/{key}", remedy)
     identity = content.get("id") or _identity(details.scope, given["type"], given["name"])
     return {**content, "name": given["name"], "id": identity}
 
@@ -151,5 +151,5 @@ def _expressions(denials: Iterable[Denial]) -> list[JsonObject]:
     ]
 
 
-def _refused(message: str, pointer: str, remedy: str) -> RequestRefusedError:
+def _refuse(message: str, pointer: str, remedy: str) -> RequestRefusedError:
     return RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)

@@ -13,8 +13,8 @@ from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import filled, keys_of
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_template.deployments import deployed, with_outputs
-from policyeng.sources.arm_template.resolver import Resolver, settled
-from policyeng.sources.arm_template.resource_ids import called
+from policyeng.sources.arm_template.resolver import Resolver, remove_unknown
+from policyeng.sources.arm_template.resource_ids import name_resource
 from policyeng.sources.arm_template.resources import PartialResource, TemplateLevel, TemplateWalk, with_known_keys
 from policyeng.sources.arm_template.scope import DeploymentTarget, TemplateScope
 from policyeng.sources.arm_template.templates import ArmTemplate
@@ -27,7 +27,7 @@ from policyeng.sources.parsed import (
     Refusal,
     Surroundings,
     kind_of,
-    moved,
+    move_pointers,
     reading_of,
 )
 from policyeng.sources.server_generated import attached, service_made
@@ -58,7 +58,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     if not isinstance(document, dict):
         return ParsedDocument(refusals=(Refusal("", f"not a template: {kind_of(document)}", "give a JSON object"),))
     if (exported := _exported_template(document)) is not None:
-        return _add_export_error(moved(read(exported, around), "/template"), document.get("error"), around)
+        return _add_export_error(move_pointers(read(exported, around), "/template"), document.get("error"), around)
     if _is_parameters(document):
         return ParsedDocument(nothing="values of template parameters; they are used with their template")
     try:
@@ -126,7 +126,7 @@ class Contents:
         level = TemplateLevel(self._outside, place, doubt=unreadable.get("", ""), is_root=True)
         walk = self._walk
         walk.drafts, walk.refusals, walk.remarks, walk.incomplete = [], [], [], []
-        names = called(resource["type"], "/".join(named[2::2]), None, base)
+        names = name_resource(resource["type"], "/".join(named[2::2]), None, base)
         known = with_known_keys(body if isinstance(body, dict) else {}, Resolver(self._outside))
         deployed(walk, known, "", names, level)
         reading = reading_of([*_place_resources(walk.drafts, place), *walk.refusals])
@@ -220,7 +220,7 @@ def _place_resources(drafts: Iterable[PartialResource], place: DeploymentTarget)
 
 
 def _place_resource(draft: PartialResource, identity: str, known: frozenset[str], place: DeploymentTarget) -> Placed:
-    value, unreadable = settled(draft.resource, known, place.id)
+    value, unreadable = remove_unknown(draft.resource, known, place.id)
     body = value if isinstance(value, dict) else {}
     why = {"": draft.doubt} if draft.doubt else {}
     if draft.reason:

@@ -16,10 +16,10 @@ from policyeng.sources.arm_template.scalar_functions import (
     a_list,
     a_number,
     a_text,
-    alike,
     an_object,
-    bounded,
-    spelled_out,
+    check_length,
+    convert_to_text,
+    is_equal,
 )
 from policyeng.sources.template_parameters import Unresolved
 
@@ -70,7 +70,7 @@ def _concat(*parts: object) -> object:
         return [entry for part in parts for entry in a_list(part)]
     if any(isinstance(part, list | dict) for part in parts):
         raise ExpressionError("lists and strings cannot be joined")
-    return bounded("".join("" if part is None else spelled_out(part) for part in parts))
+    return check_length("".join("" if part is None else convert_to_text(part) for part in parts))
 
 
 def _union(*parts: object) -> object:
@@ -103,7 +103,7 @@ def _distinct(entries: list[object]) -> list[object]:
         raise ExpressionError(f"it compares more than {_LONGEST_COMPARED} entries")
     distinct: list[object] = []
     for entry in entries:
-        if not any(alike(entry, other) for other in distinct):
+        if not any(is_equal(entry, other) for other in distinct):
             distinct.append(entry)
     return distinct
 
@@ -113,22 +113,22 @@ def _intersection(first: object, *others: object) -> object:
         return {
             key: value
             for key, value in first.items()
-            if all(key in an_object(other) and alike(value, an_object(other)[key]) for other in others)
+            if all(key in an_object(other) and is_equal(value, an_object(other)[key]) for other in others)
         }
     _distinct([entry for part in (first, *others) for entry in a_list(part)])  # checks the limit
     return [
         entry
         for entry in _distinct(a_list(first))
-        if all(any(alike(entry, one) for one in a_list(other)) for other in others)
+        if all(any(is_equal(entry, one) for one in a_list(other)) for other in others)
     ]
 
 
 def _contains(holder: object, sought: object) -> bool:
     if isinstance(holder, dict):
-        return any(lowered(key) == lowered(spelled_out(sought)) for key in holder)
+        return any(lowered(key) == lowered(convert_to_text(sought)) for key in holder)
     if isinstance(holder, list):
-        return any(alike(entry, sought) for entry in holder)
-    return spelled_out(sought) in a_text(holder)
+        return any(is_equal(entry, sought) for entry in holder)
+    return convert_to_text(sought) in a_text(holder)
 
 
 def _length(value: object) -> int:
@@ -178,12 +178,12 @@ def _index(entries: object, sought: object, *, last: bool) -> int:
     if isinstance(entries, str):
         text, part = lowered(entries), lowered(a_text(sought))
         return text.rfind(part) if last else text.find(part)
-    found = [index for index, entry in enumerate(a_list(entries)) if alike(entry, sought)]
+    found = [index for index, entry in enumerate(a_list(entries)) if is_equal(entry, sought)]
     return -1 if not found else found[-1 if last else 0]
 
 
 def _join(parts: object, sign: object = ",") -> str:
-    return bounded(a_text(sign).join(spelled_out(part) for part in a_list(parts)))
+    return check_length(a_text(sign).join(convert_to_text(part) for part in a_list(parts)))
 
 
 def _flatten(parts: object) -> object:

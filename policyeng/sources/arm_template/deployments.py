@@ -64,7 +64,7 @@ def link_of(link: object, walk: TemplateWalk, level: TemplateLevel) -> Link:
     return Link(paths[0] if relative and paths else called, tuple(paths))
 
 
-def beside(walk: TemplateWalk, path: str) -> Text | None:
+def read_relative_file(walk: TemplateWalk, path: str) -> Text | None:
     """Return a file relative to the document, or None if it cannot be read."""
     if path not in walk.files:
         try:
@@ -200,7 +200,7 @@ def _find_template(
             template = Resolver(level.scope).value(template)  # ARM evaluates it with the enclosing resource
         return _DeployedTemplate(template_of(template), f"{pointer}/properties/{escaped(key)}")
     for path in link_of(member(properties, "templateLink"), walk, level).paths:
-        text = beside(walk, path)
+        text = read_relative_file(walk, path)
         linked = text.documents[0][1] if text is not None else None
         try:
             return _DeployedTemplate(template_of(linked), "", text, path)
@@ -258,7 +258,7 @@ def _parameter_values(
     link = member(properties, "parametersLink")
     if isinstance(link, dict):
         for path in link_of(link, walk, level).paths:
-            if text := beside(walk, path):
+            if text := read_relative_file(walk, path):
                 try:
                     return parameters_of(text.documents[0][1], path)
                 except InputError:

@@ -19,7 +19,7 @@ from policyeng.sources.arm_template.expressions import (
 )
 from policyeng.sources.arm_template.scalar_functions import FUNCTIONS, Function, a_list, a_number, a_text
 from policyeng.sources.arm_template.scope import TemplateScope
-from policyeng.sources.arm_template.unresolved import LONGEST_TEXT, first_unresolved, in_braces, stand_in, text_of
+from policyeng.sources.arm_template.unresolved import LONGEST_TEXT, find_unresolved, in_braces, stand_in, text_of
 from policyeng.sources.template_parameters import Unresolved
 
 
@@ -171,18 +171,18 @@ def _apply(node: FunctionCall, arguments: list[object], scope: TemplateScope) ->
     apply = own or MAKING.get(name) or SHALLOW.get(name) or BY_KEY.get(name) or WHOLE.get(name) or FUNCTIONS.get(name)
     if apply is None:
         return _unresolved_call(node, arguments)
-    unknown = None if own or name in MAKING else _first_unknown(name, arguments)
+    unknown = None if own or name in MAKING else _find_unknown(name, arguments)
     if unknown is not None:
         return Unresolved(unknown.reason, _stand_in(node, arguments))
     return _call(node, apply, arguments)
 
 
-def _first_unknown(name: str, arguments: list[object]) -> Unresolved | None:
+def _find_unknown(name: str, arguments: list[object]) -> Unresolved | None:
     """Return the first unresolved argument, or part of one, that a function needs to know."""
     by_key = name == "concat" or any(isinstance(argument, dict) for argument in arguments)
     if name in SHALLOW or (name in BY_KEY and by_key):
         return next((argument for argument in arguments if isinstance(argument, Unresolved)), None)
-    return first_unresolved(arguments)
+    return find_unresolved(arguments)
 
 
 def _stand_in(node: FunctionCall, arguments: list[object]) -> str:
@@ -320,7 +320,7 @@ def _to_object(arguments: _Arguments, scope: TemplateScope) -> object:
     return (
         members
         if whole
-        else first_unresolved(keys) or Unresolved("the keys of `toObject` must be strings", "{toObject}")
+        else find_unresolved(keys) or Unresolved("the keys of `toObject` must be strings", "{toObject}")
     )
 
 

@@ -151,7 +151,7 @@ class SettledValue(NamedTuple):
     unreadable: Mapping[str, str]
 
 
-def settled(value: object, is_known: frozenset[str], scope: str) -> SettledValue:
+def remove_unknown(value: object, is_known: frozenset[str], scope: str) -> SettledValue:
     """Remove unknown parts.
 
     Args:

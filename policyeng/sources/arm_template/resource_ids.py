@@ -30,7 +30,7 @@ class Called(NamedTuple):
     id: str
 
 
-def called(kind: str, name: object, parent: Called | None, base: str) -> Called:
+def name_resource(kind: str, name: object, parent: Called | None, base: str) -> Called:
     """Return the full type, name and id of a resource.
 
     Args:

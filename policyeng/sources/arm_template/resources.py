@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from policyeng.errors import nearest
-from policyeng.facts.arm_casing import ENVELOPE, has_own_map, is_respelled, respelled
+from policyeng.errors import suggest_nearest
+from policyeng.facts.arm_casing import ENVELOPE, has_own_map, is_respelled, respell
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_template.expressions import ExpressionError
 from policyeng.sources.arm_template.resolver import Resolver, unfit_count
-from policyeng.sources.arm_template.resource_ids import Called, called, scope_id
+from policyeng.sources.arm_template.resource_ids import Called, name_resource, scope_id
 from policyeng.sources.arm_template.scope import DeploymentTarget, TemplateScope
 from policyeng.sources.arm_template.unresolved import text_of
 from policyeng.sources.parsed import Refusal, Surroundings, kind_of
@@ -190,7 +190,7 @@ class TemplateWalk:
     def _remark_keys(self, level: TemplateLevel, body: JsonObject, pointer: str) -> None:
         for key in body:
             if lowered(key) not in _KEYS and lowered(key) != "etag":
-                message = f"unknown key `{shortened(key)}`{nearest(key, _KEYS.values())}"
+                message = f"unknown key `{shortened(key)}`{suggest_nearest(key, _KEYS.values())}"
                 self.remarks.append(_locate_message(level, f"{pointer}/{escaped(key)}", message))
 
     def refuse(self, level: TemplateLevel, pointer: str, message: str, remedy: str) -> None:
@@ -238,7 +238,7 @@ def _name_resource(name: object, kind: object, parent: Called | None, base: str)
         raise ExpressionError("a resource without a `type` such as `Microsoft.MachineLearningServices/workspaces`")
     if not isinstance(name, Unresolved | str) or not text_of(name).strip("/"):
         raise ExpressionError("a resource without a `name`")
-    return called(kind, name, parent, base)
+    return name_resource(kind, name, parent, base)
 
 
 def _make_draft(body: JsonObject, names: Called, resolver: Resolver, reasons: list[str], doubt: str) -> PartialResource:
@@ -252,7 +252,7 @@ def _make_draft(body: JsonObject, names: Called, resolver: Resolver, reasons: li
             value = resolver.value(written, there, f"/{escaped(key)}")
             if is_respelled(names.arm_type) and key == "properties":
                 own_map = has_own_map(names.arm_type)
-                value = respelled(value, resolver.fields, there, "/properties", own_map=own_map)
+                value = respell(value, resolver.fields, there, "/properties", own_map=own_map)
             resource[key] = value
     if lowered(names.arm_type) == _ROLE_ASSIGNMENT:
         _add_scope(resource, names, reason)

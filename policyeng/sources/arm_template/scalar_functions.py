@@ -62,18 +62,18 @@ def an_object(value: object) -> dict[str, object]:
     raise ExpressionError(f"{kind_of(value)} where an object should be")
 
 
-def alike(left: object, right: object) -> bool:
+def is_equal(left: object, right: object) -> bool:
     """Check whether two values are equal: 1 is not true, and strings are compared with case."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(alike(value, right[key]) for key, value in left.items())
+        return left.keys() == right.keys() and all(is_equal(value, right[key]) for key, value in left.items())
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(alike, left, right))
+        return len(left) == len(right) and all(map(is_equal, left, right))
     return left == right
 
 
-def spelled_out(value: object) -> str:
+def convert_to_text(value: object) -> str:
     """Convert a value to text: a string is unchanged, any other value becomes JSON."""
     if isinstance(value, str):
         return value
@@ -123,7 +123,7 @@ def _divide(left: object, right: object) -> tuple[int, int]:
 
 
 def _format(pattern: object, *arguments: object) -> str:
-    texts = [spelled_out(argument) for argument in arguments]
+    texts = [convert_to_text(argument) for argument in arguments]
 
     def filled(found: re.Match[str]) -> str:
         if found[1] is None:
@@ -138,10 +138,10 @@ def _format(pattern: object, *arguments: object) -> str:
             raise ExpressionError(f"the number format `{found[2]}` is not supported")
         return texts[at].zfill(int(width[1] or 1) if found[2][0] in "Dd" else len(found[2]))
 
-    return bounded(_BRACES.sub(filled, a_text(pattern)))
+    return check_length(_BRACES.sub(filled, a_text(pattern)))
 
 
-def bounded(text: str) -> str:
+def check_length(text: str) -> str:
     """Check that a text is not too long."""
     if len(text) > _LONGEST_TEXT:
         raise ExpressionError(f"the result has more than {_LONGEST_TEXT} characters")
@@ -168,7 +168,7 @@ def _substring(text: object, start: object, length: object = None) -> str:
 def _pad(value: object, width: object, letter: object = " ") -> str:
     if not 0 <= a_number(width) <= _LONGEST_TEXT or len(a_text(letter)) != 1:
         raise ExpressionError("the padding is not one character, or the length is too large")
-    return spelled_out(value).rjust(a_number(width), a_text(letter))
+    return convert_to_text(value).rjust(a_number(width), a_text(letter))
 
 
 def _split(text: object, signs: object) -> list[object]:
@@ -221,7 +221,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "bool": _bool,
     "div": lambda left, right: _divide(left, right)[0],
     "endswith": lambda text, end: lowered(a_text(text)).endswith(lowered(a_text(end))),
-    "equals": alike,
+    "equals": is_equal,
     "false": lambda: False,
     "float": lambda value: value if isinstance(value, float) else float(_convert_integer(value)),
     "format": _format,
@@ -239,7 +239,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "replace": _replace,
     "split": _split,
     "startswith": lambda text, start: lowered(a_text(text)).startswith(lowered(a_text(start))),
-    "string": spelled_out,
+    "string": convert_to_text,
     "sub": lambda left, right: _check_size(a_number(left) - a_number(right)),
     "substring": _substring,
     "tolower": lambda text: lowered(a_text(text)),

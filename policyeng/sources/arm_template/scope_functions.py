@@ -13,7 +13,7 @@ from policyeng.models import lowered
 from policyeng.sources.arm_template.expressions import ExpressionError
 from policyeng.sources.arm_template.scalar_functions import a_text
 from policyeng.sources.arm_template.scope import TemplateScope
-from policyeng.sources.arm_template.unresolved import first_unresolved, stand_in, text_of
+from policyeng.sources.arm_template.unresolved import find_unresolved, stand_in, text_of
 from policyeng.sources.template_parameters import Unresolved
 
 _GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -50,7 +50,7 @@ def _split_arguments(arguments: Sequence[object]) -> tuple[str, list[str], Unres
     kind = a_text(arguments[0]).strip("/")
     names = [name for argument in arguments[1:] for name in text_of(argument).strip("/").split("/")]
     missing = kind.count("/") - len(names)
-    unknown = first_unresolved(list(arguments))
+    unknown = find_unresolved(list(arguments))
     if missing > 0 and unknown is not None and len(arguments) == 2:
         names = [f"{{{kind.split('/')[-1]} of {names[0].strip('{}')}}}"] * missing + names
     return kind, names, unknown
@@ -68,12 +68,12 @@ def _resource_id(scope: TemplateScope, *arguments: object) -> object:
     """Apply `resourceId([subscriptionId], [resourceGroupName], resourceType, name, ...)`."""
     at = next((index for index, entry in enumerate(arguments[:3]) if isinstance(entry, str) and "/" in entry), None)
     if at is None:
-        if unknown := first_unresolved(list(arguments)):
+        if unknown := find_unresolved(list(arguments)):
             return Unresolved(unknown.reason, stand_in("resourceId", arguments))
         raise ExpressionError("the type of a resource is missing")
     base, reason = scope.place.id, scope.place.reason
     before = [text_of(argument).replace("/", "~") for argument in arguments[:at]]
-    unknown = first_unresolved(list(arguments[:at]))
+    unknown = find_unresolved(list(arguments[:at]))
     if at == 2:
         base = f"/subscriptions/{before[0]}/resourceGroups/{before[1]}"
     elif at == 1 and _GUID.fullmatch(before[0]):
@@ -87,7 +87,7 @@ def _subscription_id(scope: TemplateScope, *arguments: object) -> object:
     """Apply `subscriptionResourceId([subscriptionId], resourceType, name, ...)`."""
     base, reason = scope.place.subscription, scope.place.reason
     if arguments and "/" not in text_of(arguments[0]):
-        unknown = first_unresolved([arguments[0]])
+        unknown = find_unresolved([arguments[0]])
         base = f"/subscriptions/{text_of(arguments[0])}"
         reason, arguments = unknown.reason if unknown else reason, arguments[1:]
     return _make_id(base, reason, arguments)
@@ -95,7 +95,7 @@ def _subscription_id(scope: TemplateScope, *arguments: object) -> object:
 
 def _extension_id(scope: TemplateScope, base: object, *arguments: object) -> object:  # noqa: ARG001  # the signature is fixed
     """Apply `extensionResourceId(baseResourceId, resourceType, name, ...)`."""
-    unknown = first_unresolved([base])
+    unknown = find_unresolved([base])
     identity = _make_id(text_of(base).rstrip("/"), "", arguments)
     return Unresolved(unknown.reason, text_of(identity)) if unknown else identity
 

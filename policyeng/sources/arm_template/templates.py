@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from policyeng.errors import nearest
+from policyeng.errors import suggest_nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_template.resolver import Resolver, is_copies
-from policyeng.sources.arm_template.scalar_functions import alike
+from policyeng.sources.arm_template.scalar_functions import is_equal
 from policyeng.sources.arm_template.scope import Declared, DeploymentTarget, TemplateScope
-from policyeng.sources.arm_template.unresolved import ExpressionBudget, first_unresolved, text_of
-from policyeng.sources.parsed import kind_of, spelled
+from policyeng.sources.arm_template.unresolved import ExpressionBudget, find_unresolved, text_of
+from policyeng.sources.parsed import format_value, kind_of
 from policyeng.sources.template_parameters import Unresolved
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
@@ -70,7 +70,7 @@ class ArmTemplate:
         known = {name.lower() for name in names}
         for name in self.given:
             if name.lower() not in known:
-                yield f"the template has no parameter `{shortened(name)}`{nearest(name, names)}"
+                yield f"the template has no parameter `{shortened(name)}`{suggest_nearest(name, names)}"
 
     def _members(self, key: str) -> Iterator[tuple[str, object]]:
         members = self.body.get(key)
@@ -190,16 +190,16 @@ def _make_constant(value: object) -> Callable[[], object]:
 def _why_invalid(value: object, kind: str, entry: JsonObject) -> str:
     """Return why a value is not valid for its parameter, or an empty string."""
     wanted = _KINDS.get(kind)
-    if value is None or first_unresolved(value) is not None:
+    if value is None or find_unresolved(value) is not None:
         return ""
     if wanted is not None and (not isinstance(value, wanted) or (kind == "int" and isinstance(value, bool))):
         return f"is {kind_of(value)}, but its type is `{kind}`"
     allowed = entry.get("allowedValues")
     if isinstance(allowed, list) and allowed and not isinstance(value, list):
-        if not any(alike(value, one) for one in allowed):
-            return f"is {spelled(value)}; it may be {', '.join(spelled(one) for one in allowed[:20])}"
+        if not any(is_equal(value, one) for one in allowed):
+            return f"is {format_value(value)}; it may be {', '.join(format_value(one) for one in allowed[:20])}"
     elif isinstance(allowed, list) and isinstance(value, list):
-        return "" if all(any(alike(one, other) for other in allowed) for one in value) else "has entries not allowed"
+        return "" if all(any(is_equal(one, other) for other in allowed) for one in value) else "has entries not allowed"
     size = value if isinstance(value, int) else len(value) if isinstance(value, str | list) else 0
     least, most = ("minValue", "maxValue") if isinstance(value, int) else ("minLength", "maxLength")
     if isinstance(entry.get(least), int) and size < entry[least]:

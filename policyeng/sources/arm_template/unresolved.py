@@ -69,7 +69,7 @@ class ExpressionBudget:
             raise TooMuchError(f"expressions, variables and parameters are nested deeper than {MAX_LEVELS} levels")
 
 
-def first_unresolved(value: object) -> Unresolved | None:
+def find_unresolved(value: object) -> Unresolved | None:
     """Return the first unresolved part of a value."""
     return next(_unresolved(value), None)
 
@@ -94,7 +94,7 @@ def text_of(value: object) -> str:
         return str(value)  # as in .NET, which evaluates templates
     if isinstance(value, str | int | float):
         return str(value)
-    part = first_unresolved(value)
+    part = find_unresolved(value)
     return part.text if part else f"{type(value).__name__}-{_digest(repr(value))}"
 
 

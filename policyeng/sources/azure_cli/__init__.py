@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from policyeng.errors import nearest
+from policyeng.errors import suggest_nearest
 from policyeng.facts.ids import types_of
 from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
@@ -24,7 +24,7 @@ from policyeng.sources.azure_cli import (
     schedules,
     workspaces,
 )
-from policyeng.sources.azure_cli.base import PRINTED, CliDocumentKind, at_home, schema_of, stated_id
+from policyeng.sources.azure_cli.base import PRINTED, CliDocumentKind, at_home, find_stated_id, schema_of
 from policyeng.sources.azure_cli.tables import unknown_keys
 from policyeng.sources.parsed import (
     ALONE,
@@ -82,7 +82,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     reading = reading_of(kind.bring(document, "", at_home(document, around)))
     return replace(
         reading,
-        remarks=tuple(_remarks(kind, document)),
+        remarks=tuple(_find_rejected_keys(kind, document)),
         movable=movable(reading.resources),
     )
 
@@ -113,10 +113,10 @@ def kind_of_output(document: JsonObject, arm_type: str) -> CliDocumentKind | Non
     return next((kind for kind in kinds if kind.takes(document)), kinds[-1] if kinds else None)
 
 
-def _remarks(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str]]:
+def _find_rejected_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield the keys that the CLI rejects, by JSON Pointer."""
     for place, key, known in unknown_keys(kind.shape, document) if kind.shape else _unknown_keys(kind, document):
-        yield place, f"unknown key `{shortened(key)}`, which the Azure CLI rejects{nearest(key, known)}"
+        yield place, f"unknown key `{shortened(key)}`, which the Azure CLI rejects{suggest_nearest(key, known)}"
 
 
 def _unknown_keys(kind: CliDocumentKind, document: JsonObject) -> Iterator[tuple[str, str, Iterable[str]]]:
@@ -137,7 +137,7 @@ def movable(resources: tuple[Placed, ...]) -> str:
 
 def _is_printed(document: JsonObject) -> bool:
     """Check whether a document has an ARM id, or other keys that only commands print."""
-    if types_of(stated_id(document)):
+    if types_of(find_stated_id(document)):
         return True
     return "$schema" not in document and not document.keys().isdisjoint(PRINTED)
 
@@ -150,4 +150,4 @@ def _refuse_unknown(document: JsonObject) -> Refusal:
             "", f"not an Azure CLI file: it has none of {known}", "provide a file that `az ml ... --file` accepts"
         )
     message = f"`$schema` names `{shortened(schema)}`, which is not supported"
-    return Refusal("/$schema", f"{message}{nearest(schema, _SCHEMAS)}", "correct it, or exclude the file")
+    return Refusal("/$schema", f"{message}{suggest_nearest(schema, _SCHEMAS)}", "correct it, or exclude the file")

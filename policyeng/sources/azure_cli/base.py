@@ -56,7 +56,7 @@ def schema_of(document: JsonObject) -> str | None:
     return last.removesuffix(".json").removesuffix(".schema")
 
 
-def stated_id(document: JsonObject) -> str:
+def find_stated_id(document: JsonObject) -> str:
     """Return the ARM id in a command's output; empty if there is none.
 
     The ids of jobs, schedules and batch deployments have the prefix `azureml:`: `ArmStr._serialize` of
@@ -70,14 +70,14 @@ def stated_id(document: JsonObject) -> str:
 
 def at_home(document: JsonObject, around: Surroundings) -> Surroundings:
     """Return the surroundings with the workspace of the document's id, which its names then refer to."""
-    parts = stated_id(document).split("/")
+    parts = find_stated_id(document).split("/")
     kind = lowered("/".join(parts[5:8]))
     if parts[0] or len(parts) < 9 or kind != lowered(f"providers/{PROVIDER}/workspaces"):
         return around
     return replace(around, workspace="/".join(parts[:9]))
 
 
-def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents: str) -> str:
+def build_id(document: JsonObject, arm_type: str, around: Surroundings, *parents: str) -> str:
     """Return the ARM id in a command's output, or an id made of the workspace, `parents` and the name.
 
     Args:
@@ -86,7 +86,7 @@ def identity(document: JsonObject, arm_type: str, around: Surroundings, *parents
         around: the scope and the workspace.
         parents: the names of the parents below the workspace, such as an endpoint.
     """
-    stated = stated_id(document)
+    stated = find_stated_id(document)
     if lowered(arm_type) in types_of(stated):
         return stated
     segments = arm_type.split("/")[2:]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from policyeng.errors import nearest
+from policyeng.errors import suggest_nearest
 from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources.arm_resource import stands_for_value
-from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, identity, stated_id, unplaced
-from policyeng.sources.azure_cli.tables import DocumentTables, Lossy, Sent, placed, stands_for
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, build_id, find_stated_id, unplaced
+from policyeng.sources.azure_cli.tables import DocumentTables, Lossy, Sent, convert_document, explain_placeholder
 from policyeng.sources.azure_cli.value_converters import (
     IDENTITY,
     IDENTITY_PRINTED,
-    lasting,
-    listed,
+    convert_duration,
+    convert_list,
     name,
     region,
     renamed,
@@ -23,8 +23,8 @@ from policyeng.sources.azure_cli.value_converters import (
     tags,
     word,
 )
-from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, mapped, put, text, whole
-from policyeng.sources.parsed import Placed, Refusal, Surroundings, spelled
+from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, convert_integer, mapped, put_value, text
+from policyeng.sources.parsed import Placed, Refusal, Surroundings, format_value
 from policyeng.sources.server_generated import with_attachment
 
 _EXPECTED = "a list of `{action, state, trigger}`"
@@ -39,7 +39,7 @@ _CRON = (
 _RECURRENCE = (
     *(row._replace(target=row.target.format("recurrence")) for row in _STARTS),
     FieldMapping("/trigger/frequency", "/recurrence/frequency", word("Minute", "Hour", "Day", "Week", "Month")),
-    FieldMapping("/trigger/interval", "/recurrence/interval", whole),
+    FieldMapping("/trigger/interval", "/recurrence/interval", convert_integer),
     FieldMapping("/trigger/schedule/hours", "/recurrence/schedule/hours"),
     FieldMapping("/trigger/schedule/minutes", "/recurrence/schedule/minutes"),
     FieldMapping("/trigger/schedule/week_days", "/recurrence/schedule/weekDays"),
@@ -59,7 +59,7 @@ def schedules(value: object) -> object:
     Raises:
         UnfitError: the value is not a list of schedules.
     """
-    entries = listed(value)
+    entries = convert_list(value)
     return [_schedule(entry) for entry in entries] if isinstance(entries, list) else []
 
 
@@ -120,9 +120,11 @@ _CLUSTER = DocumentTables(
         *_NETWORK,
         FieldMapping("/size", f"{_C}/vmSize", text),
         FieldMapping("/tier", f"{_C}/vmPriority", word("Dedicated", "LowPriority")),
-        FieldMapping("/min_instances", f"{_C}/scaleSettings/minNodeCount", whole),
-        FieldMapping("/max_instances", f"{_C}/scaleSettings/maxNodeCount", whole),
-        FieldMapping("/idle_time_before_scale_down", f"{_C}/scaleSettings/nodeIdleTimeBeforeScaleDown", lasting("S")),
+        FieldMapping("/min_instances", f"{_C}/scaleSettings/minNodeCount", convert_integer),
+        FieldMapping("/max_instances", f"{_C}/scaleSettings/maxNodeCount", convert_integer),
+        FieldMapping(
+            "/idle_time_before_scale_down", f"{_C}/scaleSettings/nodeIdleTimeBeforeScaleDown", convert_duration("S")
+        ),
         FieldMapping("/enable_node_public_ip", f"{_C}/enableNodePublicIp", boolean),
         FieldMapping("/ssh_public_access_enabled", f"{_C}/remoteLoginPortPublicAccess", switch("Enabled", "Disabled")),
         FieldMapping("/ssh_settings/admin_username", f"{_C}/userAccountCredentials/adminUserName", text),
@@ -173,7 +175,7 @@ _INSTANCE = DocumentTables(
         FieldMapping("/ssh_settings/ssh_key_value", f"{_C}/sshSettings/adminPublicKey", text),
         # The later of the two rows takes precedence; the first key is deprecated.
         FieldMapping("/idle_time_before_shutdown", f"{_C}/idleTimeBeforeShutdown", text),
-        FieldMapping("/idle_time_before_shutdown_minutes", f"{_C}/idleTimeBeforeShutdown", lasting("M")),
+        FieldMapping("/idle_time_before_shutdown_minutes", f"{_C}/idleTimeBeforeShutdown", convert_duration("M")),
         FieldMapping("/schedules/compute_start_stop", f"{_C}/schedules/computeStartStop", schedules),
         FieldMapping(
             "/create_on_behalf_of/user_object_id",
@@ -212,7 +214,7 @@ _INSTANCE = DocumentTables(
         FieldMapping("/network_settings/public_ip_address", f"{_C}/connectivityEndpoints/publicIpAddress", text),
         FieldMapping("/network_settings/private_ip_address", f"{_C}/connectivityEndpoints/privateIpAddress", text),
         FieldMapping("/ssh_settings/admin_username", f"{_C}/sshSettings/adminUserName", text),
-        FieldMapping("/ssh_settings/ssh_port", f"{_C}/sshSettings/sshPort", whole),
+        FieldMapping("/ssh_settings/ssh_port", f"{_C}/sshSettings/sshPort", convert_integer),
         FieldMapping(
             "/os_image_metadata/is_latest_os_image_version",
             f"{_C}/osImageMetadata/isLatestOsImageVersion",
@@ -280,7 +282,7 @@ _MACHINE = DocumentTables(
     table=(
         *_ANY,
         _ATTACHED,
-        FieldMapping("/ssh_settings/ssh_port", f"{_C}/sshPort", whole),
+        FieldMapping("/ssh_settings/ssh_port", f"{_C}/sshPort", convert_integer),
         FieldMapping("/ssh_settings/admin_username", f"{_C}/administratorAccount/username", text),
         FieldMapping("/ssh_settings/admin_password", ""),
         FieldMapping("/ssh_settings/ssh_private_key_file", ""),
@@ -301,12 +303,14 @@ _SPARK = DocumentTables(
         *_ANY_PRINTED,
         FieldMapping("/node_family", f"{_C}/nodeSizeFamily", text),
         FieldMapping("/node_size", f"{_C}/nodeSize", text),
-        FieldMapping("/node_count", f"{_C}/nodeCount", whole),
+        FieldMapping("/node_count", f"{_C}/nodeCount", convert_integer),
         FieldMapping("/spark_version", f"{_C}/sparkVersion", text),
-        FieldMapping("/scale_settings/min_node_count", f"{_C}/autoScaleProperties/minNodeCount", whole),
-        FieldMapping("/scale_settings/max_node_count", f"{_C}/autoScaleProperties/maxNodeCount", whole),
+        FieldMapping("/scale_settings/min_node_count", f"{_C}/autoScaleProperties/minNodeCount", convert_integer),
+        FieldMapping("/scale_settings/max_node_count", f"{_C}/autoScaleProperties/maxNodeCount", convert_integer),
         FieldMapping("/scale_settings/auto_scale_enabled", f"{_C}/autoScaleProperties/enabled", boolean),
-        FieldMapping("/auto_pause_settings/delay_in_minutes", f"{_C}/autoPauseProperties/delayInMinutes", whole),
+        FieldMapping(
+            "/auto_pause_settings/delay_in_minutes", f"{_C}/autoPauseProperties/delayInMinutes", convert_integer
+        ),
         FieldMapping("/auto_pause_settings/auto_pause_enabled", f"{_C}/autoPauseProperties/enabled", boolean),
     ),
     sent=(_of_type("SynapseSpark"),),
@@ -340,18 +344,18 @@ _SUBNET = "/network_settings/subnet"
 _NO_COMPUTE_TYPE = "`az ml` prints no compute type for AKS, Databricks, HDInsight, Data Lake Analytics and Data Factory"
 
 
-def _bring(word: str) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
+def _convert(word: str) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
     def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
         stated = document.get("type")
         if not isinstance(stated, str) or lowered(stated) != word:
-            message = f"`type` is {spelled(stated)}, which is not a compute type of the Azure CLI"
+            message = f"`type` is {format_value(stated)}, which is not a compute type of the Azure CLI"
             known = ", ".join(f"`{known}`" for known in SHAPES)
-            remedy = f"the CLI supports {known}{nearest(str(stated), SHAPES)}"
+            remedy = f"the CLI supports {known}{suggest_nearest(str(stated), SHAPES)}"
             yield Refusal(f"{pointer}/type" if "type" in document else pointer, message, remedy)
             return
-        arm_id = identity(document, ARM_TYPE, around)
+        arm_id = build_id(document, ARM_TYPE, around)
         resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": ARM_TYPE}
-        given = placed(SHAPES[word], resource, document, pointer, _of_subnet(document))
+        given = convert_document(SHAPES[word], resource, document, pointer, _of_subnet(document))
         _set_subnet_id(given.resource, document, around)
         yield given._replace(
             resource=with_attachment(given.resource),
@@ -362,10 +366,10 @@ def _bring(word: str) -> Callable[[JsonObject, str, Surroundings], Iterator[Plac
     return bring
 
 
-def _bring_unsupported(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
-    arm_id = identity(document, ARM_TYPE, around)
+def _convert_unsupported(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+    arm_id = build_id(document, ARM_TYPE, around)
     resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": ARM_TYPE}
-    given = placed(UNSUPPORTED, resource, document, pointer, {})
+    given = convert_document(UNSUPPORTED, resource, document, pointer, {})
     yield given._replace(unreadable={**given.unreadable, "/properties/computeType": _NO_COMPUTE_TYPE})
 
 
@@ -379,7 +383,7 @@ def _of_subnet(document: JsonObject) -> dict[str, str]:
         return {}
     if not isinstance(vnet, str) or not vnet:
         return {_SUBNET: f"the subnet `{subnet}` has no `vnet_name`; write both, or the full id of the subnet"}
-    return {_SUBNET: stands_for("network_settings/vnet_name", vnet)} if stands_for_value(vnet) else {}
+    return {_SUBNET: explain_placeholder("network_settings/vnet_name", vnet)} if stands_for_value(vnet) else {}
 
 
 def _set_subnet_id(resource: JsonObject, document: JsonObject, around: Surroundings) -> None:
@@ -393,10 +397,10 @@ def _set_subnet_id(resource: JsonObject, document: JsonObject, around: Surroundi
         return
     vnet = value_at(document, "/network_settings/vnet_name")
     group = around.workspace[: lowered(around.workspace).index("/providers/")]
-    put(resource, SUBNET_ID, f"{group}/providers/Microsoft.Network/virtualNetworks/{vnet}/subnets/{subnet}")
+    put_value(resource, SUBNET_ID, f"{group}/providers/Microsoft.Network/virtualNetworks/{vnet}/subnets/{subnet}")
 
 
-def _takes(word: str) -> Callable[[JsonObject], bool]:
+def _matches(word: str) -> Callable[[JsonObject], bool]:
     def takes(document: JsonObject) -> bool:
         stated = document.get("type")
         if not isinstance(stated, str) or lowered(stated) != word:
@@ -409,15 +413,15 @@ def _takes(word: str) -> Callable[[JsonObject], bool]:
 def _is_unsupported(document: JsonObject) -> bool:
     """Check whether an output has no type that the CLI knows; the type can be missing from a truncated output."""
     known = document.get("type")
-    if lowered(ARM_TYPE) not in types_of(stated_id(document)):
+    if lowered(ARM_TYPE) not in types_of(find_stated_id(document)):
         return False
     return not isinstance(known, str) or lowered(known) not in SHAPES
 
 
 KINDS: tuple[CliDocumentKind, ...] = (
     *(
-        CliDocumentKind(ARM_TYPE, (word, *_SCHEMAS.get(word, ())), _takes(word), _bring(word), shape=shape)
+        CliDocumentKind(ARM_TYPE, (word, *_SCHEMAS.get(word, ())), _matches(word), _convert(word), shape=shape)
         for word, shape in SHAPES.items()
     ),
-    CliDocumentKind(ARM_TYPE, (), _is_unsupported, _bring_unsupported, shape=UNSUPPORTED),
+    CliDocumentKind(ARM_TYPE, (), _is_unsupported, _convert_unsupported, shape=UNSUPPORTED),
 )

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.sources.arm_resource import is_placeholder, stands_for_value
-from policyeng.sources.azure_cli.base import identity, unplaced
+from policyeng.sources.azure_cli.base import build_id, unplaced
 from policyeng.sources.azure_cli.value_converters import prose, unfit_tags
-from policyeng.sources.field_mapping import FieldMapping, Mapped, carried, mapped, put, without
-from policyeng.sources.parsed import Placed, Surroundings, spelled
+from policyeng.sources.field_mapping import FieldMapping, Mapped, list_carried_fields, mapped, put_value, without
+from policyeng.sources.parsed import Placed, Surroundings, format_value
 from policyeng.sources.server_generated import service_made
 
 NO_KEY = "the Azure CLI has no key for it"
@@ -39,7 +39,7 @@ class CliDefaults(NamedTuple):
     elsewhere: tuple[str, ...] = ()
 
 
-def placed(
+def place_resource(
     document: JsonObject,
     pointer: str,
     around: Surroundings,
@@ -48,14 +48,14 @@ def placed(
     made: CliDefaults,
 ) -> Placed:
     """Return the resource of a document; without a name it gets a placeholder that is unique to the file."""
-    done = settled(table, document, pointer, made.unresolved)
+    done = convert_object(table, document, pointer, made.unresolved)
     resource = {"properties": {}, **without(done.resource, done.unreadable)}
     for target, value in made.defaults.items():
         if not any(f"{field}/".startswith(f"{target}/") for field in done.fields):
-            put(resource, target, value)
+            put_value(resource, target, value)
     name = name_of(document.get("name"))
     absent = absent_name(around)
-    arm_id = identity(
+    arm_id = build_id(
         {**document, "name": name or absent}, arm_type, around, *(each or absent for each in made.parents)
     )
     unreadable = {**_service_made(arm_type, done.fields), **unplaced(arm_id), **made.unreadable, **done.unreadable}
@@ -68,18 +68,18 @@ def placed(
         pointer,
         unreadable,
         # The CLI sets the location to that of the workspace.
-        carried({"type": arm_type}, table, NO_KEY, "/name", "/location", *made.defaults, *made.elsewhere),
+        list_carried_fields({"type": arm_type}, table, NO_KEY, "/name", "/location", *made.defaults, *made.elsewhere),
         {"/id": f"{pointer}/name", **done.fields},
     )
 
 
-def settled(
+def convert_object(
     table: tuple[FieldMapping, ...], source: JsonObject, pointer: str, unresolved: Mapping[str, str] | None = None
 ) -> Mapped:
     """Convert an object by a table, without placeholders and values where an object is expected."""
     unfit = unfit_tags(table, source)
     source = without(source, unfit) if unfit else source
-    open_values = {**_misplaced(table, source), **unfit, **(unresolved or {})}
+    open_values = {**_find_misplaced(table, source), **unfit, **(unresolved or {})}
     free = {row.source for row in table if row.bring is prose or not row.target}
     pruned = _pruned(source, "", free, open_values)
     done = mapped(table, pruned, pointer, open_values)
@@ -99,7 +99,7 @@ def schema_name(document: JsonObject) -> str:
     return last.removesuffix(".json").removesuffix(".schema")
 
 
-def known_keys(*tables: Iterable[FieldMapping], within: Iterable[str] = ()) -> dict[str, tuple[str, ...]]:
+def list_known_keys(*tables: Iterable[FieldMapping], within: Iterable[str] = ()) -> dict[str, tuple[str, ...]]:
     """Return the keys in tables by the JSON Pointer of their parent: the top, and the objects `within`.
 
     The tables must have all keys that the CLI accepts in those objects.
@@ -137,7 +137,7 @@ def _service_made(arm_type: str, stated: Mapping[str, str]) -> dict[str, str]:
     return {target: reason for target, reason in service_made(arm_type).items() if target not in stated}
 
 
-def _misplaced(table: Iterable[FieldMapping], source: JsonObject) -> dict[str, str]:
+def _find_misplaced(table: Iterable[FieldMapping], source: JsonObject) -> dict[str, str]:
     """Return by pointer a message for each value where a table expects an object."""
     rows = list(table)
     own = {row.source for row in rows}
@@ -147,7 +147,7 @@ def _misplaced(table: Iterable[FieldMapping], source: JsonObject) -> dict[str, s
         for key in holder.split("/")[1:]:
             value = value.get(key) if isinstance(value, dict) else None
         if value is not None and not isinstance(value, dict):
-            found[holder] = f"`{holder[1:]}` is {spelled(value)}; it should be an object"
+            found[holder] = f"`{holder[1:]}` is {format_value(value)}; it should be an object"
     return found
 
 
@@ -166,7 +166,7 @@ def _pruned(source: JsonObject, base: str, free: set[str], open_values: dict[str
         elif isinstance(value, dict) and at.count("/") < _DEPTH:
             kept[key] = _pruned(value, at, free, open_values)
         elif (found := next(filter(is_open, value if isinstance(value, list) else [value]), None)) is not None:
-            open_values.setdefault(at, f"`{at[1:]}` is the placeholder {spelled(found)}; replace it with a value")
+            open_values.setdefault(at, f"`{at[1:]}` is the placeholder {format_value(found)}; replace it with a value")
         else:
             kept[key] = value
     return kept

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, identity, unplaced
-from policyeng.sources.azure_cli.tables import DocumentTables, Lossy, Sent, placed
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, build_id, unplaced
+from policyeng.sources.azure_cli.tables import DocumentTables, Lossy, Sent, convert_document
 from policyeng.sources.azure_cli.value_converters import IDENTITY, IDENTITY_PRINTED, mapping, name, region, tags, word
 from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, text
 from policyeng.sources.parsed import Placed, Refusal, Surroundings
@@ -207,25 +207,25 @@ _SHARED = DocumentTables(
 )
 
 
-def _bring(
+def _convert(
     arm_type: str, shape: DocumentTables
 ) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
     def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
-        arm_id = identity(document, arm_type, around)
+        arm_id = build_id(document, arm_type, around)
         resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": arm_type}
-        given = placed(shape, resource, document, pointer, {})
+        given = convert_document(shape, resource, document, pointer, {})
         yield given._replace(unreadable={**given.unreadable, **unplaced(arm_id)})
 
     return bring
 
 
-def _takes_datastore(document: JsonObject) -> bool:
+def _matches_datastore(document: JsonObject) -> bool:
     return _typed(document, _DATASTORES) and not document.keys().isdisjoint(
         {"account_name", "store_name", "name_node_address", "one_lake_workspace_name"}
     )
 
 
-def _takes_connection(document: JsonObject) -> bool:
+def _matches_connection(document: JsonObject) -> bool:
     """Check whether a document has only the keys of a connection: its types are common words in other files, too."""
     known = {row.source.split("/")[1] for row in _LINK.rows}
     credentials = document.get("credentials")
@@ -236,7 +236,7 @@ def _takes_connection(document: JsonObject) -> bool:
     return _typed(document, _CATEGORIES) and is_connection and document.keys() <= known
 
 
-def _takes_registry(document: JsonObject) -> bool:
+def _matches_registry(document: JsonObject) -> bool:
     return "name" in document and isinstance(document.get("replication_locations"), list)
 
 
@@ -246,15 +246,15 @@ def _typed(document: JsonObject, words: Mapping[str, str]) -> bool:
 
 
 KINDS: tuple[CliDocumentKind, ...] = (
-    CliDocumentKind(_CONNECTION, ("connection",), _takes_connection, _bring(_CONNECTION, _LINK), shape=_LINK),
+    CliDocumentKind(_CONNECTION, ("connection",), _matches_connection, _convert(_CONNECTION, _LINK), shape=_LINK),
     CliDocumentKind(
         _DATASTORE,
         ("azureblob", "azurefile", "azuredatalakegen1", "azuredatalakegen2", "onelake", "hdfs"),
-        _takes_datastore,
-        _bring(_DATASTORE, _STORE),
+        _matches_datastore,
+        _convert(_DATASTORE, _STORE),
         shape=_STORE,
     ),
     CliDocumentKind(
-        _REGISTRY, ("registry",), _takes_registry, _bring(_REGISTRY, _SHARED), in_workspace=False, shape=_SHARED
+        _REGISTRY, ("registry",), _matches_registry, _convert(_REGISTRY, _SHARED), in_workspace=False, shape=_SHARED
     ),
 )

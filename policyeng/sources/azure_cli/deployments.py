@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, stated_id
-from policyeng.sources.azure_cli.converter import CliDefaults, known_keys, name_of, placed, schema_name
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, find_stated_id
+from policyeng.sources.azure_cli.converter import CliDefaults, list_known_keys, name_of, place_resource, schema_name
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, enabled, milliseconds
 from policyeng.sources.azure_cli.value_converters import prose, tags
-from policyeng.sources.field_mapping import FieldMapping, boolean, chosen, duration, text, whole
+from policyeng.sources.field_mapping import FieldMapping, boolean, convert_integer, convert_word, duration, text
 from policyeng.sources.parsed import Placed, Refusal, Surroundings
 
 ONLINE = f"{PROVIDER}/workspaces/onlineEndpoints/deployments"
@@ -24,8 +24,8 @@ _PROBE_KEYS = {
     "initial_delay": ("initialDelay", _SECONDS),
     "period": ("period", _SECONDS),
     "timeout": ("timeout", _SECONDS),
-    "success_threshold": ("successThreshold", whole),
-    "failure_threshold": ("failureThreshold", whole),
+    "success_threshold": ("successThreshold", convert_integer),
+    "failure_threshold": ("failureThreshold", convert_integer),
 }
 _PROBES = tuple(
     FieldMapping(f"/{probe}_probe/{key}", f"/properties/{probe}Probe/{name}", bring)
@@ -79,22 +79,22 @@ def online_table(workspace: str = "") -> tuple[FieldMapping, ...]:
         FieldMapping("/model", "/properties/model", asset_in(workspace, "models")),
         FieldMapping("/model_mount_path", "/properties/modelMountPath", prose),
         FieldMapping("/instance_type", "/properties/instanceType", text),
-        FieldMapping("/instance_count", "/sku/capacity", whole),
+        FieldMapping("/instance_count", "/sku/capacity", convert_integer),
         FieldMapping("/egress_public_network_access", "/properties/egressPublicNetworkAccess", enabled),
         FieldMapping("/private_network_connection", "/properties/privateNetworkConnection", boolean),
         FieldMapping("/app_insights_enabled", "/properties/appInsightsEnabled", boolean),
         FieldMapping(
             "/scale_settings/type",
             "/properties/scaleSettings/scaleType",
-            chosen({"default": "Default", "target_utilization": "TargetUtilization"}),
+            convert_word({"default": "Default", "target_utilization": "TargetUtilization"}),
         ),
-        FieldMapping("/scale_settings/min_instances", "/properties/scaleSettings/minInstances", whole),
-        FieldMapping("/scale_settings/max_instances", "/properties/scaleSettings/maxInstances", whole),
+        FieldMapping("/scale_settings/min_instances", "/properties/scaleSettings/minInstances", convert_integer),
+        FieldMapping("/scale_settings/max_instances", "/properties/scaleSettings/maxInstances", convert_integer),
         FieldMapping("/scale_settings/polling_interval", "/properties/scaleSettings/pollingInterval", _SECONDS),
         FieldMapping(
             "/scale_settings/target_utilization_percentage",
             "/properties/scaleSettings/targetUtilizationPercentage",
-            whole,
+            convert_integer,
         ),
         FieldMapping(
             "/request_settings/request_timeout_ms", "/properties/requestSettings/requestTimeout", milliseconds
@@ -103,7 +103,7 @@ def online_table(workspace: str = "") -> tuple[FieldMapping, ...]:
         FieldMapping(
             "/request_settings/max_concurrent_requests_per_instance",
             "/properties/requestSettings/maxConcurrentRequestsPerInstance",
-            whole,
+            convert_integer,
         ),
         *_PROBES,
         *_CONTAINERS,
@@ -119,22 +119,30 @@ def batch_table(workspace: str = "") -> tuple[FieldMapping, ...]:
         FieldMapping("/model", "/properties/model", lambda value: _by_id(asset_in(workspace, "models")(value))),
         FieldMapping("/compute", "/properties/compute", compute_in(workspace)),
         FieldMapping("/compute/target", "/properties/compute", compute_in(workspace)),
-        FieldMapping("/resources/instance_count", "/properties/resources/instanceCount", whole),
+        FieldMapping("/resources/instance_count", "/properties/resources/instanceCount", convert_integer),
         FieldMapping("/resources/instance_type", "/properties/resources/instanceType", text),
         FieldMapping("/resources/properties", "/properties/resources/properties", an_object),
-        FieldMapping("/settings/instance_count", "/properties/resources/instanceCount", whole),
+        FieldMapping("/settings/instance_count", "/properties/resources/instanceCount", convert_integer),
         FieldMapping("/settings/environment_variables", "/properties/environmentVariables", prose),
         *(
             FieldMapping(f"{place}/{key}", f"/properties/{target}", bring)
             for place in ("", "/settings")
             for key, target, bring in (
-                ("mini_batch_size", "miniBatchSize", whole),
-                ("max_concurrency_per_instance", "maxConcurrencyPerInstance", whole),
-                ("error_threshold", "errorThreshold", whole),
-                ("output_action", "outputAction", chosen({"append_row": "AppendRow", "summary_only": "SummaryOnly"})),
+                ("mini_batch_size", "miniBatchSize", convert_integer),
+                ("max_concurrency_per_instance", "maxConcurrencyPerInstance", convert_integer),
+                ("error_threshold", "errorThreshold", convert_integer),
+                (
+                    "output_action",
+                    "outputAction",
+                    convert_word({"append_row": "AppendRow", "summary_only": "SummaryOnly"}),
+                ),
                 ("output_file_name", "outputFileName", prose),
-                ("logging_level", "loggingLevel", chosen({"info": "Info", "warning": "Warning", "debug": "Debug"})),
-                ("retry_settings/max_retries", "retrySettings/maxRetries", whole),
+                (
+                    "logging_level",
+                    "loggingLevel",
+                    convert_word({"info": "Info", "warning": "Warning", "debug": "Debug"}),
+                ),
+                ("retry_settings/max_retries", "retrySettings/maxRetries", convert_integer),
                 ("retry_settings/timeout", "retrySettings/timeout", _SECONDS),
             )
         ),
@@ -175,7 +183,9 @@ def _online(document: JsonObject, pointer: str, around: Surroundings) -> Iterato
     defaults: JsonObject = {"/properties/endpointComputeType": _compute_type(document)}
     if not document.get("id"):
         defaults |= {"/sku/name": "Default", "/properties/appInsightsEnabled": False}
-    yield placed(document, pointer, around, ONLINE, online_table(around.workspace), _defaults_of(document, defaults))
+    yield place_resource(
+        document, pointer, around, ONLINE, online_table(around.workspace), _defaults_of(document, defaults)
+    )
 
 
 def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
@@ -184,7 +194,7 @@ def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator
         table = pipeline_table(around.workspace)
     else:
         defaults, table = {}, batch_table(around.workspace)
-    yield placed(document, pointer, around, BATCH, table, _defaults_of(document, defaults))
+    yield place_resource(document, pointer, around, BATCH, table, _defaults_of(document, defaults))
 
 
 def _defaults_of(document: JsonObject, defaults: JsonObject) -> CliDefaults:
@@ -220,7 +230,7 @@ def _is_online(document: JsonObject) -> bool:
 
 def _is_batch(document: JsonObject) -> bool:
     """Check for a batch deployment, which names a compute; online deployments do not."""
-    if types := types_of(stated_id(document)):
+    if types := types_of(find_stated_id(document)):
         return _is_deployment(document) and lowered(BATCH) in types
     marks = {"compute", "component", "job_definition", "mini_batch_size", "settings", "retry_settings", "output_action"}
     return _is_deployment(document) and ("instance_type" not in document) and not marks.isdisjoint(document)
@@ -239,7 +249,7 @@ KINDS: tuple[CliDocumentKind, ...] = (
         ("managedonlinedeployment", "kubernetesonlinedeployment", "onlinedeployment"),
         _is_online,
         _online,
-        known=known_keys(
+        known=list_known_keys(
             online_table(),
             within=(
                 "/code_configuration",
@@ -255,6 +265,6 @@ KINDS: tuple[CliDocumentKind, ...] = (
         ("batchdeployment", "modelbatchdeployment", "pipelinecomponentbatchdeployment"),
         _is_batch,
         _batch,
-        known=known_keys(batch_table(), pipeline_table(), within=("/code_configuration", "/retry_settings")),
+        known=list_known_keys(batch_table(), pipeline_table(), within=("/code_configuration", "/retry_settings")),
     ),
 )

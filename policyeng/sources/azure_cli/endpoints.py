@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, stated_id
-from policyeng.sources.azure_cli.converter import CliDefaults, known_keys, placed
-from policyeng.sources.azure_cli.references import an_object, by_id, compute_in, enabled, identity_type
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, find_stated_id
+from policyeng.sources.azure_cli.converter import CliDefaults, list_known_keys, place_resource
+from policyeng.sources.azure_cli.references import an_object, by_id, compute_in, convert_identity_type, enabled
 from policyeng.sources.azure_cli.value_converters import prose, tags
-from policyeng.sources.field_mapping import FieldMapping, chosen, text
+from policyeng.sources.field_mapping import FieldMapping, convert_word, text
 from policyeng.sources.parsed import Placed, Refusal, Surroundings
 
 ONLINE = f"{PROVIDER}/workspaces/onlineEndpoints"
@@ -29,9 +29,11 @@ _COMMON = (
     FieldMapping("/description", "/properties/description", prose),
     FieldMapping("/properties", "/properties/properties", an_object),
     FieldMapping(
-        "/auth_mode", "/properties/authMode", chosen({"key": "Key", "aml_token": "AMLToken", "aad_token": "AADToken"})
+        "/auth_mode",
+        "/properties/authMode",
+        convert_word({"key": "Key", "aml_token": "AMLToken", "aad_token": "AADToken"}),
     ),
-    FieldMapping("/identity/type", "/identity/type", identity_type),
+    FieldMapping("/identity/type", "/identity/type", convert_identity_type),
     FieldMapping("/identity/user_assigned_identities", "/identity/userAssignedIdentities", by_id),
     FieldMapping("/identity/principal_id", "/identity/principalId", text),
     FieldMapping("/identity/tenant_id", "/identity/tenantId", text),
@@ -65,7 +67,7 @@ BATCH_TABLE = (
 def _online(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
     """Yield an online endpoint with the CLI's defaults for `auth_mode` and `identity` (`online_endpoint.py`)."""
     defaults = {"/properties/authMode": "Key", "/identity": {"type": "SystemAssigned"}}
-    yield placed(
+    yield place_resource(
         document, pointer, around, ONLINE, online_table(around.workspace), _unless_deployed(document, defaults)
     )
 
@@ -73,7 +75,7 @@ def _online(document: JsonObject, pointer: str, around: Surroundings) -> Iterato
 def _batch(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
     """Yield a batch endpoint with the CLI's default for `auth_mode` (`batch_endpoint.py`)."""
     made = _unless_deployed(document, {"/properties/authMode": "AADToken"})
-    yield placed(document, pointer, around, BATCH, BATCH_TABLE, made)
+    yield place_resource(document, pointer, around, BATCH, BATCH_TABLE, made)
 
 
 def _unless_deployed(document: JsonObject, defaults: JsonObject) -> CliDefaults:
@@ -86,7 +88,7 @@ def _is_online(document: JsonObject) -> bool:
 
 
 def _is_batch(document: JsonObject) -> bool:
-    return _is_endpoint(document) and ("defaults" in document or lowered(BATCH) in types_of(stated_id(document)))
+    return _is_endpoint(document) and ("defaults" in document or lowered(BATCH) in types_of(find_stated_id(document)))
 
 
 def _is_endpoint(document: JsonObject) -> bool:
@@ -100,9 +102,13 @@ KINDS: tuple[CliDocumentKind, ...] = (
         ("managedonlineendpoint", "kubernetesonlineendpoint", "onlineendpoint"),
         _is_online,
         _online,
-        known=known_keys(online_table(), within=("/identity",)),
+        known=list_known_keys(online_table(), within=("/identity",)),
     ),
     CliDocumentKind(
-        BATCH, ("batchendpoint",), _is_batch, _batch, known=known_keys(BATCH_TABLE, within=("/identity", "/defaults"))
+        BATCH,
+        ("batchendpoint",),
+        _is_batch,
+        _batch,
+        known=list_known_keys(BATCH_TABLE, within=("/identity", "/defaults")),
     ),
 )

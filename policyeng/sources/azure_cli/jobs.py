@@ -13,11 +13,11 @@ from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources.azure_cli.assets import is_component
 from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind
-from policyeng.sources.azure_cli.converter import CliDefaults, is_open, known_keys, placed, schema_name
+from policyeng.sources.azure_cli.converter import CliDefaults, is_open, list_known_keys, place_resource, schema_name
 from policyeng.sources.azure_cli.pipelines import PipelineSteps, steps_of
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in
 from policyeng.sources.azure_cli.value_converters import prose, tags
-from policyeng.sources.field_mapping import Bring, FieldMapping, chosen, duration, text, whole
+from policyeng.sources.field_mapping import Bring, FieldMapping, convert_integer, convert_word, duration, text
 from policyeng.sources.parsed import Placed, Refusal, Surroundings
 
 TYPE = f"{PROVIDER}/workspaces/jobs"
@@ -38,16 +38,16 @@ JOB_TYPES: dict[object, str] = {
 _SECONDS, _MINUTES = duration("S"), duration("M")
 _IGNORED = ("$schema", "name", "id", "resourceGroup", "inputs", "outputs", "services", "creation_context", "log_files")
 _LIMITS: Mapping[str, tuple[str, Bring]] = {
-    "max_concurrent_trials": ("maxConcurrentTrials", whole),
-    "max_total_trials": ("maxTotalTrials", whole),
+    "max_concurrent_trials": ("maxConcurrentTrials", convert_integer),
+    "max_total_trials": ("maxTotalTrials", convert_integer),
     "timeout": ("timeout", _SECONDS),
     "trial_timeout": ("trialTimeout", _SECONDS),
 }
 _AUTOML_LIMITS: Mapping[str, tuple[str, Bring]] = {
-    "max_concurrent_trials": ("maxConcurrentTrials", whole),
-    "max_trials": ("maxTrials", whole),
-    "max_nodes": ("maxNodes", whole),
-    "max_cores_per_trial": ("maxCoresPerTrial", whole),
+    "max_concurrent_trials": ("maxConcurrentTrials", convert_integer),
+    "max_trials": ("maxTrials", convert_integer),
+    "max_nodes": ("maxNodes", convert_integer),
+    "max_cores_per_trial": ("maxCoresPerTrial", convert_integer),
     "timeout_minutes": ("timeout", _MINUTES),
     "trial_timeout_minutes": ("trialTimeout", _MINUTES),
 }
@@ -68,7 +68,7 @@ _ELSEWHERE = (
 def _common(workspace: str) -> tuple[FieldMapping, ...]:
     return (
         *(FieldMapping(f"/{key}", "") for key in _IGNORED),
-        FieldMapping("/type", "/properties/jobType", chosen(JOB_TYPES)),
+        FieldMapping("/type", "/properties/jobType", convert_word(JOB_TYPES)),
         FieldMapping("/display_name", "/properties/displayName", prose),
         FieldMapping("/description", "/properties/description", prose),
         FieldMapping("/experiment_name", "/properties/experimentName", prose),
@@ -79,7 +79,7 @@ def _common(workspace: str) -> tuple[FieldMapping, ...]:
         FieldMapping(
             "/identity/type",
             "/properties/identity/identityType",
-            chosen(
+            convert_word(
                 {
                     "aml_token": "AMLToken",
                     "managed": "Managed",
@@ -102,14 +102,14 @@ def _compute(source: str, target: str, workspace: str) -> tuple[FieldMapping, ..
     return (
         FieldMapping(f"{source}/compute", f"{target}/computeId", compute_in(workspace)),
         FieldMapping(f"{source}/compute/target", f"{target}/computeId", compute_in(workspace)),
-        FieldMapping(f"{source}/compute/instance_count", f"{target}/resources/instanceCount", whole),
+        FieldMapping(f"{source}/compute/instance_count", f"{target}/resources/instanceCount", convert_integer),
     )
 
 
 def _resources(source: str, target: str) -> tuple[FieldMapping, ...]:
     return (
-        FieldMapping(f"{source}/resources/instance_count", f"{target}/resources/instanceCount", whole),
-        FieldMapping(f"{source}/resources/max_instance_count", f"{target}/resources/maxInstanceCount", whole),
+        FieldMapping(f"{source}/resources/instance_count", f"{target}/resources/instanceCount", convert_integer),
+        FieldMapping(f"{source}/resources/max_instance_count", f"{target}/resources/maxInstanceCount", convert_integer),
         FieldMapping(f"{source}/resources/instance_type", f"{target}/resources/instanceType", text),
         FieldMapping(f"{source}/resources/runtime_version", f"{target}/resources/runtimeVersion", prose),
         FieldMapping(f"{source}/resources/locations", f"{target}/resources/locations"),
@@ -128,12 +128,16 @@ def _run(workspace: str, source: str, target: str) -> tuple[FieldMapping, ...]:
         FieldMapping(f"{source}/code", f"{target}/codeId", asset_in(workspace, "codes")),
         FieldMapping(f"{source}/environment", f"{target}/environmentId", asset_in(workspace, "environments")),
         FieldMapping(f"{source}/environment_variables", f"{target}/environmentVariables", prose),
-        FieldMapping(f"{source}/distribution/type", f"{distribution}/distributionType", chosen(kinds)),
+        FieldMapping(f"{source}/distribution/type", f"{distribution}/distributionType", convert_word(kinds)),
         FieldMapping(
-            f"{source}/distribution/process_count_per_instance", f"{distribution}/processCountPerInstance", whole
+            f"{source}/distribution/process_count_per_instance",
+            f"{distribution}/processCountPerInstance",
+            convert_integer,
         ),
-        FieldMapping(f"{source}/distribution/parameter_server_count", f"{distribution}/parameterServerCount", whole),
-        FieldMapping(f"{source}/distribution/worker_count", f"{distribution}/workerCount", whole),
+        FieldMapping(
+            f"{source}/distribution/parameter_server_count", f"{distribution}/parameterServerCount", convert_integer
+        ),
+        FieldMapping(f"{source}/distribution/worker_count", f"{distribution}/workerCount", convert_integer),
     )
 
 
@@ -213,7 +217,7 @@ def job_type_of(document: JsonObject) -> str:
     return "automl" if folded.startswith("automl") else folded if folded in JOB_TYPES else "command"
 
 
-def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+def convert_job(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
     """Yield the job of a document; a pipeline includes its steps and those in component files."""
     yield job_at(document, pointer, around)
 
@@ -229,18 +233,18 @@ def job_at(document: JsonObject, pointer: str, around: Surroundings) -> Placed:
     # A compute that is a placeholder is a name, and does not affect the number of nodes.
     rows = table_of(kind, around.workspace)
     table = tuple(row for row in rows if "/compute/" not in row.source or value_at(document, row.source) is not None)
-    done = placed(document, pointer, around, TYPE, table, made)
+    done = place_resource(document, pointer, around, TYPE, table, made)
     properties = {**done.resource.get("properties", {}), **steps.properties}
     fields = {**done.fields, **{target: pointer + source for target, source in steps.fields.items()}}
     return done._replace(resource={**done.resource, "properties": properties}, fields=fields)
 
 
-def inside(around: Surroundings, name: str, folder: PurePosixPath) -> Surroundings:
+def derive_context(around: Surroundings, name: str, folder: PurePosixPath) -> Surroundings:
     """Return the surroundings of a job inside another document, or in a file in `folder`, with its own name."""
     return replace(around, file=name, beside=lambda path: around.beside(str(folder / path)))
 
 
-def _takes(document: JsonObject) -> bool:
+def _matches(document: JsonObject) -> bool:
     """Check for a job without `$schema`: a type with its required keys, or a command with an environment."""
     if {"apiVersion", "kind", "endpoint_name", "auth_mode", "on", "stages", "pool"} & document.keys():
         return False
@@ -292,8 +296,8 @@ KINDS: tuple[CliDocumentKind, ...] = (
     CliDocumentKind(
         TYPE,
         _SCHEMAS,
-        _takes,
-        bring,
-        known=known_keys(*(table_of(str(kind)) for kind in JOB_TYPES), within=("/identity",)),
+        _matches,
+        convert_job,
+        known=list_known_keys(*(table_of(str(kind)) for kind in JOB_TYPES), within=("/identity",)),
     ),
 )

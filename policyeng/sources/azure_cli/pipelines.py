@@ -17,11 +17,11 @@ from typing import NamedTuple
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
-from policyeng.sources.azure_cli.converter import is_open, settled
+from policyeng.sources.azure_cli.converter import convert_object, is_open
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in, file_of, is_label
 from policyeng.sources.azure_cli.value_converters import prose
-from policyeng.sources.field_mapping import FieldMapping, put, text
-from policyeng.sources.parsed import Surroundings, kind_of, spelled
+from policyeng.sources.field_mapping import FieldMapping, put_value, text
+from policyeng.sources.parsed import Surroundings, format_value, kind_of
 
 #: Limits for nested pipelines: depth, steps and component files in total.
 MAX_DEPTH = 8
@@ -78,7 +78,7 @@ def steps_of(document: JsonObject, around: Surroundings) -> PipelineSteps:
         gathering.gather_component(reference, inputs)
     properties: JsonObject = {}
     for target, value in gathering.found.items():
-        put(properties, target.removeprefix("/properties"), value)
+        put_value(properties, target.removeprefix("/properties"), value)
     if gathering.full:
         return PipelineSteps(unreadable={"/properties/jobs": gathering.full})
     return PipelineSteps(properties, gathering.fields, gathering.unreadable)
@@ -146,7 +146,7 @@ class _Gathering:
                 self.unreadable[target] = f"`{key}` is {kind_of(step)}; a step should be an object"
 
     def _step(self, written: JsonObject, target: str, within: _Within) -> None:
-        step = _bound(written, within.inputs)
+        step = _bind_inputs(written, within.inputs)
         component = self.component(step["component"], within.folder) if step.get("component") else _Component({})
         kind = _kind(step, component)
         inner = component.body.get("jobs")
@@ -159,7 +159,7 @@ class _Gathering:
         trial = step.get("trial")
         if trial is not None and not (isinstance(trial, dict) and not trial.get("component")):
             self._trial(step, trial, target, within.folder)
-        done = settled(_table(self.around.workspace), step, within.place)
+        done = convert_object(_table(self.around.workspace), step, within.place)
         self.found[target] = {**({"type": kind} if kind else {}), **done.resource}
         nested = within.depth > 0
         self.fields |= {target + at: within.place if nested else place for at, place in done.fields.items()}
@@ -169,7 +169,7 @@ class _Gathering:
         if within.depth >= MAX_DEPTH:
             self.unreadable[target] = f"pipelines are nested more than {MAX_DEPTH} levels deep, the most that are read"
             return
-        inputs = {**_values(component.body.get("inputs")), **_bound_values(step.get("inputs"), within.inputs)}
+        inputs = {**_values(component.body.get("inputs")), **_bind_values(step.get("inputs"), within.inputs)}
         compute = within.compute if step.get("compute") is None else step["compute"]
         del self.fields[target]
         self.gather(
@@ -208,9 +208,11 @@ class _Gathering:
             return _Component(reference, folder)
         path = file_of(reference)
         if is_open(reference):
-            return _Component({}, why=f"`component` is the placeholder {spelled(reference)}; replace it with a value")
+            return _Component(
+                {}, why=f"`component` is the placeholder {format_value(reference)}; replace it with a value"
+            )
         if not path:
-            why = f"the component {spelled(reference)} is registered, and its definition is not in the file"
+            why = f"the component {format_value(reference)} is registered, and its definition is not in the file"
             return _Component({}, why=why)
         found = PurePosixPath(folder) / path
         if str(found) not in self.files:
@@ -248,7 +250,7 @@ def _kind(step: JsonObject, component: _Component) -> str:
     return "" if component.why and not is_pinned(step.get("component")) else "command"
 
 
-def _bound(step: JsonObject, inputs: Mapping[str, object]) -> JsonObject:
+def _bind_inputs(step: JsonObject, inputs: Mapping[str, object]) -> JsonObject:
     """Return a copy of a step with the pipeline's input values in the keys that policies check."""
     return {key: _filled(value, inputs) if key in _BOUND else value for key, value in step.items()}
 
@@ -269,7 +271,7 @@ def _values(inputs: object) -> dict[str, object]:
     return dict(_plain(inputs))
 
 
-def _bound_values(inputs: object, outer: Mapping[str, object]) -> dict[str, object]:
+def _bind_values(inputs: object, outer: Mapping[str, object]) -> dict[str, object]:
     return {key: _resolve_binding(value, outer) for key, value in _plain(inputs)}
 
 

@@ -6,14 +6,14 @@ Source: azure-ai-ml 1.35.2, `_schema/core/fields.py` (ArmStr, ComputeField) and 
 from __future__ import annotations
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.field_mapping import Bring, UnfitError, chosen, text
+from policyeng.sources.field_mapping import Bring, UnfitError, convert_word, text
 
 #: Computes that are not in the workspace.
 RESERVED = ("serverless", "local")
 _PREFIX = "azureml:"
 _NO_ID_YET = "a reference with an id: the CLI adds this value to the {} only when it sends the file"
 
-enabled = chosen({"enabled": "Enabled", "disabled": "Disabled"})
+enabled = convert_word({"enabled": "Enabled", "disabled": "Disabled"})
 
 
 def an_object(value: object) -> JsonObject:
@@ -63,7 +63,7 @@ def by_id(value: object) -> object:
     return {str(text(entry)).removeprefix(_PREFIX): {} for entry in ids}
 
 
-def identity_type(value: object) -> object:
+def convert_identity_type(value: object) -> object:
     """Convert `system_assigned`, `user_assigned`, both or `none` to ARM's spelling."""
     words = {"systemassigned": "SystemAssigned", "userassigned": "UserAssigned", "none": "None"}
     parts = [lowered(part).strip().replace("_", "") for part in str(text(value)).split(",")]

@@ -13,12 +13,12 @@ from typing import NamedTuple
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
 from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind
-from policyeng.sources.azure_cli.converter import CliDefaults, is_open, known_keys, name_of, placed
-from policyeng.sources.azure_cli.jobs import inside, job_at
+from policyeng.sources.azure_cli.converter import CliDefaults, is_open, list_known_keys, name_of, place_resource
+from policyeng.sources.azure_cli.jobs import derive_context, job_at
 from policyeng.sources.azure_cli.references import an_object, file_of
 from policyeng.sources.azure_cli.value_converters import prose, tags
-from policyeng.sources.field_mapping import FieldMapping, boolean, chosen, text, whole
-from policyeng.sources.parsed import Placed, Refusal, Surroundings, spelled
+from policyeng.sources.field_mapping import FieldMapping, boolean, convert_integer, convert_word, text
+from policyeng.sources.parsed import Placed, Refusal, Surroundings, format_value
 
 TYPE = f"{PROVIDER}/workspaces/schedules"
 
@@ -26,7 +26,7 @@ _TRIGGER = "/properties/trigger"
 _MONITOR = "/properties/action/monitorDefinition"
 
 
-def _listed(value: object) -> object:
+def _wrap_in_list(value: object) -> object:
     """Return a list; a single value becomes a list (`RecurrencePattern._to_rest_object`)."""
     return value if isinstance(value, list) else [value]
 
@@ -45,7 +45,9 @@ TABLE = (
     FieldMapping("/properties", "/properties/properties", an_object),
     FieldMapping("/is_enabled", "/properties/isEnabled", boolean),
     FieldMapping("/provisioning_state", "/properties/provisioningState", text),
-    FieldMapping("/trigger/type", f"{_TRIGGER}/triggerType", chosen({"cron": "Cron", "recurrence": "Recurrence"})),
+    FieldMapping(
+        "/trigger/type", f"{_TRIGGER}/triggerType", convert_word({"cron": "Cron", "recurrence": "Recurrence"})
+    ),
     FieldMapping("/trigger/expression", f"{_TRIGGER}/expression", text),
     FieldMapping("/trigger/start_time", f"{_TRIGGER}/startTime", text),
     FieldMapping("/trigger/end_time", f"{_TRIGGER}/endTime", text),
@@ -53,13 +55,13 @@ TABLE = (
     FieldMapping(
         "/trigger/frequency",
         f"{_TRIGGER}/frequency",
-        chosen({word: word.capitalize() for word in ("minute", "hour", "day", "week", "month")}),
+        convert_word({word: word.capitalize() for word in ("minute", "hour", "day", "week", "month")}),
     ),
-    FieldMapping("/trigger/interval", f"{_TRIGGER}/interval", whole),
-    FieldMapping("/trigger/schedule/hours", f"{_TRIGGER}/schedule/hours", _listed),
-    FieldMapping("/trigger/schedule/minutes", f"{_TRIGGER}/schedule/minutes", _listed),
-    FieldMapping("/trigger/schedule/week_days", f"{_TRIGGER}/schedule/weekDays", _listed),
-    FieldMapping("/trigger/schedule/month_days", f"{_TRIGGER}/schedule/monthDays", _listed),
+    FieldMapping("/trigger/interval", f"{_TRIGGER}/interval", convert_integer),
+    FieldMapping("/trigger/schedule/hours", f"{_TRIGGER}/schedule/hours", _wrap_in_list),
+    FieldMapping("/trigger/schedule/minutes", f"{_TRIGGER}/schedule/minutes", _wrap_in_list),
+    FieldMapping("/trigger/schedule/week_days", f"{_TRIGGER}/schedule/weekDays", _wrap_in_list),
+    FieldMapping("/trigger/schedule/month_days", f"{_TRIGGER}/schedule/monthDays", _wrap_in_list),
     FieldMapping("/create_monitor/compute/instance_type", f"{_MONITOR}/computeConfiguration/instanceType", text),
     FieldMapping("/create_monitor/compute/runtime_version", f"{_MONITOR}/computeConfiguration/runtimeVersion", prose),
 )
@@ -95,7 +97,7 @@ def _schedule(document: JsonObject, pointer: str, around: Surroundings) -> Itera
             for at, reason in run.unreadable.items()
             if at.startswith("/properties/")
         }
-    yield placed(document, pointer, around, TYPE, TABLE, CliDefaults(defaults, unreadable=unreadable))
+    yield place_resource(document, pointer, around, TYPE, TABLE, CliDefaults(defaults, unreadable=unreadable))
     if run is not None:
         yield run
     elif job.why:
@@ -109,7 +111,7 @@ def _run_of(document: JsonObject, job: _Job, pointer: str, around: Surroundings)
     named = name_of(document.get("name")) or around.file
     inner = {key: value for key, value in job.document.items() if key not in ("name", "id")}
     place = f"{pointer}/create_job"
-    run = job_at(inner, place, inside(around, f"schedule {named}", job.folder))
+    run = job_at(inner, place, derive_context(around, f"schedule {named}", job.folder))
     if not _is_inline(document.get("create_job")):
         run = run._replace(fields=dict.fromkeys(run.fields, place))
     return run
@@ -122,7 +124,7 @@ def _job_of(stated: object, around: Surroundings) -> _Job:
     if isinstance(reference, dict):
         return _Job(_merged(reference, changes))
     if not isinstance(reference, str) or is_open(reference):
-        return _Job(why=f"`create_job` is {spelled(reference)}; it should be a job")
+        return _Job(why=f"`create_job` is {format_value(reference)}; it should be a job")
     path = file_of(reference)
     if not path:
         name = reference.removeprefix("azureml:").strip()
@@ -132,7 +134,7 @@ def _job_of(stated: object, around: Surroundings) -> _Job:
     except InputError as error:
         return _Job(why=f"the job `{path}` cannot be read: {error.message}")
     if not isinstance(document, dict):
-        return _Job(why=f"`{path}` is {spelled(document)}, not a job")
+        return _Job(why=f"`{path}` is {format_value(document)}, not a job")
     return _Job(_merged(document, changes), folder=PurePosixPath(path).parent)
 
 
@@ -149,7 +151,7 @@ def _is_inline(stated: object) -> bool:
     return isinstance(stated, dict) and "job" not in stated
 
 
-def _takes(document: JsonObject) -> bool:
+def _matches(document: JsonObject) -> bool:
     """Check for a trigger and an action."""
     trigger = document.get("trigger")
     kinds = ("cron", "recurrence")
@@ -164,8 +166,8 @@ KINDS: tuple[CliDocumentKind, ...] = (
     CliDocumentKind(
         TYPE,
         ("schedule", "jobschedule", "monitorschedule", "monitoringschedule", "importdataschedule"),
-        _takes,
+        _matches,
         _schedule,
-        known=known_keys(TABLE, within=("/trigger", "/trigger/schedule")),
+        known=list_known_keys(TABLE, within=("/trigger", "/trigger/schedule")),
     ),
 )

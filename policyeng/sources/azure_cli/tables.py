@@ -14,7 +14,7 @@ from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import stands_for_value
 from policyeng.sources.azure_cli.value_converters import tags, unfit_tags
-from policyeng.sources.field_mapping import FieldMapping, carried, mapped, put, without
+from policyeng.sources.field_mapping import FieldMapping, list_carried_fields, mapped, put_value, without
 from policyeng.sources.parsed import Placed, kind_of
 from policyeng.sources.server_generated import service_made
 
@@ -77,7 +77,7 @@ class DocumentTables(NamedTuple):
         return self.table + self.printed
 
 
-def placed(
+def convert_document(
     shape: DocumentTables, resource: JsonObject, document: JsonObject, pointer: str, reasons: Mapping[str, str]
 ) -> Placed:
     """Convert a document to a resource by its tables.
@@ -91,7 +91,7 @@ def placed(
     """
     printed = "id" in document
     rows = shape.rows if printed else shape.table
-    settled, unresolved, inside = _settled(rows, document)
+    settled, unresolved, inside = _resolve_document(rows, document)
     found = mapped(rows, settled, pointer, {**unresolved, **reasons})
     unreadable = {} if printed else service_made(resource["type"])
     unreadable.update({**found.unreadable, **inside})
@@ -102,16 +102,16 @@ def placed(
         within = not sent.within or any(f"{target}/".startswith(f"{sent.within}/") for target in found.fields)
         known = sent.target in found.fields or value_at(whole, sent.target) is not None
         if (sent.printed or not printed) and within and not known:
-            put(whole, sent.target, sent.value)
+            put_value(whole, sent.target, sent.value)
     whole = without(whole, unreadable.keys() - {"/id", "/name"})
     whole.setdefault("properties", {})
     fields = {"/name": f"{pointer}/name", **found.fields}
     more = (*(sent.target for sent in shape.sent), *shape.never, *unreadable)
-    stated = carried(whole, rows, NOT_CARRIED, "/id", "/name", "/type", *more)
+    stated = list_carried_fields(whole, rows, NOT_CARRIED, "/id", "/name", "/type", *more)
     return Placed(whole, pointer, unreadable, stated, fields)
 
 
-def said_by_output(shape: DocumentTables, document: JsonObject, given: Placed) -> Placed:
+def convert_output(shape: DocumentTables, document: JsonObject, given: Placed) -> Placed:
     """Return the resource of a command's output, without values that the output omits or prints ambiguously."""
     unreadable: dict[str, str] = {}
     cut = [key for key in shape.always if key not in document]
@@ -125,7 +125,7 @@ def said_by_output(shape: DocumentTables, document: JsonObject, given: Placed) -
     return given._replace(resource=without(given.resource, unreadable), unreadable={**given.unreadable, **unreadable})
 
 
-def stands_for(key: str, text: str) -> str:
+def explain_placeholder(key: str, text: str) -> str:
     """Return the message for a key whose value is a placeholder."""
     return f"`{key}` is the placeholder `{shortened(text)}`; replace it with a value"
 
@@ -147,7 +147,9 @@ def unknown_keys(shape: DocumentTables, document: JsonObject) -> Iterator[tuple[
                 yield f"{above}/{escaped(key)}", key, list(keys)
 
 
-def _settled(rows: Iterable[FieldMapping], document: JsonObject) -> tuple[JsonObject, dict[str, str], dict[str, str]]:
+def _resolve_document(
+    rows: Iterable[FieldMapping], document: JsonObject
+) -> tuple[JsonObject, dict[str, str], dict[str, str]]:
     """Return the document without unresolved values, and the reasons by document pointer and by ARM pointer."""
     by_source = {row.source: row for row in rows if row.target}
     unresolved = dict(_misshapen(by_source, document))
@@ -157,7 +159,7 @@ def _settled(rows: Iterable[FieldMapping], document: JsonObject) -> tuple[JsonOb
     dropped: set[str] = set()
     checked = {key: value for key, value in document.items() if key not in _PROSE}
     for pointer, value, in_list in _unresolved_values(checked, "", in_list=False):
-        reason = stands_for(pointer[1:], value)
+        reason = explain_placeholder(pointer[1:], value)
         above = _row_above(by_source, pointer)
         if above is None:
             unresolved[pointer] = reason

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Mapping
 
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
-from policyeng.sources.field_mapping import Bring, FieldMapping, UnfitError, boolean, chosen, text, whole
+from policyeng.sources.field_mapping import (
+    Bring,
+    FieldMapping,
+    UnfitError,
+    boolean,
+    convert_integer,
+    convert_word,
+    text,
+)
 from policyeng.sources.parsed import kind_of
 
 #: How some versions of the SDK print an enumeration: `ProvisioningState.SUCCEEDED`.
@@ -24,7 +32,7 @@ def word(*words: str, others: Mapping[str, str] | None = None) -> Bring:
         words: in ARM's spelling.
         others: ARM's words by the CLI's names that differ.
     """
-    bring = chosen(dict([*((known, known) for known in words), *(others or {}).items()]))
+    bring = convert_word(dict([*((known, known) for known in words), *(others or {}).items()]))
 
     def brought(value: object) -> object:
         member = _MEMBER.fullmatch(value) if isinstance(value, str) else None
@@ -71,7 +79,7 @@ def region(value: object) -> object:
     return lowered(str(text(value)).replace(" ", ""))
 
 
-def listed(value: object) -> object:
+def convert_list(value: object) -> object:
     """Return a list unchanged."""
     if isinstance(value, list):
         return value
@@ -85,7 +93,7 @@ def mapping(value: object) -> object:
     raise UnfitError("an object")
 
 
-def lasting(unit: str) -> Bring:
+def convert_duration(unit: str) -> Bring:
     """Return a converter of a whole number above 0 to an ISO 8601 duration in `S` (seconds) or `M` (minutes).
 
     The CLI omits 0, and then the default of the service applies.
@@ -93,7 +101,7 @@ def lasting(unit: str) -> Bring:
 
     def bring(value: object) -> object:
         # The SDK prints the seconds of a time span as a floating-point number.
-        number = whole(int(value) if isinstance(value, float) and value.is_integer() else value)
+        number = convert_integer(int(value) if isinstance(value, float) and value.is_integer() else value)
         if isinstance(number, int) and number > 0:
             return f"PT{number}{unit}"
         raise UnfitError("a whole number above 0")
@@ -106,7 +114,7 @@ def renamed(names: Mapping[str, str]) -> Bring:
     return lambda value: {names.get(key, key): inner for key, inner in _object(value).items()}
 
 
-def identity_type(value: object) -> object:
+def convert_identity_type(value: object) -> object:
     """Convert the type of an identity; ARM writes both types without a space."""
     both = {"system_assigned,user_assigned": "SystemAssigned,UserAssigned"}
     spaceless = value.replace(" ", "") if isinstance(value, str) else value
@@ -128,7 +136,7 @@ def assigned(value: object) -> object:
 
 
 IDENTITY = (
-    FieldMapping("/identity/type", "/identity/type", identity_type),
+    FieldMapping("/identity/type", "/identity/type", convert_identity_type),
     FieldMapping("/identity/user_assigned_identities", "/identity/userAssignedIdentities", assigned),
 )
 IDENTITY_PRINTED = (

@@ -11,9 +11,17 @@ from collections.abc import Callable, Iterator
 
 from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, identity, schema_of, unplaced
-from policyeng.sources.azure_cli.tables import DocumentTables, Sent, placed
-from policyeng.sources.azure_cli.value_converters import IDENTITY, IDENTITY_PRINTED, listed, name, region, tags, word
+from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, build_id, schema_of, unplaced
+from policyeng.sources.azure_cli.tables import DocumentTables, Sent, convert_document
+from policyeng.sources.azure_cli.value_converters import (
+    IDENTITY,
+    IDENTITY_PRINTED,
+    convert_list,
+    name,
+    region,
+    tags,
+    word,
+)
 from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, mapped, text
 from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, Surroundings
 
@@ -22,8 +30,8 @@ _RULE = (
     FieldMapping("/type", "/type", word("FQDN", "PrivateEndpoint", "ServiceTag")),
     FieldMapping("/category", "/category", word("Required", "Recommended", "UserDefined", "Dependency")),
     FieldMapping("/status", "/status", text),
-    FieldMapping("/fqdns", "/fqdns", listed),
-    FieldMapping("/parent_rule_names", "/parentRuleNames", listed),
+    FieldMapping("/fqdns", "/fqdns", convert_list),
+    FieldMapping("/parent_rule_names", "/parentRuleNames", convert_list),
 )
 _DESTINATION = (
     FieldMapping("/destination/service_resource_id", "/destination/serviceResourceId", text),
@@ -32,7 +40,7 @@ _DESTINATION = (
     FieldMapping("/destination/service_tag", "/destination/serviceTag", text),
     FieldMapping("/destination/protocol", "/destination/protocol", text),
     FieldMapping("/destination/port_ranges", "/destination/portRanges"),
-    FieldMapping("/destination/address_prefixes", "/destination/addressPrefixes", listed),
+    FieldMapping("/destination/address_prefixes", "/destination/addressPrefixes", convert_list),
 )
 
 
@@ -43,11 +51,11 @@ def outbound_rules(value: object) -> object:
         UnfitError: the value is not a list of rules.
     """
     # The SDK prints an empty object if there are no rules.
-    entries = listed(value) if value != {} else []
-    return dict(_named(entry) for entry in entries) if isinstance(entries, list) else {}
+    entries = convert_list(value) if value != {} else []
+    return dict(_find_named(entry) for entry in entries) if isinstance(entries, list) else {}
 
 
-def _named(rule: object) -> tuple[str, JsonObject]:
+def _find_named(rule: object) -> tuple[str, JsonObject]:
     if not isinstance(rule, dict) or not isinstance(rule.get("name"), str):
         raise UnfitError(_EXPECTED)
     direct = isinstance(rule.get("destination"), str)
@@ -87,7 +95,7 @@ _TABLE = (
     FieldMapping("/image_build_compute", f"{_P}/imageBuildCompute", text),
     FieldMapping("/public_network_access", f"{_P}/publicNetworkAccess", word("Enabled", "Disabled")),
     FieldMapping("/network_acls/default_action", f"{_P}/networkAcls/defaultAction", word("Allow", "Deny")),
-    FieldMapping("/network_acls/ip_rules", f"{_P}/networkAcls/ipRules", listed),
+    FieldMapping("/network_acls/ip_rules", f"{_P}/networkAcls/ipRules", convert_list),
     FieldMapping("/system_datastores_auth_mode", f"{_P}/systemDatastoresAuthMode", text),
     FieldMapping("/primary_user_assigned_identity", f"{_P}/primaryUserAssignedIdentity", text),
     FieldMapping("/workspace_hub", f"{_P}/hubResourceId", text),
@@ -118,7 +126,7 @@ _PRINTED = (
     FieldMapping("/workspace_id", f"{_P}/workspaceId", text),
     FieldMapping("/provisioning_state", f"{_P}/provisioningState", text),
     FieldMapping("/sku", "/sku/name", text),
-    FieldMapping("/associated_workspaces", f"{_P}/associatedWorkspaces", listed),
+    FieldMapping("/associated_workspaces", f"{_P}/associatedWorkspaces", convert_list),
     # The name before 2022.
     FieldMapping("/friendly_name", f"{_P}/friendlyName", text),
 )
@@ -193,11 +201,11 @@ _OF_FEATURE_STORES = frozenset({"materialization_identity", "offline_store", "on
 _OF_OTHERS = frozenset({"apiVersion", "auth_mode", "endpoint_name", "replication_locations"})
 
 
-def _bring(shape: DocumentTables) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
+def _convert(shape: DocumentTables) -> Callable[[JsonObject, str, Surroundings], Iterator[Placed | Refusal]]:
     def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
-        arm_id = identity(document, ARM_TYPE, _in_its_group(document, around))
+        arm_id = build_id(document, ARM_TYPE, _in_its_group(document, around))
         resource: JsonObject = {"id": arm_id, "name": arm_id.rpartition("/")[2], "type": ARM_TYPE}
-        given = placed(shape, resource, document, pointer, {})
+        given = convert_document(shape, resource, document, pointer, {})
         yield given._replace(unreadable={**given.unreadable, **_unplaced(arm_id)})
 
     return bring
@@ -219,7 +227,7 @@ def _unplaced(arm_id: str) -> dict[str, str]:
     return {"/id": _WHERE} if unknown else unplaced(arm_id)
 
 
-def _takes(marks: frozenset[str], kind: str) -> Callable[[JsonObject], bool]:
+def _matches(marks: frozenset[str], kind: str) -> Callable[[JsonObject], bool]:
     """Return a check for a kind of workspace by `$schema`, keys or `kind`."""
 
     def takes(document: JsonObject) -> bool:
@@ -256,7 +264,7 @@ _UPDATE = CliDocumentKind(
 KINDS: tuple[CliDocumentKind, ...] = (
     _UPDATE,
     *(
-        CliDocumentKind(ARM_TYPE, (schema,), _takes(marks, schema), _bring(shape), in_workspace=False, shape=shape)
+        CliDocumentKind(ARM_TYPE, (schema,), _matches(marks, schema), _convert(shape), in_workspace=False, shape=shape)
         for schema, marks, shape in (
             ("project", _OF_PROJECTS, _PROJECT),
             ("hub", _OF_HUBS, _HUB),

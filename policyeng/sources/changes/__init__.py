@@ -14,13 +14,13 @@ from policyeng.frozen import replace
 from policyeng.models import Change, FilePlaces, Problem, Snapshot
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources.changes import native, what_if
-from policyeng.sources.changes.state_diff import beside, differing, replacing
+from policyeng.sources.changes.state_diff import build_put, diff_states, list_other_differences
 from policyeng.sources.context import DocumentContext
 from policyeng.sources.detection import DetectedDocument
-from policyeng.sources.discovery import Found, Named, Skipped, named_inputs
+from policyeng.sources.discovery import Found, Named, Skipped, find_inputs
 from policyeng.sources.file_collection import FileCollection
 from policyeng.sources.file_patterns import EVERYTHING, FileWalk
-from policyeng.sources.formats import FORMATS, chosen
+from policyeng.sources.formats import FORMATS, choose_formats
 from policyeng.sources.merge import joined
 from policyeng.sources.parsed import Format, Loaded, ParsedDocument
 from policyeng.sources.reader import SUFFIXES, ReadDocument, gathered, read_inputs, reads
@@ -71,7 +71,7 @@ def read_changes(
     Raises:
         UsageError: there is no such format.
     """
-    return _read(named_inputs(paths, SUFFIXES, walk), from_format, max_bytes, stdin, said)
+    return _read(find_inputs(paths, SUFFIXES, walk), from_format, max_bytes, stdin, said)
 
 
 def read_whole(
@@ -103,9 +103,9 @@ def read_whole(
     )
     after = read.snapshot
     incomplete = (f"the state is incomplete: {line}" for line in after.incomplete)
-    problems = [*read.problems, *beside(before, after)]
+    problems = [*read.problems, *list_other_differences(before, after)]
     problems += (Problem(level="warning", message=line) for line in incomplete)
-    return ChangesRead(differing(before, after), tuple(problems), after.texts, read.read, read.skipped)
+    return ChangesRead(diff_states(before, after), tuple(problems), after.texts, read.read, read.skipped)
 
 
 def parse_changes(
@@ -139,10 +139,10 @@ def _read(
     stdin: bytes | None,
     said: DocumentContext | None,
 ) -> ChangesRead:
-    found = FileCollection(chosen(from_format, CHANGE_FORMATS), max_bytes)
+    found = FileCollection(choose_formats(from_format, CHANGE_FORMATS), max_bytes)
     done = gathered(found, inputs, stdin, _as_applied(said), embedded=False)  # a decision reads them with their state
     changes, conflicts = _changes([document for _, document in done])
-    problems = [*found.said(), *conflicts, *(problem for _, document in done for problem in _left_out(document))]
+    problems = [*found.said(), *conflicts, *(problem for _, document in done for problem in _find_left_out(document))]
     if not changes and not any(problem.level == "error" for problem in problems) and not _says_nothing_changes(done):
         problems.append(Problem(level="error", message=f"the documents contain no changes; {_REMEDY}"))
     return ChangesRead(
@@ -161,25 +161,25 @@ def _as_applied(said: DocumentContext | None) -> DocumentContext:
 
 def _changes(documents: Sequence[Loaded]) -> tuple[tuple[Change, ...], tuple[Problem, ...]]:
     """Return the changes in the documents, and then the resources in them as changes."""
-    stated_ones = [change for document in documents for change in _stated(document)]
-    snapshot, conflicts = joined([document._replace(reading=_put(document.reading)) for document in documents])
-    return (*stated_ones, *(replacing(resource, snapshot) for resource in snapshot.resources)), conflicts
+    stated_ones = [change for document in documents for change in _read_stated(document)]
+    snapshot, conflicts = joined([document._replace(reading=_select_put(document.reading)) for document in documents])
+    return (*stated_ones, *(build_put(resource, snapshot) for resource in snapshot.resources)), conflicts
 
 
-def _stated(document: Loaded) -> Iterator[Change]:
+def _read_stated(document: Loaded) -> Iterator[Change]:
     changes = document.reading.changes
     for changing, origin in zip(changes, document.origins(changes), strict=True):
         yield changing.change.model_copy(update={"origin": origin})
 
 
-def _put(reading: ParsedDocument) -> ParsedDocument:
+def _select_put(reading: ParsedDocument) -> ParsedDocument:
     """Return the parsed document with only the resources that are put."""
     others = reading.unchanged | {changing.pointer for changing in reading.changes}
     kept = tuple(placed for placed in reading.resources if placed.pointer not in others)
     return replace(reading, resources=kept, stated=())
 
 
-def _left_out(document: Loaded) -> Iterator[Problem]:
+def _find_left_out(document: Loaded) -> Iterator[Problem]:
     """Yield the problems of a document's other content and of missing changes."""
     reading = document.reading
     for collection in dict.fromkeys(entry.collection for entry in reading.stated):

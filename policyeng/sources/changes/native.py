@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from policyeng.errors import nearest
-from policyeng.facts.ids import folded_id, types_of
+from policyeng.errors import suggest_nearest
+from policyeng.facts.ids import fold_id, types_of
 from policyeng.models import Change, JsonObject, Operation, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import read_entry
-from policyeng.sources.parsed import ALONE, Changing, ParsedDocument, Placed, Refusal, Surroundings, kind_of, spelled
+from policyeng.sources.parsed import (
+    ALONE,
+    Changing,
+    ParsedDocument,
+    Placed,
+    Refusal,
+    Surroundings,
+    format_value,
+    kind_of,
+)
 from policyeng.sources.validation import validated
 
 SUMMARY = 'changes: `{"changes": [...]}`, one with an `operation`, or a list of them'
@@ -57,7 +66,7 @@ def _entries(document: object) -> Iterator[Changing | Refusal]:
         base, listed = "/changes", document["changes"]
         for key in document:
             if key != "changes":
-                known = nearest(key, ("changes",))
+                known = suggest_nearest(key, ("changes",))
                 yield Refusal(
                     f"/{escaped(key)}", f"unknown key `{shortened(key)}`{known}", "the only known key is `changes`"
                 )
@@ -76,27 +85,27 @@ def _change(entry: object, pointer: str) -> Changing | Refusal:
     if not isinstance(entry, dict):
         return Refusal(pointer, f"not a change: expected an object, found {kind_of(entry)}", _REMEDY)
     if "operation" not in entry:
-        return _put(entry, pointer, {"operation": Operation.REPLACE.value})
+        return _build_put(entry, pointer, {"operation": Operation.REPLACE.value})
     given = entry["operation"]
     if not isinstance(given, str) or lowered(given) not in _WRITTEN:
         known = ", ".join(f"`{name}`" for name in Operation)
-        message = f"unknown operation {spelled(given)}{nearest(str(given), Operation)}"
+        message = f"unknown operation {format_value(given)}{suggest_nearest(str(given), Operation)}"
         return Refusal(f"{pointer}/operation", message, f"the operations are {known}")
     described = {**entry, "operation": lowered(given)}
     written = _WRITTEN[lowered(given)]
     keys = [key for key in ("operation", "id", written, *(_NOTES if written else ())) if key]
     for key in entry:
         if key not in keys:
-            message = f"a {lowered(given)} has no `{shortened(key)}`{nearest(key, keys)}"
+            message = f"a {lowered(given)} has no `{shortened(key)}`{suggest_nearest(key, keys)}"
             return Refusal(f"{pointer}/{escaped(key)}", message, _REMEDY)
     if written and written not in entry:
         return Refusal(pointer, f"a {lowered(given)} without `{written}`", f"add `{written}`")
     if written == "resource":
-        return _put(entry["resource"], f"{pointer}/resource", described)
-    return _named(described, pointer)
+        return _build_put(entry["resource"], f"{pointer}/resource", described)
+    return _build_named_change(described, pointer)
 
 
-def _named(described: JsonObject, pointer: str) -> Changing | Refusal:
+def _build_named_change(described: JsonObject, pointer: str) -> Changing | Refusal:
     """Return the patch or delete of the resource with an id."""
     if "patch" in described and not isinstance(described["patch"], dict):
         message = f"`patch` is {kind_of(described['patch'])}, not an object"
@@ -109,14 +118,14 @@ def _named(described: JsonObject, pointer: str) -> Changing | Refusal:
     return Changing(change, f"{pointer}/patch" if "patch" in described else pointer)
 
 
-def _put(resource: object, pointer: str, described: JsonObject) -> Changing | Refusal:
+def _build_put(resource: object, pointer: str, described: JsonObject) -> Changing | Refusal:
     """Return the change that puts a resource."""
     entry = read_entry(resource, pointer)
     if not isinstance(entry, Placed):
         return entry
     identity = entry.resource["id"]
     stated = described.get("id", identity)
-    if isinstance(stated, str) and folded_id(stated) != folded_id(identity):
+    if isinstance(stated, str) and fold_id(stated) != fold_id(identity):
         message = f"the change names `{shortened(stated)}`, but its resource is `{shortened(identity)}`"
         return Refusal(pointer, message, "name one resource, or remove `id` from the change")
     notes = {key: described[key] for key in _NOTES if key in described}

@@ -10,7 +10,7 @@ from policyeng.models import Change, JsonObject, Operation, Problem, Snapshot, l
 _COLLECTIONS = ("approvals", "workloads", "quotas", "metrics", "principals")
 
 
-def replacing(resource: JsonObject, snapshot: Snapshot) -> Change:
+def build_put(resource: JsonObject, snapshot: Snapshot) -> Change:
     """Return the change that puts a resource of a snapshot, with its unknown values."""
     key = lowered(resource["id"])
     return Change(
@@ -23,7 +23,7 @@ def replacing(resource: JsonObject, snapshot: Snapshot) -> Change:
     )
 
 
-def differing(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
+def diff_states(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     """Return the changes that lead from one state to another, deletes first.
 
     Child resources are deleted before their parents, because deleting a parent deletes its children.
@@ -33,14 +33,14 @@ def differing(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     gone = sorted((key for key in earlier if key not in later), key=lambda key: -key.count("/"))
     deletes = [Change(operation=Operation.DELETE, id=earlier[key]["id"]) for key in gone]
     puts = [
-        replacing(resource, after)
+        build_put(resource, after)
         for resource in after.resources
         if not _is_same(lowered(resource["id"]), resource, earlier, before, after)
     ]
     return (*deletes, *puts)
 
 
-def beside(before: Snapshot, after: Snapshot) -> Iterator[Problem]:
+def list_other_differences(before: Snapshot, after: Snapshot) -> Iterator[Problem]:
     """Yield warnings for differences between two states that are not changes of a resource."""
     for collection in _COLLECTIONS:
         if getattr(before, collection) != getattr(after, collection):

@@ -9,14 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from policyeng.errors import nearest
+from policyeng.errors import suggest_nearest
 from policyeng.facts.arm_casing import as_arm_reads
 from policyeng.facts.ids import types_of
 from policyeng.models import Carried, Change, JsonObject, Operation, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import is_placeholder, read_entry
-from policyeng.sources.parsed import ALONE, Changing, ParsedDocument, Placed, Refusal, Surroundings, kind_of, spelled
+from policyeng.sources.parsed import (
+    ALONE,
+    Changing,
+    ParsedDocument,
+    Placed,
+    Refusal,
+    Surroundings,
+    format_value,
+    kind_of,
+)
 from policyeng.sources.server_generated import attached, service_made
 from policyeng.sources.template_carriers import carrier_of
 
@@ -65,13 +74,15 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
         return ParsedDocument(
             refusals=(
                 Refusal(
-                    "", f"what-if ended with the status {spelled(status)}{why}", "fix the error, and run what-if again"
+                    "",
+                    f"what-if ended with the status {format_value(status)}{why}",
+                    "fix the error, and run what-if again",
                 ),
             )
         )
     base = "/properties" if isinstance(document.get("properties"), dict) else ""
     answer = document["properties"] if base else document
-    entries = [entry for key in _LISTS for entry in _listed(answer, key, base)]
+    entries = [entry for key in _LISTS for entry in _list_changes(answer, key, base)]
     entries += _diagnostics(answer, base)
     return ParsedDocument(
         states_changes=True,
@@ -84,7 +95,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # n
 _Entry = Changing | Refusal | tuple[str, str]
 
 
-def _listed(answer: JsonObject, key: str, base: str) -> Iterator[_Entry]:
+def _list_changes(answer: JsonObject, key: str, base: str) -> Iterator[_Entry]:
     entries = answer.get(key)
     if entries is not None and not isinstance(entries, list):
         yield Refusal(f"{base}/{key}", f"`{key}` is {kind_of(entries)}, not a list", _COMMAND)
@@ -102,18 +113,18 @@ def _change(entry: object, pointer: str) -> Iterator[_Entry]:
         return
     kind, identity = lowered(entry["changeType"]), entry.get("resourceId")
     if kind not in _OPERATIONS:
-        message = f"unknown change type {spelled(entry['changeType'])}{nearest(kind, _OPERATIONS)}"
+        message = f"unknown change type {format_value(entry['changeType'])}{suggest_nearest(kind, _OPERATIONS)}"
         yield Refusal(f"{pointer}/changeType", message, "update policyeng")
     elif not isinstance(identity, str) and isinstance(entry.get("identifiers"), dict):
         yield pointer, "a resource of an extension, not of Azure, so no policy checks it"
     elif _OPERATIONS[kind] is None and _has_effect(entry):
-        message = f"the change type is {spelled(entry['changeType'])}, but `before` and `after` differ"
+        message = f"the change type is {format_value(entry['changeType'])}, but `before` and `after` differ"
         yield Refusal(pointer, message, _COMMAND)
     elif _OPERATIONS[kind] is None:
         if kind == "ignore" and not isinstance(entry.get("before"), dict):
-            yield pointer, f"what-if did not examine {spelled(identity)}, and assumes that it is unchanged"
+            yield pointer, f"what-if did not examine {format_value(identity)}, and assumes that it is unchanged"
     elif not isinstance(identity, str) or is_placeholder(identity) or not types_of(identity):
-        why = entry.get("unsupportedReason") or f"`resourceId` is not the id of a resource: {spelled(identity)}"
+        why = entry.get("unsupportedReason") or f"`resourceId` is not the id of a resource: {format_value(identity)}"
         yield Refusal(
             pointer, f"what-if cannot determine what changes: {shortened(str(why))}", "name it without `reference`"
         )
@@ -124,7 +135,7 @@ def _change(entry: object, pointer: str) -> Iterator[_Entry]:
     elif not isinstance(entry.get("after"), dict):
         yield Refusal(pointer, f"what-if does not report the result for `{shortened(identity)}`", _COMMAND)
     else:
-        yield _put(entry, identity, Operation(_OPERATIONS[kind] or Operation.REPLACE), f"{pointer}/after")
+        yield _build_put(entry, identity, Operation(_OPERATIONS[kind] or Operation.REPLACE), f"{pointer}/after")
 
 
 def _has_effect(entry: JsonObject) -> bool:
@@ -162,12 +173,12 @@ def _type_of(identity: str) -> str:
     return str(placed.resource["type"]) if isinstance(placed, Placed) else types_of(identity)[0]
 
 
-def _put(entry: JsonObject, identity: str, operation: Operation, pointer: str) -> Changing | Refusal:
+def _build_put(entry: JsonObject, identity: str, operation: Operation, pointer: str) -> Changing | Refusal:
     unreadable: dict[str, str] = {}
     stated = as_arm_reads({**entry["after"], "id": identity}, _type_of(identity)).part
     carrier = carrier_of(stated.get("type") or _type_of(identity), stated)
     templates = [lowered(f"/properties/{name}") for name in carrier.members] if carrier else []
-    after = _known(stated, "", unreadable, templates)
+    after = _remove_unknown(stated, "", unreadable, templates)
     placed = read_entry(after, pointer)
     if not isinstance(placed, Placed):
         return placed
@@ -194,7 +205,7 @@ def _with(resource: JsonObject, pointer: str, value: object) -> JsonObject:
     return after if isinstance(after, dict) else resource
 
 
-def _known(value: object, pointer: str, unreadable: dict[str, str], templates: Sequence[str]) -> object:
+def _remove_unknown(value: object, pointer: str, unreadable: dict[str, str], templates: Sequence[str]) -> object:
     """Return a value without parts that are known only after deployment; in a list they become null.
 
     Expressions in embedded templates, by their pointers in lower case, stay.
@@ -205,9 +216,14 @@ def _known(value: object, pointer: str, unreadable: dict[str, str], templates: S
         unreadable[pointer] = why
         return None
     if isinstance(value, list):
-        return [_known(inner, f"{pointer}/{index}", unreadable, templates) for index, inner in enumerate(value)]
+        return [
+            _remove_unknown(inner, f"{pointer}/{index}", unreadable, templates) for index, inner in enumerate(value)
+        ]
     if isinstance(value, dict):
-        made = {key: _known(inner, f"{pointer}/{escaped(key)}", unreadable, templates) for key, inner in value.items()}
+        made = {
+            key: _remove_unknown(inner, f"{pointer}/{escaped(key)}", unreadable, templates)
+            for key, inner in value.items()
+        }
         return {key: inner for key, inner in made.items() if inner is not None or value[key] is None}
     return value
 

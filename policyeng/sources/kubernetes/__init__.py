@@ -12,10 +12,10 @@ from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP,
 from policyeng.sources.kubernetes.objects import (
     KubernetesObject,
     Names,
-    held,
-    inner,
+    get_inner,
     is_object,
     is_review,
+    list_objects,
     names_in,
     words,
 )
@@ -34,19 +34,19 @@ def detect(document: object) -> bool:
 
 def belongs_to_workspace(document: object) -> bool:
     """Check whether the document contains parts of a workspace without the ARM id of that workspace."""
-    return any(_in_workspace(entry.object) for entry in held(document))
+    return any(_in_workspace(entry.object) for entry in list_objects(document))
 
 
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Read the objects that represent Azure resources, and skip the others."""
-    objects = list(held(document))
+    objects = list(list_objects(document))
     if is_review(document):  # the object is as applied; no tool replaces placeholders anymore
         around = replace(around, as_applied=True)
     names = Names(around, names_in(document))
     read = [read_one(entry, names) for entry in objects]
     reading = reading_of(each.entry for each in read if each.entry is not None)
     remarks = tuple(remark for each in read for remark in each.remarks)
-    nothing = "" if reading.resources or reading.refusals or remarks else _nothing(objects)
+    nothing = "" if reading.resources or reading.refusals or remarks else _explain_nothing(objects)
     return ParsedDocument(
         resources=reading.resources,
         refusals=reading.refusals,
@@ -56,7 +56,7 @@ def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     )
 
 
-def _nothing(objects: list[KubernetesObject]) -> str:
+def _explain_nothing(objects: list[KubernetesObject]) -> str:
     """Return why no object is checked."""
     if not objects:
         return "an empty list of Kubernetes objects"
@@ -73,7 +73,9 @@ def _in_workspace(document: object) -> bool:
     group = group_of(document["apiVersion"])
     kind = KINDS.get(key_of(group, document["kind"]))
     if kind is not None and kind.parent == (ML_GROUP, "workspace"):
-        return not words(inner(document, "spec", "owner", "armId")) and not words(inner(document, "status", "id"))
+        return not words(get_inner(document, "spec", "owner", "armId")) and not words(
+            get_inner(document, "status", "id")
+        )
     return group == EXTENSION_GROUP and is_instance_type(document)
 
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.field_mapping import Bring, FieldMapping, UnfitError, boolean, text, whole
+from policyeng.sources.field_mapping import Bring, FieldMapping, UnfitError, boolean, convert_integer, text
 
 Rows = tuple[FieldMapping, ...]
 
 
-def members(value: object) -> JsonObject:
+def convert_members(value: object) -> JsonObject:
     """Return an object unchanged."""
     if isinstance(value, dict):
         return value
@@ -30,9 +30,9 @@ def entries(value: object) -> list[object]:
     raise UnfitError("a list")
 
 
-def identity(value: object) -> object:
+def convert_identity(value: object) -> object:
     """Convert ASO's list of user-assigned identities to ARM's map by id."""
-    body = dict(members(value))
+    body = dict(convert_members(value))
     listed = body.pop("userAssignedIdentities", None)
     if listed is None or isinstance(listed, dict):
         return body if listed is None else {**body, "userAssignedIdentities": listed}
@@ -60,7 +60,7 @@ def _rows(bring: Bring, *names: str, below: str = "") -> Rows:
     return tuple(FieldMapping(f"/{name}", f"{below}/{name}", bring) for name in names)
 
 
-def _inside(bring: Bring, *names: str) -> Rows:
+def _get_inside(bring: Bring, *names: str) -> Rows:
     return _rows(bring, *names, below="/properties")
 
 
@@ -87,15 +87,15 @@ class Table(NamedTuple):
 
 _ENVELOPE: Rows = (
     *_rows(text, "location"),
-    *_rows(members, "tags", "sku"),
-    *_rows(identity, "identity"),
+    *_rows(convert_members, "tags", "sku"),
+    *_rows(convert_identity, "identity"),
     *_unchecked("$propertyBag", "azureName", "operatorSpec", "originalVersion", "owner", "systemData"),
 )
 
 WORKSPACE = Table(
     (
         *_ENVELOPE,
-        *_inside(
+        *_get_inside(
             text,
             "applicationInsights",
             "containerRegistry",
@@ -108,16 +108,20 @@ WORKSPACE = Table(
             "publicNetworkAccess",
             "storageAccount",
         ),
-        *_inside(boolean, "allowPublicAccessWhenBehindVnet", "hbiWorkspace"),
-        *_inside(members, "encryption/identity", "encryption/keyVaultProperties", "serviceManagedResourcesSettings"),
-        *_inside(with_properties("name"), "sharedPrivateLinkResources"),
+        *_get_inside(boolean, "allowPublicAccessWhenBehindVnet", "hbiWorkspace"),
+        *_get_inside(
+            convert_members, "encryption/identity", "encryption/keyVaultProperties", "serviceManagedResourcesSettings"
+        ),
+        *_get_inside(with_properties("name"), "sharedPrivateLinkResources"),
     ),
     (
         *_rows(text, "kind"),
-        *_inside(text, "hubResourceId"),
-        *_inside(boolean, "enableDataIsolation", "v1LegacyMode"),
-        *_inside(entries, "associatedWorkspaces"),
-        *_inside(members, "featureStoreSettings", "managedNetwork", "serverlessComputeSettings", "workspaceHubConfig"),
+        *_get_inside(text, "hubResourceId"),
+        *_get_inside(boolean, "enableDataIsolation", "v1LegacyMode"),
+        *_get_inside(entries, "associatedWorkspaces"),
+        *_get_inside(
+            convert_members, "featureStoreSettings", "managedNetwork", "serverlessComputeSettings", "workspaceHubConfig"
+        ),
     ),
 )
 
@@ -125,10 +129,10 @@ REGISTRY = Table(
     (
         *_ENVELOPE,
         *_rows(text, "kind"),
-        *_inside(text, "discoveryUrl", "intellectualPropertyPublisher", "mlFlowRegistryUri", "publicNetworkAccess"),
-        *_inside(members, "managedResourceGroup"),
-        *_inside(entries, "regionDetails"),
-        *_inside(with_properties("id", "location"), "registryPrivateEndpointConnections"),
+        *_get_inside(text, "discoveryUrl", "intellectualPropertyPublisher", "mlFlowRegistryUri", "publicNetworkAccess"),
+        *_get_inside(convert_members, "managedResourceGroup"),
+        *_get_inside(entries, "regionDetails"),
+        *_get_inside(with_properties("id", "location"), "registryPrivateEndpointConnections"),
     )
 )
 
@@ -136,10 +140,10 @@ REGISTRY = Table(
 OUTER = Table((*_ENVELOPE, *_unchecked("properties")))
 CONNECTION = Table(
     (
-        *_inside(text, "authType", "category", "expiryTime", "group", "target", "valueFormat"),
-        *_inside(boolean, "isSharedToAll"),
-        *_inside(members, "metadata"),
-        *_inside(entries, "sharedUserList"),
+        *_get_inside(text, "authType", "category", "expiryTime", "group", "target", "valueFormat"),
+        *_get_inside(boolean, "isSharedToAll"),
+        *_get_inside(convert_members, "metadata"),
+        *_get_inside(entries, "sharedUserList"),
         *_unchecked("credentials", "value"),
     )
 )
@@ -152,8 +156,8 @@ RESHAPED = frozenset(
 #: The fields below the key of a compute's kind.
 COMPUTE = Table(
     (
-        *_inside(text, "computeLocation", "computeType", "description", "resourceId"),
-        *_inside(boolean, "disableLocalAuth"),
+        *_get_inside(text, "computeLocation", "computeType", "description", "resourceId"),
+        *_get_inside(boolean, "disableLocalAuth"),
         *_unchecked("properties"),
     )
 )
@@ -175,24 +179,26 @@ _CLUSTER = Table(
     _compute(
         *_rows(boolean, "enableNodePublicIp", "isolatedNetwork"),
         *_rows(text, "osType", "remoteLoginPortPublicAccess", "vmPriority", "vmSize"),
-        *_rows(whole, "scaleSettings/maxNodeCount", "scaleSettings/minNodeCount"),
+        *_rows(convert_integer, "scaleSettings/maxNodeCount", "scaleSettings/minNodeCount"),
         *_rows(text, "scaleSettings/nodeIdleTimeBeforeScaleDown", "subnet/id", "virtualMachineImage/id"),
         *_rows(text, "userAccountCredentials/adminUserName"),
     ),
-    _compute(*_rows(members, "propertyBag")),
+    _compute(*_rows(convert_members, "propertyBag")),
 )
 _INSTANCE = Table(
     _compute(
         *_rows(text, "applicationSharingPolicy", "computeInstanceAuthorizationType", "subnet/id", "vmSize"),
-        *_rows(members, "personalComputeInstanceSettings", "setupScripts", "sshSettings"),
+        *_rows(convert_members, "personalComputeInstanceSettings", "setupScripts", "sshSettings"),
     ),
-    _compute(*_rows(boolean, "enableNodePublicIp"), *_rows(entries, "customServices"), *_rows(members, "schedules")),
+    _compute(
+        *_rows(boolean, "enableNodePublicIp"), *_rows(entries, "customServices"), *_rows(convert_members, "schedules")
+    ),
 )
 _AKS = Table(
     _compute(
-        *_rows(whole, "agentCount"),
+        *_rows(convert_integer, "agentCount"),
         *_rows(text, "agentVmSize", "clusterFqdn", "clusterPurpose", "loadBalancerSubnet", "loadBalancerType"),
-        *_rows(members, "aksNetworkingConfiguration", "sslConfiguration"),
+        *_rows(convert_members, "aksNetworkingConfiguration", "sslConfiguration"),
     )
 )
 _KUBERNETES = Table(
@@ -205,24 +211,28 @@ _KUBERNETES = Table(
             "namespace",
             "vcName",
         ),
-        *_rows(members, "instanceTypes"),
+        *_rows(convert_members, "instanceTypes"),
         *_unchecked("relayConnectionString", "serviceBusConnectionString"),
     )
 )
 _MACHINE = Table(
     _compute(
         *_rows(text, "address", "virtualMachineSize"),
-        *_rows(whole, "sshPort"),
+        *_rows(convert_integer, "sshPort"),
         *_rows(boolean, "isNotebookInstanceCompute"),
-        *_rows(members, "administratorAccount"),
+        *_rows(convert_members, "administratorAccount"),
     ),
-    _compute(*_rows(whole, "notebookServerPort")),
+    _compute(*_rows(convert_integer, "notebookServerPort")),
 )
-_HDINSIGHT = Table(_compute(*_rows(text, "address"), *_rows(whole, "sshPort"), *_rows(members, "administratorAccount")))
+_HDINSIGHT = Table(
+    _compute(
+        *_rows(text, "address"), *_rows(convert_integer, "sshPort"), *_rows(convert_members, "administratorAccount")
+    )
+)
 _SPARK = Table(
     _compute(
-        *_rows(members, "autoPauseProperties", "autoScaleProperties"),
-        *_rows(whole, "nodeCount"),
+        *_rows(convert_members, "autoPauseProperties", "autoScaleProperties"),
+        *_rows(convert_integer, "nodeCount"),
         *_rows(
             text,
             "nodeSize",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from policyeng.errors import nearest
+from policyeng.errors import suggest_nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.field_mapping import FieldMapping, carried, mapped
+from policyeng.sources.field_mapping import FieldMapping, list_carried_fields, mapped
 from policyeng.sources.kubernetes.aso_casing import (
     AsoObject,
     in_arm_spelling,
@@ -27,12 +27,12 @@ from policyeng.sources.kubernetes.aso_fields import (
     WORKSPACE,
     Rows,
     Table,
-    identity,
+    convert_identity,
 )
 from policyeng.sources.kubernetes.kinds import KINDS, ML_GROUP, group_of, key_of
-from policyeng.sources.kubernetes.objects import Names, inner, name_of, words
-from policyeng.sources.kubernetes.status import fill_in, is_unmanaged, stands_in
-from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, spelled
+from policyeng.sources.kubernetes.objects import Names, get_inner, name_of, words
+from policyeng.sources.kubernetes.status import fill_in, has_value, is_unmanaged
+from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, format_value
 from policyeng.sources.server_generated import attached, service_made
 
 _SCRIPT = ("scriptArguments", "scriptData", "scriptSource", "timeout")
@@ -82,7 +82,7 @@ _FURTHER_KEYS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def stray_keys(rows: Iterable[FieldMapping], part: JsonObject) -> Iterator[tuple[str, tuple[str, ...]]]:
+def find_unknown_keys(rows: Iterable[FieldMapping], part: JsonObject) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the unknown keys below the first level of a part of a `spec` that rows convert.
 
     Yields:
@@ -96,7 +96,7 @@ def stray_keys(rows: Iterable[FieldMapping], part: JsonObject) -> Iterator[tuple
             led[above] = (*led.get(above, _FURTHER_KEYS.get(above, ())), last)
     known = {**_TAKEN_WHOLE, **led}
     for first in dict.fromkeys(source.split("/")[1] for source in sources):
-        yield from _strays(part.get(first), f"/{first}", f"/{first}", known)
+        yield from _walk_unknown_keys(part.get(first), f"/{first}", f"/{first}", known)
 
 
 def misshapen(rows: Iterable[FieldMapping], part: JsonObject) -> dict[str, str]:
@@ -104,24 +104,24 @@ def misshapen(rows: Iterable[FieldMapping], part: JsonObject) -> dict[str, str]:
     above = dict.fromkeys(row.source.rpartition("/")[0] for row in rows)
     stated = {path: value_at(part, path) for path in above if path}
     return {
-        path: f"`{path[1:]}` is {spelled(value)}; it should be an object"
+        path: f"`{path[1:]}` is {format_value(value)}; it should be an object"
         for path, value in stated.items()
         if value is not None and not isinstance(value, dict)
     }
 
 
-def _strays(
+def _walk_unknown_keys(
     value: object, path: str, pointer: str, known: Mapping[str, tuple[str, ...]]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the unknown keys in a value, as deep as the tables go."""
     if isinstance(value, list) and f"{path}/*" in known:
         for index, entry in enumerate(value):
-            yield from _strays(entry, f"{path}/*", f"{pointer}/{index}", known)
+            yield from _walk_unknown_keys(entry, f"{path}/*", f"{pointer}/{index}", known)
     elif isinstance(value, dict) and path in known:
         for key, inner in value.items():
             below = f"{pointer}/{escaped(key)}"
             if key in known[path]:
-                yield from _strays(inner, f"{path}/{key}", below, known)
+                yield from _walk_unknown_keys(inner, f"{path}/{key}", below, known)
             elif not key.startswith("$"):  # from the operator's storage
                 yield below, known[path]
 
@@ -170,7 +170,7 @@ class _Conversion:
 
     def draw(self, rows: Rows, spec: AsoObject, at: str, *, as_they_are: bool = False) -> None:
         """Convert the part of a spec at a JSON Pointer, and record what is unknown."""
-        stated = inner(spec.value, *at.split("/")[1:])
+        stated = get_inner(spec.value, *at.split("/")[1:])
         part = stated if isinstance(stated, dict) else {}
         unresolved = {place[len(at) :]: why for place, why in spec.unresolved.items() if place.startswith(f"{at}/")}
         moved = {place[len(at) :]: there for place, there in spec.moved.items() if place.startswith(f"{at}/")}
@@ -189,11 +189,11 @@ class _Conversion:
         known = tuple(in_operator_spelling(row.source.split("/")[1]) for row in rows)
         strays = [(pointer.removeprefix(f"/spec{at}"), known) for pointer in drawn.unknown]
         if not as_they_are:
-            strays += stray_keys(rows, part)
+            strays += find_unknown_keys(rows, part)
         for pointer, keys in strays[:_MOST_REMARKS]:
             there = moved.get(pointer, f"{at}{pointer}")
             key = there.rpartition("/")[2]
-            self.remarks[f"/spec{there}"] = f"unknown key `{shortened(key)}`{nearest(key, keys)}"
+            self.remarks[f"/spec{there}"] = f"unknown key `{shortened(key)}`{suggest_nearest(key, keys)}"
 
 
 def read_operator_object(document: JsonObject, pointer: str, names: Names) -> ConvertedObject:
@@ -216,7 +216,7 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Co
     home = lowered(arm_id).find("/providers/")
     names = replace(names, home=arm_id[:home] if home > 0 else "")
     spelled = in_arm_spelling(
-        spec if isinstance(spec, dict) else {}, names, words(inner(document, "metadata", "namespace"))
+        spec if isinstance(spec, dict) else {}, names, words(get_inner(document, "metadata", "namespace"))
     )
     drawn = _Conversion()
     refused = _draw(drawn, spelled, document)
@@ -225,10 +225,10 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Co
     if kind.extension:
         drawn.resource.setdefault("properties", {})["scope"] = scope or names.around.scope
     text = "" if names.around.as_applied else placeholder_in(arm_id)
-    return _placed(document, pointer, arm_id, drawn, text, is_live=is_live)
+    return _place(document, pointer, arm_id, drawn, text, is_live=is_live)
 
 
-def _placed(
+def _place(
     document: JsonObject, pointer: str, arm_id: str, drawn: _Conversion, placeholder: str, *, is_live: bool
 ) -> ConvertedObject:
     group = group_of(document["apiVersion"])
@@ -240,17 +240,17 @@ def _placed(
     made = [where for where in unreadable if where not in drawn.unreadable]
     if is_live:
         fill_in(resource, drawn.fields, document)
-        unreadable = {where: why for where, why in unreadable.items() if not stands_in(resource, where)}
+        unreadable = {where: why for where, why in unreadable.items() if not has_value(resource, where)}
     if placeholder:
         unreadable["/id"] = unreadable["/name"] = placeholder_reason(placeholder)
     elif arm_id.startswith(UNKNOWN_SCOPE):
         unreadable["/id"] = _UNPLACED
-        if inner(resource, "properties", "scope"):
+        if get_inner(resource, "properties", "scope"):
             unreadable["/properties/scope"] = _UNPLACED
     said = None
     if group == ML_GROUP:
         reason = f"`{shortened(document['apiVersion'])}` has no field for it"
-        said = carried(resource, drawn.rows, reason, *_ALWAYS_SAID, *made)
+        said = list_carried_fields(resource, drawn.rows, reason, *_ALWAYS_SAID, *made)
     remarks = [(pointer + place, message) for place, message in drawn.remarks.items()]
     if is_unmanaged(document) and not is_live:
         message = (
@@ -291,7 +291,7 @@ def _draw_compute(drawn: _Conversion, spec: AsoObject, version: str) -> Refusal 
         return Refusal("/spec/properties", f"more than one kind of compute: {kinds}", "keep one of them")
     variant = COMPUTES.get(lowered(stated[0]))
     if variant is None:
-        known = nearest(stated[0], [each.compute_type for each in COMPUTES.values()])
+        known = suggest_nearest(stated[0], [each.compute_type for each in COMPUTES.values()])
         message = f"unknown kind of compute `{shortened(stated[0])}`{known}"
         return Refusal("/spec/properties", message, f"the kinds are {', '.join(COMPUTES)}")
     at = f"/properties/{escaped(stated[0])}"
@@ -300,7 +300,7 @@ def _draw_compute(drawn: _Conversion, spec: AsoObject, version: str) -> Refusal 
     drawn.draw_version(COMPUTE, version, spec, at)
     drawn.draw_version(variant.table, version, spec, f"{at}/properties")
     properties = drawn.resource.setdefault("properties", {})
-    if isinstance(inner(spec.value, "properties", stated[0], "properties"), dict):
+    if isinstance(get_inner(spec.value, "properties", stated[0], "properties"), dict):
         properties.setdefault("properties", {})
     if "/properties/computeType" in drawn.unreadable:
         return None
@@ -334,7 +334,11 @@ def _as_they_are(spec: AsoObject) -> Iterator[FieldMapping]:
             yield FieldMapping(f"/{name}", "")
         else:
             target = f"/{name}" if key in _TOP else f"/properties/{name}"
-            yield FieldMapping(f"/{name}", target, identity) if key == "identity" else FieldMapping(f"/{name}", target)
+            yield (
+                FieldMapping(f"/{name}", target, convert_identity)
+                if key == "identity"
+                else FieldMapping(f"/{name}", target)
+            )
 
 
 def _below(rows: Rows, places: Mapping[str, str]) -> Iterator[tuple[FieldMapping, str, str]]:
@@ -356,6 +360,6 @@ def _join(resource: JsonObject, more: JsonObject) -> None:
 
 def _drop(resource: JsonObject, pointer: str) -> None:
     *parents, last = pointer.split("/")[1:]
-    here = inner(resource, *parents)
+    here = get_inner(resource, *parents)
     if isinstance(here, dict):
         here.pop(last, None)

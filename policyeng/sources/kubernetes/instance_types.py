@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from policyeng.models import JsonObject
 from policyeng.parsing.json_pointer import escaped
-from policyeng.sources.field_mapping import carried
+from policyeng.sources.field_mapping import list_carried_fields
 from policyeng.sources.kubernetes.aso_casing import in_arm_spelling
-from policyeng.sources.kubernetes.objects import KubernetesObject, Names, inner, words
+from policyeng.sources.kubernetes.objects import KubernetesObject, Names, get_inner, words
 from policyeng.sources.parsed import Placed, Refusal, kind_of
 
 _TYPES = "/properties/properties/instanceTypes"
@@ -36,7 +36,7 @@ def read_instance_types(document: JsonObject, pointer: str, names: Names) -> Pla
     fields: dict[str, str] = {}
     unreadable: dict[str, str] = {}
     for entry, at, _ in objects:
-        name, spec = words(inner(entry, "metadata", "name")), inner(entry, "spec")
+        name, spec = words(get_inner(entry, "metadata", "name")), get_inner(entry, "spec")
         if not name or not isinstance(spec, dict):
             message = f"an instance type with {kind_of(spec)} as `spec`" if name else "an instance type without a name"
             return Refusal(pointer + at, message, "set `metadata.name`, and `spec` with `resources`")
@@ -47,7 +47,7 @@ def read_instance_types(document: JsonObject, pointer: str, names: Names) -> Pla
         unreadable |= {place + below: why for below, why in spelled.unresolved.items()}
     if not types:
         return Refusal(pointer, "an empty list of instance types", "remove it", holds_nothing=True)
-    called = words(inner(document, "metadata", "name")) or next(iter(types))
+    called = words(get_inner(document, "metadata", "name")) or next(iter(types))
     return _compute(
         f"{{kubernetes-{called.replace('/', '~')}}}", types, Placed({}, pointer, unreadable, None, fields), names
     )
@@ -68,5 +68,5 @@ def _compute(name: str, types: JsonObject, placed: Placed, names: Names) -> Plac
     return placed._replace(
         resource=resource,
         unreadable={"/id": _UNATTACHED, **placed.unreadable},
-        carried=carried(resource, (), _NAMELESS, *known),
+        carried=list_carried_fields(resource, (), _NAMELESS, *known),
     )

@@ -50,7 +50,7 @@ def is_review(value: object) -> bool:
     )
 
 
-def held(document: object) -> Iterator[KubernetesObject]:
+def list_objects(document: object) -> Iterator[KubernetesObject]:
     """Yield the objects of a document in order; items of a typed list get its `apiVersion` and `kind`."""
     waiting = [KubernetesObject(document, "")]
     while waiting:
@@ -84,7 +84,7 @@ def _object_of_review(review: JsonObject, pointer: str) -> KubernetesObject:
     return KubernetesObject(request["object"], f"{pointer}/request/object")
 
 
-def inner(value: object, *path: str) -> object:
+def get_inner(value: object, *path: str) -> object:
     """Return the value below a path of keys; None if there is none."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
@@ -98,7 +98,7 @@ def words(value: object) -> str:
 
 def name_of(document: JsonObject) -> str:
     """Return the Azure name of an object, escaped for an id; empty if it has none."""
-    name = words(inner(document, "spec", "azureName")) or words(inner(document, "metadata", "name"))
+    name = words(get_inner(document, "spec", "azureName")) or words(get_inner(document, "metadata", "name"))
     return name.replace("/", "~")
 
 
@@ -123,7 +123,7 @@ class Names:
             KeyError: there is no such kind, or its owner is unknown.
         """
         kind = KINDS[key_of(group_of(document.get("apiVersion")), document.get("kind"))]
-        stated = inner(document, "status", "id")
+        stated = get_inner(document, "status", "id")
         if isinstance(stated, str) and lowered(kind.arm_type) in types_of(stated):
             return stated
         name = name_of(document) or "{name}"
@@ -138,18 +138,18 @@ class Names:
             KeyError: the owner is unknown.
         """
         kind = KINDS[key_of(group_of(document.get("apiVersion")), document.get("kind"))]
-        owner = inner(document, "spec", "owner")
-        if words(inner(owner, "armId")):
-            return words(inner(owner, "armId")).rstrip("/")
+        owner = get_inner(document, "spec", "owner")
+        if words(get_inner(owner, "armId")):
+            return words(get_inner(owner, "armId")).rstrip("/")
         key = kind.parent or RESOURCE_GROUP
-        if kind.extension and inner(owner, "kind"):
-            key = key_of(inner(owner, "group"), inner(owner, "kind"))
+        if kind.extension and get_inner(owner, "kind"):
+            key = key_of(get_inner(owner, "group"), get_inner(owner, "kind"))
             if key in KINDS and KINDS[key].extension:
                 raise KeyError(key)  # prevents cycles of owners
-        name = words(inner(owner, "name"))
+        name = words(get_inner(owner, "name"))
         if key == RESOURCE_GROUP:
             return ""
-        return self.named(key, name, words(inner(document, "metadata", "namespace")), owns=True)
+        return self.named(key, name, words(get_inner(document, "metadata", "namespace")), owns=True)
 
     def named(self, key: tuple[str, str], name: str, namespace: str, *, owns: bool = False) -> str:
         """Return the ARM id of the object of a kind and name.
@@ -200,11 +200,11 @@ class Names:
 def names_in(document: object) -> dict[Hashable, JsonObject]:
     """Return the objects of a document that represent Azure resources, by group, kind, namespace and name."""
     known: dict[Hashable, JsonObject] = {}
-    for entry in held(document):
+    for entry in list_objects(document):
         there = entry.object
         if isinstance(there, dict):
             key = key_of(group_of(there.get("apiVersion")), there.get("kind"))
-            namespace = words(inner(there, "metadata", "namespace"))
+            namespace = words(get_inner(there, "metadata", "namespace"))
             if key in KINDS:
-                known.setdefault((*key, namespace, lowered(words(inner(there, "metadata", "name")))), there)
+                known.setdefault((*key, namespace, lowered(words(get_inner(there, "metadata", "name")))), there)
     return known

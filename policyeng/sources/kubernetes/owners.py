@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from policyeng.errors import InputError
-from policyeng.facts.ids import folded_id, name_of, resource_group_of, segments
+from policyeng.facts.ids import fold_id, name_of, resource_group_of, segments
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.parsing.json_pointer import keys_of, value_at
 from policyeng.sources.kubernetes.aso_resource import ConvertedObject
 from policyeng.sources.kubernetes.kinds import KINDS, RESOURCE_GROUP, group_of, key_of
-from policyeng.sources.kubernetes.objects import KubernetesObject, Names, inner, words
+from policyeng.sources.kubernetes.objects import KubernetesObject, Names, get_inner, words
 from policyeng.sources.kubernetes.objects import name_of as azure_name_of
 from policyeng.sources.kubernetes.single_object import read_one
-from policyeng.sources.parsed import UNKNOWN_SCOPE, NamedThing, Placed, Surroundings, nothing_found
+from policyeng.sources.parsed import UNKNOWN_SCOPE, NamedThing, Placed, Surroundings, find_nothing
 from policyeng.sources.server_generated import service_made
 
 _SET_OWNER = "set `spec.owner.armId`"
@@ -39,15 +39,15 @@ class BesideSnapshot:
             identity, arm_type = resource.get("id"), resource.get("type")
             if isinstance(identity, str) and isinstance(arm_type, str):
                 named = lowered(arm_type), lowered(name_of(identity))
-                self._ids.setdefault(named, {})[folded_id(identity)] = identity
-                self._resources[folded_id(identity)] = resource
+                self._ids.setdefault(named, {})[fold_id(identity)] = identity
+                self._resources[fold_id(identity)] = resource
                 group = resource_group_of(identity)
                 if group:
                     self._groups.setdefault(name_of(group), {})[group] = "/".join(identity.split("/")[:5])
 
     def resource(self, identity: str) -> JsonObject | None:
         """Return the resource of an id in the snapshot."""
-        return self._resources.get(folded_id(identity))
+        return self._resources.get(fold_id(identity))
 
     def of_type(self, arm_type: str) -> list[JsonObject]:
         """Return the resources of a type, in the order of the snapshot."""
@@ -101,9 +101,9 @@ class BesideSnapshot:
             InputError: several subscriptions have a group of that name.
         """
         kind = KINDS.get(key_of(group_of(document.get("apiVersion")), document.get("kind")))
-        owner = inner(document, "spec", "owner")
-        name = lowered(words(inner(owner, "name")))
-        by_kind = key_of(inner(owner, "group"), inner(owner, "kind"))
+        owner = get_inner(document, "spec", "owner")
+        name = lowered(words(get_inner(owner, "name")))
+        by_kind = key_of(get_inner(owner, "group"), get_inner(owner, "kind"))
         if kind is None or kind.parent or not name or (kind.extension and by_kind not in (RESOURCE_GROUP, ("", ""))):
             return ""
         groups = self._groups.get(name, {})
@@ -111,9 +111,9 @@ class BesideSnapshot:
             same = f"/providers/{lowered(kind.arm_type)}/{lowered(azure_name_of(document))}"
             groups = {group: spelled for group, spelled in groups.items() if group + same in self._resources}
             if len(groups) != 1:
-                message = f"several subscriptions have a resource group `{words(inner(owner, 'name'))}`"
+                message = f"several subscriptions have a resource group `{words(get_inner(owner, 'name'))}`"
                 raise InputError(message, remedy=_SET_OWNER)
-        return next(iter(groups.values()), "") or self._in_subscription(words(inner(owner, "name")))
+        return next(iter(groups.values()), "") or self._in_subscription(words(get_inner(owner, "name")))
 
     def _in_subscription(self, name: str) -> str:
         """Return the id of a resource group that is not in the snapshot, if the snapshot is of one subscription."""
@@ -128,7 +128,7 @@ class BesideSnapshot:
         group, kind, _, name = key
         ids = self._ids.get((lowered(KINDS[group, kind].arm_type), name), {})
         return [
-            NamedThing({"apiVersion": f"{group}/", "kind": kind, "status": {"id": identity}}, {}, nothing_found)
+            NamedThing({"apiVersion": f"{group}/", "kind": kind, "status": {"id": identity}}, {}, find_nothing)
             for identity in ids.values()
         ]
 

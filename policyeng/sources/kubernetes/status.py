@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from policyeng.models import JsonObject
 from policyeng.parsing.json_pointer import escaped
 from policyeng.sources.kubernetes.kinds import ML_GROUP, group_of, key_of
-from policyeng.sources.kubernetes.objects import inner
+from policyeng.sources.kubernetes.objects import get_inner
 
 #: Keys of a `status` at the top of an ARM resource; `id`, `name` and `type` are determined elsewhere.
 _TOP = ("etag", "extendedLocation", "identity", "kind", "location", "managedBy", "plan", "sku", "systemData", "tags")
@@ -36,7 +36,7 @@ def _reconcile_policy(document: JsonObject) -> object:
 
     Source: `ParseReconcilePolicy` of github.com/Azure/azure-service-operator.
     """
-    return inner(document, "metadata", "annotations", _POLICY)
+    return get_inner(document, "metadata", "annotations", _POLICY)
 
 
 def fill_in(resource: JsonObject, fields: dict[str, str], document: JsonObject) -> None:
@@ -52,9 +52,9 @@ def fill_in(resource: JsonObject, fields: dict[str, str], document: JsonObject) 
         _fill(here, said, (at, stands), fields, over=over)
 
 
-def stands_in(resource: JsonObject, pointer: str) -> bool:
+def has_value(resource: JsonObject, pointer: str) -> bool:
     """Check whether there is a value at a JSON Pointer of plain keys."""
-    return inner(resource, *pointer.split("/")[1:]) is not None
+    return get_inner(resource, *pointer.split("/")[1:]) is not None
 
 
 def _status_parts(document: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
@@ -65,7 +65,7 @@ def _status_parts(document: JsonObject) -> Iterator[tuple[str, str, JsonObject]]
         rest = {key: value for key, value in status.items() if key not in _TOP + _NOT_ARMS}
         yield "/properties", "/status", rest
         return
-    kinds = inner(status, "properties")
+    kinds = get_inner(status, "properties")
     for key, said in kinds.items() if isinstance(kinds, dict) else ():
         if isinstance(said, dict):
             yield "/properties", f"/status/properties/{escaped(key)}", said

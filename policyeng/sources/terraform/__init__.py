@@ -14,7 +14,7 @@ from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Sur
 from policyeng.sources.template_carriers import carrier_of
 from policyeng.sources.terraform import azapi, converter, plan_changes, template_deployments
 from policyeng.sources.terraform.azapi_updates import Update, updated
-from policyeng.sources.terraform.child_resources import folded
+from policyeng.sources.terraform.child_resources import fold_children
 from policyeng.sources.terraform.instances import Instance, PlannedChange, in_state_file, in_values
 from policyeng.sources.terraform.manifests import read_manifests
 from policyeng.sources.terraform.references import Configuration, objects
@@ -64,25 +64,25 @@ def detect(document: object) -> bool:
 def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:
     """Read the resources after a plan is applied, or the resources in a state."""
     if not isinstance(document, dict) or not detect(document):
-        return _refused("", "not a Terraform plan or state", f"run {_PLAN_COMMAND}")
+        return _refuse("", "not a Terraform plan or state", f"run {_PLAN_COMMAND}")
     if _is_log(document):
-        return _refused("", "the log of `terraform plan -json`, not the plan", f"run {_PLAN_COMMAND}")
+        return _refuse("", "the log of `terraform plan -json`, not the plan", f"run {_PLAN_COMMAND}")
     if _is_configuration(document):
-        return _refused("", "Terraform configuration, not a plan", f"run {_PLAN_COMMAND}")
+        return _refuse("", "Terraform configuration, not a plan", f"run {_PLAN_COMMAND}")
     if _is_encrypted(document):
-        return _refused("", "an encrypted state", "provide the output of `tofu show -json`")
+        return _refuse("", "an encrypted state", "provide the output of `tofu show -json`")
     if "format_version" not in document:
         return _state_file(document, around)
     major = document["format_version"].partition(".")[0]
     if not _MAJOR.fullmatch(major) or int(major) > _LAST_MAJOR:
         version = shortened(document["format_version"])
         message = f"unsupported Terraform format version `{version}`; the latest supported one is {_LAST_MAJOR}"
-        return _refused("/format_version", message, "use an older Terraform, or update policyeng")
+        return _refuse("/format_version", message, "use an older Terraform, or update policyeng")
     if "planned_values" in document:
         return _plan(document, around)
     if "resource_changes" in document or "configuration" in document:
         remedy = f"provide the complete output of {_PLAN_COMMAND}"
-        return _refused("", "a plan without `planned_values`", remedy)
+        return _refuse("", "a plan without `planned_values`", remedy)
     if "values" not in document:
         return ParsedDocument(nothing="an empty Terraform state")
     return _read(_estate({}, tuple(in_values(document["values"], "/values")), around), {})
@@ -102,9 +102,9 @@ def _plan(document: JsonObject, around: Surroundings) -> ParsedDocument:
 def _state_file(document: JsonObject, around: Surroundings) -> ParsedDocument:
     if document.get("version") != _STATE_VERSION:
         message = f"a state file whose `version` is not {_STATE_VERSION}"
-        return _refused("/version", message, f"run {_STATE_COMMAND}")
+        return _refuse("/version", message, f"run {_STATE_COMMAND}")
     if not isinstance(document.get("resources"), list):
-        return _refused("", "a state file without a list of `resources`", f"run {_STATE_COMMAND}")
+        return _refuse("", "a state file without a list of `resources`", f"run {_STATE_COMMAND}")
     return _read(_estate({}, tuple(in_state_file(document)), around), {})
 
 
@@ -125,13 +125,13 @@ def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str]
     placed = (entry for entry in entries if isinstance(entry, Placed))
     every = updated(estate, placed, (entry for entry in entries if isinstance(entry, Update)))
     manifests, unread = read_manifests(managed, estate.around)
-    whole = [*folded(every.whole), *every.parts, *manifests.resources]
+    whole = [*fold_children(every.whole), *every.parts, *manifests.resources]
     refusals = (entry for entry in entries if isinstance(entry, Refusal))
     reading = reading_of([*whole, *refusals, *manifests.refusals])
-    remarks = (*_remarks(managed), *unread)
+    remarks = (*_find_problems(managed), *unread)
     missing = (*incomplete, *_missing(estate, whole), *(f"{estate.around.file}: {said}" for _, said in remarks))
     remarks += manifests.remarks
-    nothing = "" if whole or reading.refusals or remarks else _nothing(managed)
+    nothing = "" if whole or reading.refusals or remarks else _explain_nothing(managed)
     return ParsedDocument(
         resources=reading.resources,
         incomplete=missing,
@@ -148,11 +148,11 @@ def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str]
 def _entries(estate: ResolvedInstances, managed: Iterable[Instance]) -> Iterator[Placed | Update | Refusal]:
     for instance in managed:
         if instance.type in KINDS:
-            yield converter.brought(estate, instance)
+            yield converter.convert_instance(estate, instance)
         elif instance.type in DEPLOYS:
-            yield template_deployments.brought(estate, instance)
+            yield template_deployments.convert_deployment(estate, instance)
         elif instance.type in AZAPI:
-            entry = azapi.brought(estate, instance)
+            entry = azapi.convert_azapi(estate, instance)
             yield Update(instance, entry) if isinstance(entry, Placed) and instance.type == AZAPI_UPDATE else entry
         elif instance.type in _ACTIONS and carrier_of(_arm_type(instance), {}) is not None:
             message = f"`{instance.address}` is not read: it deploys resources that it does not name"
@@ -196,7 +196,7 @@ def _missing(estate: ResolvedInstances, every: Iterable[Placed]) -> Iterator[str
             yield f"{estate.around.file}: the workspace of `{last}` is known only after apply"
 
 
-def _remarks(managed: Iterable[Instance]) -> Iterator[tuple[str, str]]:
+def _find_problems(managed: Iterable[Instance]) -> Iterator[tuple[str, str]]:
     for instance in managed:
         if instance.type.startswith(_CONCERNED) and instance.type not in KINDS:
             yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` is not supported"
@@ -204,7 +204,7 @@ def _remarks(managed: Iterable[Instance]) -> Iterator[tuple[str, str]]:
             yield instance.pointer, f"`{instance.address}` is not read: `{instance.type}` does not state its result"
 
 
-def _nothing(managed: list[Instance]) -> str:
+def _explain_nothing(managed: list[Instance]) -> str:
     if not managed:
         return "a Terraform document without resources"
     kinds = list(dict.fromkeys(instance.type for instance in managed))
@@ -236,5 +236,5 @@ def _is_configuration(document: JsonObject) -> bool:
     )
 
 
-def _refused(pointer: str, message: str, remedy: str) -> ParsedDocument:
+def _refuse(pointer: str, message: str, remedy: str) -> ParsedDocument:
     return ParsedDocument(refusals=(Refusal(pointer, message, remedy),))

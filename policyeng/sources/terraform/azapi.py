@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.errors import InputError
-from policyeng.facts.arm_casing import has_own_map, is_respelled, respelled, respelled_pointer
+from policyeng.facts.arm_casing import has_own_map, is_respelled, respell, respell_pointer
 from policyeng.models import Carried, JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
@@ -38,7 +38,7 @@ _NOT_IN_STATE = (
 )
 
 
-def brought(estate: ResolvedInstances, instance: Instance) -> Placed | Refusal:
+def convert_azapi(estate: ResolvedInstances, instance: Instance) -> Placed | Refusal:
     """Return the ARM resource of an `azapi_resource`, or the part that an `azapi_update_resource` sets."""
     arm_type = estate.arm_type(instance)
     if "/" not in arm_type:
@@ -52,7 +52,7 @@ def brought(estate: ResolvedInstances, instance: Instance) -> Placed | Refusal:
             f"{instance.attributes}/body", f"the `body` of `{instance.address}` is not a JSON object", remedy
         )
     made = mapped(_ROWS, settled.values, instance.attributes, settled.unread)
-    body, of_body = _respelled(instance, body, arm_type)
+    body, of_body = _respell(instance, body, arm_type)
     unreadable = {**made.unreadable, **_of_body(settled.unread, arm_type)}
     if settled.values.get("sensitive_body") is not None or "/sensitive_body" in settled.unread:
         unreadable["/properties"] = _WRITE_ONLY
@@ -62,7 +62,7 @@ def brought(estate: ResolvedInstances, instance: Instance) -> Placed | Refusal:
         unreadable["/id"] = why
     fields = {**of_body, **made.fields}
     if instance.type == "azapi_update_resource":
-        carried = Carried(pointers=("/id", "/type", *leaves(body)), reason=_UPDATED)
+        carried = Carried(pointers=("/id", "/type", *list_leaves(body)), reason=_UPDATED)
         return Placed(resource, instance.pointer, unreadable, carried, fields)
     resource = attached(resource, unreadable)
     return _with_made(estate, instance, Placed(resource, instance.pointer, unreadable, None, fields))
@@ -87,7 +87,7 @@ def _with_made(estate: ResolvedInstances, instance: Instance, placed: Placed) ->
     return placed._replace(resource=resource, unreadable={**unreadable, **placed.unreadable}, fields=fields)
 
 
-def _respelled(instance: Instance, body: JsonObject, arm_type: str) -> tuple[JsonObject, dict[str, str]]:
+def _respell(instance: Instance, body: JsonObject, arm_type: str) -> tuple[JsonObject, dict[str, str]]:
     """Return the body with ARM's names, and the places of the parts that differ from their ARM pointers."""
     tops = {key: _top(key, arm_type) for key in body}
     names = {key: key if top in body else top for key, top in tops.items()}
@@ -97,9 +97,7 @@ def _respelled(instance: Instance, body: JsonObject, arm_type: str) -> tuple[Jso
         return spelled, fields
     inner: dict[str, str] = {}
     own_map = has_own_map(arm_type)
-    spelled["properties"] = respelled(
-        spelled["properties"], inner, fields["/properties"], "/properties", own_map=own_map
-    )
+    spelled["properties"] = respell(spelled["properties"], inner, fields["/properties"], "/properties", own_map=own_map)
     if isinstance(instance.values.get("body"), str):
         inner = dict.fromkeys(inner, fields["/properties"])
     return spelled, {**fields, **inner}
@@ -134,25 +132,25 @@ def _of_body(unread: Mapping[str, str], arm_type: str) -> dict[str, str]:
             first, _, rest = at.removeprefix("/body/").partition("/")
             top = f"/{_top(first, arm_type)}"
             is_ours = rest and top == "/properties" and is_respelled(arm_type)
-            found[top + (respelled_pointer(f"/{rest}", top) if is_ours else f"/{rest}" * bool(rest))] = why
+            found[top + (respell_pointer(f"/{rest}", top) if is_ours else f"/{rest}" * bool(rest))] = why
     return found
 
 
 def without_places(body: JsonObject, unreadable: Iterable[str]) -> JsonObject:
     """Return the body without the places that are unreadable."""
     for at in unreadable:
-        body = _cut(body, keys_of(at))
+        body = _shorten(body, keys_of(at))
     return body
 
 
-def _cut(source: JsonObject, parts: list[str]) -> JsonObject:
+def _shorten(source: JsonObject, parts: list[str]) -> JsonObject:
     key, *rest = parts
     if key not in source:
         return source
     if not rest:
         return {other: value for other, value in source.items() if other != key}
     inner = source[key]
-    return {**source, key: _cut(inner, rest)} if isinstance(inner, dict) else source
+    return {**source, key: _shorten(inner, rest)} if isinstance(inner, dict) else source
 
 
 def _place(instance: Instance, attribute: str, pointer: str) -> str:
@@ -161,7 +159,7 @@ def _place(instance: Instance, attribute: str, pointer: str) -> str:
     return at if isinstance(instance.values.get(attribute), str) else at + pointer
 
 
-def leaves(value: JsonObject, *, empty: bool = True) -> Iterator[str]:
+def list_leaves(value: JsonObject, *, empty: bool = True) -> Iterator[str]:
     """Yield the pointers of values that are not objects, and of empty objects if `empty`."""
     waiting: list[tuple[str, object, int]] = [("", value, 0)]
     while waiting:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from policyeng.models import Carried, JsonObject, lowered
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.parsed import Placed
-from policyeng.sources.terraform.azapi import leaves, without_places
+from policyeng.sources.terraform.azapi import list_leaves, without_places
 from policyeng.sources.terraform.instances import Instance
 from policyeng.sources.terraform.resolution import ResolvedInstances
 
@@ -38,7 +38,7 @@ def updated(estate: ResolvedInstances, every: Iterable[Placed], updates: Iterabl
     count = len(all_placed)
     places: dict[str, dict[str, list[int]]] = {}
     for at, one in enumerate(all_placed):
-        _keep(places, one, at)
+        _record_place(places, one, at)
     aims = [(update, estate.is_aimed(update.instance)) for update in updates]
     for update, aimed in sorted(aims, key=lambda pair: not pair[1]):
         same_type, key = places.get(lowered(update.part.resource["type"]), {}), lowered(update.part.resource["id"])
@@ -47,9 +47,9 @@ def updated(estate: ResolvedInstances, every: Iterable[Placed], updates: Iterabl
             all_placed[at] = _over(all_placed[at], update.part)
         possible = [at for one, indexes in same_type.items() if not aimed or _may_be(one, key) for at in indexes]
         for at in () if exact else possible:
-            all_placed[at] = _doubted(all_placed[at], update, _why(update, aimed=aimed))
+            all_placed[at] = _remove_ambiguous(all_placed[at], update, _why(update, aimed=aimed))
         if not exact and not (possible and _is_within(estate, update.instance)):
-            _keep(places, update.part, len(all_placed))
+            _record_place(places, update.part, len(all_placed))
             all_placed.append(update.part)
     return Updated(all_placed[:count], all_placed[count:])
 
@@ -62,7 +62,7 @@ def _is_within(estate: ResolvedInstances, update: Instance) -> bool:
     return found.whole and bool(found.instances) and all(ours)
 
 
-def _keep(places: dict[str, dict[str, list[int]]], placed: Placed, at: int) -> None:
+def _record_place(places: dict[str, dict[str, list[int]]], placed: Placed, at: int) -> None:
     """Record the place of a resource by its type, then by its id."""
     ids = places.setdefault(lowered(placed.resource["type"]), {})
     ids.setdefault(lowered(placed.resource["id"]), []).append(at)
@@ -82,7 +82,7 @@ def _may_be(one: str, other: str) -> bool:
     return len(ours) == len(theirs) and all(open_still)
 
 
-def _doubted(placed: Placed, update: Update, why: str) -> Placed:
+def _remove_ambiguous(placed: Placed, update: Update, why: str) -> Placed:
     """Return the resource without the fields that an ambiguous update sets."""
     touched = dict.fromkeys((*_set(update.part), *_unread(update.part)), why)
     return placed._replace(
@@ -105,14 +105,14 @@ def _over(placed: Placed, update: Placed) -> Placed:
         resource=without_places(_merged(placed.resource, settings), unknown),
         unreadable={**unreadable, **unknown},
         carried=carried,
-        fields={**placed.fields, **{one: _moved(update.fields, one) for one in places}},
+        fields={**placed.fields, **{one: _find_place(update.fields, one) for one in places}},
     )
 
 
 def _set(update: Placed) -> Iterator[str]:
     """Yield the pointers that an update sets; an empty object changes nothing."""
     settings = {key: value for key, value in update.resource.items() if f"/{key}" not in _OWN}
-    return leaves(settings, empty=False)
+    return list_leaves(settings, empty=False)
 
 
 def _unread(update: Placed) -> dict[str, str]:
@@ -120,7 +120,7 @@ def _unread(update: Placed) -> dict[str, str]:
     return {at: why for at, why in update.unreadable.items() if at not in _OWN}
 
 
-def _moved(fields: Mapping[str, str], pointer: str) -> str:
+def _find_place(fields: Mapping[str, str], pointer: str) -> str:
     """Return the place of a pointer in the document, by its nearest parent in `fields`."""
     above = pointer
     while above not in fields and above:

@@ -32,7 +32,7 @@ _FOLDS: Mapping[str, _Fold] = {
 FOLDED = frozenset(_FOLDS)
 
 
-def folded(every: Iterable[Placed]) -> list[Placed]:
+def fold_children(every: Iterable[Placed]) -> list[Placed]:
     """Return the resources, with nested ones moved into their parents.
 
     A resource without its parent in the document stays. An unknown parent makes the field unreadable in all candidates.
@@ -89,15 +89,15 @@ def _with(parent: Placed, parts: Sequence[Placed]) -> Placed:
                 base = fold.pointer
                 unreadable[base] = next(iter(part.unreadable.values()), "a name is known only after apply")
                 continue
-            fields |= {base: part.pointer, **dict(_moved(part.fields, base))}
-            unreadable |= dict(_moved(part.unreadable, base))
+            fields |= {base: part.pointer, **dict(_move(part.fields, base))}
+            unreadable |= dict(_move(part.unreadable, base))
         resource = filled(resource, keys_of(fold.pointer), listed if fold.is_list else by_name)
     return parent._replace(
         resource=resource if isinstance(resource, dict) else parent.resource, unreadable=unreadable, fields=fields
     )
 
 
-def _moved(pointers: Mapping[str, str], base: str) -> Iterator[tuple[str, str]]:
+def _move(pointers: Mapping[str, str], base: str) -> Iterator[tuple[str, str]]:
     for pointer, value in pointers.items():
         if pointer.startswith("/properties/"):
             yield base + pointer.removeprefix("/properties"), value

@@ -12,7 +12,7 @@ from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources import field_mapping
 from policyeng.sources.arm_resource import is_placeholder
-from policyeng.sources.field_mapping import FieldMapping, mapped, put
+from policyeng.sources.field_mapping import FieldMapping, mapped, put_value
 from policyeng.sources.parsed import Placed
 from policyeng.sources.server_generated import attached
 from policyeng.sources.terraform.instances import Instance
@@ -33,7 +33,7 @@ def with_role(estate: ResolvedInstances, instance: Instance, settled: SettledAtt
     values = {key: value for key, value in settled.values.items() if key != other}
     unread = {at: why for at, why in settled.unread.items() if at != f"/{other}"}
     if other == _ID and isinstance(name, str):
-        found = _made_here(estate, name) or _built_in(name)
+        found = _find_own_role(estate, name) or _find_built_in_role(name)
         if found:
             values[_NAME] = found
         else:
@@ -46,7 +46,7 @@ def _unknown(name: str) -> str:
     return f"{known}; set `{_ID}`, or check the state after apply, too (`terraform show -json`)"
 
 
-def _made_here(estate: ResolvedInstances, name: str) -> str:
+def _find_own_role(estate: ResolvedInstances, name: str) -> str:
     """Return the id of the document's custom role with a name; empty unless there is exactly one."""
     ids = {
         estate.identity(one)
@@ -56,7 +56,7 @@ def _made_here(estate: ResolvedInstances, name: str) -> str:
     return ids.pop() if len(ids) == 1 else ""
 
 
-def _built_in(name: str) -> str:
+def _find_built_in_role(name: str) -> str:
     role = _catalogue().role(name)
     return f"{_BUILT_IN}{role.guid}" if role is not None and lowered(role.name) == lowered(name.strip()) else ""
 
@@ -77,7 +77,7 @@ _NOT_LENT = (
 _SUBNET = "/subnet/id"
 
 
-def brought(estate: ResolvedInstances, instance: Instance) -> Placed:
+def convert_instance(estate: ResolvedInstances, instance: Instance) -> Placed:
     """Return the ARM resource of an instance whose type is in `KINDS`."""
     kind = KINDS[instance.type]
     settled = estate.settled(instance, kind.named, kind.unstated)
@@ -90,32 +90,32 @@ def brought(estate: ResolvedInstances, instance: Instance) -> Placed:
         made.resource["tags"] = {key: value for key, value in made.resource["tags"].items() if value is not None}
     resource |= made.resource
     for pointer, value in kind.fixed.items():
-        put(resource, pointer, value)
+        put_value(resource, pointer, value)
     for pointer in kind.lists:
-        _listed(resource, pointer)
+        _convert_indexed(resource, pointer)
     for pointer, lent in kind.lent.items():
-        if (value := _borrowed(estate, settled, lent)) is not None:
-            put(resource, pointer, value)
+        if (value := _get_from_other(estate, settled, lent)) is not None:
+            put_value(resource, pointer, value)
         else:
             unreadable[pointer] = _NOT_LENT.format(by=lent.by[1:], source=lent.source[1:])
     resource = attached(resource, unreadable)
     if why := estate.why_unplaced(instance):
         unreadable["/id"] = why
-    unreadable |= _elsewhere(resource, kind.table)
-    return Placed(resource, instance.pointer, unreadable, _carried(instance.type), made.fields)
+    unreadable |= _explain_unknown_network(resource, kind.table)
+    return Placed(resource, instance.pointer, unreadable, _list_carried(instance.type), made.fields)
 
 
 @cache
-def _carried(terraform_type: str) -> Carried:
+def _list_carried(terraform_type: str) -> Carried:
     kind = KINDS[terraform_type]
     any_such: JsonObject = {"type": kind.place.arm_type}
     for pointer, value in kind.fixed.items():
-        put(any_such, pointer, value)
+        put_value(any_such, pointer, value)
     more = ("/id", "/type", "/properties/isAttachedCompute", *kind.fixed, *kind.foreign, *kind.lent)
-    return field_mapping.carried(any_such, kind.table, _NOT_CARRIED, *more)
+    return field_mapping.list_carried_fields(any_such, kind.table, _NOT_CARRIED, *more)
 
 
-def _borrowed(estate: ResolvedInstances, settled: SettledAttributes, lent: Lent) -> object:
+def _get_from_other(estate: ResolvedInstances, settled: SettledAttributes, lent: Lent) -> object:
     """Return a value from another resource of the document; None if it is missing."""
     arm_id = value_at(settled.values, lent.by)
     lender = estate.by_id(arm_id) if isinstance(arm_id, str) else None
@@ -153,7 +153,7 @@ def _within(table: tuple[FieldMapping, ...], settled: SettledAttributes) -> dict
     return found
 
 
-def _listed(resource: JsonObject, pointer: str) -> None:
+def _convert_indexed(resource: JsonObject, pointer: str) -> None:
     """Replace an object with indexes as keys by a list."""
     found = value_at(resource, pointer)
     if isinstance(found, dict):
@@ -162,7 +162,7 @@ def _listed(resource: JsonObject, pointer: str) -> None:
             parent[pointer.rpartition("/")[2]] = [found[key] for key in sorted(found)]
 
 
-def _elsewhere(resource: JsonObject, table: tuple[FieldMapping, ...]) -> dict[str, str]:
+def _explain_unknown_network(resource: JsonObject, table: tuple[FieldMapping, ...]) -> dict[str, str]:
     """Return why the network of a planned subnet is unknown."""
     return {
         f"{row.target.removesuffix('/id')}/{escaped('subscription')}": (

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, chosen, inverted, text, whole
+from policyeng.sources.field_mapping import (
+    FieldMapping,
+    UnfitError,
+    boolean,
+    convert_integer,
+    convert_word,
+    invert,
+    text,
+)
 from policyeng.sources.terraform.resource_types import (
     CLUSTER,
     COMMON,
@@ -28,7 +36,7 @@ from policyeng.sources.terraform.resource_types import (
 _COMPUTE = f"{WORKSPACE}/computes"
 
 
-def _shown(value: object) -> object:
+def _convert_ssh(value: object) -> object:
     """Convert an `ssh` block, which opens an instance to the public network."""
     if isinstance(value, list):
         return "Enabled" if value else "Disabled"
@@ -41,7 +49,7 @@ _COMPUTE_ROWS = (
     *IDENTITY,
     *passed(_IN_WORKSPACE),
     FieldMapping("/description", "/properties/description"),
-    FieldMapping("/local_auth_enabled", "/properties/disableLocalAuth", inverted),
+    FieldMapping("/local_auth_enabled", "/properties/disableLocalAuth", invert),
 )
 _INNER = "/properties/properties"
 _NODES = (
@@ -57,8 +65,8 @@ _AML_COMPUTE = TerraformResourceType(
         FieldMapping("/location", "/properties/computeLocation", text),
         FieldMapping("/vm_size", f"{_INNER}/vmSize", text),
         FieldMapping("/vm_priority", f"{_INNER}/vmPriority", text),
-        FieldMapping("/scale_settings/0/min_node_count", f"{_INNER}/scaleSettings/minNodeCount", whole),
-        FieldMapping("/scale_settings/0/max_node_count", f"{_INNER}/scaleSettings/maxNodeCount", whole),
+        FieldMapping("/scale_settings/0/min_node_count", f"{_INNER}/scaleSettings/minNodeCount", convert_integer),
+        FieldMapping("/scale_settings/0/max_node_count", f"{_INNER}/scaleSettings/maxNodeCount", convert_integer),
         FieldMapping("/scale_settings/0/node_idle_time_before_scale_down", _IDLE, text),
         FieldMapping("/scale_settings/0/scale_down_nodes_after_idle_duration", _IDLE, text),
         FieldMapping("/ssh_public_access_enabled", f"{_INNER}/remoteLoginPortPublicAccess", access),
@@ -83,7 +91,7 @@ _INSTANCE = TerraformResourceType(
         FieldMapping(
             "/assign_to_user/0/tenant_id", f"{_INNER}/personalComputeInstanceSettings/assignedUser/tenantId", text
         ),
-        FieldMapping("/ssh", f"{_INNER}/sshSettings/sshPublicAccess", _shown),
+        FieldMapping("/ssh", f"{_INNER}/sshSettings/sshPublicAccess", _convert_ssh),
         FieldMapping("/ssh/0/public_key", f"{_INNER}/sshSettings/adminPublicKey", text),
         FieldMapping("/ssh/0/username", f"{_INNER}/sshSettings/adminUserName"),
         FieldMapping("/ssh/0/port", f"{_INNER}/sshSettings/sshPort"),
@@ -134,7 +142,7 @@ COMPUTES: Mapping[str, TerraformResourceType] = {
 
 _PROVIDER = "Microsoft.MachineLearningServices"
 _DATASTORE = f"{WORKSPACE}/datastores"
-_MODES = chosen({mode: mode for mode in ("Disabled", "AllowInternetOutbound", "AllowOnlyApprovedOutbound")})
+_MODES = convert_word({mode: mode for mode in ("Disabled", "AllowInternetOutbound", "AllowOnlyApprovedOutbound")})
 
 
 _LINKED = (
@@ -189,7 +197,7 @@ _WORKSPACE_TABLE = (
     FieldMapping(
         "/serverless_compute/0/public_ip_enabled",
         "/properties/serverlessComputeSettings/serverlessComputeNoPublicIP",
-        inverted,
+        invert,
     ),
     FieldMapping(
         "/feature_store/0/computer_spark_runtime_version",

@@ -46,7 +46,7 @@ def deletions(document: JsonObject, estate: ResolvedInstances) -> Iterator[Chang
         if arm_type and arm_type in types_of(identity):
             yield Changing(Change(operation=Operation.DELETE, id=identity), pointer)
         if DEPLOYS.get(instance.type) == DEPLOYMENT:
-            deployment = template_deployments.brought(estate, instance)
+            deployment = template_deployments.convert_deployment(estate, instance)
             inner = contents.read(deployment.resource, deployment.unreadable).resources
             ids = [placed.resource["id"] for placed in inner if "/id" not in placed.unreadable]
             yield from (Changing(Change(operation=Operation.DELETE, id=one), pointer) for one in ids)
@@ -74,7 +74,7 @@ def unchanged(document: JsonObject, instances: Iterable[Instance], every: Sequen
     A resource is unchanged if none of its sources has an action or differs before and after. If something changes that
     belongs to an unknown resource, no resource counts as unchanged.
     """
-    stay = {str(entry.get("address")) for entry in objects(document.get("resource_changes")) if _stays(entry)}
+    stay = {str(entry.get("address")) for entry in objects(document.get("resource_changes")) if _is_unchanged(entry)}
     known = (
         one
         for one in instances
@@ -92,7 +92,7 @@ def _is_source(instance: Instance, every: Iterable[Placed]) -> bool:
     return instance.type in MANIFESTS and any(placed.pointer.startswith(f"{instance.pointer}/") for placed in every)
 
 
-def _stays(entry: JsonObject) -> bool:
+def _is_unchanged(entry: JsonObject) -> bool:
     return _actions(entry) in _STAYS and entry["change"].get("before") == entry["change"].get("after")
 
 

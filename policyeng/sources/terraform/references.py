@@ -95,7 +95,7 @@ class Configuration:
                 return ResolvedReference((), whole=False)
             if scoped not in met:
                 met.add(scoped)
-                for reference in _longest(scoped.references):
+                for reference in _select_longest(scoped.references):
                     led = self._led(scoped, reference)
                     waiting += led
                     found.append(self._found(scoped, reference, led=bool(led)))
@@ -220,14 +220,14 @@ def _references(expression: object) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _longest(references: Iterable[str]) -> list[str]:
+def _select_longest(references: Iterable[str]) -> list[str]:
     """Return the references without prefixes of others: `a.b.id` comes with `a.b`."""
     every = list(dict.fromkeys(references))
-    beginnings = {shorter for entry in every for shorter in _beginnings(entry)}
+    beginnings = {shorter for entry in every for shorter in _list_prefixes(entry)}
     return [entry for entry in every if entry not in beginnings]
 
 
-def _beginnings(reference: str) -> Iterator[str]:
+def _list_prefixes(reference: str) -> Iterator[str]:
     return (reference[: sign.start()] for sign in re.finditer(r"[.\[]", reference))
 
 

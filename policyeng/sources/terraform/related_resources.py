@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, text, whole
+from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, convert_integer, text
 from policyeng.sources.terraform.resource_types import (
     CLUSTER,
     COMMON,
@@ -58,14 +58,14 @@ def _machine(system: str) -> TerraformResourceType:
 _POOL = (
     FieldMapping("/name", "/name", text),
     FieldMapping("/vm_size", "/vmSize", text),
-    FieldMapping("/node_count", "/count", whole),
-    FieldMapping("/min_count", "/minCount", whole),
-    FieldMapping("/max_count", "/maxCount", whole),
+    FieldMapping("/node_count", "/count", convert_integer),
+    FieldMapping("/min_count", "/minCount", convert_integer),
+    FieldMapping("/max_count", "/maxCount", convert_integer),
     FieldMapping("/enable_auto_scaling", "/enableAutoScaling", boolean),
     FieldMapping("/auto_scaling_enabled", "/enableAutoScaling", boolean),
     FieldMapping("/enable_node_public_ip", "/enableNodePublicIP", boolean),
     FieldMapping("/node_public_ip_enabled", "/enableNodePublicIP", boolean),
-    FieldMapping("/max_pods", "/maxPods", whole),
+    FieldMapping("/max_pods", "/maxPods", convert_integer),
     FieldMapping("/vnet_subnet_id", "/vnetSubnetID", text),
     FieldMapping("/pod_subnet_id", "/podSubnetID", text),
     FieldMapping("/host_group_id", "/hostGroupID", text),
@@ -142,7 +142,7 @@ _NOTIFICATIONS = Blocks(
 )
 
 
-def _named_ids(value: object) -> object:
+def _find_ids(value: object) -> object:
     if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         return [{"id": entry} for entry in value]
     raise UnfitError("a list of ids")
@@ -199,7 +199,7 @@ KINDS: Mapping[str, TerraformResourceType] = {
             *GROUPED,
             *IDENTITY,
             FieldMapping("/ip_address_type", "/properties/ipAddress/type", text),
-            FieldMapping("/subnet_ids", "/properties/subnetIds", _named_ids),
+            FieldMapping("/subnet_ids", "/properties/subnetIds", _find_ids),
             FieldMapping("/network_profile_id", "/properties/networkProfile/id", text),
             FieldMapping("/container", "/properties/containers", _CONTAINERS),
             FieldMapping("/os_type", "/properties/osType", text),

@@ -79,7 +79,7 @@ def passed(*names: str) -> tuple[FieldMapping, ...]:
     return tuple(FieldMapping(f"/{name}", "") for name in names)
 
 
-def identity(value: object) -> object:
+def convert_identity(value: object) -> object:
     """Convert the type of an identity to ARM's, without the provider's space after the comma."""
     return str(text(value)).replace(", ", ",")
 
@@ -143,7 +143,7 @@ COMMON = (FieldMapping("/name", "/name", text), FieldMapping("/tags", "/tags"), 
 LOCATED = (*COMMON, FieldMapping("/location", "/location", text))
 GROUPED = (*LOCATED, *passed("resource_group_name"))
 IDENTITY = (
-    FieldMapping("/identity/0/type", "/identity/type", identity),
+    FieldMapping("/identity/0/type", "/identity/type", convert_identity),
     FieldMapping("/identity/0/identity_ids", "/identity/userAssignedIdentities", keys),
     FieldMapping("/identity/0/principal_id", "/identity/principalId", text),
     FieldMapping("/identity/0/tenant_id", "/identity/tenantId", text),

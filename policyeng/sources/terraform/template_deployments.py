@@ -41,7 +41,7 @@ class _Attribute(NamedTuple):
     pointer: str
 
 
-def brought(estate: ResolvedInstances, instance: Instance) -> Placed:
+def convert_deployment(estate: ResolvedInstances, instance: Instance) -> Placed:
     """Return the ARM resource of an instance whose type is in `DEPLOYS`."""
     settled = estate.settled(instance, {}, _UNSTATED)
     properties: JsonObject = {}
@@ -61,7 +61,7 @@ def brought(estate: ResolvedInstances, instance: Instance) -> Placed:
         else:
             properties[name] = stated.value
         fields[f"/properties/{name}"] = stated.pointer
-    identity = _identity(estate, instance)
+    identity = _build_id(estate, instance)
     if is_placeholder(identity):
         unreadable["/id"] = estate.why_unplaced(instance) or "its deployment scope is known only after apply"
     resource = {"id": identity, "type": DEPLOYS[instance.type], "properties": properties}
@@ -76,7 +76,7 @@ def _stored(estate: ResolvedInstances, version: object) -> _Attribute | None:
     return _Attribute(found.values["template_body"], f"{found.attributes}/template_body")
 
 
-def _identity(estate: ResolvedInstances, instance: Instance) -> str:
+def _build_id(estate: ResolvedInstances, instance: Instance) -> str:
     if stated := estate.stated_id(instance):
         return stated
     if "_subscription_" in instance.type:

@@ -12,13 +12,13 @@ import orjson
 
 from policyeng.bundle import Bundle
 from policyeng.engines import EvaluationRequest, Judgement, OpaOptions, Pair, python
-from policyeng.errors import EngineError, UsageError, nearest
+from policyeng.errors import EngineError, UsageError, suggest_nearest
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.prepared_snapshot import estate_of
-from policyeng.evaluation.unknown_markers import markings_of
+from policyeng.evaluation.unknown_markers import mark_for_bundle
 from policyeng.models import Denial, Snapshot, Unknown
 from policyeng.verify.generators.examples import Example, examples_of
-from policyeng.verify.shrink_example import smallest
+from policyeng.verify.shrink_example import shrink_example
 
 #: The names of all engines, in order; the first one that covers a policy is the reference.
 NAMES = ("embedded", "opa", "python")
@@ -55,7 +55,8 @@ def contestants(bundle: Bundle, *, without: Collection[str] = (), opa: OpaOption
     for name in without:
         if name not in NAMES:
             raise UsageError(
-                f"no engine is called `{name}`{nearest(name, NAMES)}", remedy=f"the engines are {', '.join(NAMES)}"
+                f"no engine is called `{name}`{suggest_nearest(name, NAMES)}",
+                remedy=f"the engines are {', '.join(NAMES)}",
             )
     present = list(_find_engines(bundle, frozenset(without), opa))
     if len(present) < 2:
@@ -71,7 +72,7 @@ def _find_engines(bundle: Bundle, without: frozenset[str], opa: OpaOptions | Non
     rego = frozenset(policy.id for policy in bundle.policies if policy.rules)
     twins = frozenset(policy.id for policy in bundle.policies if policy.python)
     every: dict[str, Callable[[], Contestant]] = {
-        "embedded": lambda: Contestant("embedded", embedded.version(), embedded.judge_pairs, rego),
+        "embedded": lambda: Contestant("embedded", embedded.version(), embedded.evaluate_embedded, rego),
         "opa": lambda: _opa(rego, opa),
         "python": lambda: Contestant("python", platform.python_version(), _by_python, twins),
     }
@@ -86,11 +87,11 @@ def _opa(covers: frozenset[str], options: OpaOptions | None) -> Contestant:
     except EngineError as error:
         remedy = f"{error.remedy}; `--without opa` compares the other engines alone".removeprefix("; ")
         raise EngineError(error.message, place=error.place, remedy=remedy) from error
-    return Contestant("opa", version, lambda work, pairs: opa.judge_pairs(work, pairs, options), covers)
+    return Contestant("opa", version, lambda work, pairs: opa.evaluate_with_opa(work, pairs, options), covers)
 
 
 def _by_python(work: EvaluationRequest, pairs: Sequence[Pair]) -> list[Judgement]:
-    return [python.judge_pair(work, pair) for pair in pairs]
+    return [python.evaluate_pair(work, pair) for pair in pairs]
 
 
 #: The content of a judgement without order: whether it applies, whether it is an error, its parts, and
@@ -116,8 +117,8 @@ class EngineDifference:
     @cached_property
     def kind(self) -> tuple[str, tuple[str, ...]]:
         """The policy and the engines that differ from the first one; differences of one kind are reported once."""
-        first = said(self.judgements[0][1])
-        return self.policy, tuple(name for name, judgement in self.judgements if said(judgement) != first)
+        first = normalize_result(self.judgements[0][1])
+        return self.policy, tuple(name for name, judgement in self.judgements if normalize_result(judgement) != first)
 
 
 @dataclass
@@ -141,7 +142,7 @@ class PairCounts:
     differences: list[EngineDifference] = field(default_factory=list)
 
 
-def said(judgement: Judgement) -> Said:
+def normalize_result(judgement: Judgement) -> Said:
     """Return a judgement in comparable form: multisets of JSON, numbers by value and type; errors without text."""
     if judgement.error is not None or not judgement.applies:
         return (judgement.applies, judgement.error is not None, (), (), False)
@@ -157,7 +158,7 @@ def outcome_of(judgement: Judgement) -> str:
     return "fail" if judgement.denials else "unknown" if judgement.unknowns else "pass"
 
 
-def work_of(bundle: Bundle, example: Example, snapshot: Snapshot | None = None) -> EvaluationRequest:
+def build_request(bundle: Bundle, example: Example, snapshot: Snapshot | None = None) -> EvaluationRequest:
     """Return the evaluation request for an example: all pairs, except for those that are uncertain."""
     estate = estate_of(snapshot or example.snapshot, bundle.facts)
     return EvaluationRequest(
@@ -168,11 +169,11 @@ def work_of(bundle: Bundle, example: Example, snapshot: Snapshot | None = None) 
         pairs=[entry.pair for entry in plan(bundle, estate) if not entry.unknowns],
         parameters=[{**policy.header.defaults, **example.parameters.get(policy.id, {})} for policy in bundle.policies],
         as_of=example.as_of,
-        **markings_of(bundle, estate)._asdict(),
+        **mark_for_bundle(bundle, estate)._asdict(),
     )
 
 
-def judged(
+def evaluate_with_engines(
     work: EvaluationRequest, pairs: Sequence[Pair], contestants: Iterable[Contestant]
 ) -> list[dict[str, Judgement]]:
     """Return for each pair the judgements of the engines that cover its policy.
@@ -208,9 +209,9 @@ def comparisons(
     Raises:
         EngineError: an engine fails.
     """
-    work = work_of(bundle, example, snapshot)
+    work = build_request(bundle, example, snapshot)
     pairs = [pair for pair in work.pairs if not only or bundle.policies[pair.policy].id == only]
-    for pair, judgements in zip(pairs, judged(work, pairs, contestants), strict=True):
+    for pair, judgements in zip(pairs, evaluate_with_engines(work, pairs, contestants), strict=True):
         if any(judgement.is_partial for judgement in judgements.values()):
             continue
         judged_one = work.subjects[pair.subject]
@@ -220,7 +221,7 @@ def comparisons(
 
 def differs(comparison: EngineDifference) -> bool:
     """Check whether the engines differ."""
-    return len({said(judgement) for _, judgement in comparison.judgements}) > 1
+    return len({normalize_result(judgement) for _, judgement in comparison.judgements}) > 1
 
 
 def compare(
@@ -301,5 +302,5 @@ def counterexample(
         every = comparisons(bundle, example, asked, snapshot, found.policy)
         return next((entry for entry in every if differs(entry) and entry.kind == found.kind), None)
 
-    left = smallest(bundle, found.example, found, differing, most=most)
+    left = shrink_example(bundle, found.example, found, differing, most=most)
     return Counterexample(left.found, left.note)

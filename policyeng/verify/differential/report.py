@@ -15,7 +15,7 @@ from policyeng.models import JsonObject
 from policyeng.testing.report_parts import bundle_object, text_of_lines
 from policyeng.verify.differential.differential import Contestant, Counterexample, PairCounts, outcome_of
 from policyeng.verify.example_documents import native
-from policyeng.verify.reproduction import command, unwritten
+from policyeng.verify.reproduction import command, list_other_parts
 
 _OUTCOMES = ("pass", "fail", "unknown", "error", "not applicable")
 
@@ -47,7 +47,7 @@ def as_json(run: DifferentialRun) -> str:
         "policies": [
             {
                 "id": policy,
-                "engines": _judging(run, policy),
+                "engines": _describe_evaluation(run, policy),
                 "outcomes": {outcome: counts[outcome] for outcome in _OUTCOMES},
             }
             for policy, counts in tally.outcomes.items()
@@ -74,9 +74,9 @@ def _lines(run: DifferentialRun, given: Sequence[str], written: Sequence[Path | 
     tally = run.tally
     yield f"{'policy':14}" + "".join(f"{outcome:>15}" for outcome in _OUTCOMES) + "  engines"
     for policy, counts in tally.outcomes.items():
-        judging = ", ".join(_judging(run, policy))
+        judging = ", ".join(_describe_evaluation(run, policy))
         yield f"{policy:14}" + "".join(f"{counts[outcome]:15,}" for outcome in _OUTCOMES) + f"  {judging}"
-    alone = [policy for policy in tally.outcomes if len(_judging(run, policy)) < 2]
+    alone = [policy for policy in tally.outcomes if len(_describe_evaluation(run, policy)) < 2]
     if alone:
         yield f"not compared, because only one engine evaluates them:  {', '.join(alone)}"
     unmet = [policy for policy, counts in tally.outcomes.items() if not (counts["pass"] and counts["fail"])]
@@ -89,10 +89,10 @@ def _lines(run: DifferentialRun, given: Sequence[str], written: Sequence[Path | 
     for entry in run.contestants:
         yield f"{entry.name:12} {entry.version:10} {tally.compared[entry.name]:,} pairs compared"
     yield f"seed {tally.seed}: {tally.pairs:,} pairs of {tally.snapshots:,} snapshots in {run.seconds:.1f} s"
-    yield _verdict(run)
+    yield _conclude(run)
 
 
-def _verdict(run: DifferentialRun) -> str:
+def _conclude(run: DifferentialRun) -> str:
     tally = run.tally
     if not tally.differing:
         names = [entry.name for entry in run.contestants if tally.compared[entry.name]]  # never more than was compared
@@ -106,12 +106,12 @@ def _explain(found: Counterexample, given: Sequence[str], file: Path | None) -> 
     comparison = found.comparison
     yield f"difference: {comparison.policy} on {comparison.subject}"
     for name, judgement in comparison.judgements:
-        yield f"  {name:12} {orjson.dumps(spelled(judgement)).decode()}"
+        yield f"  {name:12} {orjson.dumps(encode_result(judgement)).decode()}"
     if found.note:
         yield f"  note         {found.note}"
     example = comparison.example
     yield f"  again with   {shlex.join(command(example, comparison.policy, given, file))}"
-    yield from (f"  {line}" for line in unwritten(example, file))
+    yield from (f"  {line}" for line in list_other_parts(example, file))
 
 
 def _difference(found: Counterexample) -> JsonObject:
@@ -119,7 +119,7 @@ def _difference(found: Counterexample) -> JsonObject:
     return {
         "policy": comparison.policy,
         "resource": comparison.subject,
-        "engines": {name: spelled(judgement) for name, judgement in comparison.judgements},
+        "engines": {name: encode_result(judgement) for name, judgement in comparison.judgements},
         "snapshot": native(example.document),
         "parameters": dict(example.parameters),
         "asOf": example.as_of.isoformat(),
@@ -127,7 +127,7 @@ def _difference(found: Counterexample) -> JsonObject:
     }
 
 
-def spelled(judgement: Judgement) -> JsonObject:
+def encode_result(judgement: Judgement) -> JsonObject:
     """Return a judgement as a JSON object for reports."""
     said: JsonObject = {"outcome": outcome_of(judgement)}
     if judgement.error is not None:
@@ -137,5 +137,5 @@ def spelled(judgement: Judgement) -> JsonObject:
     return {**said, **({"denials": denials} if denials else {}), **({"unknowns": unknowns} if unknowns else {})}
 
 
-def _judging(run: DifferentialRun, policy: str) -> list[str]:
+def _describe_evaluation(run: DifferentialRun, policy: str) -> list[str]:
     return [entry.name for entry in run.contestants if policy in entry.covers]

@@ -78,7 +78,7 @@ def _as_value(name: bytes) -> re.Pattern[bytes]:
     return re.compile(rb'"(?:[^":]*:)?' + re.escape(name) + rb'"(?!\s*:)')
 
 
-def scenes_of(bundle: Bundle, policy: Policy, baselines: Baselines, links: Links) -> Iterator[Scene]:
+def list_scenes(bundle: Bundle, policy: Policy, baselines: Baselines, links: Links) -> Iterator[Scene]:
     """Yield every case of a policy as a scene; none if it has no cases.
 
     Raises:
@@ -87,10 +87,10 @@ def scenes_of(bundle: Bundle, policy: Policy, baselines: Baselines, links: Links
     file, read = read_cases(policy), observe(bundle, policy).resources
     for verdict, name, case in file.named() if file else ():
         stems = set(links.of_ids(read.get(name, ())))
-        yield _scene(stems, verdict, case, baselines, links, f"{policy.cases}: {name}")
+        yield _build_scene(stems, verdict, case, baselines, links, f"{policy.cases}: {name}")
 
 
-def _scene(
+def _build_scene(
     read: Collection[str], verdict: Verdict, case: Case, baselines: Baselines, links: Links, place: str
 ) -> Scene:
     edits = dict(case.with_)

@@ -16,7 +16,7 @@ from policyeng.bundle.header import TargetType
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import value_at
 from policyeng.models import JsonObject, Outcome, Snapshot, lowered
-from policyeng.verify.generators.case_scenarios import Links, Scene, scenes_of
+from policyeng.verify.generators.case_scenarios import Links, Scene, list_scenes
 from policyeng.verify.generators.json_mutations import Json, copied
 from policyeng.verify.generators.observations import KINDS, Entries
 from policyeng.verify.generators.vocabulary import Vocabulary, vocabulary_of
@@ -48,7 +48,7 @@ class EstateGenerator:
     def scenes(self) -> dict[str, list[Scene]]:
         """Every case as a scene, by policy id, except for policies without cases."""
         given = self.baselines, self.links
-        found = {policy.id: list(scenes_of(self.bundle, policy, *given)) for policy in self.bundle.policies}
+        found = {policy.id: list(list_scenes(self.bundle, policy, *given)) for policy in self.bundle.policies}
         return {identity: scenes for identity, scenes in found.items() if scenes}
 
     @cached_property
@@ -136,10 +136,10 @@ class EstateGenerator:
 
 def subjects(policy: Policy, resources: Iterable[JsonObject]) -> list[str]:
     """Return the ids of the resources that a policy selects."""
-    return [str(resource["id"]) for resource in resources if takes(policy, resource)]
+    return [str(resource["id"]) for resource in resources if is_selected(policy, resource)]
 
 
-def takes(policy: Policy, resource: JsonObject) -> bool:
+def is_selected(policy: Policy, resource: JsonObject) -> bool:
     """Check whether a policy selects a resource."""
     kind = lowered(str(resource.get("type", "")))
     return any(lowered(judged.type) == kind and fits(judged, resource) for judged in policy.header.judges)

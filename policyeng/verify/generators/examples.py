@@ -17,15 +17,15 @@ from typing import Literal
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.models import Exemption, JsonObject, Snapshot, lowered
-from policyeng.verify.generators.documents import edited, judges_documents, wild, written
+from policyeng.verify.generators.documents import draw_arbitrary, draw_entries, edited, judges_documents
 from policyeng.verify.generators.estates import STATEMENTS, EstateGenerator, subjects
 from policyeng.verify.generators.exemptions import exemptions_of
-from policyeng.verify.generators.json_mutations import happens
-from policyeng.verify.generators.near_compliant import nearly_compliant
-from policyeng.verify.generators.observations import Sight, observed
-from policyeng.verify.generators.plausible import MOST, plausible
+from policyeng.verify.generators.json_mutations import draw_boolean
+from policyeng.verify.generators.near_compliant import draw_near_compliant
+from policyeng.verify.generators.observations import Sight, draw_observations
+from policyeng.verify.generators.plausible import MOST, draw_plausible
 from policyeng.verify.generators.schema_values import fitting
-from policyeng.verify.generators.statements import StatementChoice, stated
+from policyeng.verify.generators.statements import StatementChoice, draw_statements
 
 #: The kinds of examples; an `estate` is plausible and has several workspaces with all statements and observations.
 Kind = Literal["wild", "edited", "plausible", "estate", "nearly-compliant"]
@@ -73,7 +73,7 @@ class Examples:
         focus = focus or random.choice(self.bundle.policies)
         example = self._drawers[random.choice(_MIXTURE) if kind is None else kind](random, focus)
         if self._judge_documents:
-            example.document["documents"] = written(random, self._estates, focus)
+            example.document["documents"] = draw_entries(random, self._estates, focus)
         return example
 
     def numbered(self, seed: int, number: int, kind: Kind | None = None) -> Example:
@@ -88,7 +88,7 @@ class Examples:
 
     def moment(self, random: Random) -> datetime:
         """Return a clock: near a moment at which facts or approvals change, or any in ten years."""
-        if self._moments and happens(random, 0.7):
+        if self._moments and draw_boolean(random, 0.7):
             near = random.choice((-_DAY, -1.0, -0.000001, 0.0, 0.000001, 1.0, _DAY))
             days = random.choice((0, 0, 0, -180, -179, -181, -30))
             return random.choice(self._moments) + timedelta(days=days, seconds=near)
@@ -118,44 +118,44 @@ class Examples:
         }
 
     def _nearly_compliant(self, random: Random, focus: Policy) -> Example:
-        document, given, as_of = nearly_compliant(random, self._estates, focus)
-        if happens(random, 0.08):
+        document, given, as_of = draw_near_compliant(random, self._estates, focus)
+        if draw_boolean(random, 0.08):
             as_of = self.moment(random)
-        if focus.header.parameters and focus.id not in given and happens(random, 0.1):
+        if focus.header.parameters and focus.id not in given and draw_boolean(random, 0.1):
             given[focus.id] = self._parameters(random, focus)
         return Example(document, given, as_of)
 
     def _wild(self, random: Random, focus: Policy) -> Example:
-        return self._surrounded(random, focus, wild(random, self._estates, focus))
+        return self._surrounded(random, focus, draw_arbitrary(random, self._estates, focus))
 
     def _edited(self, random: Random, focus: Policy) -> Example:
         return self._surrounded(random, focus, edited(random, self._estates, focus))
 
     def _plausible(self, random: Random, focus: Policy) -> Example:
         workspaces = random.choice((1, 1, 2, 2, 3))
-        document = plausible(random, self._estates, focus, workspaces)
+        document = draw_plausible(random, self._estates, focus, workspaces)
         return self._surrounded(random, focus, document)
 
     def _estate(self, random: Random, focus: Policy) -> Example:
         """Return an example of several workspaces with all statements and observations."""
-        document = plausible(random, self._estates, focus, random.randrange(2, MOST + 1))
+        document = draw_plausible(random, self._estates, focus, random.randrange(2, MOST + 1))
         example = self._surrounded(random, focus, document, always=True)
         return replace(example, exemptions=self.exemptions(random, example))
 
     def _surrounded(self, random: Random, focus: Policy, document: JsonObject, *, always: bool = False) -> Example:
         """Return an example of a document with clock and parameters, and often statements and observations."""
-        as_of = self.moment(random) if happens(random, 0.5) else DEFAULT_AS_OF
+        as_of = self.moment(random) if draw_boolean(random, 0.5) else DEFAULT_AS_OF
         judges_statements = bool(STATEMENTS & {judged.type for judged in focus.header.judges})
-        if always or judges_statements or happens(random, 0.4):
+        if always or judges_statements or draw_boolean(random, 0.4):
             own = self._estates.vocabulary.words[focus.id].own
-            document |= stated(
+            document |= draw_statements(
                 random, document, StatementChoice(self._words, as_of, focus if judges_statements else None, own)
             )
-        if always or happens(random, 0.4):
-            document |= observed(random, document, self._sight(focus, document, as_of), self.bundle.facts)
+        if always or draw_boolean(random, 0.4):
+            document |= draw_observations(random, document, self._sight(focus, document, as_of), self.bundle.facts)
         for name in ("approvals", "workloads", "principals"):  # a reader refuses duplicates
             document[name] = list({lowered(str(entry["id"])): entry for entry in document.get(name, ())}.values())
-        given = {focus.id: self._parameters(random, focus)} if happens(random, 0.5) else {}
+        given = {focus.id: self._parameters(random, focus)} if draw_boolean(random, 0.5) else {}
         return Example(document, self.parameters(random, given if focus.header.parameters else {}), as_of)
 
     def _sight(self, focus: Policy, document: JsonObject, as_of: datetime) -> Sight:
@@ -167,13 +167,13 @@ class Examples:
     def _parameters(self, random: Random, policy: Policy) -> JsonObject:
         """Return parameters of one policy, from one of its cases or from their schemas."""
         stated_ones = [scene.parameters for scene in self._estates.scenes.get(policy.id, ()) if scene.parameters]
-        if stated_ones and happens(random, 0.4):
+        if stated_ones and draw_boolean(random, 0.4):
             return random.choice(stated_ones)
         words = self._estates.spoken(random, policy)
         return {
             name: fitting(random, schema, words)
             for name, schema in policy.header.parameters.items()
-            if happens(random, 0.7)
+            if draw_boolean(random, 0.7)
         }
 
     def _turns(self, seed: int, turn: int) -> Sequence[Policy]:

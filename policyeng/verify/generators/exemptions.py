@@ -8,7 +8,7 @@ from random import Random
 
 from policyeng.bundle import Policy
 from policyeng.models import Exemption, JsonObject
-from policyeng.verify.generators.json_mutations import happens
+from policyeng.verify.generators.json_mutations import draw_boolean
 
 _SECOND = timedelta(seconds=1)
 #: The possible times from the clock to the end: long active, active or expired by a second, long expired, future.
@@ -37,14 +37,14 @@ def exemptions_of(
 
 def _exemption(random: Random, number: int, policy: Policy, ids: Sequence[str], as_of: datetime) -> Exemption:
     scope = random.choice(ids)
-    if scope.startswith("/") and happens(random, 0.4):
+    if scope.startswith("/") and draw_boolean(random, 0.4):
         scope = "/".join(scope.split("/")[: random.choice(_SCOPES) + 1])
     owner, approver = random.sample(_PEOPLE, 2)
     begin, end = _draw_period(random, as_of)
     return Exemption(
         id=f"E-{number}",
         policy=policy.id,
-        scope=scope.upper() if happens(random, 0.1) else scope,
+        scope=scope.upper() if draw_boolean(random, 0.1) else scope,
         category=random.choice(("waiver", "mitigated")),
         reason="the migration ends this quarter",
         owner=owner,

@@ -33,7 +33,7 @@ _DEEPER = 0.8
 _LOOKALIKES = {"k": "\u212a", "s": "\u017f", "i": "\u0130", "K": "\u212a", "S": "\u017f", "I": "\u0131"}
 
 
-def happens(random: Random, chance: float) -> bool:
+def draw_boolean(random: Random, chance: float) -> bool:
     """Draw whether something happens; the smallest draw is false, so examples shrink to plain ones."""
     return random.random() >= 1 - chance
 
@@ -47,7 +47,7 @@ def copied(document: Json, spelled: Callable[[str], str] = str) -> Json:
     return spelled(document) if isinstance(document, str) else document
 
 
-def odd(random: Random, depth: int = 2) -> Json:
+def draw_odd_value(random: Random, depth: int = 2) -> Json:
     """Return an unexpected value: of a wrong type, empty, huge, or nested."""
     kind = random.randrange(8)
     if kind < 3:
@@ -56,10 +56,10 @@ def odd(random: Random, depth: int = 2) -> Json:
         return random.choice(ODD_NUMBERS)
     if kind < 7 or depth == 0:
         return copied(random.choice(ODD_VALUES))
-    if happens(random, 0.5):
-        return [odd(random, depth - 1) for _ in range(random.randrange(4))]
+    if draw_boolean(random, 0.5):
+        return [draw_odd_value(random, depth - 1) for _ in range(random.randrange(4))]
     keys = ("id", "type", "properties", "tags", "vmSize", "subnet", "name", "Id", "\u00e9", "")
-    return {random.choice(keys): odd(random, depth - 1) for _ in range(random.randrange(4))}
+    return {random.choice(keys): draw_odd_value(random, depth - 1) for _ in range(random.randrange(4))}
 
 
 def altered(random: Random, value: Json) -> Json:
@@ -75,7 +75,7 @@ def altered(random: Random, value: Json) -> Json:
         return _altered_list(random, value)
     if isinstance(value, dict):
         return _altered_object(random, value)
-    return odd(random)
+    return draw_odd_value(random)
 
 
 def _altered_text(random: Random, text: str) -> Json:
@@ -91,7 +91,7 @@ def _altered_text(random: Random, text: str) -> Json:
     if kind == 4:
         return text + random.choice(("/", "-2", "x", "/x", "//", " "))
     if kind == 5:
-        return text[:-1] if happens(random, 0.5) else text.rpartition("/")[0]
+        return text[:-1] if draw_boolean(random, 0.5) else text.rpartition("/")[0]
     if kind == 6 and text:
         position = random.randrange(len(text))
         letter = _LOOKALIKES.get(text[position], random.choice(("\u0130", "\u212a", "?")))
@@ -111,7 +111,7 @@ def _altered_list(random: Random, values: list[Json]) -> Json:
     elif kind == 2 and changed:
         changed.append(copied(random.choice(changed)))
     elif kind == 3:
-        changed.insert(random.randrange(len(changed) + 1), odd(random))
+        changed.insert(random.randrange(len(changed) + 1), draw_odd_value(random))
     elif kind == 4:
         return changed[0] if changed else None
     else:
@@ -155,9 +155,9 @@ def edit_somewhere(random: Random, document: dict[str, Json], kept: Sequence[str
     if kind == 0:
         remove(document, place)
     elif kind == 1:
-        put(document, place, odd(random))
+        put_value(document, place, draw_odd_value(random))
     else:
-        put(document, place, altered(random, value_in(document, place)))
+        put_value(document, place, altered(random, value_in(document, place)))
 
 
 def _place_in(random: Random, document: Json, keys: Sequence[str | int]) -> Place:
@@ -166,7 +166,7 @@ def _place_in(random: Random, document: Json, keys: Sequence[str | int]) -> Plac
     while keys:
         place.append(random.choice(keys))
         document = document[place[-1]]  # type: ignore[index]  # the key is one of the document's
-        if not happens(random, _DEEPER):
+        if not draw_boolean(random, _DEEPER):
             break
         keys = (
             list(document) if isinstance(document, dict) else range(len(document)) if isinstance(document, list) else ()
@@ -181,18 +181,18 @@ def value_in(document: Json, place: Place) -> Json:
     return document
 
 
-def put(document: Json, place: Place, value: Json) -> None:
+def put_value(document: Json, place: Place, value: Json) -> None:
     """Set a place; other values on the way are replaced by objects, and lists take existing positions."""
     *above, last = place
     for step in above:
-        document = _entered(document, step)
+        document = _enter(document, step)
     if isinstance(document, list) and isinstance(last, int) and last < len(document):
         document[last] = value
     elif isinstance(document, dict):
         document[str(last)] = value
 
 
-def _entered(document: Json, step: str | int) -> Json:
+def _enter(document: Json, step: str | int) -> Json:
     if isinstance(document, list) and isinstance(step, int) and step < len(document):
         if not isinstance(document[step], dict | list):
             document[step] = {}

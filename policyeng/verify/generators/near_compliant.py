@@ -19,8 +19,8 @@ from policyeng.bundle.header import Verdict
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.merge_patch import merged
 from policyeng.verify.generators.case_scenarios import Scene
-from policyeng.verify.generators.estates import EstateGenerator, copied_object, in_second_group, renamed, takes
-from policyeng.verify.generators.json_mutations import edit_somewhere, happens
+from policyeng.verify.generators.estates import EstateGenerator, copied_object, in_second_group, is_selected, renamed
+from policyeng.verify.generators.json_mutations import draw_boolean, edit_somewhere
 from policyeng.verify.generators.targeted_edits import edit, subject
 
 #: How many scenes of other policies are tried in addition to one of the policy in focus.
@@ -80,13 +80,13 @@ class SceneStage:
             self.parameters[policy.id] = scene.parameters
 
 
-def nearly_compliant(
+def draw_near_compliant(
     random: Random, estates: EstateGenerator, focus: Policy
 ) -> tuple[JsonObject, dict[str, JsonObject], datetime]:
     """Return a document, the parameters and the clock of a snapshot with a policy in focus."""
     policies = _choose_policies(random, estates, focus)
     stage = _build_stage(random, estates, policies)
-    stems = _keep_stems(random, estates, stage)
+    stems = _select_stems(random, estates, stage)
     baselines = estates.baselines.resources
     resources = [
         merged(baselines[stem], stage.edits[stem]) if stem in stage.edits else baselines[stem] for stem in stems
@@ -94,8 +94,8 @@ def nearly_compliant(
     _add_resources(random, estates, policies, resources)
     for _ in range(random.choice((0, 0, 1, 2, 3)) if resources else 0):
         _edit(random, estates, policies, resources)
-    if happens(random, 0.1):
-        resources += in_second_group([resource for resource in resources if happens(random, 0.5)])
+    if draw_boolean(random, 0.1):
+        resources += in_second_group([resource for resource in resources if draw_boolean(random, 0.5)])
     random.shuffle(resources)
     document: JsonObject = {"resources": unique(resources)}
     document |= {
@@ -144,11 +144,11 @@ def _choose_scenes(random: Random, scenes: Sequence[Scene], *, at_rest: bool) ->
     return scenes
 
 
-def _keep_stems(random: Random, estates: EstateGenerator, stage: SceneStage) -> list[str]:
+def _select_stems(random: Random, estates: EstateGenerator, stage: SceneStage) -> list[str]:
     """Return the stems of the baselines, without some that nothing needs."""
     share = random.choice(_LEFT_OUT)
     known = [stem for stem in estates.baselines.resources if stem not in stage.removed]
-    return [stem for stem in known if stem in stage.needs or not happens(random, share)]
+    return [stem for stem in known if stem in stage.needs or not draw_boolean(random, share)]
 
 
 def _baseline_statements(estates: EstateGenerator, kind: str, stems: Collection[str]) -> list[JsonObject]:
@@ -163,22 +163,22 @@ def _add_resources(
     """Add copies of selected resources, and for policies without cases resources with targeted edits."""
     for number, policy in enumerate(policies):
         if policy.id in estates.scenes:
-            if number == 0 and happens(random, 0.2):
-                peers = [resource for resource in resources if takes(policy, resource)]
+            if number == 0 and draw_boolean(random, 0.2):
+                peers = [resource for resource in resources if is_selected(policy, resource)]
                 resources += [renamed(random.choice(peers), f"-c{copy}") for copy in range(2)] if peers else []
             continue
         for copy in range(random.choice((2, 3, 4, 6)) if number == 0 else 1):
             resources.append(subject(random, estates, policy, f"-f{number}{copy}"))
             for pointer in estates.vocabulary.words[policy.id].pointers:
-                if happens(random, 0.9):
+                if draw_boolean(random, 0.9):
                     edit(random, estates, policy, resources, len(resources) - 1, pointer)
 
 
 def _edit(random: Random, estates: EstateGenerator, policies: Sequence[Policy], resources: list[JsonObject]) -> None:
     """Make one more edit: of a resource that a policy selects where the policy reads, or anywhere."""
     policy = random.choice(policies)
-    judged = [position for position, resource in enumerate(resources) if takes(policy, resource)]
-    if judged and happens(random, 0.8):
+    judged = [position for position, resource in enumerate(resources) if is_selected(policy, resource)]
+    if judged and draw_boolean(random, 0.8):
         edit(random, estates, policy, resources, random.choice(judged))
     else:
         position = random.randrange(len(resources))

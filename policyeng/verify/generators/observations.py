@@ -15,9 +15,9 @@ from typing import TypeAlias
 from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.facts import Facts
 from policyeng.facts.computes import own_size
-from policyeng.facts.words import inside
+from policyeng.facts.words import get_inside
 from policyeng.models import JsonObject
-from policyeng.verify.generators.json_mutations import Json, copied, happens
+from policyeng.verify.generators.json_mutations import Json, copied, draw_boolean
 
 #: The required members, by kind.
 KINDS = {
@@ -49,27 +49,27 @@ class Sight:
     as_of: datetime
 
 
-def observed(random: Random, document: JsonObject, sight: Sight, facts: Facts) -> JsonObject:
+def draw_observations(random: Random, document: JsonObject, sight: Sight, facts: Facts) -> JsonObject:
     """Return quotas, metrics and principals for a document, from up to four cases, or in addition to its own."""
     made: JsonObject = {}
     for kind in KINDS:
         sets = [entries for entries in sight.known.get(kind, ()) if entries]
-        drawn: list[JsonObject] = [entry for entry in document.get(kind, ()) if happens(random, 0.7)]
+        drawn: list[JsonObject] = [entry for entry in document.get(kind, ()) if draw_boolean(random, 0.7)]
         for _ in range(random.randrange(5) if sets else 0):
             entries = [{**entry} for entry in random.choice(sets)]
-            _move(random, entries, _homes(kind, document, sight, facts))
-            drawn += [_change_entry(random, kind, entry, sight) for entry in entries if happens(random, 0.9)]
+            _move(random, entries, _list_references(kind, document, sight, facts))
+            drawn += [_change_entry(random, kind, entry, sight) for entry in entries if draw_boolean(random, 0.9)]
         made[kind] = drawn
     return made
 
 
-def _homes(kind: str, document: JsonObject, sight: Sight, facts: Facts) -> dict[str, Sequence[str]]:
+def _list_references(kind: str, document: JsonObject, sight: Sight, facts: Facts) -> dict[str, Sequence[str]]:
     """Return the values for members that refer to resources of the snapshot, by member."""
     resources: list[JsonObject] = document["resources"]
     if kind == "metrics":
         return {"resourceId": sight.subjects or [str(one["id"]) for one in resources]}
     if kind == "principals":
-        holders = [inside(one, "properties", "principalId") for one in resources]
+        holders = [get_inside(one, "properties", "principalId") for one in resources]
         return {"id": [holder for holder in holders if isinstance(holder, str) and holder]}
     sizes = [own.size for one in resources if (own := own_size(one)) is not None and isinstance(own.size, str)]
     return {"family": [known.family for size in sizes if (known := facts.size(size)) is not None]}
@@ -79,7 +79,7 @@ def _move(random: Random, entries: list[JsonObject], homes: dict[str, Sequence[s
     """Move entries to resources of the snapshot; those about one resource stay together."""
     for member, values in homes.items():
         news = {entry[member]: random.choice(values) for entry in entries} if values else {}
-        if happens(random, 0.2):
+        if draw_boolean(random, 0.2):
             news = {}
         for entry in entries:
             entry[member] = news.get(entry[member], entry[member])
@@ -91,16 +91,16 @@ def _change_entry(random: Random, kind: str, entry: JsonObject, sight: Sight) ->
     for name in _TIMES:
         if isinstance(entry.get(name), str):
             entry[name] = _shift(entry[name], moved)
-    while happens(random, 0.4):
+    while draw_boolean(random, 0.4):
         name = random.choice(sorted(entry))
-        if name not in KINDS[kind] and happens(random, 0.2):
+        if name not in KINDS[kind] and draw_boolean(random, 0.2):
             del entry[name]
             continue
-        entry[name] = _near(random, name, entry[name], sight)
+        entry[name] = _draw_near(random, name, entry[name], sight)
     return entry
 
 
-def _near(random: Random, name: str, value: Json, sight: Sight) -> Json:
+def _draw_near(random: Random, name: str, value: Json, sight: Sight) -> Json:
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):

@@ -15,10 +15,10 @@ import orjson
 from policyeng.bundle import Policy
 from policyeng.bundle.cases import STATED
 from policyeng.facts.computes import COMPUTE_TYPE
-from policyeng.facts.words import inside
+from policyeng.facts.words import get_inside
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.verify.generators.estates import EstateGenerator, copied_object
-from policyeng.verify.generators.json_mutations import copied, happens, place_of, put
+from policyeng.verify.generators.json_mutations import copied, draw_boolean, place_of, put_value
 from policyeng.verify.generators.near_compliant import unique
 from policyeng.verify.generators.targeted_edits import subject
 
@@ -47,7 +47,7 @@ _MOVES = (
 MOST = 1 + len(_MOVES)
 
 
-def plausible(random: Random, estates: EstateGenerator, focus: Policy, workspaces: int) -> JsonObject:
+def draw_plausible(random: Random, estates: EstateGenerator, focus: Policy, workspaces: int) -> JsonObject:
     """Return a document with some workspaces, up to `MOST`.
 
     Each has a part of the baselines, and one or two resources that the policy in focus selects.
@@ -58,19 +58,19 @@ def plausible(random: Random, estates: EstateGenerator, focus: Policy, workspace
         resources = [
             _move_entry(resource, number)
             for resource in estates.baselines.resources.values()
-            if lowered(str(resource["type"])) == WORKSPACE_TYPE or happens(random, share)
+            if lowered(str(resource["type"])) == WORKSPACE_TYPE or draw_boolean(random, share)
         ]
         resources += [
             _move_entry(subject(random, estates, focus, f"-p{n}"), number) for n in range(random.choice((0, 1, 1)))
         ]
         region = random.choice(REGIONS)
         for resource in resources:
-            _settle(random, estates, resource, region)
+            _vary(random, estates, resource, region)
         _connect(random, resources)
         document["resources"] += resources
         for kind in STATED:
             entries = estates.baselines.stated.get(kind, ())
-            document[kind] += [_move_statement(entry, number) for entry in entries if happens(random, 0.8)]
+            document[kind] += [_move_statement(entry, number) for entry in entries if draw_boolean(random, 0.8)]
     document["resources"] = unique(document["resources"])
     return document
 
@@ -93,28 +93,28 @@ def _move_statement(entry: JsonObject, number: int) -> JsonObject:
     return moved
 
 
-def _settle(random: Random, estates: EstateGenerator, resource: JsonObject, region: str) -> None:
+def _vary(random: Random, estates: EstateGenerator, resource: JsonObject, region: str) -> None:
     """Set the region of a resource, and vary its kind, size, role, and settings from cases."""
     if "location" in resource:
         resource["location"] = region
     kind = lowered(str(resource["type"]))
-    if kind == COMPUTE_TYPE and happens(random, 0.35):
+    if kind == COMPUTE_TYPE and draw_boolean(random, 0.35):
         resource["properties"] = _compute(random, estates, str(resource["id"]))
     if kind == _ASSIGNMENT_TYPE:
         _assign(random, estates, resource)
-    holders: list[Any] = [resource.get("properties"), inside(resource, "properties", "properties")]
+    holders: list[Any] = [resource.get("properties"), get_inside(resource, "properties", "properties")]
     for holder in holders:
         for name in _SIZES.intersection(holder) if isinstance(holder, dict) else ():
-            if happens(random, 0.5):
+            if draw_boolean(random, 0.5):
                 holder[name] = _size(random, estates)
     policies = estates.judging.get(kind, ())
-    while policies and happens(random, 0.4):
+    while policies and draw_boolean(random, 0.4):
         words = estates.vocabulary.words[random.choice(policies).id]
         pointers = [pointer for pointer in words.pointers if pointer.startswith("/") and words.standing[pointer]]
         if pointers:
             pointer = random.choice(pointers)
             if (place := place_of(random, resource, pointer))[0] not in ("id", "type"):
-                put(resource, place, copied(random.choice(words.standing[pointer])))
+                put_value(resource, place, copied(random.choice(words.standing[pointer])))
 
 
 def _compute(random: Random, estates: EstateGenerator, identity: str) -> JsonObject:
@@ -123,7 +123,7 @@ def _compute(random: Random, estates: EstateGenerator, identity: str) -> JsonObj
     known = [
         one["properties"]
         for one in estates.by_type.get(COMPUTE_TYPE, ())
-        if lowered(str(inside(one, "properties", "computeType"))) == lowered(kind)
+        if lowered(str(get_inside(one, "properties", "computeType"))) == lowered(kind)
     ]
     if known:
         return copied_object(random.choice(known))
@@ -134,12 +134,12 @@ def _compute(random: Random, estates: EstateGenerator, identity: str) -> JsonObj
 def _assign(random: Random, estates: EstateGenerator, resource: JsonObject) -> None:
     """Set a random built-in role and principal in a role assignment."""
     roles = estates.bundle.facts.document.get("roles", {})
-    if roles and happens(random, 0.6):
+    if roles and draw_boolean(random, 0.6):
         definition = f"/providers/Microsoft.Authorization/roleDefinitions/{random.choice(list(roles))}"
-        put(resource, ("properties", "roleDefinitionId"), definition)
-    if happens(random, 0.5):
-        put(resource, ("properties", "principalId"), random.choice(_PRINCIPALS))
-        put(resource, ("properties", "principalType"), random.choice(_PRINCIPAL_TYPES))
+        put_value(resource, ("properties", "roleDefinitionId"), definition)
+    if draw_boolean(random, 0.5):
+        put_value(resource, ("properties", "principalId"), random.choice(_PRINCIPALS))
+        put_value(resource, ("properties", "principalType"), random.choice(_PRINCIPAL_TYPES))
 
 
 def _size(random: Random, estates: EstateGenerator) -> str:
@@ -155,5 +155,5 @@ def _connect(random: Random, resources: list[JsonObject]) -> None:
     """Connect jobs to a random compute of their workspace, or to none."""
     computes = [str(one["id"]) for one in resources if lowered(str(one["type"])) == COMPUTE_TYPE]
     for resource in resources:
-        if lowered(str(resource["type"])) == _JOB_TYPE and happens(random, 0.6):
-            put(resource, ("properties", "computeId"), random.choice([*computes, "serverless"]))
+        if lowered(str(resource["type"])) == _JOB_TYPE and draw_boolean(random, 0.6):
+            put_value(resource, ("properties", "computeId"), random.choice([*computes, "serverless"]))

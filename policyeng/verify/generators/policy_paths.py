@@ -70,7 +70,9 @@ def code_of(policy: Policy) -> Code:
         else:
             stated = [function.__globals__.get(name) for part in parts for name in part.co_names]
             found.borrowed.extend([*words, *(word for constant in stated for word in _words_in(constant))])
-        waiting += [called for part in parts for called in _called_functions(function, part) if called not in waiting]
+        waiting += [
+            called for part in parts for called in _find_called_functions(function, part) if called not in waiting
+        ]
     return found
 
 
@@ -82,7 +84,7 @@ def _parts(code: CodeType) -> Iterator[CodeType]:
             yield from _parts(constant)
 
 
-def _called_functions(function: FunctionType, part: CodeType) -> Iterator[FunctionType]:
+def _find_called_functions(function: FunctionType, part: CodeType) -> Iterator[FunctionType]:
     """Yield the library functions that a code object refers to, and the methods of the catalog that it calls."""
     known = [function.__globals__.get(name) for name in part.co_names]
     modules = [value for value in known if isinstance(value, ModuleType) and value.__name__.startswith(_LIBRARY)]
@@ -254,7 +256,7 @@ def _assignments(trees: Iterable[Module]) -> Iterator[tuple[str, Node]]:
                     yield target.name, value
 
 
-def _members(trees: Iterable[Module]) -> Iterator[tuple[str, Node]]:
+def _list_members(trees: Iterable[Module]) -> Iterator[tuple[str, Node]]:
     """Yield the variables for members, with the collections."""
     for node in walk([tree.rules for tree in trees]):
         if isinstance(node, SomeIn) and isinstance(variable := node.member.arguments[-2], Var):
@@ -269,7 +271,7 @@ def _variables(trees: Sequence[Module]) -> dict[str, _Path]:
     for tree in trees:
         roots = {name: path.split(".") for name, path in aliases_of(tree).items()}
         known |= {name: tuple(path) for name, (root, *path) in roots.items() if root == "input"}
-    members, bound = list(_members(trees)), list(_assignments(trees))
+    members, bound = list(_list_members(trees)), list(_assignments(trees))
     for _ in range(_STEPS):
         before = len(known)
         for name, holder in members:

@@ -7,7 +7,7 @@ from random import Random
 
 from policyeng.bundle.parameter_schemas import fits
 from policyeng.models import JsonObject
-from policyeng.verify.generators.json_mutations import Json, copied, happens, odd
+from policyeng.verify.generators.json_mutations import Json, copied, draw_boolean, draw_odd_value
 
 
 def fitting(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
@@ -39,14 +39,14 @@ def _draw(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
 
 def _scalar(random: Random, kind: object, schema: JsonObject, words: Sequence[Json]) -> Json:
     if kind == "boolean":
-        return happens(random, 0.5)
+        return draw_boolean(random, 0.5)
     if kind in ("integer", "number"):
         least = schema.get("minimum", 0)
         most = max(least, schema.get("maximum", least + 10 ** random.randrange(1, 5)))  # bounds may conflict
         return random.randint(int(least), int(most)) if kind == "integer" else random.uniform(least, most)
     if kind == "null":
         return None
-    return copied(random.choice(words)) if words and happens(random, 0.5) else odd(random)
+    return copied(random.choice(words)) if words and draw_boolean(random, 0.5) else draw_odd_value(random)
 
 
 def _object(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
@@ -55,7 +55,7 @@ def _object(random: Random, schema: JsonObject, words: Sequence[Json]) -> Json:
     drawn: dict[str, Json] = {
         name: _draw(random, properties.get(name, {}), words)
         for name in dict.fromkeys([*required, *properties])
-        if name in required or happens(random, 0.5)
+        if name in required or draw_boolean(random, 0.5)
     }
     more = schema.get("additionalProperties", {})
     texts = [word for word in words if isinstance(word, str) and word]

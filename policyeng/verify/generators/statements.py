@@ -12,7 +12,7 @@ from policyeng.bundle import Policy
 from policyeng.bundle.header import TargetType
 from policyeng.models import JsonObject, Purpose, Target
 from policyeng.models.documents import Accelerator, Cadence, Feature
-from policyeng.verify.generators.json_mutations import ODD_TEXTS, Json, happens
+from policyeng.verify.generators.json_mutations import ODD_TEXTS, Json, draw_boolean
 
 _CHOICES = {"purpose": Purpose, "target": Target, "accelerator": Accelerator, "cadence": Cadence}
 _SCOPE_LENGTHS = (2, 4, 8, 8, 4, 2, 6, 10)
@@ -39,7 +39,7 @@ class StatementChoice:
     own: Sequence[Json] = ()
 
 
-def stated(random: Random, document: JsonObject, asked: StatementChoice) -> JsonObject:
+def draw_statements(random: Random, document: JsonObject, asked: StatementChoice) -> JsonObject:
     """Return a few approvals and workloads for a document, with its own sometimes in addition."""
     workloads = random.randrange(4, 12) if asked.focus else random.randrange(4)
     made: JsonObject = {
@@ -47,15 +47,15 @@ def stated(random: Random, document: JsonObject, asked: StatementChoice) -> Json
         "workloads": [_workload(random, number, document, asked) for number in range(workloads)],
     }
     for name, entries in made.items():
-        entries += [entry for entry in document.get(name, ()) if happens(random, 0.5)]
-    if happens(random, 0.3):
+        entries += [entry for entry in document.get(name, ()) if draw_boolean(random, 0.5)]
+    if draw_boolean(random, 0.3):
         made["takenAt"] = _time(random, asked.as_of)
     return made
 
 
 def _approval(random: Random, number: int, document: JsonObject, asked: StatementChoice) -> JsonObject:
     scope = _identity(random, document)
-    if happens(random, 0.8):
+    if draw_boolean(random, 0.8):
         scope = "/".join(scope.split("/")[: random.choice(_SCOPE_LENGTHS) + 1])
     approval: JsonObject = {
         "id": f"R-{number}",
@@ -64,49 +64,49 @@ def _approval(random: Random, number: int, document: JsonObject, asked: Statemen
         "scope": random.choice((scope, scope, scope.upper(), f"{scope}/", f"{scope}-2", "/", "", scope[1:])),
         "status": random.choice(("granted", "granted", "granted", "requested", "denied", "revoked")),
     }
-    if happens(random, 0.5):
+    if draw_boolean(random, 0.5):
         approval["region"] = _word(random, asked.words, ("eastus", "East US", "EASTUS ", "westeurope", "", " "))
     for name in ("grantedAt", "expiresAt"):
-        if happens(random, 0.6):
+        if draw_boolean(random, 0.6):
             approval[name] = _time(random, asked.as_of)
     for name in ("requestedBy", "approvedBy"):
-        if happens(random, 0.8):
+        if draw_boolean(random, 0.8):
             approval[name] = random.choice(_PEOPLE)
     return approval
 
 
 def _time(random: Random, as_of: datetime) -> str:
     """Return a moment near the clock, or as far from it as the calendar allows."""
-    if happens(random, 0.1):
+    if draw_boolean(random, 0.1):
         return random.choice(
             ("0001-01-01T00:00:00Z", "1677-12-31T23:59:59Z", "2262-04-12T00:00:00Z", "9999-12-31T23:59:59Z")
         )
     seconds = random.choice((0.0, 0.000001, -0.000001, 1.0, -1.0, 86400.0, -86400.0, 3.2e7, -3.2e7))
     text = (as_of + timedelta(seconds=seconds)).isoformat()
-    return text.replace("+00:00", "Z") if happens(random, 0.7) else text
+    return text.replace("+00:00", "Z") if draw_boolean(random, 0.7) else text
 
 
 def _workload(random: Random, number: int, document: JsonObject, asked: StatementChoice) -> JsonObject:
     workload: JsonObject = {"id": f"w-{number}"}
     for name, kind in _CHOICES.items():
-        if happens(random, 0.85):
+        if draw_boolean(random, 0.85):
             workload[name] = _one_of(random, get_args(kind), asked.own)
-    if asked.focus and happens(random, 0.7):
+    if asked.focus and draw_boolean(random, 0.7):
         workload |= _narrowed(random, asked.focus)
-    if happens(random, 0.8):
+    if draw_boolean(random, 0.8):
         workload["workspaceId"] = _workspace(random, document)
-    if happens(random, 0.3):
+    if draw_boolean(random, 0.3):
         workload["sourceId"] = _identity(random, document)
-    if happens(random, 0.6):
+    if draw_boolean(random, 0.6):
         workload["tags"] = {
             random.choice(TAGS): _word(random, asked.words, TAG_VALUES) for _ in range(random.randrange(1, 3))
         }
-    if happens(random, 0.3):
+    if draw_boolean(random, 0.3):
         workload["model"] = {
             "sizeGiB": random.choice((0, 0.5, 8, 1e6)),
             "memoryGiB": random.choice((0, 47.9, 48, 48.1)),
         }
-    if happens(random, 0.7 if asked.focus else 0.3):
+    if draw_boolean(random, 0.7 if asked.focus else 0.3):
         workload["features"] = [_one_of(random, get_args(Feature), asked.own) for _ in range(random.randrange(4))]
     return workload
 
@@ -114,7 +114,7 @@ def _workload(random: Random, number: int, document: JsonObject, asked: Statemen
 def _one_of(random: Random, allowed: Sequence[str], own: Sequence[Json]) -> str:
     """Return a word that the model allows, preferably one of the policy in focus."""
     spoken = [word for word in allowed if word in own]
-    return random.choice(spoken) if spoken and happens(random, 0.4) else random.choice(allowed)
+    return random.choice(spoken) if spoken and draw_boolean(random, 0.4) else random.choice(allowed)
 
 
 def _narrowed(random: Random, focus: Policy) -> JsonObject:
@@ -141,4 +141,4 @@ def _identity(random: Random, document: JsonObject) -> str:
 def _workspace(random: Random, document: JsonObject) -> str:
     spaces = [str(entry["id"]) for entry in document["resources"] if str(entry["type"]).lower().endswith("/workspaces")]
     identity = random.choice(spaces) if spaces else _identity(random, document)
-    return identity.swapcase() if happens(random, 0.2) else identity
+    return identity.swapcase() if draw_boolean(random, 0.2) else identity

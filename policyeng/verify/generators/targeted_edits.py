@@ -12,11 +12,11 @@ from policyeng.verify.generators.json_mutations import (
     Json,
     altered,
     copied,
+    draw_boolean,
+    draw_odd_value,
     edit_somewhere,
-    happens,
-    odd,
     place_of,
-    put,
+    put_value,
     remove,
 )
 
@@ -29,17 +29,17 @@ def subject(random: Random, estates: EstateGenerator, focus: Policy, suffix: str
     """Return a resource that a policy selects, spelled as in its header; the caller may change it."""
     judged = random.choice(focus.header.judges)
     if judged.type in STATEMENTS or judged.type == DOCUMENT:
-        return made(random, estates, random.choice(estates.types or [WORKSPACE_TYPE]))
+        return draw_resource(random, estates, random.choice(estates.types or [WORKSPACE_TYPE]))
     known = [entry for entry in estates.by_type.get(lowered(judged.type), ()) if fits(judged, entry)]
-    if known and happens(random, 0.8):
+    if known and draw_boolean(random, 0.8):
         return renamed(random.choice(known), suffix)
-    resource = made(random, estates, judged.type)
+    resource = draw_resource(random, estates, judged.type)
     for pointer, allowed in judged.where.items():
-        put(resource, place_of(random, resource, pointer), random.choice(allowed))
+        put_value(resource, place_of(random, resource, pointer), random.choice(allowed))
     return resource
 
 
-def made(random: Random, estates: EstateGenerator, kind: str) -> JsonObject:
+def draw_resource(random: Random, estates: EstateGenerator, kind: str) -> JsonObject:
     """Return a resource of a type: a renamed baseline, or an empty one with a suitable id."""
     if known := estates.by_type.get(lowered(kind)):
         return renamed(random.choice(known), f"-{random.randrange(6)}")
@@ -63,7 +63,7 @@ def edit(
     random one.
     """
     words = estates.vocabulary.words[policy.id]
-    pointers = words.pointers if happens(random, 0.9) or not words.narrowing else words.narrowing
+    pointers = words.pointers if draw_boolean(random, 0.9) or not words.narrowing else words.narrowing
     pointer = pointer or random.choice(pointers or ("/properties",))
     if pointer.startswith("workspace:"):
         position = _workspace_of(resources, position)
@@ -74,10 +74,10 @@ def edit(
     place = place_of(random, holder, pointer.removeprefix("workspace:"))
     if not place or place[0] in ("id", "type"):
         return
-    if happens(random, 0.15):
+    if draw_boolean(random, 0.15):
         remove(holder, place)
     else:
-        put(holder, place, value(random, estates, policy, pointer))
+        put_value(holder, place, value(random, estates, policy, pointer))
 
 
 def _workspace_of(resources: list[JsonObject], position: int) -> int:
@@ -93,22 +93,22 @@ def value(random: Random, estates: EstateGenerator, policy: Policy, pointer: str
     near, standing = words.near.get(pointer, ()), words.standing.get(pointer, ())
     kind = random.randrange(10)
     if near and kind < (4 if standing else 7):
-        return beside(random, random.choice(near))
+        return draw_nearby(random, random.choice(near))
     if standing and kind < 7:
         word = copied(random.choice(standing))
-        return word if kind < 5 else beside(random, word)
+        return word if kind < 5 else draw_nearby(random, word)
     if not near and words.own and kind < 6:
-        return beside(random, random.choice(words.own))
+        return draw_nearby(random, random.choice(words.own))
     if kind < 9:
-        word = copied(random.choice(estates.spoken(random, policy) or [odd(random)]))
-        return word if happens(random, 0.8) else altered(random, word)
-    return odd(random)
+        word = copied(random.choice(estates.spoken(random, policy) or [draw_odd_value(random)]))
+        return word if draw_boolean(random, 0.8) else altered(random, word)
+    return draw_odd_value(random)
 
 
-def beside(random: Random, word: Json) -> Json:
+def draw_nearby(random: Random, word: Json) -> Json:
     """Return a value or one next to it: a little more or less, the other boolean, sometimes spelled differently."""
     if isinstance(word, bool):
-        return word if happens(random, 0.5) else not word
+        return word if draw_boolean(random, 0.5) else not word
     if isinstance(word, int | float):
         return word + random.choice(_NEAR)
-    return copied(word) if happens(random, 0.7) else altered(random, copied(word))
+    return copied(word) if draw_boolean(random, 0.7) else altered(random, copied(word))

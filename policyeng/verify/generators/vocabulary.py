@@ -81,14 +81,14 @@ def _words(policy: Policy, bundle: Bundle, standing: _KnownValues) -> Words:
     named = {read for package in packages for tree in package for read in names_read(tree)}
     asked = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
     read = sorted(asked | set(code.asked).intersection(tables))
-    near = _near(policy, trees)
+    near = _find_near_constants(policy, trees)
     narrowing = tuple(dict.fromkeys(pointer for judged in policy.header.judges for pointer in judged.where))
     cases = read_cases(policy)
     # A resource without any properties is not useful.
     left_out = {*narrowing, "/properties"}
     pinned = [pointer for pointer in (cases.absent if cases else ()) if pointer not in left_out]
     inspected = (*policy.header.inspects, *pinned)
-    pointers = tuple(dict.fromkeys([*inspected, *_unstated_pointers(inspected, near)]))
+    pointers = tuple(dict.fromkeys([*inspected, *_find_unstated_pointers(inspected, near)]))
     own = [*_stated(policy), *_constants(trees), *_drop_keys(code.own, pointers)]
     return Words(
         pointers=pointers,
@@ -107,7 +107,7 @@ def _drop_keys(words: Iterable[Json], pointers: Iterable[str]) -> Iterator[Json]
     return (word for word in words if not isinstance(word, str) or not (word in keys or word.startswith("/")))
 
 
-def _near(policy: Policy, trees: Sequence[Module]) -> dict[str, tuple[Json, ...]]:
+def _find_near_constants(policy: Policy, trees: Sequence[Module]) -> dict[str, tuple[Json, ...]]:
     """Return the constants near each pointer that a policy reads."""
     found: dict[str, list[Json]] = {}
     for read in reads_of(trees):
@@ -118,7 +118,7 @@ def _near(policy: Policy, trees: Sequence[Module]) -> dict[str, tuple[Json, ...]
     return {pointer: _deduplicate(words) for pointer, words in found.items()}
 
 
-def _unstated_pointers(inspected: Iterable[str], near: Mapping[str, tuple[Json, ...]]) -> Iterator[str]:
+def _find_unstated_pointers(inspected: Iterable[str], near: Mapping[str, tuple[Json, ...]]) -> Iterator[str]:
     """Yield the pointers that Rego reads and the header does not state, except for those above others."""
     known = {*inspected, *near}
     for pointer in near:

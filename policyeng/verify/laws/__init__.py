@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.verify.laws import (
     both_sides,
     determinism,
@@ -48,6 +48,6 @@ def laws_named(names: Sequence[str]) -> tuple[Law, ...]:
         law = known.get(name.strip().lower())
         if law is None:
             remedy = f"the laws are {', '.join(f'{entry.number} {entry.name}' for entry in LAWS)}"
-            raise UsageError(f"no law is called `{name}`{nearest(name, known)}", remedy=remedy)
+            raise UsageError(f"no law is called `{name}`{suggest_nearest(name, known)}", remedy=remedy)
         chosen.add(law.number)
     return tuple(law for law in LAWS if not names or law.number in chosen)

@@ -10,7 +10,7 @@ from policyeng.bundle import Bundle
 from policyeng.engines import opa
 from policyeng.errors import EngineError
 from policyeng.verify.differential.differential import Contestant, EngineDifference, comparisons, contestants, differs
-from policyeng.verify.differential.report import spelled
+from policyeng.verify.differential.report import encode_result
 from policyeng.verify.laws.law import Law, LawContext, Trial, Violation
 
 _NAME = "engines"
@@ -18,7 +18,7 @@ _NAME = "engines"
 _OPA_ON_ONE_OF = 5
 
 
-def _violated(trial: Trial) -> Violation | None:
+def _find_violations(trial: Trial) -> Violation | None:
     entered: Sequence[Contestant] = trial.grounds.once(_NAME, lambda: _find_engines(trial.grounds))
     with_opa = trial.random(_NAME).randrange(_OPA_ON_ONE_OF) == 0
     used = [entry for entry in entered if with_opa or entry.name != "opa"]
@@ -34,7 +34,9 @@ def _violated(trial: Trial) -> Violation | None:
 
 
 def _difference(comparison: EngineDifference) -> Violation:
-    lines = [f"{name:12} {orjson.dumps(spelled(judgement)).decode()}" for name, judgement in comparison.judgements]
+    lines = [
+        f"{name:12} {orjson.dumps(encode_result(judgement)).decode()}" for name, judgement in comparison.judgements
+    ]
     return Violation("the engines disagree", comparison.policy, comparison.subject, tuple(lines))
 
 
@@ -63,6 +65,6 @@ LAW = Law(
     _NAME,
     "the Rego and Python forms of a policy agree, and all engines agree",
     "W. McKeeman, Differential Testing for Software, Digital Technical Journal 10 (1998)",
-    _violated,
+    _find_violations,
     every=2,
 )

@@ -18,7 +18,7 @@ from policyeng.bundle.header_validators import WORKSPACE
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.pointers import values_at
 from policyeng.evaluation.prepared_snapshot import Resource, estate_of
-from policyeng.facts.ids import folded_id, workspace_of
+from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.models import WORKSPACE_TYPE, Finding, JsonObject, Model, Snapshot, lowered
 from policyeng.parsing.json_pointer import keys_of, list_index, member
 from policyeng.testing.observed_reads import observe
@@ -42,7 +42,7 @@ class SnapshotField(NamedTuple):
     pointer: str
 
 
-def judged_by(trial: Trial, policy: Policy) -> list[Resource]:
+def list_selected(trial: Trial, policy: Policy) -> list[Resource]:
     """Return the resources of an example that a policy selects, even those to which it then does not apply."""
     estate = estate_of(trial.snapshot, trial.bundle.facts)
     alone = trial.bundle.only([policy])
@@ -90,7 +90,7 @@ def is_alone(bundle: Bundle, policy: Policy) -> bool:
 
 def fields_of(snapshot: Snapshot, subject: Resource, pointer: str) -> Iterator[SnapshotField]:
     """Yield the fields of the snapshot that a JSON Pointer into a resource or workload refers to, if any."""
-    key = folded_id(subject.reported_id)
+    key = fold_id(subject.reported_id)
     if subject.judged_type == "approval":
         yield from (
             SnapshotField("approvals", at, pointer) for at, one in enumerate(snapshot.approvals) if _is(one.id, key)
@@ -108,7 +108,7 @@ def fields_of(snapshot: Snapshot, subject: Resource, pointer: str) -> Iterator[S
 
 
 def _is(identity: object, key: str) -> bool:
-    return isinstance(identity, str) and folded_id(identity) == key
+    return isinstance(identity, str) and fold_id(identity) == key
 
 
 def _of_resources(snapshot: Snapshot, key: str, pointer: str) -> Iterator[SnapshotField]:
@@ -118,7 +118,7 @@ def _of_resources(snapshot: Snapshot, key: str, pointer: str) -> Iterator[Snapsh
     )
 
 
-def changed(
+def change_fields(
     snapshot: Snapshot, fields: Iterable[SnapshotField], change: Change
 ) -> tuple[Snapshot, list[SnapshotField]]:
     """Return the snapshot with fields changed by `change`, and the fields that have changed.
@@ -146,7 +146,7 @@ def _document_of(entry: JsonObject | Model) -> JsonObject:
     return entry if isinstance(entry, dict) else entry.model_dump(mode="json", by_alias=True)
 
 
-def spelled_at(snapshot: Snapshot, field: SnapshotField) -> str:
+def format_at(snapshot: Snapshot, field: SnapshotField) -> str:
     """Return the values of a field in one line."""
     document = _document_of(getattr(snapshot, field.of)[field.position])
     values = [*values_at(document, field.pointer)]
@@ -174,7 +174,7 @@ def reachable(random: Random, document: JsonObject, pointer: str) -> Place | Non
     return place if is_settable else None
 
 
-def stands_at(document: object, place: Sequence[str | int]) -> tuple[bool, Json]:
+def get_value(document: object, place: Sequence[str | int]) -> tuple[bool, Json]:
     """Return whether a place has a value, and the value, which is None if it has none."""
     value: Any = document
     for step in place:
@@ -199,19 +199,19 @@ def vocabulary(grounds: LawContext) -> Vocabulary:
     return known
 
 
-def looked_at(grounds: LawContext) -> Sequence[str]:
+def list_read_pointers(grounds: LawContext) -> Sequence[str]:
     """Return the JSON Pointers that any policy reads, in the resource itself or in another one."""
-    result: Sequence[str] = grounds.once("what policies look at", lambda: _looked_at(grounds.bundle))
+    result: Sequence[str] = grounds.once("what policies look at", lambda: _list_read_pointers(grounds.bundle))
     return result
 
 
-def _looked_at(bundle: Bundle) -> Sequence[str]:
+def _list_read_pointers(bundle: Bundle) -> Sequence[str]:
     observed = [observe(bundle, policy) for policy in bundle.policies]
     elsewhere = (pointer for one in observed for pointers in one.others.values() for pointer in pointers)
     return sorted({*elsewhere, *(pointer for one in observed for pointer in (*one.own, *one.workspace))})
 
 
-def tried(grounds: LawContext) -> Counter[tuple[str, str, str]]:
+def count_tests(grounds: LawContext) -> Counter[tuple[str, str, str]]:
     """Return how often each contract of a header was tested: a count per finding, by law, policy and place."""
     counts: Counter[tuple[str, str, str]] = grounds.once("contracts tried", Counter)
     return counts

@@ -11,28 +11,36 @@ from policyeng.bundle import Policy
 from policyeng.evaluation.prepared_snapshot import Resource
 from policyeng.models import Evaluation, Finding, JsonObject, Snapshot, lowered
 from policyeng.parsing.json_pointer import keys_of
-from policyeng.verify.generators.json_mutations import Json, altered, copied, happens, odd, put, remove
+from policyeng.verify.generators.json_mutations import (
+    Json,
+    altered,
+    copied,
+    draw_boolean,
+    draw_odd_value,
+    put_value,
+    remove,
+)
 from policyeng.verify.generators.statements import TAG_VALUES, TAGS
 from policyeng.verify.laws.field_perturbation import (
     Attempt,
     Change,
     SnapshotField,
     attempts,
-    changed,
+    change_fields,
+    count_tests,
     fields_of,
+    format_at,
+    get_value,
     is_alone,
     is_below,
-    judged_by,
     judges,
-    looked_at,
+    list_read_pointers,
+    list_selected,
     pair_of,
     reachable,
-    spelled_at,
-    stands_at,
-    tried,
     vocabulary,
 )
-from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, first_difference, spelled
+from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, find_first_difference, format_finding
 
 _Spelling: TypeAlias = Callable[[str], str]
 
@@ -48,7 +56,7 @@ _SPELLINGS = (
 _ROOTS = ("/subscriptions/", "/providers/")
 
 
-def _violated(trial: Trial) -> Violation | None:
+def _find_violations(trial: Trial) -> Violation | None:
     random = trial.random("insensitive")
     findings = {finding.policy for finding in trial.evaluation.findings}
     stated = [policy for policy in trial.bundle.policies if policy.header.insensitive_to and policy.id in findings]
@@ -68,23 +76,23 @@ LAW = Law(
     name="insensitive",
     sentence="fields that a policy calls insensitive, and the letter case of ids, types and references, change nothing",
     reference="metamorphic relations of invariance: Chen et al., Metamorphic testing (ACM CSUR 51, 2018)",
-    violated=_violated,
+    violated=_find_violations,
 )
 
 
 def _test_policy(trial: Trial, random: Random, policy: Policy, place: str) -> Violation | None:
     """Return the first finding of a policy that differs after the values at a place are changed."""
     pointer = _at_or_below(random, trial, place)
-    judged = [subject for subject in judged_by(trial, policy) if happens(random, 0.8)]
+    judged = [subject for subject in list_selected(trial, policy) if draw_boolean(random, 0.8)]
     fields = [field for subject in judged for field in fields_of(trial.snapshot, subject, pointer)]
-    snapshot, changed_fields = changed(
+    snapshot, changed_fields = change_fields(
         trial.snapshot, fields, _change_values(random, trial, [field.pointer for field in fields])
     )
     if not changed_fields:
         return None
     ours, theirs = (_of(evaluation, policy) for evaluation in (trial.evaluation, trial.judged(snapshot)))
-    tried(trial.grounds)["insensitive", policy.id, place] += len(ours.findings)
-    found = first_difference(ours, theirs, _content)
+    count_tests(trial.grounds)["insensitive", policy.id, place] += len(ours.findings)
+    found = find_first_difference(ours, theirs, _content)
     return found and _violation(found, snapshot, changed_fields)
 
 
@@ -98,7 +106,7 @@ def _test_all(trial: Trial, random: Random, attempted: Iterable[Attempt]) -> Vio
     for attempt in attempted:
         pointer = _at_or_below(random, trial, attempt.place)
         fields = list(fields_of(snapshot, attempt.subject, pointer))
-        snapshot, changed_fields = changed(
+        snapshot, changed_fields = change_fields(
             snapshot, fields, _change_values(random, trial, [field.pointer for field in fields])
         )
         written += [(attempt.subject, pointer, changed_fields)] if changed_fields else []
@@ -109,22 +117,24 @@ def _test_all(trial: Trial, random: Random, attempted: Iterable[Attempt]) -> Vio
             pair = pair_of(policy, subject)
             if not places or not judges(policy, subject) or (pair not in before and pair not in after):
                 continue
-            tried(trial.grounds)["insensitive", policy.id, places[0]] += 1
+            count_tests(trial.grounds)["insensitive", policy.id, places[0]] += 1
             one, other = before.get(pair), after.get(pair)
             if (one and _content(one)) != (other and _content(other)):
-                lines = (f"before: {spelled(one)}", f"after:  {spelled(other)}")
+                lines = (f"before: {format_finding(one)}", f"after:  {format_finding(other)}")
                 return _violation(Violation("", policy.id, subject.reported_id, lines), snapshot, changed_fields)
     return None
 
 
 def _violation(found: Violation, snapshot: Snapshot, changed_fields: Sequence[SnapshotField]) -> Violation:
-    written = [spelled_at(snapshot, field) for field in changed_fields[:3]]
+    written = [format_at(snapshot, field) for field in changed_fields[:3]]
     return Violation(_SENSITIVE, found.policy, found.resource, (*written, *found.lines))
 
 
 def _at_or_below(random: Random, trial: Trial, place: str) -> str:
     """Return a place, or a pointer below it that some policy reads, because a dependency is most likely there."""
-    return random.choice([place, *(pointer for pointer in looked_at(trial.grounds) if is_below(pointer, place))])
+    return random.choice(
+        [place, *(pointer for pointer in list_read_pointers(trial.grounds) if is_below(pointer, place))]
+    )
 
 
 def _words(trial: Trial) -> list[Json]:
@@ -137,7 +147,7 @@ def _words(trial: Trial) -> list[Json]:
 
 def _values_at(snapshot: Snapshot, pointer: str) -> list[Json]:
     """Return the values at a pointer in all resources of a snapshot."""
-    found = (stands_at(resource, keys_of(pointer)) for resource in snapshot.resources)
+    found = (get_value(resource, keys_of(pointer)) for resource in snapshot.resources)
     return [value for stands, value in found if stands]
 
 
@@ -150,19 +160,19 @@ def _change_values(random: Random, trial: Trial, pointers: Iterable[str]) -> Cha
         place = reachable(random, document, pointer)
         if not place:
             return
-        stands, value = stands_at(document, place)
+        stands, value = get_value(document, place)
         kind = random.randrange(8)
         if kind == 0:
             remove(document, place)
         elif kind == 1 and stands:
-            put(document, place, altered(random, copied(value)))
+            put_value(document, place, altered(random, copied(value)))
         elif kind == 2:
-            put(document, place, odd(random))
+            put_value(document, place, draw_odd_value(random))
         elif "tags" in place and kind < 6:
             tag: Json = random.choice(TAG_VALUES)
-            put(document, place, {random.choice(TAGS): tag} if place[-1] == "tags" else tag)
+            put_value(document, place, {random.choice(TAGS): tag} if place[-1] == "tags" else tag)
         else:
-            put(document, place, copied(random.choice((by_pointer[pointer] if kind > 6 else words) or [None])))
+            put_value(document, place, copied(random.choice((by_pointer[pointer] if kind > 6 else words) or [None])))
 
     return write
 
@@ -184,11 +194,11 @@ def _test_letter_case(trial: Trial, random: Random) -> Violation | None:
     def spell(text: str) -> str:
         if spelling is not None:
             return text.translate(spelling)
-        return text.translate(random.choice(_SPELLINGS)) if happens(random, 0.3) else text
+        return text.translate(random.choice(_SPELLINGS)) if draw_boolean(random, 0.3) else text
 
-    after = trial.judged(_respelled(trial.snapshot, spell))
-    tried(trial.grounds)["insensitive", "", "letter case"] += len(trial.evaluation.findings)
-    found = first_difference(trial.evaluation, after, _without_case)
+    after = trial.judged(_respell(trial.snapshot, spell))
+    count_tests(trial.grounds)["insensitive", "", "letter case"] += len(trial.evaluation.findings)
+    found = find_first_difference(trial.evaluation, after, _without_case)
     return found and Violation(_BY_CASE, found.policy, found.resource, found.lines)
 
 
@@ -196,7 +206,7 @@ def _without_case(finding: Finding) -> object:
     return finding.outcome, sorted((lowered(denial.path), lowered(denial.msg)) for denial in finding.denials)
 
 
-def _respelled(snapshot: Snapshot, spell: _Spelling) -> Snapshot:
+def _respell(snapshot: Snapshot, spell: _Spelling) -> Snapshot:
     """Return a snapshot with other letter case in types, in ids, and in references by id."""
     resources = []
     for resource in snapshot.resources:

@@ -136,7 +136,7 @@ class WholeRun:
     outcomes: Mapping[str, Counter[Outcome]]
 
 
-def unbroken(_: Trial) -> Violation | None:
+def find_nothing(_: Trial) -> Violation | None:
     """Return no violation, for laws that only a complete run can violate."""
     return None
 
@@ -159,7 +159,7 @@ class Law:
     name: str
     sentence: str
     reference: str
-    violated: Callable[[Trial], Violation | None] = unbroken
+    violated: Callable[[Trial], Violation | None] = find_nothing
     every: int = 1
     whole: Callable[[WholeRun], Iterable[Violation]] | None = None
 
@@ -172,24 +172,24 @@ def by_pair(evaluation: Evaluation) -> Mapping[tuple[str, str, str], Finding]:
     }
 
 
-def first_difference(before: Evaluation, after: Evaluation, said: Callable[[Finding], object]) -> Violation | None:
+def find_first_difference(before: Evaluation, after: Evaluation, said: Callable[[Finding], object]) -> Violation | None:
     """Return the first pair for which `said` returns something else in two evaluations; None if there is none."""
     ours, theirs = by_pair(before), by_pair(after)
     for pair in sorted({*ours, *theirs}):
         one, other = ours.get(pair), theirs.get(pair)
         if (one is None) != (other is None) or (one and other and said(one) != said(other)):
-            lines = (f"before: {spelled(one)}", f"after:  {spelled(other)}")
+            lines = (f"before: {format_finding(one)}", f"after:  {format_finding(other)}")
             shown = one or other
             return Violation("", pair[0], shown.resource if shown else pair[2], lines)
     return None
 
 
-def remarked(remarks: Mapping[str, int]) -> list[str]:
+def format_remarks(remarks: Mapping[str, int]) -> list[str]:
     """Return the remarks of a run, one line each."""
     return [f"{text}: {number:,}" if number else text for text, number in sorted(remarks.items())]
 
 
-def spelled(finding: Finding | None) -> str:
+def format_finding(finding: Finding | None) -> str:
     """Return a finding in one line."""
     if finding is None:
         return "no finding"

@@ -14,25 +14,25 @@ from policyeng.bundle.parameter_schemas import fits
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts.times import moment
 from policyeng.models import Finding, JsonObject, lowered
-from policyeng.verify.generators.json_mutations import Json, put
+from policyeng.verify.generators.json_mutations import Json, put_value
 from policyeng.verify.laws.field_perturbation import (
     Attempt,
     Change,
     SnapshotField,
     attempts,
-    changed,
+    change_fields,
+    count_tests,
     fields_of,
+    format_at,
+    get_value,
     is_alone,
     judges,
     pair_of,
     reachable,
     reasons,
-    spelled_at,
-    stands_at,
-    tried,
     vocabulary,
 )
-from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
+from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, format_finding
 
 #: The direction that is stricter, as in headers.
 Way: TypeAlias = str | Sequence[str | bool | int | float]
@@ -44,7 +44,7 @@ _FAR = (0, -1, 1, 1_000_000, -1_000_000)
 _DAYS = (1e-6, 1, 7, 30, 365, 3650)
 
 
-def _violated(trial: Trial) -> Violation | None:
+def _find_violations(trial: Trial) -> Violation | None:
     random = trial.random("monotone")
     findings = {finding.policy for finding in trial.evaluation.findings}
     stated = [policy for policy in trial.bundle.policies if policy.header.monotone_in and policy.id in findings]
@@ -80,7 +80,7 @@ LAW = Law(
     name="monotone",
     sentence="a value that a policy calls stricter adds no denial, and a stricter parameter removes none",
     reference="metamorphic relations of monotony: Chen et al., Metamorphic testing (ACM CSUR 51, 2018)",
-    violated=_violated,
+    violated=_find_violations,
 )
 
 
@@ -95,30 +95,30 @@ def _test_stricter_values(
     before, snapshot, written = by_pair(trial.evaluation), trial.snapshot, list[tuple[Attempt, list[SnapshotField]]]()
     for attempt in attempted:
         subject, policy, place = attempt
-        change = _stricter_at(random, policy.header.monotone_in[place], _constants(trial, policy))
-        snapshot, changed_fields = changed(snapshot, fields_of(snapshot, subject, place), change)
+        change = _make_stricter(random, policy.header.monotone_in[place], _constants(trial, policy))
+        snapshot, changed_fields = change_fields(snapshot, fields_of(snapshot, subject, place), change)
         written += [(attempt, changed_fields)] if changed_fields else []
         if len(written) == most:
             break
     after = by_pair(trial.judged(snapshot)) if written else {}
     for (subject, policy, place), changed_fields in written:
         pair = pair_of(policy, subject)
-        tried(trial.grounds)["monotone", policy.id, place] += 1
+        count_tests(trial.grounds)["monotone", policy.id, place] += 1
         if not reasons(after.get(pair)) <= reasons(before[pair]):
-            shown = [spelled_at(snapshot, field) for field in changed_fields]
+            shown = [format_at(snapshot, field) for field in changed_fields]
             return Violation(_ADDED, policy.id, subject.reported_id, (*shown, *_both(before[pair], after.get(pair))))
     return None
 
 
-def _stricter_at(random: Random, way: Way, constants: Iterable[Json]) -> Change:
+def _make_stricter(random: Random, way: Way, constants: Iterable[Json]) -> Change:
     """Return a change that writes a stricter value than the one at a pointer, if there is one."""
     known = list(constants)
 
     def write(document: JsonObject, pointer: str) -> None:
         place = reachable(random, document, pointer)
-        stands, value = stands_at(document, place) if place else (False, None)
-        if place and (options := stricter(random, way, value, known) if stands else _strictest(way)):
-            put(document, place, random.choice(options))
+        stands, value = get_value(document, place) if place else (False, None)
+        if place and (options := list_stricter_values(random, way, value, known) if stands else _strictest(way)):
+            put_value(document, place, random.choice(options))
 
     return write
 
@@ -128,11 +128,11 @@ def _strictest(way: Way) -> list[Json]:
     return [] if isinstance(way, str) else [way[-1]]
 
 
-def stricter(random: Random, way: Way, value: Json, constants: Iterable[Json]) -> list[Json]:
+def list_stricter_values(random: Random, way: Way, value: Json, constants: Iterable[Json]) -> list[Json]:
     """Return values stricter than another one: near it, near the constants of the policy, and far away."""
     if not isinstance(way, str):
         ranks = [rank for rank, one in enumerate(way) if _key(one) == _key(value)]
-        return [_spelled(random, one) for one in way[ranks[-1] + 1 :]] if ranks else []
+        return [_format_value(random, one) for one in way[ranks[-1] + 1 :]] if ranks else []
     sign = 1 if way == "higher" else -1
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         numbers = _beyond(int(value), sign, constants)
@@ -147,7 +147,7 @@ def _key(value: Json) -> object:
     return lowered(value) if isinstance(value, str) else (isinstance(value, bool), value)
 
 
-def _spelled(random: Random, value: Json) -> Json:
+def _format_value(random: Random, value: Json) -> Json:
     return random.choice((value, value, value.upper(), value.lower())) if isinstance(value, str) else value
 
 
@@ -188,7 +188,7 @@ def _test_stricter_parameters(trial: Trial, random: Random, stated: Iterable[Pol
         name = random.choice(names) if names else ""
         value = {**policy.header.defaults, **given.get(policy.id, {})}.get(name)
         way = policy.header.monotone_in.get(f"{PARAMETER}{name}", ())
-        options = stricter(random, way, value, _constants(trial, policy)) if names else []
+        options = list_stricter_values(random, way, value, _constants(trial, policy)) if names else []
         fitting = [one for one in options if fits(policy.header.parameters[name], one)]
         if fitting:
             chosen = random.choice(fitting)
@@ -198,11 +198,11 @@ def _test_stricter_parameters(trial: Trial, random: Random, stated: Iterable[Pol
     for pair, finding in by_pair(trial.evaluation).items():
         if pair[0] in places:
             place, words = places[pair[0]]
-            tried(trial.grounds)["monotone", pair[0], place] += 1
+            count_tests(trial.grounds)["monotone", pair[0], place] += 1
             if not reasons(finding) <= reasons(after.get(pair)):
                 return Violation(_LOST, pair[0], finding.resource, (words, *_both(finding, after.get(pair))))
     return None
 
 
 def _both(before: Finding, after: Finding | None) -> tuple[str, str]:
-    return f"before: {spelled(before)}", f"after:  {spelled(after)}"
+    return f"before: {format_finding(before)}", f"after:  {format_finding(after)}"

@@ -13,9 +13,18 @@ from policyeng.evaluation.tracing import Differences, rows_of, touched_pairs
 from policyeng.models import Finding, JsonObject, Snapshot, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.verify.generators.estates import copied_object
-from policyeng.verify.generators.json_mutations import altered, copied, happens, odd, place_of, places, put, remove
-from policyeng.verify.laws.field_perturbation import looked_at, stands_at
-from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
+from policyeng.verify.generators.json_mutations import (
+    altered,
+    copied,
+    draw_boolean,
+    draw_odd_value,
+    place_of,
+    places,
+    put_value,
+    remove,
+)
+from policyeng.verify.laws.field_perturbation import get_value, list_read_pointers
+from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, format_finding
 
 #: The suffix of the id of a copied resource.
 _COPY = "-copy"
@@ -40,7 +49,7 @@ class _Change(NamedTuple):
         return f"changed: {self.key}:{self.pointer}" if self.becomes is not None else f"deleted: {self.key}"
 
 
-def _violated(trial: Trial) -> Violation | None:
+def _find_violations(trial: Trial) -> Violation | None:
     changes = _draw(trial.random("observed"), trial)
     if not changes:
         return None
@@ -61,8 +70,8 @@ def _violated(trial: Trial) -> Violation | None:
             shown = one or other
             lines = (
                 *(change.description for change in changes),
-                f"before: {spelled(one)}",
-                f"after:  {spelled(other)}",
+                f"before: {format_finding(one)}",
+                f"after:  {format_finding(other)}",
             )
             return Violation(_UNREAD, pair[0], shown.resource if shown else pair[2], lines)
     return None
@@ -73,7 +82,7 @@ LAW = Law(
     name="observed",
     sentence="a finding depends on nothing that the evaluation was not observed to read",
     reference="non-interference, as a metamorphic relation: Chen et al., Metamorphic testing (ACM CSUR 51, 2018)",
-    violated=_violated,
+    violated=_find_violations,
 )
 
 
@@ -104,7 +113,7 @@ def _draw(random: Random, trial: Trial) -> list[_Change]:
         elif kind == 1 and lowered(copy["id"]) not in known:
             changes.append(_Change(lowered(copy["id"]), None, copy))
         else:
-            changes += _edit(random, key, resource, looked_at(trial.grounds))
+            changes += _edit(random, key, resource, list_read_pointers(trial.grounds))
     return changes
 
 
@@ -119,15 +128,15 @@ def _edit(random: Random, key: str, resource: JsonObject, pointers: Sequence[str
     open_places = [place for place in places(document) if place[0] not in ("id", "type")]
     if not open_places:
         return
-    is_directed = bool(stated) and happens(random, 0.5)
+    is_directed = bool(stated) and draw_boolean(random, 0.5)
     place = place_of(random, document, random.choice(stated)) if is_directed else random.choice(open_places)
-    stands, value = stands_at(document, place)
-    if happens(random, 0.4):
+    stands, value = get_value(document, place)
+    if draw_boolean(random, 0.4):
         remove(document, place)
-    elif stands and happens(random, 0.5):
-        put(document, place, altered(random, copied(value)))
+    elif stands and draw_boolean(random, 0.5):
+        put_value(document, place, altered(random, copied(value)))
     else:
-        put(document, place, odd(random))
+        put_value(document, place, draw_odd_value(random))
     yield _Change(key, resource, document, "".join(f"/{escaped(step)}" for step in place))
 
 

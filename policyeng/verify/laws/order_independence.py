@@ -11,19 +11,19 @@ from policyeng.bundle.cases import STATED
 from policyeng.frozen import replace
 from policyeng.models import Snapshot
 from policyeng.verify.generators.json_mutations import Json
-from policyeng.verify.laws.law import Law, LawContext, Trial, Violation, first_difference
+from policyeng.verify.laws.law import Law, LawContext, Trial, Violation, find_first_difference
 
 _Entry = TypeVar("_Entry")
 
 _STATED = (*STATED, "incomplete", "documents")
 
 
-def _violated(trial: Trial) -> Violation | None:
+def _find_violations(trial: Trial) -> Violation | None:
     random = trial.random("order")
     bundle = random.choice(_other_orders(trial.grounds))
     first, again = trial.evaluation, trial.judged(_shuffle_snapshot(trial.snapshot, random), bundle)
     if first.findings != again.findings:
-        found = first_difference(first, again, lambda finding: finding)
+        found = find_first_difference(first, again, lambda finding: finding)
         message = "the finding depends on the order of resources, of their members, of statements or of policies"
         return replace(found, message=message) if found else Violation("the findings are in another order")
     if first.snapshot.digest != again.snapshot.digest and not trial.snapshot.documents:  # documents are ordered
@@ -68,5 +68,5 @@ LAW = Law(
     "the order of resources, of their members, of statements and of policies changes no finding and no digest",
     "permutative metamorphic relations: C. Murphy et al., Properties of Machine Learning Applications for Use in "
     "Metamorphic Testing (2008)",
-    _violated,
+    _find_violations,
 )

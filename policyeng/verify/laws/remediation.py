@@ -9,9 +9,9 @@ from policyeng.bundle import Policy
 from policyeng.bundle.header_validators import WORKSPACE
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot
 from policyeng.parsing.json_pointer import escaped
-from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, spelled
-from policyeng.verify.remediation.header_patches import Claim, claim, of_defaults, worse
-from policyeng.verify.remediation.json_patch import GONE, DocumentPatch, applied, document_of, patched
+from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, format_finding
+from policyeng.verify.remediation.header_patches import Claim, find_worse, of_defaults, select_patches
+from policyeng.verify.remediation.json_patch import GONE, DocumentPatch, apply_edits, apply_patch, document_of
 
 #: The most patches that are tested on one example, each of another policy, because each costs an evaluation.
 _MOST = 3
@@ -19,19 +19,19 @@ _MOST = 3
 TRIED = "remediation/tried"
 
 
-def _violated(trial: Trial) -> Violation | None:
-    violations = (proved(trial, policy, finding, claimed) for policy, finding, claimed in _claims(trial))
+def _find_violations(trial: Trial) -> Violation | None:
+    violations = (check_patches(trial, policy, finding, claimed) for policy, finding, claimed in _claims(trial))
     return next((violation for violation in violations if violation is not None), None)
 
 
-def proved(trial: Trial, policy: Policy, finding: Finding, claimed: Claim) -> Violation | None:
+def check_patches(trial: Trial, policy: Policy, finding: Finding, claimed: Claim) -> Violation | None:
     """Return the violation of the patches of a policy for a finding; None if there is none, or if they are withheld."""
     counts: Counter[tuple[str, str]] = trial.grounds.once(TRIED, Counter)
-    after = applied(trial.snapshot, claimed.edits)
+    after = apply_edits(trial.snapshot, claimed.edits)
     if after is None:
         return _violation("the patch makes the document unreadable", finding, claimed)
     evaluation = trial.judged(after)
-    worsened = {pair[0] for pair in worse(trial.evaluation, evaluation)} - {policy.id}
+    worsened = {pair[0] for pair in find_worse(trial.evaluation, evaluation)} - {policy.id}
     if any(one.id in worsened and {one.id, one.area} & claimed.provided for one in trial.bundle.policies):
         counts[policy.id, "withheld"] += 1
         return None
@@ -57,7 +57,7 @@ def _claims(trial: Trial) -> Iterator[tuple[Policy, Finding, Claim]]:
         findings = failing[policy.id]
         counts[policy.id, "met"] += len(findings)
         for finding in chance.sample(findings, len(findings)):
-            claimed = claim(policy, finding, trial.snapshot, trial.example.parameters)
+            claimed = select_patches(policy, finding, trial.snapshot, trial.example.parameters)
             if claimed is not None and tried < _MOST:
                 tried += 1
                 yield policy, finding, claimed
@@ -72,11 +72,11 @@ def _check_patch(
     pair = next(pair for pair, found in by_pair(trial.evaluation).items() if found is finding)
     left = by_pair(evaluation).get(pair)
     if left is not None and left.outcome is not Outcome.PASS:
-        return _violation("the patch does not fix the finding", finding, claimed, f"after: {spelled(left)}")
+        return _violation("the patch does not fix the finding", finding, claimed, f"after: {format_finding(left)}")
     counted = of_defaults(trial.bundle, trial.example.parameters) | {policy.id}
-    for other, found in worse(trial.evaluation, evaluation).items():
+    for other, found in find_worse(trial.evaluation, evaluation).items():
         if other[0] in counted:
-            line = f"{found.policy} of {found.resource} is worse: {spelled(found)}"
+            line = f"{found.policy} of {found.resource} is worse: {format_finding(found)}"
             return _violation("the patch makes another finding worse", finding, claimed, line)
     unexpected = [
         path for edit in claimed.edits for path in _find_unexpected(policy, edit, trial.snapshot, after, finding)
@@ -90,12 +90,12 @@ def _check_patch(
 
 def _violation(message: str, finding: Finding, claimed: Claim, *lines: str) -> Violation:
     done = [f"patch of {edit.identity}: {[*edit.patch]}" for edit in claimed.edits]
-    return Violation(message, finding.policy, finding.resource, (f"before: {spelled(finding)}", *done, *lines))
+    return Violation(message, finding.policy, finding.resource, (f"before: {format_finding(finding)}", *done, *lines))
 
 
 def _is_changed_again(after: Snapshot, edit: DocumentPatch) -> bool:
     document = document_of(after, edit.kind, edit.identity)
-    again = patched(document, edit.patch) if document is not None and edit.patch != GONE else None
+    again = apply_patch(document, edit.patch) if document is not None and edit.patch != GONE else None
     return again is not None and again != document
 
 
@@ -118,17 +118,17 @@ def _find_differences(before: JsonObject | None, after: JsonObject | None) -> It
     """Yield the leaves in which two documents differ; null counts as absent."""
     if before is None or after is None:
         return
-    ours, theirs = dict(_leaves(before)), dict(_leaves(after))
+    ours, theirs = dict(_list_leaves(before)), dict(_list_leaves(after))
     yield from (path for path in sorted({*ours, *theirs}) if ours.get(path) != theirs.get(path))
 
 
-def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
+def _list_leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            yield from _leaves(inner, f"{path}/{escaped(key)}")
+            yield from _list_leaves(inner, f"{path}/{escaped(key)}")
     elif isinstance(value, list) and value:
         for index, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}/{index}")
+            yield from _list_leaves(inner, f"{path}/{index}")
     elif value not in (None, {}):
         yield path, value
 
@@ -139,5 +139,5 @@ LAW = Law(
     "where the patch of a policy applies, its finding then passes and no other finding gets worse; it changes only "
     "what the policy reads, and applying it twice has the same result as applying it once",
     "design, section 8, law 11; JSON Patch: RFC 6902",
-    _violated,
+    _find_violations,
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF
-from policyeng.bundle.timeline import told
+from policyeng.bundle.timeline import describe_spans
 from policyeng.facts.catalogue import built_in_root
 from policyeng.models import JsonObject
 from policyeng.verify.laws.law import Law, Violation, WholeRun
@@ -54,7 +54,7 @@ def is_of_documents(bundle: Bundle) -> bool:
 def _violation(found: SatisfiabilityResult) -> Violation:
     lines, expected = [found.subject.title], found.subject.expected
     if expected:
-        lines += [f"expected: impossible, {expected.impossible}", f"found:    {told(found.spans)}"]
+        lines += [f"expected: impossible, {expected.impossible}", f"found:    {describe_spans(found.spans)}"]
     for conflict in found.conflicts:
         lines.append(f"conflict: {', '.join(conflict.policies)}")
         lines += [

@@ -9,7 +9,7 @@ from policyeng.models import Evaluation, Outcome, lowered
 from policyeng.verify.laws.law import Law, Trial, Violation
 
 
-def _violated(trial: Trial) -> Violation | None:
+def _find_violations(trial: Trial) -> Violation | None:
     try:
         evaluation = trial.evaluation
     except Exception as error:  # the law forbids every exception
@@ -18,10 +18,10 @@ def _violated(trial: Trial) -> Violation | None:
         if finding.outcome is Outcome.ERROR:
             lines = tuple(unknown.msg for unknown in finding.unknowns)
             return Violation("the policy ends in an error", finding.policy, finding.resource, lines)
-    return _miscounted(evaluation)
+    return _check_count(evaluation)
 
 
-def _miscounted(evaluation: Evaluation) -> Violation | None:
+def _check_count(evaluation: Evaluation) -> Violation | None:
     findings, summary = evaluation.findings, evaluation.summary
     pairs = Counter((finding.policy, lowered(finding.resource_type), lowered(finding.resource)) for finding in findings)
     for (policy, _, resource), number in pairs.items():
@@ -41,5 +41,5 @@ LAW = Law(
     "total",
     "no input makes an evaluation or a policy fail: each policy has one finding about each resource that it selects",
     "totality, as of fuzzing: B. P. Miller et al., An Empirical Study of the Reliability of UNIX Utilities (1990)",
-    _violated,
+    _find_violations,
 )

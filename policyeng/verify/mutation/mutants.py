@@ -11,7 +11,7 @@ import orjson
 import yaml
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.analysis import analysis_of, leads_to
+from policyeng.bundle.analysis import analysis_of, is_reference_to
 from policyeng.bundle.discovery import policies_of
 from policyeng.bundle.rego_trees import tree_of
 from policyeng.errors import BundleError
@@ -21,7 +21,7 @@ from policyeng.models import JsonObject, lowered
 from policyeng.testing.observed_reads import observe
 from policyeng.verify.generators.estates import EstateGenerator
 from policyeng.verify.mutation.edits import Mutant, Mutation, Spoken, TextEdit, mutants, mutation, without_member
-from policyeng.verify.mutation.python import python_mutations, same_program
+from policyeng.verify.mutation.python import normalize_source, python_mutations
 from policyeng.verify.mutation.rego import MutationTargets, rego_mutations
 
 #: A block of comments, with the package after it if it is the header.
@@ -194,7 +194,7 @@ class Written:
         made = mutants(self.policy.id, self.policy.file, self._source, self._mutations())
         if self.policy.rules:
             return made
-        programs = {same_program(self._source)}
+        programs = {normalize_source(self._source)}
         return [mutant for mutant in made if _is_new(mutant, programs)]
 
     def bundle_of(self, mutant: Mutant) -> Bundle:
@@ -254,7 +254,7 @@ def _text_of(policy: Policy) -> str:
 def _is_new(mutant: Mutant, programs: set[str]) -> bool:
     """Check whether a Python text is another program than the known ones; syntax errors appear when it is loaded."""
     try:
-        program = same_program(mutant.source)
+        program = normalize_source(mutant.source)
     except (SyntaxError, ValueError):
         return True
     new = program not in programs
@@ -282,6 +282,6 @@ def _needed_modules(bundle: Bundle, policy: Policy) -> Iterator[tuple[str, str]]
         roots = (read.partition(".") for read in analyses[path].reads)
         reads = [name for root, _, name in roots if root == "data"]
         for other, analysis in analyses.items():
-            if other not in seen and any(leads_to(read, analysis.package) for read in reads):
+            if other not in seen and any(is_reference_to(read, analysis.package) for read in reads):
                 seen.add(other)
                 waiting.append(other)

@@ -42,7 +42,7 @@ def python_mutations(source: str, spoken: Spoken) -> Iterator[Mutation]:
     yield from _PythonModule(source, spoken, _report_names(tree)).of(tree)
 
 
-def same_program(source: str) -> str:
+def normalize_source(source: str) -> str:
     """Return a text that is equal for two sources of the same program."""
     return ast.dump(ast.parse(source))
 

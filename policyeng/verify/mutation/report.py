@@ -32,7 +32,7 @@ def _lines(run: MutationRun) -> Iterator[str]:
             yield f"  - {entry.line}"
             yield f"  + {entry.mutation}"
     yield ""
-    yield from _remarks(run)
+    yield from _render_remarks(run)
 
 
 def _row(name: str, tallies: Sequence[MutantCounts]) -> str:
@@ -53,7 +53,7 @@ def _explain(tally: MutantCounts, survivor: Survivor) -> Iterator[str]:
         yield f"  because {survivor.reason}"
 
 
-def _remarks(run: MutationRun) -> Iterator[str]:
+def _render_remarks(run: MutationRun) -> Iterator[str]:
     invalid = sum(tally.invalid for tally in run.tallies)
     yield f"{invalid:,} more mutants do not compile and are not counted"
     if run.sample:
@@ -87,12 +87,12 @@ def _policy(tally: MutantCounts) -> JsonObject:
         "survived": tally.survived,
         "invalid": tally.invalid,
         "killers": dict(sorted(tally.killers.items())),
-        "survivors": [_survivor(survivor) for survivor in tally.survivors],
+        "survivors": [_render_survivor(survivor) for survivor in tally.survivors],
         "stale": [entry.model_dump() for entry in tally.stale],
     }
 
 
-def _survivor(survivor: Survivor) -> JsonObject:
+def _render_survivor(survivor: Survivor) -> JsonObject:
     mutant = survivor.mutant
     said = {"kind": mutant.kind, "line": mutant.line, "before": mutant.before, "after": mutant.after}
     return {**said, "reason": survivor.reason} if survivor.reason else said

@@ -18,11 +18,11 @@ from policyeng.bundle.cases import Baselines, baselines_of, read_cases, required
 from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.bundle.header import Verdict
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import EvaluationRequest, Judgement, judge
+from policyeng.engines import EvaluationRequest, Judgement, run_engine
 from policyeng.errors import BundleError, PolicyengError
 from policyeng.evaluation.plan import PlannedPair, plan
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
-from policyeng.evaluation.unknown_markers import markings_of
+from policyeng.evaluation.unknown_markers import mark_for_bundle
 from policyeng.models import JsonObject, lowered
 from policyeng.processes import processes, processors
 from policyeng.testing.runner import PreparedCase, absences_of, prepared_absence, prepared_cases
@@ -159,9 +159,9 @@ def _evaluate_pair(
         pairs=[entry.pair],
         parameters=parameters,
         as_of=as_of,
-        **markings_of(mutant, estate)._asdict(),
+        **mark_for_bundle(mutant, estate)._asdict(),
     )
-    return judge(work)[0]
+    return run_engine(work)[0]
 
 
 class LawTrials:
@@ -209,7 +209,9 @@ class Justified(BaseModel):
 
     def means(self, mutant: Mutant) -> bool:
         """Check whether a mutant is this one, at any line."""
-        return _spaced(self.line) == _spaced(mutant.before) and _spaced(self.mutation) == _spaced(mutant.after)
+        return _space_evenly(self.line) == _space_evenly(mutant.before) and _space_evenly(
+            self.mutation
+        ) == _space_evenly(mutant.after)
 
 
 _LIST = TypeAdapter(list[Justified])
@@ -236,14 +238,14 @@ def read_survivors(policy: Policy) -> list[Justified]:
         raise BundleError(first["msg"].lower(), place=(str(path), place), remedy=remedy) from error
     seen = set()
     for entry in entries:
-        key = (_spaced(entry.line), _spaced(entry.mutation))
+        key = (_space_evenly(entry.line), _space_evenly(entry.mutation))
         if key in seen:
             raise BundleError(f"the mutation `{entry.mutation}` is stated twice", place=(str(path),))
         seen.add(key)
     return entries
 
 
-def _spaced(text: str) -> str:
+def _space_evenly(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -361,10 +363,10 @@ def run(
 def _each(examined: Callable[[Policy], MutantCounts], policies: Sequence[Policy], jobs: int) -> Iterator[MutantCounts]:
     # Policies in Python cannot be pickled, so a forked process inherits them.
     with processes((examined, policies), max(1, min(jobs or processors(), len(policies)))) as spread:
-        yield from spread.each(_tally, [(number,) for number in range(len(policies))])
+        yield from spread.each(_count, [(number,) for number in range(len(policies))])
 
 
-def _tally(worker: tuple[Callable[[Policy], MutantCounts], Sequence[Policy]], number: int) -> MutantCounts:
+def _count(worker: tuple[Callable[[Policy], MutantCounts], Sequence[Policy]], number: int) -> MutantCounts:
     examined, policies = worker
     return examined(policies[number])
 

@@ -12,7 +12,7 @@ from policyeng.models import Outcome
 from policyeng.verify.generators.documents import judges_documents
 from policyeng.verify.generators.estates import EstateGenerator
 from policyeng.verify.generators.examples import Example, Examples, examples_of
-from policyeng.verify.redundancy.distinguishing import DistinguishingSearch, smallest
+from policyeng.verify.redundancy.distinguishing import DistinguishingSearch, shrink_distinguishing
 from policyeng.verify.redundancy.observing import ObservedOutcomes, cases_of
 from policyeng.verify.redundancy.outcomes import outcome_remarks
 from policyeng.verify.redundancy.parameters import parameter_remarks
@@ -92,7 +92,7 @@ def _remark(
         evidence += f", then {apart.tries:,} attempts to distinguish them"
         return _remark_implied(policy, other, observed, evidence, is_equal=is_equal)
     breaks = other in policy.header.refines
-    small = smallest(observed.bundle, policy.id, other, apart.example, most=_SHRINKING)
+    small = shrink_distinguishing(observed.bundle, policy.id, other, apart.example, most=_SHRINKING)
     example, resource = small or (apart.example, "")
     message, remedy = _describe_distinction(other, apart, breaks=breaks)
     return Remark(
@@ -176,7 +176,7 @@ def analysed(
     source = Examples(bundle)
     for policy in bundle.policies:
         if not judges_documents(policy):
-            _look_closer(observed, policy, source, seed)
+            _draw_more_examples(observed, policy, source, seed)
     remarks = [
         *outcome_remarks(observed, estates),
         *parameter_remarks(observed, estates, seed),
@@ -186,7 +186,7 @@ def analysed(
     return RedundancyAnalysis(seed, observed.examples, observed.cases, outcomes, tuple(sorted(remarks, key=_order)))
 
 
-def _look_closer(observed: ObservedOutcomes, policy: Policy, source: Examples, seed: int) -> None:
+def _draw_more_examples(observed: ObservedOutcomes, policy: Policy, source: Examples, seed: int) -> None:
     """Draw more examples for a policy that does not both pass and fail yet, until it does."""
     seen = observed.seen[policy.id]
     while observed.more[policy.id] < _MORE and not {Outcome.FAIL, Outcome.PASS} <= seen.decided:

@@ -21,11 +21,11 @@ from policyeng.facts.ids import workspace_of
 from policyeng.models import JsonObject, Outcome, lowered
 from policyeng.verify.example_documents import document_of, example_of, read
 from policyeng.verify.generators.examples import Example
-from policyeng.verify.generators.json_mutations import Json, copied, happens, place_of, places, put, remove
+from policyeng.verify.generators.json_mutations import Json, copied, draw_boolean, place_of, places, put_value, remove
 from policyeng.verify.generators.schema_values import fitting
 from policyeng.verify.generators.vocabulary import Vocabulary
-from policyeng.verify.redundancy.observing import Seen, Sighting, by_resource, judged, told_apart
-from policyeng.verify.shrink_document import shrunk
+from policyeng.verify.redundancy.observing import Seen, Sighting, by_resource, evaluate_example, find_distinguished
+from policyeng.verify.shrink_document import shrink
 
 #: The number of steps from one example before another one is taken.
 _STEPS = 12
@@ -86,8 +86,8 @@ class DistinguishingSearch:
         snapshot = read(example.document)
         if snapshot is None:
             return ""
-        evaluation = judged(alone, example, snapshot)
-        for _, other in list(told_apart(evaluation, policy.id, left)):
+        evaluation = evaluate_example(alone, example, snapshot)
+        for _, other in list(find_distinguished(evaluation, policy.id, left)):
             apart.setdefault(other, example)
             left.pop(other, None)
         failing = (at for at, said in by_resource(evaluation).items() if said.get(policy.id) is Outcome.FAIL)
@@ -103,7 +103,7 @@ class DistinguishingSearch:
         elif kind < 7 and passing:
             taken = self.random.choice(passing)
             self._copy_parts(document, resource, taken)
-            as_of = taken.as_of if happens(self.random, 0.3) else as_of
+            as_of = taken.as_of if draw_boolean(self.random, 0.3) else as_of
         else:
             self._remove_part(document, resource)
         return replace(example, document=document, as_of=as_of)
@@ -121,11 +121,11 @@ class DistinguishingSearch:
             values = words.standing.get(pointer) or words.own
             if not place or place[0] in ("id", "type"):
                 continue
-            if not values or happens(self.random, 0.2):
+            if not values or draw_boolean(self.random, 0.2):
                 remove(holder, place)
             else:
-                pool = words.own if words.own and happens(self.random, 0.2) else values
-                put(holder, place, copied(self.random.choice(pool)))
+                pool = words.own if words.own and draw_boolean(self.random, 0.2) else values
+                put_value(holder, place, copied(self.random.choice(pool)))
 
     def _copy_parts(self, document: JsonObject, resource: str, taken: Sighting) -> None:
         """Copy from an example on which the other policy passes: parts of the resource, of others, or of statements."""
@@ -136,19 +136,21 @@ class DistinguishingSearch:
             and theirs is not None
             and lowered(str(ours.get("type"))) == lowered(str(theirs.get("type")))
         ):
-            _mix(self.random, ours, {**theirs, **{key: ours[key] for key in ("id", "name", "type") if key in ours}})
+            _copy_some_members(
+                self.random, ours, {**theirs, **{key: ours[key] for key in ("id", "name", "type") if key in ours}}
+            )
         there = {lowered(str(entry.get("id"))): entry for entry in passing["resources"]}
         for entry in document["resources"]:
             same = there.get(lowered(str(entry.get("id"))))
-            if same is not None and entry is not ours and happens(self.random, 0.3):
-                _mix(self.random, entry, {**same, "id": entry["id"]})
+            if same is not None and entry is not ours and draw_boolean(self.random, 0.3):
+                _copy_some_members(self.random, entry, {**same, "id": entry["id"]})
         for kind in STATED:
-            if happens(self.random, 0.2):
+            if draw_boolean(self.random, 0.2):
                 document[kind] = passing.get(kind, [])
 
     def _remove_part(self, document: JsonObject, resource: str) -> None:
         """Remove a part of the resource, another resource, or statements."""
-        if happens(self.random, 0.5) and (holder := _find_document(document, resource)) is not None:
+        if draw_boolean(self.random, 0.5) and (holder := _find_document(document, resource)) is not None:
             open_places = [place for place in places(holder) if place[0] not in ("id", "type")]
             if open_places:
                 remove(holder, self.random.choice(open_places))
@@ -162,13 +164,15 @@ class DistinguishingSearch:
         given = dict(example.parameters)
         for policy in policies:
             for name, schema in policy.header.parameters.items():
-                if happens(self.random, 0.4):
+                if draw_boolean(self.random, 0.4):
                     value = fitting(self.random, schema, self.vocabulary.words[policy.id].own)
                     given[policy.id] = {**given.get(policy.id, {}), name: value}
         return replace(example, parameters=given)
 
 
-def smallest(bundle: Bundle, policy: str, other: str, example: Example, *, most: int) -> tuple[Example, str] | None:
+def shrink_distinguishing(
+    bundle: Bundle, policy: str, other: str, example: Example, *, most: int
+) -> tuple[Example, str] | None:
     """Shrink an example on which one policy fails and another does not; return it with the resource, None if refused.
 
     Args:
@@ -187,7 +191,9 @@ def smallest(bundle: Bundle, policy: str, other: str, example: Example, *, most:
             snapshot = read(candidate.document)
             if snapshot is None:
                 return False
-            resource = next((at for at, _ in told_apart(judged(alone, candidate, snapshot), policy, [other])), "")
+            resource = next(
+                (at for at, _ in find_distinguished(evaluate_example(alone, candidate, snapshot), policy, [other])), ""
+            )
         except (PolicyengError, AttributeError, KeyError, TypeError, ValueError):
             return False  # not an example
         if resource:
@@ -200,7 +206,7 @@ def smallest(bundle: Bundle, policy: str, other: str, example: Example, *, most:
     )
     if not holds(whole):
         return None
-    shrunk(whole, holds, most=most, plainer=False)
+    shrink(whole, holds, most=most, plainer=False)
     return last[0]
 
 
@@ -223,13 +229,13 @@ def _find_document(document: JsonObject, resource: str, *, is_workspace: bool = 
     return by_id.get(lowered(home))
 
 
-def _mix(random: Random, ours: JsonObject, theirs: JsonObject) -> None:
+def _copy_some_members(random: Random, ours: JsonObject, theirs: JsonObject) -> None:
     """Copy some members of another object, and remove some members that it does not have."""
     for key in sorted({*ours, *theirs}):
         one, two = ours.get(key), theirs.get(key)
         if isinstance(one, dict) and isinstance(two, dict):
-            _mix(random, one, two)
-        elif one != two and happens(random, 0.5):
+            _copy_some_members(random, one, two)
+        elif one != two and draw_boolean(random, 0.5):
             if key in theirs:
                 ours[key] = copied(two)
             else:

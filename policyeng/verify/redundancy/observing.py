@@ -97,17 +97,17 @@ class ObservedOutcomes:
             EngineError: the bundle does not compile.
         """
         text = native_text(example)
-        evaluation = judged(bundle or self.bundle, example, as_read(text))
+        evaluation = evaluate_example(bundle or self.bundle, example, as_read(text))
         for resource, said in by_resource(evaluation).items():
             sighting = Sighting(text, example.parameters, example.as_of, resource)
             failing = {policy for policy, outcome in said.items() if outcome is Outcome.FAIL}
             for policy, outcome in said.items():
                 seen = self.seen[policy]
                 if outcome is Outcome.FAIL:
-                    _keep(seen.failing, sighting)
+                    _store_sighting(seen.failing, sighting)
                     self._compare(policy, failing, sighting)
                 elif outcome is Outcome.PASS:
-                    _keep(seen.passing, sighting)
+                    _store_sighting(seen.passing, sighting)
         for finding in evaluation.findings:
             seen = self.seen[finding.policy]
             seen.outcomes[finding.outcome] += 1
@@ -145,7 +145,7 @@ def as_read(text: bytes) -> Snapshot:
     return read_inputs(["-"], from_format="native", stdin=text).snapshot
 
 
-def judged(bundle: Bundle, example: Example, snapshot: Snapshot) -> Evaluation:
+def evaluate_example(bundle: Bundle, example: Example, snapshot: Snapshot) -> Evaluation:
     """Evaluate an example with another snapshot in place of its document."""
     known = {policy.id for policy in bundle.policies}
     parameters = {policy: given for policy, given in example.parameters.items() if policy in known}
@@ -165,7 +165,7 @@ def by_resource(evaluation: Evaluation) -> dict[str, dict[str, Outcome]]:
     return said
 
 
-def told_apart(evaluation: Evaluation, policy: str, others: Iterable[str]) -> Iterator[tuple[str, str]]:
+def find_distinguished(evaluation: Evaluation, policy: str, others: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the resources on which a policy fails, with each other policy that does not fail or err there."""
     for resource, said in by_resource(evaluation).items():
         if said.get(policy) is Outcome.FAIL:
@@ -174,7 +174,7 @@ def told_apart(evaluation: Evaluation, policy: str, others: Iterable[str]) -> It
                     yield resource, other
 
 
-def _keep(kept: list[Sighting], sighting: Sighting) -> None:
+def _store_sighting(kept: list[Sighting], sighting: Sighting) -> None:
     """Store a sighting among the smallest, one of each size, so that the stored examples differ."""
     size = len(sighting.text)
     if len(kept) == _KEPT and size >= len(kept[-1].text):

@@ -59,7 +59,7 @@ def outcome_remarks(observed: ObservedOutcomes, estates: EstateGenerator) -> Ite
         yield from _of_policy(policy, observed, known)
 
 
-def tried(observed: ObservedOutcomes, policy: Policy) -> str:
+def describe_tests(observed: ObservedOutcomes, policy: Policy) -> str:
     """Describe what a policy was tested on, and its outcomes."""
     more = f", {observed.more[policy.id]:,} more drawn for it" if observed.more[policy.id] else ""
     outcomes = sorted(observed.seen[policy.id].outcomes.items())
@@ -75,13 +75,13 @@ def _of_policy(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Ite
         message = f"it never applies: {'; '.join(reason for reason, _ in wrong)}"
         remedy = "correct its `judges`"
         is_proved = all(proved for _, proved in wrong)
-        yield Remark(policy.id, "vacuous", message, tried(observed, policy), remedy, is_proved=is_proved)
+        yield Remark(policy.id, "vacuous", message, describe_tests(observed, policy), remedy, is_proved=is_proved)
         return
     for reason, is_proved in wrong:
         message = f"one entry of its `judges` matches nothing: {reason}"
         remedy = "correct the entry, or remove it"
         yield Remark(
-            policy.id, "vacuous", message, tried(observed, policy), remedy, is_fault=False, is_proved=is_proved
+            policy.id, "vacuous", message, describe_tests(observed, policy), remedy, is_fault=False, is_proved=is_proved
         )
     if not seen.decided or (seen.decided == {Outcome.UNKNOWN} and _decides_all(policy)):
         yield _remark_vacuous(policy, observed, known)
@@ -101,7 +101,7 @@ def _remark_vacuous(policy: Policy, observed: ObservedOutcomes, known: _Known) -
     else:
         message = "it never applies: nothing matches its `judges`"
         remedy = "correct its `judges`, or add a case to which it applies"
-    return Remark(policy.id, "vacuous", message, tried(observed, policy), remedy)
+    return Remark(policy.id, "vacuous", message, describe_tests(observed, policy), remedy)
 
 
 def _decides_all(policy: Policy) -> bool:
@@ -117,7 +117,7 @@ def _count_matches(alone: Bundle, known: _Known) -> int:
 
 
 def _find_one_sided(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterator[Remark]:
-    evidence = tried(observed, policy)
+    evidence = describe_tests(observed, policy)
     if not seen.failures:
         always = "is unknown" if seen.decided == {Outcome.UNKNOWN} else "passes"
         if len(seen.decided) > 1:
@@ -136,7 +136,7 @@ def _find_unused_reasons(policy: Policy, observed: ObservedOutcomes, seen: Seen)
         if reason not in seen.reasons:
             remedy = "add a case in which the rule is true; if there cannot be one, remove the rule"
             message = f"it never returns the reason `{reason}`"
-            yield Remark(policy.id, "reason", message, tried(observed, policy), remedy, is_fault=False)
+            yield Remark(policy.id, "reason", message, describe_tests(observed, policy), remedy, is_fault=False)
 
 
 def _explain_mismatch(judged: TargetType, known: _Known) -> tuple[str, bool]:
@@ -157,7 +157,7 @@ def _unknown_type(judged: TargetType, known: _Known) -> str:
         return f"nothing has the type `{judged.type}`; did you mean `{near}`" if near else ""
     for pointer, allowed in judged.where.items():
         peers = known.of_type(kind)
-        if not any(has_value(entry, pointer) for entry in peers) and (near := _near_pointer(pointer, peers)):
+        if not any(has_value(entry, pointer) for entry in peers) and (near := _find_near_pointer(pointer, peers)):
             return f"no resource of the type has `{pointer}`, expected one of {list(allowed)}; did you mean `{near}`"
     return ""
 
@@ -169,7 +169,7 @@ def _is_misspelling(kind: str, other: str) -> bool:
     return len(ours) == len(theirs) and all(get_close_matches(one, [two], 1, _ALIKE) for one, two in differing)
 
 
-def _near_pointer(pointer: str, resources: Iterable[JsonObject]) -> str:
+def _find_near_pointer(pointer: str, resources: Iterable[JsonObject]) -> str:
     """Return a pointer that some resource has, with nearly the same last word."""
     above, _, last = pointer.rpartition("/")
     for resource in resources:

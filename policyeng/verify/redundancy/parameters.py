@@ -17,7 +17,7 @@ from policyeng.verify.generators.estates import EstateGenerator
 from policyeng.verify.generators.examples import Example
 from policyeng.verify.generators.json_mutations import Json
 from policyeng.verify.generators.schema_values import fitting
-from policyeng.verify.redundancy.observing import ObservedOutcomes, as_read, cases_of, judged, native_text
+from policyeng.verify.redundancy.observing import ObservedOutcomes, as_read, cases_of, evaluate_example, native_text
 from policyeng.verify.redundancy.report import Remark
 
 #: The number of values drawn for a parameter in addition to its default, bounds and choices; the number evaluated.
@@ -77,7 +77,7 @@ class _Examples:
         texts: list[str] = []
         for example, snapshot in self.examples:
             parameters = {policy: {**example.parameters.get(policy, {}), name: value}}
-            findings = judged(self.alone, replace(example, parameters=parameters), snapshot).findings
+            findings = evaluate_example(self.alone, replace(example, parameters=parameters), snapshot).findings
             counts.update(finding.outcome for finding in findings)
             results = [(finding.resource, finding.outcome, finding.denials, finding.unknowns) for finding in findings]
             texts.append(repr(results))

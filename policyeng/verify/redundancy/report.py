@@ -16,7 +16,7 @@ from policyeng.report.phrases import count
 from policyeng.testing.report_parts import junit_text, text_of_lines
 from policyeng.verify.example_documents import native
 from policyeng.verify.generators.examples import Example
-from policyeng.verify.reproduction import command, stated_parameters
+from policyeng.verify.reproduction import command, list_parameters
 
 Kind = Literal["vacuous", "dead", "implied", "equal", "parameter", "never passes", "told apart", "reason", "not tried"]
 
@@ -128,7 +128,7 @@ def _explain(remark: Remark, naming: Sequence[str] = ()) -> Iterator[str]:
     if remark.example is not None:
         yield f"  on {remark.resource or 'a resource that the reader refuses'}"
         yield f"  again with: {shlex.join(command(remark.example, _selected(remark), naming))}"
-        yield from (f"  {line}" for line in stated_parameters(remark.example))
+        yield from (f"  {line}" for line in list_parameters(remark.example))
         yield f"  {orjson.dumps(native(remark.example.document)).decode()}"
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.remediation import Patch, holder_of
+from policyeng.bundle.remediation import Patch, split_pointer
 from policyeng.models import Denial, Evaluation, Finding, JsonObject, Outcome, Snapshot
 from policyeng.verify.laws.law import by_pair
 from policyeng.verify.remediation.json_patch import DocumentPatch, PatchBuilder, plain_value
-from policyeng.verify.remediation.subjects import FindingDocument, Place, judged_by
+from policyeng.verify.remediation.subjects import FindingDocument, Place, find_subject
 
 Pair = tuple[str, str, str]
 
@@ -23,7 +23,9 @@ class Claim:
     provided: frozenset[str]
 
 
-def claim(policy: Policy, finding: Finding, snapshot: Snapshot, parameters: Mapping[str, JsonObject]) -> Claim | None:
+def select_patches(
+    policy: Policy, finding: Finding, snapshot: Snapshot, parameters: Mapping[str, JsonObject]
+) -> Claim | None:
     """Return the patches of a policy for a finding; None if they do not apply.
 
     They apply if the finding fails and has no unknowns, every denial has a patch that can be applied, and, unless the
@@ -32,7 +34,7 @@ def claim(policy: Policy, finding: Finding, snapshot: Snapshot, parameters: Mapp
     remediation = policy.header.remediation
     if remediation is None or not remediation.patches or finding.outcome is not Outcome.FAIL or finding.unknowns:
         return None
-    judged = judged_by(policy, finding, snapshot)
+    judged = find_subject(policy, finding, snapshot)
     chosen = _choose_patches(remediation.patches, finding.denials, judged, snapshot) if judged else None
     if chosen is None:
         return None
@@ -92,7 +94,7 @@ def _apply_step(step: JsonObject, judged: FindingDocument, draft: PatchBuilder) 
 
 
 def _place(path: str, judged: FindingDocument) -> tuple[Place | None, str]:
-    of_workspace, pointer = holder_of(path)
+    of_workspace, pointer = split_pointer(path)
     return (judged.workspace if of_workspace else judged.place), pointer
 
 
@@ -108,7 +110,7 @@ def _is_expected(denial: Denial, patches: Iterable[Patch]) -> bool:
     return any(step.get("value") in wanted for patch in patches for step in patch.patch if step["op"] != "test")
 
 
-def worse(before: Evaluation, after: Evaluation) -> dict[Pair, Finding]:
+def find_worse(before: Evaluation, after: Evaluation) -> dict[Pair, Finding]:
     """Return the findings that are worse than in another evaluation: new failures, unknowns and errors.
 
     A failure that becomes unknown counts, too: it is no longer denied, but not known to pass either.

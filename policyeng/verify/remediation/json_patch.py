@@ -49,7 +49,7 @@ def document_of(snapshot: Snapshot, kind: Kind, identity: str) -> JsonObject | N
     return found.model_dump(mode="json", by_alias=True, exclude_defaults=True) if found else None
 
 
-def completed(document: JsonObject, step: JsonObject) -> tuple[JsonObject, ...] | None:
+def complete_operation(document: JsonObject, step: JsonObject) -> tuple[JsonObject, ...] | None:
     """Return an operation with those that create the objects on its path; None if it cannot be applied.
 
     Only for `add`: absent or null values on the path become objects.
@@ -78,7 +78,7 @@ def makes_room(patch: Sequence[JsonObject], number: int) -> bool:
     )
 
 
-def patched(document: JsonObject, patch: Iterable[JsonObject]) -> JsonObject | None:
+def apply_patch(document: JsonObject, patch: Iterable[JsonObject]) -> JsonObject | None:
     """Return a copy of a document after a patch; None if an operation cannot be applied, or a `test` fails."""
     try:
         after = jsonpatch.apply_patch(copied(document), list(patch), in_place=True)
@@ -87,7 +87,7 @@ def patched(document: JsonObject, patch: Iterable[JsonObject]) -> JsonObject | N
     return after if isinstance(after, dict) else None
 
 
-def applied(snapshot: Snapshot, edits: Iterable[DocumentPatch]) -> Snapshot | None:
+def apply_edits(snapshot: Snapshot, edits: Iterable[DocumentPatch]) -> Snapshot | None:
     """Return a copy of a snapshot after edits; None if one cannot be applied."""
     for edit in edits:
         after = _apply_edit(snapshot, edit)
@@ -99,7 +99,7 @@ def applied(snapshot: Snapshot, edits: Iterable[DocumentPatch]) -> Snapshot | No
 
 def _apply_edit(snapshot: Snapshot, edit: DocumentPatch) -> Snapshot | None:
     before = document_of(snapshot, edit.kind, edit.identity)
-    after = None if before is None or edit.patch == GONE else patched(before, edit.patch)
+    after = None if before is None or edit.patch == GONE else apply_patch(before, edit.patch)
     if after is None and (before is None or edit.patch != GONE):
         return None
     key = lowered(edit.identity)
@@ -142,8 +142,8 @@ class PatchBuilder:
                 return False  # its declarations would refer to nothing
             self.documents[place], self.patches[place] = None, GONE
             return True
-        steps = completed(before, step)
-        after = patched(before, steps) if steps else None
+        steps = complete_operation(before, step)
+        after = apply_patch(before, steps) if steps else None
         if steps is None or after is None:
             return False
         self.documents[place] = after

@@ -34,7 +34,7 @@ class FindingDocument:
         return ("resource", str(home)) if home else None
 
 
-def judged_by(policy: Policy, finding: Finding, snapshot: Snapshot) -> FindingDocument | None:
+def find_subject(policy: Policy, finding: Finding, snapshot: Snapshot) -> FindingDocument | None:
     """Return the document that a finding is about; None if the snapshot has none, as for foreign policies."""
     kinds = {lowered(judged.type) for judged in policy.header.judges}
     resource = document_of(snapshot, "resource", finding.resource)

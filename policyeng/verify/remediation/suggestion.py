@@ -22,17 +22,17 @@ from policyeng.parsing.merge_patch import merged
 from policyeng.testing.observed_reads import ObservedReads, observe_finding
 from policyeng.verify.generators.vocabulary import vocabulary_of
 from policyeng.verify.laws.law import by_pair
-from policyeng.verify.remediation.header_patches import Pair, claim, worse
-from policyeng.verify.remediation.json_patch import DocumentPatch, PatchBuilder, applied, document_of
-from policyeng.verify.remediation.subjects import FindingDocument, Place, judged_by
+from policyeng.verify.remediation.header_patches import Pair, find_worse, select_patches
+from policyeng.verify.remediation.json_patch import DocumentPatch, PatchBuilder, apply_edits, document_of
+from policyeng.verify.remediation.subjects import FindingDocument, Place, find_subject
 from policyeng.verify.remediation.values import (
     Plain,
     expected_values,
     inherited,
+    list_values,
     numbers_near,
     real,
     replacements,
-    standing_values,
 )
 
 #: Fields that identify a resource, its location and its kind; with other values it is another resource.
@@ -140,11 +140,13 @@ def _expand(document: object, pointer: str) -> Iterator[str]:
     """Yield the pointers in a document that match one with `*`."""
     found: list[tuple[str, object]] = [("", document)]
     for key in keys_of(pointer):
-        found = [(f"{path}/{escaped(name)}", inner) for path, value in found for name, inner in _members(value, key)]
+        found = [
+            (f"{path}/{escaped(name)}", inner) for path, value in found for name, inner in _list_members(value, key)
+        ]
     yield from (path for path, _ in found)
 
 
-def _members(value: object, key: str) -> Iterable[tuple[object, object]]:
+def _list_members(value: object, key: str) -> Iterable[tuple[object, object]]:
     if key != "*":
         return [(key, member(value, key))]
     if isinstance(value, dict):
@@ -210,7 +212,7 @@ class Known:
     sizes: Sequence[VmSize]
 
 
-def known_of(policy: Policy, alone: Bundle, baselines: Baselines, before: Evaluation) -> Known:
+def collect_knowledge(policy: Policy, alone: Bundle, baselines: Baselines, before: Evaluation) -> Known:
     """Return what is known of a policy; `alone` is its bundle, and `before` the evaluation of the snapshot."""
     file, resources = read_cases(policy), baselines.resources
     passing = [case for verdict, _, case in file.named() if verdict == "pass"] if file else []
@@ -289,7 +291,7 @@ class Suggester:
         if finding.outcome is not Outcome.FAIL or finding.exemption is not None:
             return None
         policy = next((one for one in self.bundle.policies if one.id == finding.policy), None)
-        judged = judged_by(policy, finding, self.snapshot) if policy else None
+        judged = find_subject(policy, finding, self.snapshot) if policy else None
         if policy is None or judged is None:
             return Suggestion(finding, reason="the snapshot has no document for it that can be edited")
         search = _FindingSearch(self, policy, finding, judged)
@@ -313,7 +315,9 @@ class Suggester:
             if self._baselines is None:
                 self._baselines = baselines_of(self.bundle)
             alone = self.bundle.only([policy])
-            self._known[policy.id] = known_of(policy, alone, self._baselines, self.judged(alone, self.snapshot))
+            self._known[policy.id] = collect_knowledge(
+                policy, alone, self._baselines, self.judged(alone, self.snapshot)
+            )
         return self._known[policy.id]
 
 
@@ -342,7 +346,7 @@ class _FindingSearch:
 
     def header(self) -> Suggestion | None:
         """Return the fix of the header, if it works for this snapshot."""
-        claimed = claim(self.policy, self.finding, self.mender.snapshot, self.mender.parameters)
+        claimed = select_patches(self.policy, self.finding, self.mender.snapshot, self.mender.parameters)
         return self._verify_edits(claimed.edits, from_header=True) if claimed else None
 
     def searched(self) -> Suggestion:
@@ -401,8 +405,8 @@ class _FindingSearch:
             return real(self._computes(), current, by_id)
         kind = str(document.get("type", ""))
         values: list[Plain] = list(expected_values(target.denial, known.words)) if target.named else []
-        values += standing_values(snapshot.resources, kind, target.pointer)
-        values += standing_values(known.compliant, kind, target.pointer)
+        values += list_values(snapshot.resources, kind, target.pointer)
+        values += list_values(known.compliant, kind, target.pointer)
         values += numbers_near(target.denial, current, known.own)
         if lowered(keys_of(target.pointer)[-1]) in _HARDWARE:
             values = self._sizes(target, current, values)
@@ -431,12 +435,12 @@ class _FindingSearch:
     def _evaluate_edit(self, draft: PatchBuilder) -> Suggestion | None:
         """Evaluate an edit with its own policy, and, if that passes, with all policies."""
         self.tried += 1
-        after = applied(self.mender.snapshot, draft.edits)
+        after = apply_edits(self.mender.snapshot, draft.edits)
         known = self.mender.known(self.policy)
         if after is None or not draft.edits:
             return None
         evaluation = self.mender.judged(known.alone, after)
-        if worse(known.before, evaluation):
+        if find_worse(known.before, evaluation):
             return None
         left = by_pair(evaluation).get(self.pair)
         if left is None and self._is_set_where_denied(draft):
@@ -464,13 +468,13 @@ class _FindingSearch:
     def _verify_edits(self, edits: tuple[DocumentPatch, ...], *, from_header: bool = False) -> Suggestion | None:
         """Return the suggestion for edits that pass all policies, or None."""
         self.verified += 1
-        after = applied(self.mender.snapshot, edits)
+        after = apply_edits(self.mender.snapshot, edits)
         if after is None:
             return None
         before, evaluation = self.mender.before, self.mender.judged(self.mender.bundle, after)
         said = by_pair(evaluation)
         left = said.get(self.pair)
-        worsened = worse(before, evaluation)
+        worsened = find_worse(before, evaluation)
         self.against.update(policy for policy, _, _ in worsened)
         if worsened or (left is not None and left.outcome is not Outcome.PASS):
             return None

@@ -36,7 +36,7 @@ def expected_values(denial: Denial, known: Iterable[object]) -> Iterator[Plain]:
             yield value
 
 
-def standing_values(resources: Iterable[JsonObject], kind: str, pointer: str) -> Iterator[Plain]:
+def list_values(resources: Iterable[JsonObject], kind: str, pointer: str) -> Iterator[Plain]:
     """Yield the values at a place in the resources of a type."""
     for resource in resources:
         if lowered(str(resource.get("type"))) == lowered(kind):

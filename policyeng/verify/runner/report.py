@@ -11,8 +11,8 @@ from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 from policyeng.testing.report_parts import bundle_object, junit_text, text_of_lines
 from policyeng.verify.example_documents import document_of, native, text_of
-from policyeng.verify.laws.law import Law, remarked
-from policyeng.verify.reproduction import command, unwritten
+from policyeng.verify.laws.law import Law, format_remarks
+from policyeng.verify.reproduction import command, list_other_parts
 from policyeng.verify.runner.run import LawRun, ReportedViolation
 
 
@@ -41,18 +41,18 @@ def _lines(run: LawRun, given: Sequence[str], written: Sequence[Path | None]) ->
         yield f"not decided: {f'law {broken.law}' if broken.law else 'the examples'}{where}"
         yield f"  {broken.reason}"
     yield ""
-    yield from (f"remark: {line}" for line in _remarks(run))
+    yield from (f"remark: {line}" for line in _render_remarks(run))
     tally = run.tally
     rate = f"{run.seconds:.1f} s, {tally.examples / run.seconds:.1f} examples/s"
     yield f"seed {run.seed}: {tally.examples:,} examples with {tally.findings:,} findings in {rate}"
-    yield _verdict(run)
+    yield _conclude(run)
 
 
-def _remarks(run: LawRun) -> Iterator[str]:
+def _render_remarks(run: LawRun) -> Iterator[str]:
     yield from (f"{path} no longer fails and was removed" for path in run.dropped)
     yield from (f"{path} was not tested: {reason}" for path, reason in run.left_alone)
     yield from run.unkept
-    yield from remarked(run.tally.remarks)
+    yield from format_remarks(run.tally.remarks)
 
 
 def _state(run: LawRun, law: Law) -> str:
@@ -64,7 +64,7 @@ def _state(run: LawRun, law: Law) -> str:
     return "holds" if run.tally.tried[law.name] else "not tried"
 
 
-def _verdict(run: LawRun) -> str:
+def _conclude(run: LawRun) -> str:
     violated = len({found.law.number for found in run.found})
     summary = f"{violated} of {len(run.laws)} laws violated" if violated else "no law is violated"
     if run.tally.broken:
@@ -96,7 +96,7 @@ def _explain(found: ReportedViolation, given: Sequence[str], path: Path | None) 
         yield f"  {'drawn as':12} example {_example(found.chance)}"
     for label, words in _commands(found, given, path):
         yield f"  {label:12} {shlex.join(words)}"
-    yield from (f"  {line}" for line in unwritten(found.example, path))
+    yield from (f"  {line}" for line in list_other_parts(found.example, path))
 
 
 def _commands(found: ReportedViolation, given: Sequence[str], path: Path | None) -> Iterator[tuple[str, Sequence[str]]]:
@@ -128,7 +128,7 @@ def as_json(run: LawRun) -> str:
         "undecided": [
             {"law": broken.law, "example": broken.chance, "reason": broken.reason} for broken in tally.broken.values()
         ],
-        "remarks": list(_remarks(run)),
+        "remarks": list(_render_remarks(run)),
         "exitCode": run.exit_code,
     }
     return text_of(document).rstrip("\n")
@@ -186,7 +186,7 @@ def as_junit(run: LawRun, given: Sequence[str] = ()) -> str:
             ET.SubElement(case, "skipped", message="not tested on so few examples")
     for plural, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(plural, str(sum(1 for _ in suite.iter(tag))))
-    if remarks := list(_remarks(run)):
+    if remarks := list(_render_remarks(run)):
         ET.SubElement(suite, "system-out").text = "\n".join(remarks)
     root = ET.Element("testsuites", name="policyeng verify")
     root.append(suite)

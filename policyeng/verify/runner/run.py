@@ -49,7 +49,7 @@ def require_usable(folder: Path) -> None:
         raise UsageError(f"failures cannot be stored there: {reason}", place=(str(folder),), remedy=_REMEDY) from error
 
 
-def kept_in(folder: Path) -> Iterator[Kept]:
+def load_failures(folder: Path) -> Iterator[Kept]:
     """Yield the failures that are stored in a directory, by file name; none if there is no directory.
 
     Raises:
@@ -67,7 +67,7 @@ def kept_in(folder: Path) -> Iterator[Kept]:
             raise InputError("not a failure that a run has stored", place=(str(path),), remedy=remedy) from error
 
 
-def keep(folder: Path, bundle: str, failing: FailingExample) -> Path:
+def store_failure(folder: Path, bundle: str, failing: FailingExample) -> Path:
     """Write a failure into a directory, which is created if necessary; return its file, which is written atomically.
 
     Raises:
@@ -191,7 +191,7 @@ def run(
     law_runner = LawRunner(bundle, laws, seed)
     law_runner.warmed()
     with processes(law_runner, jobs or processors()) as spread:
-        kept = _Replay(bundle, laws, list(kept_in(database)) if database else [])
+        kept = _Replay(bundle, laws, list(load_failures(database)) if database else [])
         kept.tried(spread)
         tally = _test_examples(spread, examples, progress)
         found = [
@@ -253,7 +253,7 @@ def _store_failure(found: ReportedViolation, folder: Path, bundle: Bundle, unkep
         return found
     failing = FailingExample(found.law.name, found.violation, found.example, found.chance)
     try:
-        return replace(found, kept=keep(folder, bundle.name, failing))
+        return replace(found, kept=store_failure(folder, bundle.name, failing))
     except InputError as error:
         unkept.append(str(error))
         return found

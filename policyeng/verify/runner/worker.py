@@ -13,7 +13,7 @@ from policyeng.models import Outcome, Snapshot
 from policyeng.verify.example_documents import read
 from policyeng.verify.generators.examples import Example, Examples
 from policyeng.verify.laws.law import Law, LawContext, Trial, Violation, WholeRun
-from policyeng.verify.shrink_example import NOT_AGAIN, Smallest, smallest
+from policyeng.verify.shrink_example import NOT_AGAIN, Smallest, shrink_example
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class LawRunner:
             found = tally.failing.get(failing.kind)
             return found.violation if found else None
 
-        return smallest(self._grounds.bundle, failing.example, failing.violation, ask, most=most)
+        return shrink_example(self._grounds.bundle, failing.example, failing.violation, ask, most=most)
 
     def _reload_policy(self, policy: str) -> LawContext | None:
         """Return the context of one policy in Python, its module loaded again without state from earlier evaluations.

@@ -16,7 +16,7 @@ from policyeng.bundle import Bundle
 from policyeng.bundle.cases import built_in_baselines
 from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.bundle.header import TargetType
-from policyeng.errors import BundleError, UsageError, nearest
+from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.models import JsonObject, lowered
 
 
@@ -173,7 +173,8 @@ def classes_of(bundle: Bundle, paths: Iterable[Path] = (), chosen: Sequence[str]
     wanted = {lowered(name) for name in chosen}
     for name in sorted(wanted - known.keys()):
         raise UsageError(
-            f"no class is called `{name}`{nearest(name, known)}", remedy=f"the classes are {', '.join(sorted(known))}"
+            f"no class is called `{name}`{suggest_nearest(name, known)}",
+            remedy=f"the classes are {', '.join(sorted(known))}",
         )
     return [entry for name, entry in sorted(known.items()) if name in wanted or not wanted]
 
@@ -213,6 +214,6 @@ def _to_bundle_error(error: ValidationError, path: Path) -> BundleError:
     if first["type"] == "extra_forbidden":
         models = (WorkloadClass, Choice, EstatePart, TableRows, Expected)
         known = [field.alias or name for model in models for name, field in model.model_fields.items()]
-        return BundleError(f"unknown key{nearest(str(first['loc'][-1]), known)}", place=(str(path), place))
+        return BundleError(f"unknown key{suggest_nearest(str(first['loc'][-1]), known)}", place=(str(path), place))
     reason = first["msg"].removeprefix("Value error, ")
     return BundleError(f"{reason[:1].lower()}{reason[1:]}", place=(str(path), place))

@@ -11,12 +11,12 @@ import orjson
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.cases import STATED, Baselines, Case, baselines_of, estate, no_baseline
-from policyeng.errors import BundleError, nearest
+from policyeng.errors import BundleError, suggest_nearest
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.parsing.json_pointer import keys_of, list_index, member
 from policyeng.parsing.merge_patch import merged
 from policyeng.verify.generators.estates import copied_object
-from policyeng.verify.generators.json_mutations import Json, put, remove
+from policyeng.verify.generators.json_mutations import Json, put_value, remove
 from policyeng.verify.satisfiability.classes import Choice, EstatePart, TableRows, WorkloadClass
 
 
@@ -215,7 +215,7 @@ class ClassEstates:
         ):
             if not isinstance(tables.get(table), dict):
                 known = [name for name, rows in tables.items() if isinstance(rows, dict)]
-                message = f"no table of facts is called `{table}`{nearest(table, known)}"
+                message = f"no table of facts is called `{table}`{suggest_nearest(table, known)}"
                 raise BundleError(message, place=(place,), remedy=f"the tables are {', '.join(sorted(known))}")
         every = ({"name": key, **row} for key, row in tables[wanted.facts].items() if isinstance(row, dict))
         rows = [
@@ -236,11 +236,11 @@ def _fits(value: object, wanted: object, tables: Mapping[str, JsonObject]) -> bo
     if isinstance(wanted, dict) and "above" in wanted:
         return isinstance(value, int | float) and value > wanted["above"]
     if isinstance(wanted, dict):
-        return _folded(value) in map(_folded, tables[str(wanted["in"])])
-    return _folded(value) in map(_folded, wanted if isinstance(wanted, list) else [wanted])
+        return _fold(value) in map(_fold, tables[str(wanted["in"])])
+    return _fold(value) in map(_fold, wanted if isinstance(wanted, list) else [wanted])
 
 
-def _folded(value: object) -> object:
+def _fold(value: object) -> object:
     return lowered(value) if isinstance(value, str) else value
 
 
@@ -254,7 +254,7 @@ def _write(document: Json, edit: EstateEdit) -> None:
     if edit.value is REMOVED:
         remove(document, tuple(place))
     else:
-        put(document, tuple(place), edit.value)  # type: ignore[arg-type]  # values of choices are JSON
+        put_value(document, tuple(place), edit.value)  # type: ignore[arg-type]  # values of choices are JSON
 
 
 def described(assignment: Assignment) -> str:

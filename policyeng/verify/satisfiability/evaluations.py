@@ -13,12 +13,12 @@ import orjson
 from policyeng.bundle import Bundle
 from policyeng.bundle.header import TargetType
 from policyeng.bundle.parameters import parameters_of
-from policyeng.engines import EvaluationRequest, Judgement, judge
+from policyeng.engines import EvaluationRequest, Judgement, run_engine
 from policyeng.errors import BundleError
 from policyeng.evaluation.plan import PlannedPair, plan
 from policyeng.evaluation.pointers import value_at
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, estate_of
-from policyeng.evaluation.unknown_markers import markings_of
+from policyeng.evaluation.unknown_markers import mark_for_bundle
 from policyeng.models import Denial, JsonObject, Snapshot, Unknown, lowered
 
 
@@ -162,10 +162,10 @@ class JudgedEstate:
             parameters=self.judge.parameters,
             as_of=as_of,
             made=self._made,
-            **markings_of(self.judge.bundle, self.estate)._asdict(),
+            **mark_for_bundle(self.judge.bundle, self.estate)._asdict(),
         )
         decided = [(entry, Judgement(unknowns=entry.unknowns)) for entry in entries if entry.unknowns]
-        return [*decided, *zip(asked, judge(work), strict=True)]
+        return [*decided, *zip(asked, run_engine(work), strict=True)]
 
 
 def _reasons(judgement: Judgement) -> Sequence[Denial | Unknown]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from policyeng.bundle import Bundle
-from policyeng.bundle.timeline import day, told
+from policyeng.bundle.timeline import day, describe_spans
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 from policyeng.testing.report_parts import bundle_object, junit_text, text_of_lines
@@ -49,7 +49,7 @@ class SatisfiabilityRun:
 
 def as_text(run: SatisfiabilityRun) -> str:
     """Return the answers as text."""
-    return text_of_lines([*(line for answer in run.answers for line in (*_lines(answer, run), "")), _verdict(run)])
+    return text_of_lines([*(line for answer in run.answers for line in (*_lines(answer, run), "")), _conclude(run)])
 
 
 def _lines(answer: SatisfiabilityResult, run: SatisfiabilityRun) -> Iterator[str]:
@@ -58,7 +58,7 @@ def _lines(answer: SatisfiabilityResult, run: SatisfiabilityRun) -> Iterator[str
     if answer.status == "not judged":
         yield "  not judged: no policy evaluates the resources of the class, in any of its snapshots"
         return
-    yield f"  {answer.status} as of {answer.as_of:%Y-%m-%dT%H:%M:%SZ}; {told(answer.spans)}"
+    yield f"  {answer.status} as of {answer.as_of:%Y-%m-%dT%H:%M:%SZ}; {describe_spans(answer.spans)}"
     if subject.expected and not run.profile:  # expectations are about the defaults
         text = "as the class expects" if answer.is_as_expected else f"the class expects {_expectation(answer)}"
         yield f"  {text}: {' '.join(subject.expected.because.split())}"
@@ -119,7 +119,7 @@ def _describe_search(answer: SatisfiabilityResult) -> str:
     return text
 
 
-def _verdict(run: SatisfiabilityRun) -> str:
+def _conclude(run: SatisfiabilityRun) -> str:
     impossible = [answer for answer in run.answers if answer.status == "impossible"]
     expected = [one for one in impossible if one.subject.expected and one.is_as_expected and not run.profile]
     unjudged = [answer for answer in run.answers if answer.status == "not judged"]

@@ -29,7 +29,7 @@ from policyeng.verify.generators.vocabulary import Words
 from policyeng.verify.satisfiability.classes import Expected, WorkloadClass
 from policyeng.verify.satisfiability.estates import REMOVED, Assignment, ClassEstates, EstateEdit
 from policyeng.verify.satisfiability.evaluations import BlockingReason, Judge
-from policyeng.verify.satisfiability.search import EstateSearch, Tried, smallest_hitting_sets
+from policyeng.verify.satisfiability.search import EstateSearch, Tried, find_smallest_hitting_sets
 
 #: Fields that identify a resource; no policy requires other values.
 _KEPT = ("/id", "/type", "/name")
@@ -146,7 +146,7 @@ class _Source:
 
     def _is_free(self, assignment: Assignment, stem: str, pointer: str) -> bool:
         """Check whether neither the class nor its choices set a place."""
-        stated = [known for part in assignment.parts if stem in part.with_ for known in _leaves(part.with_[stem])]
+        stated = [known for part in assignment.parts if stem in part.with_ for known in _list_leaves(part.with_[stem])]
         stated += [
             known
             for choice in self.estates.subject.choices.values()
@@ -182,11 +182,11 @@ def _patches(policy: Policy) -> list[JsonObject]:
     return [step for entry in patches for step in entry.patch if step["op"] in ("add", "replace")]
 
 
-def _leaves(patch: object, above: str = "") -> Iterator[str]:
+def _list_leaves(patch: object, above: str = "") -> Iterator[str]:
     """Yield the JSON Pointers of the leaves of a merge patch."""
     if isinstance(patch, dict) and patch:
         for key, value in patch.items():
-            yield from _leaves(value, f"{above}/{escaped(key)}")
+            yield from _list_leaves(value, f"{above}/{escaped(key)}")
     else:
         yield above
 
@@ -325,7 +325,7 @@ def answer(
         outside=search.outside + search.unjudged,
         witness=_witness(search, parameters or {}) if search.is_possible else None,
         spans=found,
-        endings=_endings(search, found),
+        endings=_list_endings(search, found),
         conflicts=_conflicts(search, broken) if broken else (),
         extension=extension,
     )
@@ -359,7 +359,7 @@ def _witness(search: EstateSearch, parameters: Mapping[str, JsonObject]) -> Witn
     return Witness(tried.assignment, snapshot)
 
 
-def _endings(search: EstateSearch, found: Sequence[PossibleSpan]) -> dict[datetime, tuple[str, ...]]:
+def _list_endings(search: EstateSearch, found: Sequence[PossibleSpan]) -> dict[datetime, tuple[str, ...]]:
     endings = {}
     for span in found:
         if span.begins and not span.possible:
@@ -380,7 +380,7 @@ def _conflicts(search: EstateSearch, at: datetime) -> tuple[Conflict, ...]:
         failing = [(tried.assignment, tried.failing) for tried in search.tried]
     else:
         failing = [(tried.assignment, said) for tried, said in search.failing_at(at)]
-    sets = smallest_hitting_sets(frozenset(said) for _, said in failing)
+    sets = find_smallest_hitting_sets(frozenset(said) for _, said in failing)
     failing.sort(key=lambda entry: len(entry[1]))
     return tuple(
         Conflict(

@@ -19,7 +19,7 @@ def minimal(family: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     return kept
 
 
-def smallest_hitting_sets(family: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+def find_smallest_hitting_sets(family: Iterable[frozenset[str]]) -> list[frozenset[str]]:
     """Return all hitting sets of the least size, in the order of their members; none if a set is empty.
 
     A hitting set contains a member of each set, so branching on the members of one set that is not hit yet misses no

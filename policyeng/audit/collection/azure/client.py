@@ -225,7 +225,7 @@ def pages(client: Client, path: str, query: Mapping[str, str]) -> Iterator[ListP
         following = answer.get("nextLink")
         if not following:
             return
-        address = _followed(following, client.endpoint)
+        address = _get_next_page(following, client.endpoint)
         if isinstance(address, Loss):
             yield address
             return
@@ -236,7 +236,7 @@ def pages(client: Client, path: str, query: Mapping[str, str]) -> Iterator[ListP
         answer = _behind(client.get(address))
 
 
-def _followed(link: object, endpoint: str) -> str | Loss:
+def _get_next_page(link: object, endpoint: str) -> str | Loss:
     """Return the address of the next page; a token must not be sent to another host."""
     if not isinstance(link, str):
         return Loss("`nextLink` is no address")

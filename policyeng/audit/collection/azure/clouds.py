@@ -6,7 +6,7 @@ import ipaddress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from policyeng.errors import UsageError, nearest
+from policyeng.errors import UsageError, suggest_nearest
 
 
 class Cloud(NamedTuple):
@@ -45,7 +45,7 @@ CLOUDS = {
 }
 
 
-def cloud_of(name: str, endpoint: str = "") -> Cloud:
+def find_cloud(name: str, endpoint: str = "") -> Cloud:
     """Return a cloud by its name in any case; `endpoint` replaces its resource manager and the audience of tokens.
 
     An address on this machine does not change the audience.
@@ -57,7 +57,7 @@ def cloud_of(name: str, endpoint: str = "") -> Cloud:
     if cloud is None:
         known = ", ".join(f"`{one}`" for one in CLOUDS)
         remedy = f"known are {known}; --endpoint names the address of another one"
-        raise UsageError(f"there is no cloud `{name}`{nearest(name, CLOUDS)}", remedy=remedy)
+        raise UsageError(f"there is no cloud `{name}`{suggest_nearest(name, CLOUDS)}", remedy=remedy)
     if endpoint:
         cloud = cloud._replace(endpoint=_address(endpoint))
     return cloud if cloud.is_local else cloud._replace(audience=f"{cloud.endpoint}/.default")

@@ -26,7 +26,7 @@ from policyeng.audit.collection.azure.snapshot_builder import SnapshotBuilder
 from policyeng.audit.collection.azure.workers import Task, WorkerPool
 from policyeng.errors import InputError
 from policyeng.facts.ids import scopes_of, workspace_of
-from policyeng.facts.words import inside
+from policyeng.facts.words import get_inside
 from policyeng.models import JsonObject, lowered
 
 #: Called with how many questions are answered, how many are known, and how many resources were read.
@@ -58,7 +58,7 @@ class CollectionRun:
         self._require_something()
         while tasks := list(references.tasks(self._client, known, self._in_workspace)):
             crew.do(tasks, told)
-        references.bound_clusters(known, self._wanted.root)
+        references.note_incomplete_clusters(known, self._wanted.root)
         crew.do(self._beside(), told)
         return known
 
@@ -125,7 +125,7 @@ class CollectionRun:
                 continue
             for below in listing.below:
                 yield partial(self._list, below, resource["id"])
-            if listing.kind == COMPUTES and not isinstance(inside(resource, "properties", "properties"), dict):
+            if listing.kind == COMPUTES and not isinstance(get_inside(resource, "properties", "properties"), dict):
                 yield partial(self._again, resource)
 
     def _lack(self, listing: Listing, home: str, loss: Loss) -> None:
@@ -164,7 +164,7 @@ class CollectionRun:
         for entry in self._entries(Listing(ADVICE, f"/providers/{ADVICE}"), wanted.root):
             if isinstance(entry, Loss):
                 self._lack(Listing(ADVICE, ""), wanted.scope, entry)
-            elif lowered(str(inside(entry, "id"))).partition(f"/providers/{lowered(ADVICE)}")[0] in known:
+            elif lowered(str(get_inside(entry, "id"))).partition(f"/providers/{lowered(ADVICE)}")[0] in known:
                 self.gathered.take(entry, ADVICE, wanted.scope)
         return ()
 

@@ -10,7 +10,7 @@ from policyeng.audit.collection.azure.scope import CollectionScope
 from policyeng.audit.collection.azure.snapshot_builder import SnapshotBuilder
 from policyeng.audit.collection.azure.workers import Task
 from policyeng.facts.times import moment
-from policyeng.facts.words import inside
+from policyeng.facts.words import get_inside
 
 
 def read(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope, workspace: str) -> Iterable[Task]:
@@ -38,5 +38,5 @@ def read(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope, wor
 
 def _is_before(entry: object, oldest: str) -> bool:
     """Check whether a job is known to be older than a moment."""
-    created, bound = moment(inside(entry, "systemData", "createdAt")), moment(oldest)
+    created, bound = moment(get_inside(entry, "systemData", "createdAt")), moment(oldest)
     return created is not None and bound is not None and created < bound

@@ -19,7 +19,7 @@ from policyeng.audit.collection.azure.snapshot_builder import SnapshotBuilder
 from policyeng.audit.collection.azure.workers import Task
 from policyeng.facts.ids import workspace_of
 from policyeng.facts.times import moment
-from policyeng.facts.words import folded, inside
+from policyeng.facts.words import fold, get_inside
 from policyeng.models import JsonObject, lowered
 
 #: So far back metrics are read.
@@ -58,9 +58,9 @@ def tasks(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope) ->
     read = partial(_read, client, gathered, wanted)
     by_workspace: dict[str, dict[str, str]] = {}
     for compute in gathered.of_type(COMPUTES):
-        identity, target = compute["id"], inside(compute, "properties", "resourceId")
+        identity, target = compute["id"], get_inside(compute, "properties", "resourceId")
         by_workspace.setdefault(workspace_of(identity) or "", {})[lowered(str(compute.get("name")))] = identity
-        is_machine = folded(inside(compute, "properties", "computeType")) == "virtualmachine"
+        is_machine = fold(get_inside(compute, "properties", "computeType")) == "virtualmachine"
         if is_machine and isinstance(target, str) and f"/providers/{_MACHINES}/" in lowered(target):
             yield partial(read, target, identity, _OF_MACHINES, "", _always(identity))
     for workspace, by_name in sorted(by_workspace.items()):
@@ -104,7 +104,7 @@ def _read(
     samples = [
         sample
         for metric in (listed if isinstance(listed, list) else ())
-        if (meaning := meanings.get(str(inside(metric, "name", "value"))))
+        if (meaning := meanings.get(str(get_inside(metric, "name", "value"))))
         for series in _listed(metric, "timeseries")
         if (identity := measured(_value_of(series))) and (sample := _sample(identity, meaning, series, until))
     ]
@@ -114,24 +114,24 @@ def _read(
 
 def _value_of(series: object) -> str:
     """Return the dimension of a series; empty without one."""
-    values = [inside(one, "value") for one in _listed(series, "metadatavalues")]
+    values = [get_inside(one, "value") for one in _listed(series, "metadatavalues")]
     return next((value for value in values if isinstance(value, str)), "")
 
 
 def _listed(value: object, key: str) -> Sequence[object]:
-    found = inside(value, key)
+    found = get_inside(value, key)
     return found if isinstance(found, list) else ()
 
 
 def _sample(identity: str, meaning: _Meaning, series: object, until: datetime) -> JsonObject | None:
     """Return a series as a sample from its first point; None without points."""
     points = [point for point in _listed(series, "data") if _number(point, "average") is not None]
-    begin = min(filter(None, (moment(inside(point, "timeStamp")) for point in points)), default=None)
+    begin = min(filter(None, (moment(get_inside(point, "timeStamp")) for point in points)), default=None)
     if begin is None or begin >= until:
         return None
     low, high = ("maximum", "minimum") if meaning.turned else ("minimum", "maximum")
-    averages = [_scaled(point, "average", meaning) for point in points]
-    highest = sorted(_scaled(point, high, meaning) for point in points)
+    averages = [_convert_unit(point, "average", meaning) for point in points]
+    highest = sorted(_convert_unit(point, high, meaning) for point in points)
     sample: JsonObject = {
         "resourceId": identity,
         "name": meaning.name,
@@ -139,7 +139,7 @@ def _sample(identity: str, meaning: _Meaning, series: object, until: datetime) -
         "from": _text(begin),
         "to": _text(until),
         "average": round(sum(averages) / len(averages), 3),
-        "minimum": min(_scaled(point, low, meaning) for point in points),
+        "minimum": min(_convert_unit(point, low, meaning) for point in points),
         "maximum": highest[-1],
     }
     if meaning.unit == "percent":
@@ -147,7 +147,7 @@ def _sample(identity: str, meaning: _Meaning, series: object, until: datetime) -
     return sample
 
 
-def _scaled(point: object, key: str, meaning: _Meaning) -> float:
+def _convert_unit(point: object, key: str, meaning: _Meaning) -> float:
     """Return a value of a point in the unit of the snapshot; the average if it is missing."""
     value = _number(point, key)
     number = (value if value is not None else _number(point, "average") or 0.0) * meaning.factor
@@ -155,7 +155,7 @@ def _scaled(point: object, key: str, meaning: _Meaning) -> float:
 
 
 def _number(point: object, key: str) -> float | None:
-    value = inside(point, key)
+    value = get_inside(point, key)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

@@ -12,9 +12,9 @@ from policyeng.audit.collection.azure.scope import CollectionScope
 from policyeng.audit.collection.azure.snapshot_builder import SnapshotBuilder
 from policyeng.audit.collection.azure.workers import Task
 from policyeng.facts.ids import is_at_or_under
-from policyeng.facts.numbers import whole
+from policyeng.facts.numbers import parse_whole_number
 from policyeng.facts.quotas import LOW_PRIORITY_FAMILY
-from policyeng.facts.words import folded, inside, squeezed
+from policyeng.facts.words import fold, get_inside, squeeze
 from policyeng.models import JsonObject
 
 _SCOPE = re.compile(r"/subscriptions/[^/]+(?:/resourceGroups/[^/]+/providers/[^/]+/workspaces/[^/]+)?", re.I)
@@ -27,8 +27,8 @@ _LOW_PRIORITY, _TOTALS = "/lowprioritycores/", ("/totalcores/", "/dedicatedcores
 def tasks(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope) -> Iterator[Task]:
     """Yield tasks for the quotas of the regions with workspaces or computes."""
     stated = [one.get("location") for one in gathered.of_type(WORKSPACES)]
-    stated += [inside(one, "properties", "computeLocation") for one in gathered.of_type(COMPUTES)]
-    for region in sorted({region for place in stated if (region := squeezed(place))}):
+    stated += [get_inside(one, "properties", "computeLocation") for one in gathered.of_type(COMPUTES)]
+    for region in sorted({region for place in stated if (region := squeeze(place))}):
         yield partial(_read, client, gathered, wanted, region)
 
 
@@ -52,8 +52,8 @@ def _read(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope, re
 
 def _quota(entry: object, region: str) -> JsonObject | None:
     """Return a quota in the form of a snapshot; None for totals and without a limit."""
-    scope, kind = _SCOPE.match(str(inside(entry, "id"))), f"{folded(inside(entry, 'type')) or ''}/"
-    name, limit = inside(entry, "name", "value"), whole(inside(entry, "limit"))
+    scope, kind = _SCOPE.match(str(get_inside(entry, "id"))), f"{fold(get_inside(entry, 'type')) or ''}/"
+    name, limit = get_inside(entry, "name", "value"), parse_whole_number(get_inside(entry, "limit"))
     if scope is None or not isinstance(name, str) or limit is None or limit < 0 or any(one in kind for one in _TOTALS):
         return None
     family = LOW_PRIORITY_FAMILY if _LOW_PRIORITY in kind else _BEHIND.sub("", name)

@@ -36,19 +36,21 @@ def tasks(client: Client, gathered: SnapshotBuilder, inside: Callable[[str], Ite
     Missing ones are skipped: policies check for them. `inside` yields the tasks for everything in a hub, because its
     projects use it.
     """
-    named = {target for kind in _NAMES for resource in gathered.of_type(kind) for target in _named(resource, kind)}
+    named = {
+        target for kind in _NAMES for resource in gathered.of_type(kind) for target in _find_references(resource, kind)
+    }
     for target, kind in sorted(named):
         if lowered(target) not in gathered.resources and gathered.first_time(target):
             yield partial(_ask, client, gathered, inside, target, kind)
 
 
-def bound_clusters(gathered: SnapshotBuilder, root: str) -> None:
+def note_incomplete_clusters(gathered: SnapshotBuilder, root: str) -> None:
     """Note that clusters are incomplete if nodes are in subnets: clusters without references were not requested."""
     if any(subnets_of(one) for kind in (COMPUTES, _CLUSTERS) for one in gathered.of_type(kind)):
         gathered.leave(_CLUSTERS, root, "only those that were named were read")
 
 
-def _named(resource: JsonObject, kind: str) -> Iterator[tuple[str, str]]:
+def _find_references(resource: JsonObject, kind: str) -> Iterator[tuple[str, str]]:
     """Yield the ids that a resource refers to, with their lower-case types; networks instead of subnets."""
     for pointer in _NAMES[kind]:
         for value in values_at(resource, pointer):

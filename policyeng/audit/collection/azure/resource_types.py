@@ -87,12 +87,12 @@ class Listing(NamedTuple):
     newest: int = 0
 
 
-def _listed(kind: str, **stated: object) -> Listing:
+def _list_in_scope(kind: str, **stated: object) -> Listing:
     """Return a list of a subscription or a resource group."""
     return Listing(kind, f"/providers/{kind}", **stated)  # type: ignore[arg-type]  # the fields of Listing
 
 
-def _inside(name: str, parent: str = WORKSPACES, **stated: object) -> Listing:
+def _list_in_workspace(name: str, parent: str = WORKSPACES, **stated: object) -> Listing:
     """Return a list in a workspace, or in a resource there."""
     return Listing(f"{parent}/{name}", f"/{name}", **stated)  # type: ignore[arg-type]  # the fields of Listing
 
@@ -101,30 +101,32 @@ def _inside(name: str, parent: str = WORKSPACES, **stated: object) -> Listing:
 VERSIONS_READ = 10
 
 IN_WORKSPACE = (
-    _inside("computes"),
-    _inside("onlineEndpoints", below=(_inside("deployments", f"{WORKSPACES}/onlineEndpoints"),)),
-    _inside("batchEndpoints", below=(_inside("deployments", f"{WORKSPACES}/batchEndpoints"),)),
-    _inside("datastores"),
-    _inside("connections"),
-    _inside("environments", below=(_inside("versions", f"{WORKSPACES}/environments", newest=VERSIONS_READ),)),
-    _inside("models", below=(_inside("versions", f"{WORKSPACES}/models", newest=VERSIONS_READ),)),
-    _inside("schedules", query={"listViewType": "All"}),
-    _inside("outboundRules", may_lack=True),
-    _inside("services", may_lack=True),
-    _listed(DIAGNOSTICS),
+    _list_in_workspace("computes"),
+    _list_in_workspace("onlineEndpoints", below=(_list_in_workspace("deployments", f"{WORKSPACES}/onlineEndpoints"),)),
+    _list_in_workspace("batchEndpoints", below=(_list_in_workspace("deployments", f"{WORKSPACES}/batchEndpoints"),)),
+    _list_in_workspace("datastores"),
+    _list_in_workspace("connections"),
+    _list_in_workspace(
+        "environments", below=(_list_in_workspace("versions", f"{WORKSPACES}/environments", newest=VERSIONS_READ),)
+    ),
+    _list_in_workspace("models", below=(_list_in_workspace("versions", f"{WORKSPACES}/models", newest=VERSIONS_READ),)),
+    _list_in_workspace("schedules", query={"listViewType": "All"}),
+    _list_in_workspace("outboundRules", may_lack=True),
+    _list_in_workspace("services", may_lack=True),
+    _list_in_scope(DIAGNOSTICS),
 )
 #: What is listed at the scope that was asked for, also where that is one workspace.
 AT_SCOPE = (
-    _listed(ASSIGNMENTS),
-    _listed(DEFINITIONS),
-    _listed("Microsoft.Authorization/locks"),
+    _list_in_scope(ASSIGNMENTS),
+    _list_in_scope(DEFINITIONS),
+    _list_in_scope("Microsoft.Authorization/locks"),
 )
 #: What is listed in a subscription or a resource group. Machines and clusters are read where workspaces name them:
 #: others have nothing to do with Machine Learning, and would be judged.
 IN_GROUP = (
-    _listed(f"{ML}/registries", may_lack=True, below=(_listed(DIAGNOSTICS),)),
-    _listed("Microsoft.Network/privateEndpoints"),
-    _listed(NETWORKS),
+    _list_in_scope(f"{ML}/registries", may_lack=True, below=(_list_in_scope(DIAGNOSTICS),)),
+    _list_in_scope("Microsoft.Network/privateEndpoints"),
+    _list_in_scope(NETWORKS),
 )
 EVERYWHERE = Listing(RESERVATIONS, "/providers/Microsoft.Capacity/reservations")
 

@@ -159,16 +159,17 @@ class SnapshotBuilder:
 
 def without_secrets(resource: JsonObject) -> JsonObject:
     """Return a resource with masked secrets and masked environment variables."""
-    shown = _unhanded(masked(resource))
+    shown = _find_unhandled(masked(resource))
     return shown if isinstance(shown, dict) else {}
 
 
-def _unhanded(value: object) -> object:
+def _find_unhandled(value: object) -> object:
     if isinstance(value, Mapping):
         return {
-            key: _all_masked(below) if str(key).lower() in _HANDED else _unhanded(below) for key, below in value.items()
+            key: _all_masked(below) if str(key).lower() in _HANDED else _find_unhandled(below)
+            for key, below in value.items()
         }
-    return [_unhanded(below) for below in value] if isinstance(value, list) else value
+    return [_find_unhandled(below) for below in value] if isinstance(value, list) else value
 
 
 def _all_masked(value: object) -> object:

@@ -41,7 +41,7 @@ class WorkerPool:
             worker.start()
         try:
             while finished < known:
-                further = _raised_or_further(self._next(done))
+                further = _raise_or_continue(self._next(done))
                 finished += 1
                 for task in further:
                     waiting.put(task)
@@ -70,7 +70,7 @@ class WorkerPool:
                 done.put(error)
 
 
-def _raised_or_further(outcome: list[Task] | BaseException) -> list[Task]:
+def _raise_or_continue(outcome: list[Task] | BaseException) -> list[Task]:
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome

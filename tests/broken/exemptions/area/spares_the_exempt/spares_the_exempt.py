@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 from policyeng import Denial, PolicyInput, policy
-from policyeng.facts.words import inside
+from policyeng.facts.words import get_inside
 
 
 @policy(
@@ -23,7 +23,7 @@ from policyeng.facts.words import inside
 )
 def spares_the_exempt(given: PolicyInput) -> Iterator[Denial]:
     """Deny an open workspace that no exemption names."""
-    access = inside(given.resource, "properties", "publicNetworkAccess")
+    access = get_inside(given.resource, "properties", "publicNetworkAccess")
     if access != "Disabled" and not _is_spared(given.resource["id"]):
         yield Denial(
             msg="public network access is not disabled",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, policy
-from policyeng.facts.words import inside
+from policyeng.facts.words import get_inside
 
 
 @policy(
@@ -18,6 +18,6 @@ from policyeng.facts.words import inside
 )
 def named_host(given: PolicyInput) -> Iterator[Denial]:
     """Deny a host whose id begins otherwise than that of the compute."""
-    host, own = inside(given.resource, "properties", "resourceId"), given.resource["id"]
+    host, own = get_inside(given.resource, "properties", "resourceId"), given.resource["id"]
     if isinstance(host, str) and host.split("/")[:3] != own.split("/")[:3]:
         yield Denial(msg="the host is in another subscription", path="/properties/resourceId", actual=host)

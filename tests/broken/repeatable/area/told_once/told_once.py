@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, policy
-from policyeng.facts.words import inside
+from policyeng.facts.words import get_inside
 
 _TOLD: set[str] = set()
 
@@ -23,7 +23,7 @@ _TOLD: set[str] = set()
 )
 def told_once(given: PolicyInput) -> Iterator[Denial]:
     """Deny an open workspace that was not denied before."""
-    access = inside(given.resource, "properties", "publicNetworkAccess")
+    access = get_inside(given.resource, "properties", "publicNetworkAccess")
     if access != "Disabled" and given.resource["id"] not in _TOLD:
         _TOLD.add(given.resource["id"])
         yield Denial(
