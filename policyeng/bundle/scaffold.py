@@ -1,7 +1,7 @@
 """Template files of a new policy: a header with every field, a placeholder rule and failing cases.
 
-What has no sensible default is left empty, with a comment that says what belongs there. Until the rule is written the
-policy says `unknown` of everything that it judges.
+Fields without a sensible default are empty, with a comment that explains them. Until the rule is written, the policy
+returns `unknown` for every resource that it evaluates.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Subject:
     Attributes:
         type: an ARM type, `workload` or `approval`.
         field: the steps to the field: one or two.
-        case: the first line of `cases.yaml`, which names what is judged.
-        edit: what gives the field the value `VALUE` in a case, as YAML.
-        where: a pointer and a value that would narrow it, as an example.
+        case: the first line of `cases.yaml`, which names the evaluated resource.
+        edit: the YAML of a case that sets the field to `VALUE`.
+        where: an example of a pointer and a value that select some resources of the type.
     """
 
     type: str
@@ -40,7 +40,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Scaffold:
-    """What is known of a policy before it is written; `since` is the version that will have it, if anybody knows."""
+    """The header of a policy that is not written yet; `since` is the first version with it, if known."""
 
     area: str
     name: str
@@ -102,16 +102,16 @@ class Scaffold:
         edits = {
             name: self.subject.edit.replace("VALUE", value)
             for name, value in (
-                ("right", "what should be there"),
-                ("wrong", "something wrong"),
-                ("over", "just over the boundary"),
+                ("right", "the required value"),
+                ("wrong", "a wrong value"),
+                ("over", "a value just over the limit"),
             )
         }
         return _CASES.format(case=self.subject.case, pointer=self._pointer, **edits)
 
     @property
     def _documented(self) -> str:
-        """What a docstring takes as it stands."""
+        """The title, or a name if the title has characters that a docstring must escape."""
         plain = self.title.isprintable() and not set(self.title) & {'"', "\\"}
         return self.title if plain else title_of(self.name)
 
@@ -124,36 +124,36 @@ _REGO = textwrap.dedent(
     """\
     # METADATA
     # scope: package
-    # title: {title} # what holds when all is well, in the present tense
-    # description: "" # why; quote the sentence that asks for it
-    # related_resources: [] # pages that explain more: [{{ref: https://...}}]
+    # title: {title} # the compliant situation, in the present tense
+    # description: "" # the reason; quote the requirement
+    # related_resources: [] # further reading: [{{ref: https://...}}]
     # custom:
     #   id: {id}
     #   severity: {severity} # info, low, medium, high or critical
     #   judges:
     #     - type: {type}
-    #       where: {{}} # narrows it: {{{where}}}
-    #   remediation: null # {{text: the setting or the command that mends it}}, and with a `patch` a JSON Patch
+    #       where: {{}} # to select some of them: {{{where}}}
+    #   remediation: null # {{text: the setting or command that fixes a failure}}, and with a `patch` a JSON Patch
     #   source: "" # the document and its section
     #   controls: {{}} # {{framework: [ids]}}
     #   parameters: {{}} # {{most: {{type: integer, default: 0, description: what it means}}}}
     #   since: {since} # the first version with it
-    #   exemptable: true # false when no exemption may cover it
+    #   exemptable: true # false if exemptions are not allowed
     package {package}
 
-    # Say here what must not be. The message is constant, what varies stands in `actual`.
+    # Describe what is not allowed. Keep `msg` constant, and put values that vary into `actual`.
     deny contains {{
-    \t"msg": "what is wrong",
+    \t"msg": "the problem",
     \t"path": "{pointer}",
     \t"actual": found,
-    \t"expected": "what should be there",
+    \t"expected": "the required value",
     }} if {{
-    \tfound == "what must not be"
+    \tfound == "a forbidden value"
     }}
 
     found := object.get(input.resource, {steps}, null)
 
-    # Take this away when the rule is written, or keep it for what cannot be decided.
+    # Remove this when the rule is complete, or keep it for inputs that cannot be decided.
     unknown contains {{"msg": "this policy is not written yet", "path": "{pointer}"}}
     """
 )
@@ -168,41 +168,41 @@ _PYTHON = textwrap.dedent(
 
     @policy(
         id="{id}",
-        # What holds when all is well, in the present tense.
+        # The compliant situation, in the present tense.
         title={title},
-        description="",  # why; quote the sentence that asks for it
-        related_resources=[],  # pages that explain more, as URLs
+        description="",  # the reason; quote the requirement
+        related_resources=[],  # further reading, as URLs
         severity="{severity}",  # info, low, medium, high or critical
-        # Or narrowed: {{"type": "...", "where": {{{where}}}}}
+        # To select some of them: {{"type": "...", "where": {{{where}}}}}
         judges=["{type}"],
-        remediation=None,  # {{"text": "the setting or the command that mends it"}}, and with a "patch" a JSON Patch
+        remediation=None,  # {{"text": "the setting or command that fixes a failure"}}, and with a "patch" a JSON Patch
         source="",  # the document and its section
         controls={{}},  # {{"framework": ["ids"]}}
         parameters={{}},  # {{"most": {{"type": "integer", "default": 0, "description": "what it means"}}}}
         since="{since}",  # the first version with it
-        exemptable=True,  # False when no exemption may cover it
-        applies=None,  # a function of the input: where it is false, there is no finding
+        exemptable=True,  # False if exemptions are not allowed
+        applies=None,  # a function of the input; no finding where it returns False
     )
     def {name}(given: PolicyInput) -> Iterator[Denial | Unknown]:
-        """Deny what must not be."""
+        """Report forbidden values."""
         {found}
-        if found == "what must not be":
-            yield Denial(msg="what is wrong", path="{pointer}", actual=found, expected="what should be there")
-        # Take this away when the function is written, or keep it for what cannot be decided.
+        if found == "a forbidden value":
+            yield Denial(msg="the problem", path="{pointer}", actual=found, expected="the required value")
+        # Remove this when the function is complete, or keep it for inputs that cannot be decided.
         yield Unknown(msg="this policy is not written yet", path="{pointer}")
     '''
 )
 _CASES = textwrap.dedent(
     """\
     {case}
-    # The outcome without each field that the policy reads; `policyeng test` prints the lines that are missing.
+    # The outcome if a field that the policy reads is missing; `policyeng test` prints the lines to add.
     absent:
       {pointer}: unknown
-    # Each case edits what is named above, and other resources under `with`; `patch` is a JSON Merge Patch.
+    # Each case edits the baseline above, and other resources under `with`; `patch` is a JSON Merge Patch.
     pass:
-      what is as it should be: {{{right}}}
+      a compliant resource: {{{right}}}
     fail:
-      something wrong: {{{wrong}, path: {pointer}}}
-      just over the boundary: {{{over}, path: {pointer}}}
+      a wrong value: {{{wrong}, path: {pointer}}}
+      a value just over the limit: {{{over}, path: {pointer}}}
     """
 )
