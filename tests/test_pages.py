@@ -96,18 +96,18 @@ def test_a_page_says_all_that_the_header_says(page: PolicyPage) -> None:
     for part in (
         "| critical | Rego | `area` | 0.1.0 | `area/a/a.rego` |",
         "| `/properties/x` | fails |",
-        "| `/tags/y` of the workspace | is not judged |",
+        "| `/tags/y` of the workspace | has no finding |",
         "| `most` | integer, at least 0 | `3` | how many &#124; at `most` |",
         "array of (string, pattern",
         "- Controls: mcsb-v1 NS-2, NS-3",
-        'They are set in `policyeng.toml`, below `[parameters."T-A-1"]`.',
-        "4 cases, and 2 tests of absence",
+        'Set them in `policyeng.toml`, below `[parameters."T-A-1"]`.',
+        "4 cases, and 2 tests of missing fields",
         "with: {virtual_network: {tags: {a: b}}}",
         '"a name: with a colon": {patch: {properties: {number: 1}}}',
         "as it is: {}",
         "in July:\n  patch: {properties: {number: 2}}\n  parameters: {most: 4}\n  as_of: 2026-07-01T00:00:00Z\n",
         '  {"op": "add", "path": "/properties/x", "value": "a|b"}',
-        "It takes no exemptions.",
+        "Exemptions are not allowed.",
         "policyeng check snapshot.json --policy 'my policies' --select T-A-1\n",
         "policyeng test --policy 'my policies' --select T-A-1\n",
     ):
@@ -170,7 +170,7 @@ def test_a_case_is_cut_only_where_the_terminal_ends(page: PolicyPage) -> None:
         True,
     ]
     for text, mark in ((terminal.render(page), "\n\n"), (markdown.render(page), "\n## ")):
-        titles = ("How to mend it", "Exemptions", "Only this policy", "Cases")
+        titles = ("Fix", "Exemptions", "Run only this policy", "Cases")
         places = [text.index(f"{mark}{title}") for title in titles]
         assert places == sorted(places)
 
@@ -181,12 +181,12 @@ def test_a_page_for_a_terminal_says_the_same(page: PolicyPage) -> None:
 
     for part in (
         "T-A-1  A | holds\n================\ncritical · Rego\n",
-        "  /properties/x             absent: fails\n  /tags/y of the workspace  absent: is not judged\n",
+        "  /properties/x             absent: fails\n  /tags/y of the workspace  absent: has no finding\n",
         "  One *a* @b.\n",
         "  most\n    type      integer, at least 0\n    default   3\n    meaning   how many | at `most`\n",
         "  Fail (1)\n    in July\n",
         "      path: /properties/x\n",
-        "  It takes no exemptions.\n",
+        "  Exemptions are not allowed.\n",
         "  policyeng test --policy 'my policies' --select T-A-1\n",
     ):
         assert part in text, part
@@ -277,7 +277,7 @@ def test_a_bundle_explains_its_own_sources_alone(tmp_path: Path, facts: str | No
     files = {"area/a/a.rego": policy} | ({"facts/sources/data.json": facts} if facts else {})
     text = index(pages_of(load_bundle(write(tmp_path, files))), "b", "")
 
-    assert text.partition("What the sources are")[2].split("\n")[4:-3] == rows
+    assert text.partition("Sources:")[2].split("\n")[4:-3] == rows
 
 
 def test_ids_that_cannot_name_a_file_get_one_of_their_own(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ FILLED = {
         'within.get("x") if isinstance(within, dict) else None': 'within.get("minNodeCount", 0)',
     },
 }
-NOT_WRITTEN = {"rego": "# Take this away", "python": "    # Take this away"}
+NOT_WRITTEN = {"rego": "# Remove this", "python": "    # Remove this"}
 CASES = """\
 baseline: compute_cluster
 absent: {FIELD: pass, /properties/computeType: not_judged}

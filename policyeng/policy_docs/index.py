@@ -28,7 +28,7 @@ def directory(pages: Sequence[PolicyPage], name: str, revision: str) -> dict[str
 
 
 def index(pages: Sequence[PolicyPage], name: str, revision: str, names: Mapping[str, str] | None = None) -> str:
-    """Return the policies by area, how many there are, and where the page comes from.
+    """Return the policies by area, their number, and the origin of the page.
 
     Args:
         pages: of all policies.
@@ -47,8 +47,8 @@ def index(pages: Sequence[PolicyPage], name: str, revision: str, names: Mapping[
         parts.append(table(("Id", "Title", "Severity", "Language", "Source"), _rows(members, names or {})))
     parts += _legend(pages)
     parts.append(
-        "Index and pages are written from the headers and the cases of the policies, by "
-        "`policyeng policies list --format markdown --output DIR`: whoever wants to change a page changes the policy."
+        "The index and the pages are generated from the headers and cases of the policies by "
+        "`policyeng policies list --format markdown --output DIR`. To change a page, change the policy."
     )
     return "\n\n".join(parts) + "\n"
 
@@ -66,10 +66,10 @@ def _rows(pages: Iterable[PolicyPage], names: Mapping[str, str]) -> Iterator[tup
 
 
 def _legend(pages: Iterable[PolicyPage]) -> Iterator[str]:
-    """Yield what the names in the column of sources stand for, where the bundle says so."""
+    """Yield the meaning of the names in the column of sources, if the bundle states it."""
     cited = {name: source for page in pages for name, source in page.cited.items()}
     if cited:
-        yield "What the sources are:"
+        yield "Sources:"
         rows = [
             (markdown_text(name), prose(title), code(place) if place else "")
             for name, (title, place) in sorted(cited.items())
@@ -89,7 +89,7 @@ def _counts(pages: Sequence[PolicyPage]) -> str:
 
 
 def _overview(areas: Mapping[str, Sequence[PolicyPage]]) -> str:
-    """Return how many policies of which severity an area has."""
+    """Return the number of policies by severity, for each area."""
     levels = list(reversed(Severity))
     rows = {
         f"[{area}](#{area})" if re.fullmatch(r"[a-z0-9_]+", area) else markdown_text(area): members

@@ -1,4 +1,4 @@
-"""The page of a policy as Markdown. Text of the policy stands as it was written: it cannot format, link or mention."""
+"""The page of a policy as Markdown. Text of the policy is escaped: it cannot format, link or mention."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _URL = re.compile(r"https?://[\w./~%&=?#+:@-]+")
 
 
 def render(page: PolicyPage) -> str:
-    """Give the page; it ends with a newline."""
+    """Return the page; it ends with a newline."""
     header = page.policy.header
     parts = [f"# {markdown_text(header.id)}: {prose(header.title)}", _facts(page)]
     parts += _section("Why", _why(page))
-    parts += _section("What it judges", _render_types(page))
-    parts += _section("What it reads", _read(page))
+    parts += _section("Evaluated resources", _render_types(page))
+    parts += _section("Reads", _read(page))
     parts += _section("Parameters", _parameters(page))
-    parts += _section("How to mend it", _render_remediation(page))
+    parts += _section("Fix", _render_remediation(page))
     parts += _section("Exemptions", [exemption_words(page.policy)])
-    parts += _section("Only this policy", _commands(page))
+    parts += _section("Run only this policy", _commands(page))
     parts += _section("Cases", _cases(page))  # last, since they are many
     return "\n\n".join(parts) + "\n"
 
@@ -55,7 +55,7 @@ def fenced(text: str, language: str) -> str:
 
 
 def _section(title: str, paragraphs: Iterator[str] | list[str]) -> Iterator[str]:
-    """Yield a heading and what stands below it; nothing when nothing does."""
+    """Yield a heading and its content; nothing without content."""
     below = list(paragraphs)
     yield from [f"## {title}", *below] if below else ()
 
@@ -101,11 +101,11 @@ def _read(page: PolicyPage) -> Iterator[str]:
     absences = page.absences
     if absences:
         rows = [(pointer_words(at, code), ABSENCE[found] if found else "") for at, found in absences.items()]
-        yield table(("Field", "When it is absent, the resource"), rows)
+        yield table(("Field", "If it is missing, the resource"), rows)
     if not page.observed.is_whole:
         yield UNRECORDED
     if page.observed.others:
-        yield "Its cases also read:"
+        yield "Its cases also read these fields of other resources:"
         others = [
             (other_words(kind, code), ", ".join(pointer_words(pointer, code) for pointer in pointers))
             for kind, pointers in page.observed.others.items()
@@ -115,17 +115,17 @@ def _read(page: PolicyPage) -> Iterator[str]:
 
 
 def _contracts(page: PolicyPage) -> Iterator[str]:
-    """Yield what the header promises, a line each."""
+    """Yield the promises of the header, one line each."""
     header = page.policy.header
     fields = {place: way for place, way in header.monotone_in.items() if not place.startswith(PARAMETER)}
     named = {place.removeprefix(PARAMETER): way for place, way in header.monotone_in.items() if place not in fields}
     lines = (
         ("A stricter value adds no denial", [describe_strictness(place, way, code) for place, way in fields.items()]),
         (
-            "A stricter parameter takes no denial away",
+            "A stricter parameter removes no denial",
             [describe_strictness(name, way, code) for name, way in named.items()],
         ),
-        ("What stands here changes nothing", [pointer_words(place, code) for place in header.insensitive_to]),
+        ("The value of these fields changes nothing", [pointer_words(place, code) for place in header.insensitive_to]),
     )
     yield from (f"{promise}: {'; '.join(places)}." for promise, places in lines if places)
 
@@ -145,7 +145,7 @@ def _parameters(page: PolicyPage) -> Iterator[str]:
     ]
     yield table(("Name", "Type", "Default", "Meaning"), rows)
     place = f'[parameters."{header.id}"]'
-    yield f"They are set in `policyeng.toml`, below {code(place)}."
+    yield f"Set them in `policyeng.toml`, below {code(place)}."
 
 
 def _values(page: PolicyPage, name: str) -> str:
@@ -158,10 +158,10 @@ def _cases(page: PolicyPage) -> Iterator[str]:
     if page.cases is None:
         return
     absent = sum(found is not None for found in page.absences.values())
-    implied = f", and {count(absent, 'test')} of absence, in the table above" if absent else ""
-    yield f"{count(page.number_of_cases, 'case')}{implied}. Each edits the compliant baselines and says what comes out."
+    implied = f", and {count(absent, 'test')} of missing fields, in the table above" if absent else ""
+    yield f"{count(page.number_of_cases, 'case')}{implied}. Each edits the compliant baselines and states the outcome."
     if shared := shared_case(page.cases):
-        yield "All of them begin with:"
+        yield "All of them start with:"
         yield fenced(block(shared), "yaml")
     for group in case_groups(page.cases):
         text = block(group.cases)

@@ -21,19 +21,19 @@ ABSENCE: Mapping[Verdict, str] = {
     "pass": "passes",
     "fail": "fails",
     "unknown": "is unknown",
-    "not_judged": "is not judged",
+    "not_judged": "has no finding",
 }
 #: In the place of reads that could not be recorded.
-UNRECORDED = "Not all that its cases read could be recorded; see `policyeng test`."
-_OUTCOMES: Mapping[Verdict, str] = {"pass": "Pass", "fail": "Fail", "unknown": "Unknown", "not_judged": "Not judged"}
+UNRECORDED = "Some reads of its cases could not be recorded; see `policyeng test`."
+_OUTCOMES: Mapping[Verdict, str] = {"pass": "Pass", "fail": "Fail", "unknown": "Unknown", "not_judged": "No finding"}
 _OTHER_SUBJECTS = {
-    "workload": "what runs where, derived from jobs, deployments and services, or declared",
-    "approval": "what the organisation has approved",
+    "workload": "work and the compute it runs on, derived from jobs, deployments and services, or declared",
+    "approval": "an approval of the organisation",
     "document": "any JSON or YAML document",
 }
 _INPUTS = {
-    "document": "Its input is the document, as Conftest gives it.",
-    "review": "Its input is the review of an admission, as Gatekeeper gives it.",
+    "document": "The input is the document, as in Conftest.",
+    "review": "The input is an admission review, as in Gatekeeper.",
 }
 #: What a case file may say for all of its cases.
 _SHARED = {field.alias or name for name, field in Case.model_fields.items()}
@@ -41,7 +41,7 @@ _BOUNDS = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "abo
 
 
 class Cited(NamedTuple):
-    """A document or a rule that a policy comes from, and where it was read."""
+    """A document or a rule that is the source of a policy, and its location."""
 
     title: str
     place: str
@@ -70,7 +70,7 @@ class PolicyPage:
 
     @property
     def absences(self) -> Mapping[str, Verdict | None]:
-        """By JSON Pointer the outcome without each field that the policy reads; None where nothing states it."""
+        """The outcome by JSON Pointer if a field that the policy reads is missing; None if no case states it."""
         header = self.policy.header
         stated: dict[str, Verdict | None] = {pointer: header.absent(pointer) for pointer in header.inspects}
         stated |= self.cases.absent if self.cases else {}
@@ -91,11 +91,11 @@ class PolicyPage:
 
     @property
     def number_of_cases(self) -> int:
-        """How many cases it has, those that its header implies not counted."""
+        """The number of cases, without those that the header implies."""
         return sum(1 for _ in self.cases.named()) if self.cases else 0
 
     def commands(self) -> Iterator[str]:
-        """Yield the command lines that concern this policy alone: judge with it, and run its cases."""
+        """Yield the commands that evaluate only this policy, and run its cases."""
         alone = [*self.given, "--select", self.policy.id]
         judged = "snapshot.json" if self.policy.input_form == "policy" else "document.yaml"
         yield shlex.join(["policyeng", "check", judged, *alone])
@@ -136,14 +136,14 @@ def shared_case(file: CaseFile) -> JsonObject:
 
 
 def _describe_case(case: Case) -> JsonObject:
-    """Return what a case says itself, and last which path must be denied."""
+    """Return what a case says itself, and last the path of the expected denial."""
     written: JsonObject = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
     path = {"path": written.pop("path")} if "path" in written else {}
     return {**written, **path}
 
 
 def describe_type(judged: TargetType, code: Callable[[str], str]) -> str:
-    """Return a judged type and how it is narrowed; `code` marks names and values."""
+    """Return an evaluated type and its conditions; `code` marks names and values."""
     what = _OTHER_SUBJECTS.get(judged.type.lower())
     narrowed = [
         f"{code(pointer)} is {alternatives([code(_plain(value)) for value in values])}"
@@ -154,25 +154,25 @@ def describe_type(judged: TargetType, code: Callable[[str], str]) -> str:
 
 
 def describe_narrowing(policy: Policy, code: Callable[[str], str]) -> Iterator[str]:
-    """Yield what decides beside its type whether a resource is judged, and what the policy cannot decide here."""
+    """Yield the conditions besides the type for an evaluation, and the reason if the policy cannot decide here."""
     python = policy.language == "python" and policy.python is not None and policy.python.has_applies
     if python or any(role == "applies" for role, _ in policy.rules):
-        yield f"Its {code('applies')} narrows this further: what it leaves out has no finding."
+        yield f"Its rule {code('applies')} adds conditions. Other resources have no finding."
     if policy.input_form in _INPUTS:
         yield _INPUTS[policy.input_form]
     if policy.undecided:
-        yield f"It cannot be decided here: {policy.undecided}."
+        yield f"It is always unknown here: {policy.undecided}."
 
 
 def exemption_words(policy: Policy) -> str:
-    """Return whether its failures can be accepted."""
+    """Return whether exemptions can cover its failures."""
     if policy.header.exemptable:
-        return "A failure can be accepted by an exemption that expires."
-    return "It takes no exemptions."
+        return "An exemption can accept a failure until it expires."
+    return "Exemptions are not allowed."
 
 
 def pointer_words(pointer: str, code: Callable[[str], str]) -> str:
-    """Return an inspected pointer, and whose it is when it is not the judged resource's."""
+    """Return a pointer, with its owner unless that is the evaluated resource."""
     inside = pointer.removeprefix("workspace:")
     return code(inside) if inside == pointer else f"{code(inside)} of the workspace"
 
@@ -184,14 +184,14 @@ def describe_strictness(place: str, way: str | Sequence[object], code: Callable[
 
 
 def patch_words(policy: Policy, patch: Patch, code: Callable[[str], str]) -> str:
-    """Return what a patch is of, which denials it answers and what must stay as it is; `code` marks names."""
+    """Return the target of a patch, its denials and its conditions; `code` marks names."""
     kinds = {judged.type.lower() for judged in policy.header.judges}
     of = f"a {code(patch.of)}" if patch.of else "the declared workload" if kinds == {"workload"} else "the resource"
-    words = [f"of {of}"]
+    words = [f"for {of}"]
     if patch.answers:
-        words.append(f"for denials of {', '.join(pointer_words(path, code) for path in patch.answers)}")
+        words.append(f"after denials of {', '.join(pointer_words(path, code) for path in patch.answers)}")
     if patch.provided:
-        words.append(f"provided that it makes nothing worse for {', '.join(map(code, patch.provided))}")
+        words.append(f"unless a finding gets worse of {', '.join(map(code, patch.provided))}")
     return ", ".join(words)
 
 

@@ -35,7 +35,7 @@ _USUAL = re.compile(
 
 
 def render(page: PolicyPage, *, color: bool = False, width: int = 100) -> str:
-    """Give the page wrapped at `width` columns, at least 40; with `color`, ANSI colours are added.
+    """Return the page wrapped at `width` columns, at least 40; with `color`, ANSI colours are added.
 
     Text is wrapped at 100 columns where there are more; what a case changes takes the whole width.
     """
@@ -47,13 +47,13 @@ def _lines(page: PolicyPage, room: int) -> Iterator[Line]:
     yield from _head(page, width)
     sections = (
         ("Why", _why(page, width)),
-        ("Judges", _render_types(page, width)),
+        ("Evaluates", _render_types(page, width)),
         ("Reads", _read(page, width)),
-        ("Reads of others", _others(page, width)),
+        ("Reads of other resources", _others(page, width)),
         ("Parameters", _parameters(page, width)),
-        ("How to mend it", _render_remediation(page, width)),
+        ("Fix", _render_remediation(page, width)),
         ("Exemptions", wrap_paragraph(exemption_words(page.policy), width, indent=2)),
-        ("Only this policy", _commands(page)),
+        ("Run only this policy", _commands(page)),
         (f"Cases ({page.number_of_cases})", _cases(page, room)),  # last, since they are many
     )
     for title, lines in sections:
@@ -134,7 +134,7 @@ def _cases(page: PolicyPage, width: int) -> Iterator[Line]:
     if page.cases is None:
         return
     if shared := shared_case(page.cases):
-        yield (("  All begin with", ""),)
+        yield (("  All start with", ""),)
         yield from _change(shared, width)
     for group in case_groups(page.cases):
         yield ("  ", ""), (f"{group.title} ({len(group.cases)})", _VERDICTS[group.verdict])
@@ -159,7 +159,7 @@ def _commands(page: PolicyPage) -> Iterator[Line]:
 
 
 def _change(change: JsonObject, width: int) -> Iterator[Line]:
-    """Yield what a case changes: on one line, or one for each key.
+    """Yield the edits of a case: on one line, or one for each key.
 
     The pages in Markdown have all of what is cut short.
     """
