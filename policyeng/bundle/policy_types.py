@@ -33,6 +33,8 @@ class SnapshotView:
         by_type: lower-case ARM type to the resources of it.
         by_scope: lower-case id of a subscription, resource group or workspace to the types of the resources at or
             under it, and to their lower-case ids.
+        by_extended: lower-case id of any resource or scope, without a slash at its end, to the types of the extension
+            resources on it, such as diagnostic settings and locks, and to their lower-case ids.
         by_host: lower-case id of any resource, without a slash at its end, to the lower-case ids of the computes whose
             `properties.resourceId` names it.
         by_subnet: lower-case id of a subnet, without a slash at its end, to the lower-case ids of the computes and
@@ -50,6 +52,7 @@ class SnapshotView:
     by_id: Mapping[str, JsonObject]
     by_type: Mapping[str, Sequence[JsonObject]]
     by_scope: Mapping[str, Mapping[str, Sequence[str]]]
+    by_extended: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
     by_host: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_subnet: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_guid: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -92,11 +92,12 @@ class ChangingSnapshot:
             "workloads": ReadOnlyList(view.workloads),
             "by_id": SortedDict(view.by_id),
             "by_type": SortedDict((kind, ReadOnlyList(alike)) for kind, alike in view.by_type.items()),
-            "by_scope": SortedDict(
-                (scope, SortedDict((kind, ReadOnlyList(ids)) for kind, ids in held.items()))
-                for scope, held in view.by_scope.items()
-            ),
         }
+        for name in ("by_scope", "by_extended"):
+            collections[name] = SortedDict(
+                (scope, SortedDict((kind, ReadOnlyList(ids)) for kind, ids in held.items()))
+                for scope, held in getattr(view, name).items()
+            )
         for name in ("by_host", "by_subnet", "by_guid"):
             collections[name] = SortedDict((key, ReadOnlyList(ids)) for key, ids in getattr(view, name).items())
         parsed = embedded.Documents.of(orjson.loads(orjson.dumps(estate.document)))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
-from policyeng.facts.ids import fold_id, guid_of, scopes_of
+from policyeng.facts.ids import extended_by, fold_id, guid_of, scopes_of
 from policyeng.facts.subnets import subnets_of
 from policyeng.facts.words import fold, get_inside
 from policyeng.models import JsonObject, lowered
@@ -27,6 +27,8 @@ class Indices(NamedTuple):
     Attributes:
         by_scope: id of a subscription, resource group or workspace to the types of the resources at or below it, and
             to their ids.
+        by_extended: id of any resource or scope, without a slash at its end, to the types of the extension resources on
+            it, such as diagnostic settings and locks, and to their ids.
         by_host: id of any resource, without a slash at its end, to the ids of the computes whose
             `properties.resourceId` names it.
         by_subnet: id of a subnet, without a slash at its end, to the ids of the computes and managed clusters whose
@@ -38,6 +40,7 @@ class Indices(NamedTuple):
     """
 
     by_scope: Mapping[str, Mapping[str, Sequence[str]]]
+    by_extended: Mapping[str, Mapping[str, Sequence[str]]]
     by_host: Mapping[str, Sequence[str]]
     by_subnet: Mapping[str, Sequence[str]]
     by_guid: Mapping[str, Sequence[str]]
@@ -47,7 +50,7 @@ class Indices(NamedTuple):
 
 
 #: The indices of resources: each maps one or two keys to a list of ids.
-OF_RESOURCES = ("by_scope", "by_host", "by_subnet", "by_guid")
+OF_RESOURCES = ("by_scope", "by_extended", "by_host", "by_subnet", "by_guid")
 
 #: The place of an id in the indices of resources: the name of an index, and the keys in it.
 Path = tuple[str, ...]
@@ -81,6 +84,8 @@ def paths_of(key: str, resource: JsonObject) -> Iterator[Path]:
     kind = lowered(resource["type"])
     for scope in scopes_of(key):
         yield "by_scope", scope, kind
+    if extended := extended_by(key):
+        yield "by_extended", extended, kind
     if kind in (COMPUTE_TYPE, CLUSTER_TYPE):
         for subnet in subnets_of(resource):
             yield "by_subnet", subnet

@@ -13,6 +13,7 @@ from policyeng.evaluation.pointers import keys_of, unread
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.facts.coverage import is_whole
+from policyeng.facts.ids import fold_id
 from policyeng.facts.subnets import SUBNET_POINTERS
 from policyeng.models import Carried, Unknown, lowered
 from policyeng.named import NamedTuple
@@ -26,6 +27,13 @@ _MOST = 5
 #: An unknown part of an id is text in braces, which policies compare themselves.
 _SYMBOLIC = frozenset(("/id", "/type"))
 _HOST = "/properties/resourceId"
+#: The types, besides workspaces, of resources on which policies look up extension resources. If such a resource has
+#: none at all, the lists of each type decide whether it is known to have none.
+EXTENDABLE = (
+    "microsoft.machinelearningservices/registries",
+    "microsoft.machinelearningservices/workspaces/batchendpoints",
+    "microsoft.machinelearningservices/workspaces/onlineendpoints",
+)
 
 
 _UNREADABLE, _CARRIED = attrgetter("unreadable"), attrgetter("carried")
@@ -145,11 +153,17 @@ class EstateMarking:
         lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
         by_type = {kind: _mark_list(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
         by_scope = {scope: self._scope(scope, held) for scope, held in marked.get("by_scope", {}).items()}
+        extended = marked.get("by_extended", {})
+        by_extended = {
+            arm_id: self._scope(arm_id, extended.get(arm_id, {}))
+            for arm_id in (*extended, *by_scope, *_list_extendable(marked["by_type"]))
+        }
         marked |= {
             "resources": MarkedList(marked["resources"], anywhere),
             "by_id": _OpenObject(marked["by_id"], anywhere, self._lacks_id),
             "by_type": _OpenObject(by_type, anywhere, lambda kind: lacks(kind, "")),
             "by_scope": _OpenObject(by_scope, anywhere, self._lacks_scope),
+            "by_extended": _OpenObject(by_extended, anywhere, self._lacks_scope),
             "workloads": _mark_list(marked["workloads"], lacks("workload", "")),
         }
 
@@ -247,6 +261,12 @@ def mark_for_bundle(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[i
     found = {named: mark_snapshot(estate, named, placed) for named in frozenset(bundle.asked_types.values())}
     apart = {number: marking for number, named in bundle.asked_types.items() if (marking := found[named])}
     return Markings(common, apart)
+
+
+def _list_extendable(by_type: Mapping[str, Value]) -> Iterator[str]:
+    """Yield the lower-case ids of the resources on which policies look up extension resources."""
+    for kind in EXTENDABLE:
+        yield from (fold_id(one["id"]) for one in by_type.get(kind, ()))
 
 
 def _mark_list(members: Value, causes: tuple[Cause, ...]) -> Value:

@@ -177,6 +177,17 @@ def scopes_of(arm_id: str) -> tuple[str, ...]:
     return tuple(filter(None, (subscription, resource_group_of(arm_id), workspace_of(arm_id))))
 
 
+def extended_by(arm_id: str) -> str:
+    """Return the lower-case id of the resource or scope that an extension resource extends; empty for other resources.
+
+    An extension resource has a `providers` block below that of another resource, or is of the namespace
+    Microsoft.Authorization, all of whose types extend resources and scopes.
+    """
+    extended, found, own = fold_id(arm_id).rpartition("/providers/")
+    is_extension = found and ("/providers/" in extended or own.startswith("microsoft.authorization/"))
+    return (extended or "/") if is_extension else ""
+
+
 def _joined(parts: tuple[str, ...]) -> str:
     return "/" + "/".join(parts)
 

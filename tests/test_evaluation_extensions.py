@@ -1,0 +1,115 @@
+"""Extension resources are looked up on what they extend, and are unknown where their list was not read."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from policyeng.admission.changes import changes_of
+from policyeng.admission.decide import AdmissionOptions, decided_wholly
+from policyeng.admission.session import AdmissionSession
+from policyeng.bundle import load_bundle
+from policyeng.evaluation import evaluate
+from policyeng.facts.ids import extended_by
+from policyeng.models import JsonObject
+from policyeng.sources import read_inputs
+from tests.bundles import deny_when, rego, write
+
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+ROOT = "/subscriptions/11111111-1111-1111-1111-111111111111"
+ML = "Microsoft.MachineLearningServices"
+HOME = f"{ROOT}/resourceGroups/g/providers/{ML}/workspaces/w"
+SETTINGS = "Microsoft.Insights/diagnosticSettings"
+FOLDED = SETTINGS.lower()
+KINDS = {
+    "workspaces": HOME,
+    "registries": f"{ROOT}/resourceGroups/g/providers/{ML}/registries/r",
+    "workspaces/onlineEndpoints": f"{HOME}/onlineEndpoints/e",
+}
+FORMS = (
+    f'not input.snapshot.by_extended[lower(input.resource.id)]["{FOLDED}"]',
+    f'count(object.get(input.snapshot.by_extended, [lower(input.resource.id), "{FOLDED}"], [])) == 0',
+    f'count([1 | some key in input.snapshot.by_extended[lower(input.resource.id)]["{FOLDED}"]]) == 0',
+)
+
+
+def setting_on(arm_id: str) -> JsonObject:
+    """A diagnostic setting of a resource."""
+    return {"id": f"{arm_id}/providers/{SETTINGS}/s", "type": SETTINGS, "name": "s", "properties": {}}
+
+
+def judging(kind: str, condition: str) -> str:
+    """A policy that denies resources of a type on a condition."""
+    return rego("a", deny_when(condition)).replace(f"[{ML}/workspaces]", f"[{kind}]")
+
+
+def outcome(tmp_path: Path, form: str, kind: str, further: list[JsonObject], **stated: object) -> str:
+    """The outcome of a policy that fails where a resource has no diagnostic setting."""
+    judged = {"id": KINDS[kind], "type": f"{ML}/{kind}", "name": "x", "properties": {}}
+    workspace = {"id": HOME, "type": f"{ML}/workspaces", "name": "w", "properties": {}}
+    resources = [judged, *further] if judged["id"] == HOME else [workspace, judged, *further]
+    bundle = load_bundle(write(tmp_path, {"a/a/a.rego": judging(f"{ML}/{kind}", form)}))
+    document = json.dumps({"snapshotVersion": 1, "resources": resources, **stated}).encode()
+    evaluation = evaluate(bundle, read_inputs(["-"], stdin=document).snapshot, as_of=AS_OF)
+    [finding] = [one for one in evaluation.findings if one.resource == KINDS[kind]]
+    return str(finding.outcome.value)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_on_a_resource_is_found(tmp_path: Path, form: str, kind: str) -> None:
+    """Only what extends exactly this resource counts."""
+    assert outcome(tmp_path, form, kind, [setting_on(KINDS[kind].upper())]) == "pass"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("further", "stated", "expected"),
+    [
+        ([], {}, "unknown"),
+        ([], {"covers": [f"{SETTINGS} at {ROOT}"]}, "fail"),
+        ([], {"covers": [f"{SETTINGS} at {ROOT.upper()}/resourceGroups/G"]}, "fail"),
+        ([], {"covers": [f"{SETTINGS} at {ROOT}/resourceGroups/g2"]}, "unknown"),
+        ([setting_on(f"{ROOT}/resourceGroups/other/providers/Microsoft.Storage/storageAccounts/a")], {}, "fail"),
+        ([setting_on(f"{KINDS['workspaces']}2")], {}, "fail"),
+    ],
+)
+def test_what_is_absent_fails_where_the_list_was_read(
+    tmp_path: Path, form: str, kind: str, further: list[JsonObject], stated: dict[str, object], expected: str
+) -> None:
+    """A list was read where `covers` states it, or where the subscription has a resource of the type."""
+    assert outcome(tmp_path, form, kind, further, **stated) == expected
+
+
+@pytest.mark.parametrize(
+    ("arm_id", "extended"),
+    [
+        (f"{HOME}/providers/{SETTINGS}/s", HOME),
+        (f"{ROOT}/providers/Microsoft.Authorization/locks/l", ROOT),
+        ("/providers/Microsoft.Authorization/roleAssignments/a", "/"),
+        (HOME, ""),
+        (f"{HOME}/computes/c", ""),
+        ("", ""),
+    ],
+)
+def test_extended_resources(arm_id: str, extended: str) -> None:
+    """An extension resource names what it extends before its last provider."""
+    assert extended_by(arm_id) == extended.lower()
+
+
+def test_a_change_of_an_extension_affects_what_it_extends(tmp_path: Path) -> None:
+    """Admission evaluates the workspace again whose setting is removed."""
+    bundle = load_bundle(write(tmp_path, {"a/a/a.rego": judging(f"{ML}/workspaces", FORMS[0])}))
+    workspace = {"id": HOME, "type": f"{ML}/workspaces", "properties": {}}
+    resources = [workspace, setting_on(HOME)]
+    document = json.dumps({"snapshotVersion": 1, "resources": resources, "covers": [f"{SETTINGS} at {ROOT}"]}).encode()
+    snapshot = read_inputs(["-"], stdin=document).snapshot
+    removed = [{"operation": "delete", "id": setting_on(HOME)["id"]}]
+    options = AdmissionOptions(as_of=AS_OF)
+    decision = AdmissionSession(bundle, snapshot).decide(removed, options)
+    assert not decision.allowed
+    assert decision == decided_wholly(bundle, snapshot, changes_of(removed), options)
