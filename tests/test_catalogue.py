@@ -53,9 +53,10 @@ def _with_what_it_names(stem: str) -> list[JsonObject]:
     outside = [one for one in BASELINES.resources.values() if workspace_of(str(one["id"])) is None]
     wanted = [*outside, *(one for one in [BASELINES.resources[stem]] if one not in outside)]
     for resource in wanted:
-        text = orjson.dumps(resource).decode().lower()
+        text, extensions = orjson.dumps(resource).decode().lower(), f"{resource['id']}/providers/"
         for candidate in BASELINES.resources.values():
-            if candidate not in wanted and f'{str(candidate["id"]).lower()}"' in text:
+            arm_id = str(candidate["id"])
+            if candidate not in wanted and (f'{arm_id.lower()}"' in text or arm_id.startswith(extensions)):
                 wanted.append(candidate)
     return wanted
 

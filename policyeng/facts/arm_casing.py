@@ -50,39 +50,53 @@ ENVELOPE = frozenset(
 _TOP = {name.lower(): name for name in ENVELOPE if name != "etag"}
 
 _NAMES = """
-    adminPublicKey adminUserName agentCount agentPoolProfiles agentVmSize aksNetworkingConfiguration
-    allowPublicAccessWhenBehindVnet allowRoleAssignmentOnRG applicationInsights applicationSharingPolicy assignedUser
-    authMode autoscaleEnabled autoScaler capacity clusterPurpose cmkKeyVault code codeConfiguration command compute
-    computeId computeLocation computeName computeStartStop computeType condition connectivityEndpoints
-    containerRegistry containerResourceLimits containerResourceRequirements containers cron defaultCompute
-    defaultInstanceType deploymentConfiguration deploymentConfigurationType disableLocalAuth distribution
-    egressPublicNetworkAccess enabled enableDataIsolation enableNodePublicIp enableOSPatching enableRootAccess
-    enableSSO encryption endpointComputeType experimentName expression fpga gpu hbiWorkspace hubResourceId identity
-    idleTimeBeforeShutdown imageBuildCompute instanceCount instanceType instanceTypes ipAddress ipAllowlist ipRules
-    isArchived isAttachedCompute isolatedNetwork isolationMode jobs jobType keyIdentifier keyVault keyVaultArmId
-    keyVaultProperties kvTags lastOperation limits managedNetwork maxConcurrentTrials maxInstances maxNodeCount
-    maxReplicas maxTotalTrials memory memoryInGB minInstances minNodeCount mirrorTraffic mode model networkAcls
-    networkProfile nodeIdleTimeBeforeScaleDown numReplicas operationTime operationTrigger osImageMetadata osType
-    outboundRules permissions personalComputeInstanceSettings powerState primaryUserAssignedIdentity principalId
-    principalType properties provisioningState publicIp publicNetworkAccess recurrence remoteLoginPortPublicAccess
-    requests requestSettings resourceId resources roleDefinitionId scaleSettings scaleType schedule schedules scope
-    serverlessComputeCustomSubnet serverlessComputeNoPublicIP serverlessComputeSettings services settings
+    action actionType addressPrefixes adminPublicKey adminUserName agentCount agentPoolProfiles agentVmSize
+    aksNetworkingConfiguration allowPublicAccessWhenBehindVnet allowRoleAssignmentOnRG appInsightsEnabled
+    applicationInsights applicationSharingPolicy assetId assignedUser authMode authType autoscaleEnabled autoScaler
+    build capacity category clusterPurpose cmkKeyVault code codeConfiguration command componentId compute computeId
+    computeLocation computeName computeStartStop computeType condaFile condition connectivityEndpoints
+    containerRegistry containerResourceLimits containerResourceRequirements containers contentSafety
+    contentSafetyStatus creationScript credentials credentialsType cron customServices defaultCompute
+    defaultInstanceType deploymentConfiguration deploymentConfigurationType deploymentId destination disableLocalAuth
+    distribution docker earlyTermination egressPublicNetworkAccess enabled enableDataIsolation enableNodePublicIp
+    enableOSPatching enableRootAccess enableSSO encryption endpointComputeType environmentId environmentType
+    environmentVariables experimentName expiryTime expression fpga gpu hbiWorkspace hubResourceId identity
+    idleTimeBeforeShutdown image imageBuildCompute instanceCount instanceType instanceTypes
+    intellectualPropertyPublisher ipAddress ipAllowlist ipRules isArchived isAttachedCompute isEnabled
+    isLatestOsImageVersion isolatedNetwork isolationMode isSharedToAll jobDefinition jobs jobType keyIdentifier
+    keyVault keyVaultArmId keyVaultProperties kvTags lastOperation limits limitSettings managedNetwork
+    managedResourceGroup maxConcurrentTrials maxInstances maxNodeCount maxReplicas maxTotalTrials memory memoryInGB
+    minInstances minNodeCount mirrorTraffic mode model modelId modelSettings monitorDefinition monitoringTarget
+    networkAcls networkProfile nodeIdleTimeBeforeScaleDown numReplicas operationTime operationTrigger osImageMetadata
+    osType outboundRules permissions personalComputeInstanceSettings powerState primaryUserAssignedIdentity
+    principalId principalType privateEndpoint privateEndpointConnections privateLinkServiceConnectionState privileged
+    properties provisioningState publicIp publicIpAddress publicNetworkAccess recurrence reference regionDetails
+    remoteLoginPortPublicAccess requests requestSettings resourceId resources roleDefinitionId scaleSettings scaleType
+    schedule schedules scope scriptData scripts scriptSource serverlessComputeCustomSubnet serverlessComputeNoPublicIP
+    serverlessComputeSettings serviceProvisionedResourceGroup services serviceTag settings setupScripts
     sshPublicAccess sshSettings state status storageAccount subnet subnetId subnetIds subnetName
-    systemDatastoresAuthMode task tier traffic trial triggerType userAccountCredentials v1LegacyMode
-    virtualMachineImage virtualMachineSize vmPriority vmSize vnetConfiguration vnetName
+    systemDatastoresAuthMode target task taskDetails tier timeout traffic trial triggerType userAccountCredentials
+    v1LegacyMode virtualMachineImage virtualMachineSize vmPriority vmSize vnetConfiguration vnetName
 """
 #: Those of other providers, as far as policies and workloads look at them.
 _ELSEWHERE = """
-    actions addressPrefix addressPrefixes agentPoolProfiles amount appliedScopeProperties appliedScopes
-    appliedScopeType assignableScopes benefitStartTime capacity category code computeLocation condition containers
-    count dataActions enableAutoScaling enabled endDate environmentVariables expiryDate expiryDateTime filter gpu
-    hardwareProfile impact impactedField instanceFlexibility ip ipAddress lastUpdated licenseType limits
-    managementGroupId maxCount maxPods memoryInGB minCount minNodeCount mode networkPlugin networkPluginMode
-    networkProfile notActions notDataActions notifications osDisk osType permissions podSubnetID powerState
-    principalId principalType properties provisioningState publicIp publicNetworkAccess requests reservedResourceType
-    resourceGroup resourceId resources roleDefinitionId roleName scaleSetPriority scaleSettings scope shortDescription
-    startDate storageProfile subnetId subnetIds subnetName subnets suppressionIds threshold timePeriod vmSize
-    vnetConfiguration vnetName vnetSubnetID
+    actions addressPrefix addressPrefixes agentPoolProfiles allOf amount appliedScopeProperties appliedScopes
+    appliedScopeType assignableScopes assignmentType benefitStartTime blocking capacity category categoryGroup code
+    computeLocation condition containers contentFilters count criteria criterionType dataActions days
+    enableAutoScaling enabled endDate endDateTime endpoint enforcementMode environmentVariables
+    eventHubAuthorizationRuleId eventHubName exemptionCategory expiresOn expiryDate expiryDateTime filter gpu groupIds
+    hardwareProfile impact impactedField instanceFlexibility ip ipAddress lastUpdated level licenseType limits logs
+    managementGroupId manualPrivateLinkServiceConnections maxCount maxPods memoryInGB metricName metrics minCount
+    minNodeCount mode networkPlugin networkPluginMode networkProfile notActions notDataActions notifications notScopes
+    operator originRoleAssignmentId osDisk osType parameters permissions podSubnetID policyDefinitionId
+    policyDefinitions powerState pricingTier principalId principalType privateDnsZoneConfigs privateDnsZoneId
+    privateEndpoint privateEndpointConnections privateLinkServiceConnections privateLinkServiceConnectionState
+    privateLinkServiceId properties provisioningState publicIp publicNetworkAccess raiPolicyName requests
+    reservedResourceType resourceGroup resourceId resources retentionPolicy roleDefinitionId roleName roleType
+    scaleSetPriority scaleSettings scope scopes service serviceEndpointPolicies serviceEndpoints shortDescription
+    startDate status storageAccountId storageProfile subnetId subnetIds subnetName subnets suppressionIds
+    targetResourceType targetResourceUri threshold timePeriod vmSize vnetConfiguration vnetName vnetSubnetID
+    workspaceId
 """
 _SPELLED: Mapping[str, str] = {lowered(name): name for name in _NAMES.split()}
 _SPELLED_ELSEWHERE: Mapping[str, str] = {lowered(name): name for name in _ELSEWHERE.split()}
@@ -117,7 +131,10 @@ _NESTED = frozenset({WORKSPACE_TYPE, f"{WORKSPACE_TYPE}/computes", f"{WORKSPACE_
 #: So many other names of members are remembered for each type, so that they are not folded again and again.
 _MOST_NAMES = 1 << 12
 _SPACES = frozenset(SPACE)
-_SIZES = frozenset({"agentVmSize", "defaultInstanceType", "instanceType", "virtualMachineSize", "vmSize"})
+#: Members whose texts are not enumerations: a VM size with a space in it is unknown, and files keep their spaces.
+_AS_WRITTEN = frozenset(
+    {"agentVmSize", "condaFile", "defaultInstanceType", "instanceType", "scriptData", "virtualMachineSize", "vmSize"}
+)
 
 
 def describe_duplicate(pointers: Sequence[str]) -> str:
@@ -248,11 +265,8 @@ def _is_plain(value: object, names: Mapping[str, str], fine: set[str]) -> bool:
 
 
 def _word(value: object, name: str, names: Mapping[str, str]) -> object:
-    """Return the value of a member without white space around words, where the name is a known one.
-
-    VM sizes are not enumerations: one with a space in it is unknown.
-    """
-    if name in _SIZES:
+    """Return the value of a member without white space around words, where the name is a known one."""
+    if name in _AS_WRITTEN:
         return value
     if isinstance(value, str) and fold_name(name) in names:
         return trim(value)
