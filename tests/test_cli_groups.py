@@ -36,7 +36,7 @@ def _command(name: str, own: Annotated[bool, typer.Option("--own")] = False, *, 
 
 def _run(*words: str) -> object:
     grouped = typer.Typer()
-    grouped.command()(with_group(with_group(_command, "pair", _pair), "deep", _deep))
+    grouped.command()(with_group("deep", _deep)(with_group("pair", _pair)(_command)))
     SEEN.clear()
     return grouped(args=words, standalone_mode=False)
 
@@ -72,7 +72,7 @@ def test_what_gathering_refuses_is_raised_before_the_command_runs() -> None:
 
 def test_the_command_itself_stays_as_it_was() -> None:
     """It keeps its name and its help, and can be called without typer."""
-    grouped = with_group(_command, "pair", _pair)
+    grouped = with_group("pair", _pair)(_command)
 
     assert (grouped.__name__, grouped.__doc__) == ("_command", "Say what came.")
     assert list(inspect.signature(grouped).parameters) == ["name", "own", "deep", "left", "right"]
@@ -88,7 +88,7 @@ def test_no_command_shows_the_argument_of_a_group() -> None:
             groups.append(command)
             names[f"{group.name} {name}"] = {parameter.name for parameter in command.params}
 
-    assert {name for name, shown in names.items() if shown & {"trust", "opa"}} == set()
+    assert {name for name, shown in names.items() if shown & {"asked", "server"}} == set()
     judging = {f"policyeng {name}" for name in ("admit", "check", "diff", "verify")}
     judging |= {f"audit {name}" for name in ("ahead", "history", "impact", "replay", "run", "schedule")}
     assert {name for name, shown in names.items() if "opa_url" in shown} == judging

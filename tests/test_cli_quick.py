@@ -132,7 +132,7 @@ def test_plain_lines_are_taken() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        *("", "test", "check", "check --help", "check a --jobs 2", "check a --selekt b", "check a --select"),
+        *("", "test", "check --help", "check a --jobs 2", "check a --selekt b", "check a --select"),
         *("check -- a", "check a -x", "check a --select --ignore", "check a --no-exemptions=1", "check a --format="),
     ],
 )

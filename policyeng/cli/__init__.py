@@ -50,12 +50,11 @@ def _call(arguments: Sequence[str]) -> tuple[object, bool]:
         return 0, True
     plain = plain_check(arguments, os.environ)
     if plain is not None:
-        from policyeng.cli.check import check
+        from policyeng.cli.check import CheckOptions, check
         from policyeng.cli.environment import IN_FORCE
-        from policyeng.engines import OpaOptions
 
         IN_FORCE.set({})  # a plain run uses none, but an earlier run in this process may have
-        return check(**plain, trust={}, opa=OpaOptions()), True  # type: ignore[arg-type]  # a test compares what it gives with what typer gives
+        return check(CheckOptions(**plain)), True  # type: ignore[arg-type]  # a test compares what it gives with what typer gives
     gc.enable()  # other commands may run for a long time
     from policyeng.cli.app import run_typer
 

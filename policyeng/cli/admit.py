@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,15 +13,16 @@ from policyeng.admission import admit as decide
 from policyeng.admission.decision import with_problems
 from policyeng.cli import options
 from policyeng.cli.console import detect_terminal, print_line, show_progress
-from policyeng.cli.context import find_known, moment_of, plain_format, require_text, settings_of, walk_of
+from policyeng.cli.context import moment_of, plain_format, require_text
 from policyeng.cli.files import output_of, write
+from policyeng.cli.input_options import InputOptions
 from policyeng.cli.input_summary import reading_lines
-from policyeng.cli.opa_options import with_opa
-from policyeng.cli.signature_options import with_trust
+from policyeng.cli.opa_options import RegoEngineOptions
+from policyeng.cli.option_groups import with_options
+from policyeng.cli.policy_options import CriteriaOptions
 from policyeng.configuration import Settings
-from policyeng.context import load_resources
-from policyeng.engines import OpaOptions
 from policyeng.errors import BundleError, UsageError
+from policyeng.frozen import frozen
 from policyeng.models import Blame, Change, Decision, Operation, Snapshot, lowered
 from policyeng.report import decision as text
 from policyeng.report import decision_json
@@ -32,13 +30,9 @@ from policyeng.sources import (
     CHANGE_FORMATS,
     FORMATS,
     ChangesRead,
-    DocumentContext,
-    FileWalk,
     is_resource_id,
-    normalize_context,
     read_changes,
     read_inputs,
-    read_parameters,
     read_whole,
 )
 
@@ -85,62 +79,40 @@ Standing = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """The options of one run that are not settings."""
+@frozen(kw_only=True)
+class AdmitOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
+    """The options of `policyeng admit`."""
 
-    inputs: Sequence[str]
-    snapshots: Sequence[str]
-    deletes: Sequence[str]
-    whole: bool
-    policies: Sequence[Path]
-    given_data: Sequence[str]
-    from_format: str | None
-    said: DocumentContext
-    walk: FileWalk
-    show_skipped: bool
-    no_exemptions: bool
-    as_of: datetime
-    engine: str
-    opa: OpaOptions
-    standing: bool
+    inputs: ChangeInputs = None
+    snapshot: Snapshots = None
+    delete: Deletes = None
+    whole: Whole = False
+    from_: ChangeFormat = None
+    format_: options.PlainFormat = "text"
+    output: options.Output = None
+    blame: BlameOption = None
+    standing: Standing = False
+    as_of: options.AsOf = None
+    no_cache: options.NoCache = False
+
+    @property
+    def changes(self) -> Sequence[str]:
+        """The files with changes."""
+        return self.inputs or ()
+
+    @property
+    def before(self) -> Sequence[str]:
+        """The files with the state before the change."""
+        return self.snapshot or ()
+
+    @property
+    def deleted(self) -> Sequence[str]:
+        """The ids of the resources to delete."""
+        return self.delete or ()
 
 
-@with_opa
-@with_trust
-def admit(
-    inputs: ChangeInputs = None,
-    snapshot: Snapshots = None,
-    delete: Deletes = None,
-    whole: Whole = False,
-    policy: options.Policies = None,
-    data: options.GivenData = None,
-    select: options.Select = None,
-    ignore: options.Ignore = None,
-    exemptions: options.Exemptions = None,
-    no_exemptions: options.NoExemptions = False,
-    config: options.Config = None,
-    from_: ChangeFormat = None,
-    scope: options.Scope = None,
-    workspace: options.Workspace = None,
-    parameters: options.TemplateParameters = None,
-    show_skipped: options.ShowSkipped = False,
-    exclude: options.Exclude = None,
-    no_gitignore: options.NoGitignore = False,
-    format_: options.PlainFormat = "text",
-    output: options.Output = None,
-    profile: options.Profile = None,
-    fail_on: options.FailOn = None,
-    strict_unknown: options.StrictUnknown = False,
-    blame: BlameOption = None,
-    standing: Standing = False,
-    as_of: options.AsOf = None,
-    engine: options.Engine = "embedded",
-    no_cache: options.NoCache = False,
-    *,
-    trust: Mapping[str, object],
-    opa: OpaOptions,
-) -> int:
+@with_options(AdmitOptions)
+def admit(asked: AdmitOptions) -> int:
     """Decide whether a change to a snapshot is allowed. Exit codes: 0 allowed, 1 denied, 2 undecided.
 
     Examples:
@@ -149,102 +121,92 @@ def admit(
       policyeng admit --delete "$WORKSPACE_ID" --snapshot estate.json
       policyeng admit new/ --whole --snapshot old/
     """
-    format_, outputs = plain_format(format_), [output_of(entry, _FORMATS) for entry in output or ()]
-    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    flags |= {"profile": profile, "strict_unknown": strict_unknown, "blame": blame, "exclude": exclude}
-    settings = settings_of({**flags, **trust}, config)
-    at, said = moment_of(as_of), normalize_context(scope or "", workspace or "", read_parameters(parameters or ()))
-    from_ = find_known(from_, FORMATS if whole else CHANGE_FORMATS, "input format") if from_ else None
-    named, files, facts = (inputs or (), snapshot or (), delete or ()), policy or (), data or ()
-    others = [*files, *facts, *(parameters or ()), config, *(path for _, path in outputs)]
-    walk = walk_of(settings, others, gitignore=not no_gitignore)
-    request = _Request(
-        *named, whole, files, facts, from_, said, walk, show_skipped, no_exemptions, at, engine, opa, standing
-    )
-    _require_inputs(request)
-    with cache.switched_off(no_cache):
-        decision = _decision(request, settings)
+    format_, outputs = plain_format(asked.format_), [output_of(entry, _FORMATS) for entry in asked.output or ()]
+    settings = asked.settings(blame=asked.blame, exclude=asked.exclude)
+    _require_inputs(asked)
+    how = {
+        "from_format": asked.from_format(FORMATS if asked.whole else CHANGE_FORMATS),
+        "said": asked.context(),
+        "walk": asked.walk(
+            settings, [*asked.policies, *asked.given_data, asked.config, *(path for _, path in outputs)]
+        ),
+    }
+    with cache.switched_off(asked.no_cache):
+        decision = _decision(asked, settings, how)
     for name, path in outputs:
         write(path, _FORMATS[name](decision), "decision")
     _print(decision, format_)
     return decision.exit_code
 
 
-def _require_inputs(request: _Request) -> None:
+def _require_inputs(asked: AdmitOptions) -> None:
     """Refuse a command line without changes or without a state, or with conflicting options.
 
     Raises:
         UsageError: naming what is missing or conflicts.
     """
-    require_text(request.inputs, request.snapshots, request.deletes)
-    if not request.inputs and not request.deletes:
+    require_text(asked.changes, asked.before, asked.deleted)
+    if not asked.changes and not asked.deleted:
         raise UsageError("no changes are given", remedy="pass a file with changes, or `--delete ID`")
-    if not request.snapshots:
+    if not asked.before:
         remedy = "pass `--snapshot FILE`; for an empty state, a file with `snapshotVersion`: 1"
         raise UsageError("missing the state before the change", remedy=remedy)
-    if [*request.inputs, *request.snapshots].count("-") > 1:
+    if [*asked.changes, *asked.before].count("-") > 1:
         raise UsageError("`-` is given twice", remedy="pass a file for the changes or for the snapshot")
-    if request.whole and (request.deletes or not request.inputs):
+    if asked.whole and (asked.deleted or not asked.changes):
         raise UsageError(
             "--whole already deletes every resource that is not in the changes",
             remedy="remove --delete, and pass a file with the complete state",
         )
-    for identity in request.deletes:
+    for identity in asked.deleted:
         if not is_resource_id(identity):
             remedy = "write /subscriptions/.../providers/<namespace>/<type>/<name>"
             raise UsageError(f"`{identity}` is not the ARM id of a resource", place=("--delete",), remedy=remedy)
 
 
-def _decision(request: _Request, settings: Settings) -> Decision:
+def _decision(asked: AdmitOptions, settings: Settings, how: Mapping[str, Any]) -> Decision:
     """Decide on the changes that could be read; a reading error denies the change.
 
     Raises:
         BundleError: no policy evaluates resources, so nothing would ever be denied.
     """
-    held = load_resources(request.policies, request.given_data, settings, no_exemptions=request.no_exemptions)
+    held = asked.setup(settings)
     if {lowered(kind.type) for policy in held.bundle.policies for kind in policy.header.judges} <= {"document"}:
         raise BundleError("no selected policy evaluates resources", remedy="change `--select` or `--ignore`")
     with show_progress("reading"):
-        wants_stdin = "-" in (*request.inputs, *request.snapshots) and sys.stdin is not None
+        wants_stdin = "-" in (*asked.changes, *asked.before) and sys.stdin is not None
         stdin = sys.stdin.buffer.read() if wants_stdin else None
-        before = read_inputs(request.snapshots, stdin=stdin, said=request.said, walk=request.walk)
-        read = _changes(request, before.snapshot, stdin)
-    for line in reading_lines(read.read, read.skipped, show_skipped=request.show_skipped):
+        before = read_inputs(asked.before, stdin=stdin, said=how["said"], walk=how["walk"])
+        read = _changes(asked, before.snapshot, {**how, "stdin": stdin})
+    for line in reading_lines(read.read, read.skipped, show_skipped=asked.show_skipped):
         print_line(line, error=True)
-    deletes = [Change(operation=Operation.DELETE, id=identity) for identity in request.deletes]
+    engine, opa = asked.rego_engine()
+    deletes = [Change(operation=Operation.DELETE, id=identity) for identity in asked.deleted]
     snapshot = before.snapshot.model_copy(update={"texts": {**before.snapshot.texts, **read.texts}})
     with show_progress(f"evaluating {len(snapshot.resources)} resources before and after the change"):
         decision = decide(
             held.bundle,
             snapshot,
             [*read.changes, *deletes],
-            as_of=request.as_of,
+            as_of=moment_of(asked.as_of),
             exemptions=held.exemptions,
             parameters=held.parameters,
-            engine=request.engine,
-            opa=request.opa,
+            engine=engine,
+            opa=opa,
             fail_on=settings.fail_on,
             strict_unknown=settings.strict_unknown,
             modes=settings.modes,
             blame=settings.blame or Blame.TOUCHED,
-            standing=request.standing,
+            standing=asked.standing,
         )
     decision = decision.model_copy(update={"settings": held.applied})
     return with_problems(decision, [*before.problems, *read.problems, *held.problems])
 
 
-def _changes(request: _Request, before: Snapshot, stdin: bytes | None) -> ChangesRead:
-    if not request.inputs:
+def _changes(asked: AdmitOptions, before: Snapshot, how: Mapping[str, Any]) -> ChangesRead:
+    if not asked.changes:
         return ChangesRead((), (), {})
-    how: dict[str, Any] = {
-        "from_format": request.from_format,
-        "stdin": stdin,
-        "said": request.said,
-        "walk": request.walk,
-    }
-    if request.whole:
-        return read_whole(request.inputs, before, **how)
-    return read_changes(request.inputs, **how)
+    return read_whole(asked.changes, before, **how) if asked.whole else read_changes(asked.changes, **how)
 
 
 def _print(decision: Decision, format_: str) -> None:

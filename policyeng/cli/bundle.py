@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -14,12 +13,14 @@ from policyeng.bundle.files import BundleOrigin, open_origins
 from policyeng.bundle.loader import Bundle
 from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.cli import options
-from policyeng.cli.context import plain_format, settings_of
+from policyeng.cli.context import plain_format
 from policyeng.cli.files import write
-from policyeng.cli.signature_options import with_trust
+from policyeng.cli.option_groups import with_options
+from policyeng.cli.policy_options import SignatureOptions
 from policyeng.cli.strict_command import Command
 from policyeng.context import verification_of
 from policyeng.errors import BundleError, UsageError
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 
@@ -33,24 +34,28 @@ _SigningAlgorithm = Annotated[
 _SigningKeyId = Annotated[str, typer.Option(metavar="ID", help="Key id to record in the signature.")]
 
 
-@bundle.command(cls=Command)
-@with_trust
-def build(
-    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="Archive to write, such as bundle.tar.gz.")],
-    policy: options.Policies = None,
+@frozen(kw_only=True)
+class BuildOptions(SignatureOptions):
+    """The options of `policyeng bundle build`."""
+
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Archive to write, such as bundle.tar.gz.")
+    ]
+    policy: options.Policies = None
     revision: Annotated[
         str, typer.Option(metavar="REVISION", help="Revision for the manifest. Default: the revision of the directory.")
-    ] = "",
+    ] = ""
     signing_key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Private key to sign the bundle with (PEM).")
-    ] = None,
-    signing_algorithm: _SigningAlgorithm = "",
-    signing_key_id: _SigningKeyId = "",
-    format_: options.PlainFormat = "text",
-    config: options.Config = None,
-    *,
-    trust: Mapping[str, object],
-) -> int:
+    ] = None
+    signing_algorithm: _SigningAlgorithm = ""
+    signing_key_id: _SigningKeyId = ""
+    format_: options.PlainFormat = "text"
+
+
+@bundle.command(cls=Command)
+@with_options(BuildOptions)
+def build(asked: BuildOptions) -> int:
     """Build a reproducible bundle archive of the policies and their dependencies, for policyeng and OPA.
 
     Examples:
@@ -61,20 +66,22 @@ def build(
     from policyeng.bundle.signing_keys import SigningKey
     from policyeng.engines.embedded import compile_rego
 
-    format_ = plain_format(format_)
-    if signing_key is None and (signing_algorithm or signing_key_id):
+    format_ = plain_format(asked.format_)
+    if asked.signing_key is None and (asked.signing_algorithm or asked.signing_key_id):
         raise UsageError("signing options without a signing key", remedy="add `--signing-key FILE`")
-    origins = open_origins(policy or (), verification_of(settings_of(trust, config)))
-    key = SigningKey.read(signing_key, signing_algorithm, signing_key_id) if signing_key else None
+    origins = open_origins(asked.policy or (), verification_of(asked.settings()))
+    key = (
+        SigningKey.read(asked.signing_key, asked.signing_algorithm, asked.signing_key_id) if asked.signing_key else None
+    )
     built = bundle_of(origins)
     _require_policies(built)
     compile_rego(built)  # a bundle that does not compile is not written
-    files = archive_files(built, origins, revision, key)
+    files = archive_files(built, origins, asked.revision, key)
     content = archive_bytes(files)
-    write(output, content, "archive", private=False)
+    write(asked.output, content, "archive", private=False)
     said: JsonObject = {
-        "archive": str(output),
-        "revision": revision or built.revision,
+        "archive": str(asked.output),
+        "revision": asked.revision or built.revision,
         "digest": built.digest,
         "members": [str(path) for path in sorted(files)],
         "bytes": len(content),
@@ -111,15 +118,17 @@ def sign(
     return 0
 
 
+@frozen(kw_only=True)
+class VerifyArchiveOptions(SignatureOptions):
+    """The options of `policyeng bundle verify`."""
+
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="Bundle archive or policy directory.")]
+    format_: options.PlainFormat = "text"
+
+
 @bundle.command(cls=Command)
-@with_trust
-def verify(
-    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="Bundle archive or policy directory.")],
-    format_: options.PlainFormat = "text",
-    config: options.Config = None,
-    *,
-    trust: Mapping[str, object],
-) -> int:
+@with_options(VerifyArchiveOptions)
+def verify(asked: VerifyArchiveOptions) -> int:
     """Check that a bundle can be read, compiles and is signed as configured, and list its contents; exit 2 if not.
 
     Examples:
@@ -128,8 +137,8 @@ def verify(
     """
     from policyeng.engines.embedded import compile_rego
 
-    format_ = plain_format(format_)
-    origin, *lent = open_origins([archive], verification_of(settings_of(trust, config)))
+    format_, archive = plain_format(asked.format_), asked.archive
+    origin, *lent = open_origins([archive], verification_of(asked.settings()))
     verified = bundle_of([origin, *lent])
     _require_policies(verified)
     compile_rego(verified)

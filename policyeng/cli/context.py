@@ -13,7 +13,6 @@ from policyeng.cli.environment import ENVIRONMENT, IN_FORCE
 from policyeng.configuration import ENVIRONMENT_PREFIX, Settings, candidates, resolve
 from policyeng.context import bundle_of
 from policyeng.errors import BundleError, UsageError, suggest_nearest
-from policyeng.sources import FileWalk, resolve_paths
 
 
 def find_known(given: str, known: Iterable[str], noun: str) -> str:
@@ -52,13 +51,6 @@ def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
     """
     settings = resolve(flags, os.environ, Path.cwd(), config, flags_elsewhere=ENVIRONMENT)
     return settings.model_copy(update={"variables": IN_FORCE.get()}) if IN_FORCE.get() else settings
-
-
-def walk_of(settings: Settings, others: Iterable[str | Path | None], *, gitignore: bool) -> FileWalk:
-    """Return which files of directories a run reads; `others` are the values of options that name files."""
-    named = [other.removeprefix("@") if isinstance(other, str) else other for other in others]
-    named += [*settings.exemptions, settings.verification_key]
-    return FileWalk(settings.exclude, gitignore, resolve_paths(named))
 
 
 def settings_files(config: Path | None) -> tuple[Path, ...]:

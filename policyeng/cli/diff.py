@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -20,19 +20,20 @@ from policyeng.audit.diff.inputs import ComparisonThreshold, State
 from policyeng.audit.diff.records import Comparison
 from policyeng.cli import options
 from policyeng.cli.console import detect_terminal, print_line, show_progress
-from policyeng.cli.context import find_known, moment_of, plain_format, settings_of, walk_of
+from policyeng.cli.context import moment_of, plain_format
 from policyeng.cli.files import output_of, write
+from policyeng.cli.input_options import InputOptions
 from policyeng.cli.input_summary import reading_lines
-from policyeng.cli.opa_options import with_opa
-from policyeng.cli.option_groups import with_group
-from policyeng.cli.signature_options import with_trust
+from policyeng.cli.opa_options import RegoEngineOptions
+from policyeng.cli.option_groups import with_options
+from policyeng.cli.policy_options import CriteriaOptions
 from policyeng.configuration.estates import EstateSettings
-from policyeng.context import EvaluationSetup, load_resources
+from policyeng.context import EvaluationSetup
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
+from policyeng.frozen import frozen, replace
 from policyeng.models import Problem, Snapshot
-from policyeng.sources import FORMATS as SOURCES
-from policyeng.sources import DocumentContext, FileWalk, normalize_context, read_inputs, read_parameters
+from policyeng.sources import DocumentContext, FileWalk, read_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,99 +147,42 @@ Parts = Annotated[
 NoCauses = Annotated[bool, typer.Option("--no-causes", help="Skip the search for causes, which re-evaluates policies.")]
 
 
-@dataclass(frozen=True, slots=True)
-class BeforeOptions:
-    """Options for BEFORE only; those that are not given are the same as for AFTER."""
+@frozen(kw_only=True)
+class DiffOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
+    """The options of `policyeng diff`; those for BEFORE that are not given are the same as for AFTER."""
 
-    policies: Sequence[Path]
-    exemptions: Sequence[Path]
-    config: Path | None
-    as_of: str | None
-
-    @property
-    def differs(self) -> bool:
-        """Whether anything but the clock differs."""
-        return bool(self.policies or self.exemptions or self.config)
-
-
-def with_earlier(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options for the earlier side to a command, as its argument `earlier`."""
-    return with_group(command, "earlier", _read_earlier)
-
-
-def _read_earlier(
-    *,
+    before: Before
+    after: After
+    format_: options.PageFormat = "text"
+    output: options.Output = None
+    as_of: options.AsOf = None
+    parts: Parts = False
+    no_causes: NoCauses = False
+    no_cache: options.NoCache = False
     policy_before: Annotated[
         list[Path] | None, typer.Option(metavar="PATH", help="Policies to evaluate BEFORE with; repeatable.")
-    ] = None,
+    ] = None
     exemptions_before: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Exemption file for BEFORE; repeatable.")
-    ] = None,
-    config_before: Annotated[Path | None, typer.Option(metavar="FILE", help="Configuration file for BEFORE.")] = None,
+    ] = None
+    config_before: Annotated[Path | None, typer.Option(metavar="FILE", help="Configuration file for BEFORE.")] = None
     as_of_before: Annotated[
         str | None, typer.Option(metavar="TIME", help="Evaluate BEFORE as of this time. Default: --as-of.")
-    ] = None,
-) -> BeforeOptions:
-    return BeforeOptions(policy_before or (), exemptions_before or (), config_before, as_of_before)
+    ] = None
 
+    def earlier(self) -> DiffOptions:
+        """Return the options for the earlier side; the same object if nothing but the clock differs."""
+        given = {"policy": self.policy_before, "exemptions": self.exemptions_before, "config": self.config_before}
+        changed = {name: value for name, value in given.items() if value}
+        return replace(self, **changed) if changed else self  # type: ignore[arg-type]  # they have the types of the fields
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The options that determine what to evaluate with."""
-
-    policies: Sequence[Path]
-    given_data: Sequence[str]
-    flags: Mapping[str, object]
-    config: Path | None
-    no_exemptions: bool
-
-    def held(self) -> EvaluationSetup:
+    def load(self) -> EvaluationSetup:
         """Read the settings, policies, parameters and exemptions."""
-        settings = settings_of(self.flags, self.config)
-        return load_resources(self.policies, self.given_data, settings, no_exemptions=self.no_exemptions)
-
-    def before(self, earlier: BeforeOptions) -> _Asked:
-        """Return the options for the earlier side."""
-        flags = {**self.flags, "exemptions": earlier.exemptions} if earlier.exemptions else self.flags
-        policies, config = earlier.policies or self.policies, earlier.config or self.config
-        return replace(self, policies=policies, flags=flags, config=config)
+        return self.setup(self.settings(exclude=self.exclude))
 
 
-@with_opa
-@with_trust
-@with_earlier
-def diff(
-    before: Before,
-    after: After,
-    policy: options.Policies = None,
-    data: options.GivenData = None,
-    select: options.Select = None,
-    ignore: options.Ignore = None,
-    exemptions: options.Exemptions = None,
-    no_exemptions: options.NoExemptions = False,
-    config: options.Config = None,
-    from_: options.From = None,
-    scope: options.Scope = None,
-    workspace: options.Workspace = None,
-    parameters: options.TemplateParameters = None,
-    show_skipped: options.ShowSkipped = False,
-    exclude: options.Exclude = None,
-    no_gitignore: options.NoGitignore = False,
-    format_: options.PageFormat = "text",
-    output: options.Output = None,
-    profile: options.Profile = None,
-    fail_on: options.FailOn = None,
-    strict_unknown: options.StrictUnknown = False,
-    as_of: options.AsOf = None,
-    engine: options.Engine = "embedded",
-    parts: Parts = False,
-    no_causes: NoCauses = False,
-    no_cache: options.NoCache = False,
-    *,
-    earlier: BeforeOptions,
-    trust: Mapping[str, object],
-    opa: OpaOptions,
-) -> int:
+@with_options(DiffOptions)
+def diff(asked: DiffOptions) -> int:
     """Compare the findings of two snapshots. Exit codes: 0 no new failures, 1 new failures, 2 undecided.
 
     For each new, fixed or changed finding, the report has the cause: the smallest set of differences that undoes the
@@ -251,23 +195,24 @@ def diff(
       policyeng diff estate.json estate.json --as-of-before 2026-01-01 --as-of 2026-07-01
       policyeng diff estate.json estate.json --policy-before policies-1.0/ --policy policies-1.1/
     """
-    format_, outputs = plain_format(format_, "markdown"), [output_of(entry, _FORMATS) for entry in output or ()]
-    if before == after == "-":
+    format_, outputs = (
+        plain_format(asked.format_, "markdown"),
+        [output_of(entry, _FORMATS) for entry in asked.output or ()],
+    )
+    if asked.before == asked.after == "-":
         raise UsageError("`-` is given twice", remedy="pass a file for one of them")
-    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    flags |= {"profile": profile, "strict_unknown": strict_unknown, "exclude": exclude, **trust}
-    from_ = find_known(from_, SOURCES, "input format") if from_ else None
-    at, said = moment_of(as_of), normalize_context(scope or "", workspace or "", read_parameters(parameters or ()))
-    was = moment_of(earlier.as_of, "--as-of-before") if earlier.as_of else at
-    others = [*(policy or ()), *(data or ()), *(parameters or ()), config, *(path for _, path in outputs)]
-    asked = _Asked(policy or (), data or (), flags, config, no_exemptions)
-    with cache.switched_off(no_cache):
-        held = asked.held()
-        walk = walk_of(held.settings, others, gitignore=not no_gitignore)
-        reading = ComparisonOptions(from_, said, walk, show_skipped, engine, opa, not no_causes)
-        theirs = asked.before(earlier).held() if earlier.differs else held
-        comparing = by_parts if parts else _compare_whole
-        comparison = comparing(DiffSide(before, theirs, was), DiffSide(after, held, at), reading)
+    from_format, said, now = asked.from_format(), asked.context(), moment_of(asked.as_of)
+    was = moment_of(asked.as_of_before, "--as-of-before") if asked.as_of_before else now
+    others = [*asked.policies, *asked.given_data, asked.config, *(path for _, path in outputs)]
+    with cache.switched_off(asked.no_cache):
+        held = asked.load()
+        walk = asked.walk(held.settings, others)
+        reading = ComparisonOptions(
+            from_format, said, walk, asked.show_skipped, *asked.rego_engine(), not asked.no_causes
+        )
+        theirs = held if (earlier := asked.earlier()) is asked else earlier.load()
+        comparing = by_parts if asked.parts else _compare_whole
+        comparison = comparing(DiffSide(asked.before, theirs, was), DiffSide(asked.after, held, now), reading)
     _print(comparison, format_, outputs)
     return comparison.exit_code
 

@@ -5,38 +5,38 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from policyeng.bundle import Bundle
 from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.input_summary import reading_lines
 from policyeng.configuration import Settings
-from policyeng.context import load_resources
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
 from policyeng.frozen import frozen
 from policyeng.models import Evaluation, Snapshot
 from policyeng.sources import DocumentContext, FileWalk, read_inputs
 
+if TYPE_CHECKING:
+    from policyeng.cli.check import CheckOptions
+
 
 @frozen
 class CheckRequest:
-    """The options of one run that are not settings."""
+    """The options of one run, and what was computed from them."""
 
-    inputs: Sequence[str]
-    policies: Sequence[Path]
-    given_data: Sequence[str]
+    asked: CheckOptions
     from_format: str | None
     said: DocumentContext
     walk: FileWalk
-    show_skipped: bool
-    no_exemptions: bool
     as_of: datetime
     engine: str
     opa: OpaOptions
-    jobs: int
-    baseline: Path | None
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """The inputs; the current directory if none is given."""
+        return self.asked.inputs or ["."]
 
 
 @frozen
@@ -55,12 +55,13 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
     Raises:
         PolicyengError: the policies, the settings or the inputs cannot be used.
     """
-    held = load_resources(request.policies, request.given_data, settings, no_exemptions=request.no_exemptions)
+    asked = request.asked
+    held = asked.setup(settings)
     earlier = None
-    if request.baseline:
+    if asked.baseline:
         from policyeng.sources import read_baseline  # most runs have none
 
-        earlier = read_baseline(request.baseline)
+        earlier = read_baseline(asked.baseline)
     with show_progress("reading"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
         read = read_inputs(
@@ -72,7 +73,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
             **held.bundle.wanted,
         )
     snapshot = read.snapshot
-    for line in reading_lines(read.read, read.skipped, show_skipped=request.show_skipped):
+    for line in reading_lines(read.read, read.skipped, show_skipped=asked.show_skipped):
         print_line(line, error=True)
     with show_progress(f"evaluating {len(snapshot.resources) or len(snapshot.documents)} resources"):
         options: dict[str, Any] = {
@@ -85,7 +86,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
             "strict_unknown": settings.strict_unknown,
         }
         evaluation = evaluate(
-            held.bundle, snapshot, **options, jobs=request.jobs, problems=(*read.problems, *held.problems)
+            held.bundle, snapshot, **options, jobs=asked.jobs, problems=(*read.problems, *held.problems)
         )
         evaluation = evaluation.model_copy(update={"settings": held.applied})
     if earlier is not None:

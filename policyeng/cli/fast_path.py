@@ -15,6 +15,7 @@ from policyeng.cli.console import print_line
 #: Options and the parameters of `check` that they set; list options are repeatable.
 TEXTS = {
     "--format": "format_",
+    "-f": "format_",
     "--from": "from_",
     "--scope": "scope",
     "--workspace": "workspace",
@@ -26,8 +27,10 @@ TEXTS = {
 }
 TEXT_LISTS = {
     "--select": "select",
+    "-s": "select",
     "--ignore": "ignore",
     "--output": "output",
+    "-o": "output",
     "--parameters": "parameters",
     "--exclude": "exclude",
 }
@@ -63,7 +66,7 @@ def plain_check(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[st
     listed: dict[str, list[object]] = {}
     rest = iter(arguments[1:])
     for word in rest:
-        name, equals, value = word.partition("=")
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
         if not word.strip():
             return None
         if not word.startswith("-") or word == "-":
@@ -83,7 +86,9 @@ def plain_check(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[st
             listed.setdefault(PATH_LISTS[name], []).append(Path(value))
         else:
             return None
-    return {"inputs": inputs, **single, **listed} if inputs else None
+    if not inputs and "from_" in single:  # it may list the formats
+        return None
+    return {**({"inputs": inputs} if inputs else {}), **single, **listed}
 
 
 def _needs_typer(variable: str) -> bool:

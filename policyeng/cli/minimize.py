@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
-from pathlib import Path
 
 from policyeng.bundle import Bundle
 from policyeng.cli.console import print_line
@@ -20,7 +19,7 @@ from policyeng.verify.minimize import Minimised, failing, minimize, text_of
 _FILE = "smallest.json"
 
 
-def print_minimised(judged: CheckOutcome, request: CheckRequest, settings: Settings, config: Path | None) -> int:
+def print_minimised(judged: CheckOutcome, request: CheckRequest, settings: Settings) -> int:
     """Print the smallest failing snapshot, and a summary on standard error; return 1, or the code of `check` if none.
 
     Raises:
@@ -40,7 +39,7 @@ def print_minimised(judged: CheckOutcome, request: CheckRequest, settings: Setti
         raise InputError(reason, remedy="reduce the input by hand")
     for line in _lines(found, others):
         print_line(f"policyeng: {line}", error=True)
-    print_line(f"policyeng: to reproduce, run: {_command(chosen, request, settings, config)}", error=True)
+    print_line(f"policyeng: to reproduce, run: {_command(chosen, request, settings)}", error=True)
     print_line(text_of(found.document))
     return 1
 
@@ -65,14 +64,13 @@ def _lines(found: Minimised, others: Sequence[str]) -> Iterator[str]:
         yield f"{', '.join(others)} also {verb}: select one with --select"
 
 
-def _command(policy: str, request: CheckRequest, settings: Settings, config: Path | None) -> str:
+def _command(policy: str, request: CheckRequest, settings: Settings) -> str:
     """Return the command that evaluates the document in the same way; environment variables are not repeated."""
     words = ["policyeng", "check", _FILE, "--select", policy, "--as-of", request.as_of.isoformat()]
-    words += [word for path in request.policies for word in ("--policy", str(path))]
-    words += [word for path in request.given_data for word in ("--data", path)]
-    words += ["--config", str(config)] if config else []
+    words += request.asked.repeated
+    words += ["--config", str(request.asked.config)] if request.asked.config else []
     words += ["--profile", settings.profile] if settings.profile else []
     words += [word for path in settings.exemptions for word in ("--exemptions", str(path))]
-    words += ["--no-exemptions"] if request.no_exemptions else []
+    words += ["--no-exemptions"] if request.asked.no_exemptions else []
     words += ["--engine", request.engine] if request.engine != "embedded" else []
     return shlex.join(words)

@@ -1,135 +1,73 @@
-"""The options of `--engine opa`."""
+"""Options that choose the Rego engine and the OPA server, for every command that evaluates."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from policyeng.cli.context import find_known
-from policyeng.cli.option_groups import with_group
 from policyeng.engines import ENGINES, OpaOptions
 from policyeng.errors import UsageError
-from policyeng.frozen import replace
+from policyeng.frozen import frozen, replace
+
+if TYPE_CHECKING:  # the options need typer, and a plain run does not
+    from policyeng.cli import options
 
 TOKEN_VARIABLE = "POLICYENG_OPA_TOKEN"  # noqa: S105  # the name of a variable
 
-Url = Annotated[
-    str,
-    typer.Option(
-        "--opa-url",
-        metavar="URL",
-        envvar="POLICYENG_OPA_URL",
-        help="URL of an OPA server. Default: start a private one.",
-    ),
-]
-TokenFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--opa-token-file",
-        metavar="FILE",
-        envvar="POLICYENG_OPA_TOKEN_FILE",
-        help=f"File with the bearer token for the OPA server. Default: the variable {TOKEN_VARIABLE}.",
-    ),
-]
-CaFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--opa-ca-file",
-        metavar="FILE",
-        envvar="POLICYENG_OPA_CA_FILE",
-        help="CA certificates to trust for the OPA server instead of the public ones (PEM).",
-    ),
-]
-ClientCert = Annotated[
-    Path | None,
-    typer.Option(
-        "--opa-client-cert",
-        metavar="FILE",
-        envvar="POLICYENG_OPA_CLIENT_CERT",
-        help="Client certificate and key for the OPA server (PEM).",
-    ),
-]
-Timeout = Annotated[
-    float,
-    typer.Option(
-        "--opa-timeout",
-        metavar="SECONDS",
-        envvar="POLICYENG_OPA_TIMEOUT",
-        help="Timeout for a response of the OPA server; the run then exits with 2.",
-    ),
-]
-Binary = Annotated[
-    Path | None,
-    typer.Option(
-        "--opa-binary",
-        metavar="FILE",
-        envvar="POLICYENG_OPA_BINARY",
-        help="The `opa` program for a private server. Default: `opa` on the PATH.",
-    ),
-]
-ServedBundle = Annotated[
-    str,
-    typer.Option(
-        "--opa-bundle",
-        metavar="NAME",
-        envvar="POLICYENG_OPA_BUNDLE",
-        help="Name of the bundle that the OPA server itself loads. Default: auto-detect.",
-    ),
-]
-Push = Annotated[
-    bool | None,
-    typer.Option(
-        "--opa-push/--no-opa-push",
-        envvar="POLICYENG_OPA_PUSH",
-        help="Whether to push the bundle to the OPA server. Default: push unless the server loads it itself.",
-    ),
-]
+
+@frozen(kw_only=True)
+class OpaServerOptions:
+    """The OPA server, for commands that choose the engine themselves."""
+
+    opa_url: options.OpaUrl = ""
+    opa_token_file: options.OpaTokenFile = None
+    opa_ca_file: options.OpaCaFile = None
+    opa_client_cert: options.OpaClientCert = None
+    opa_timeout: options.OpaTimeout = OpaOptions.timeout
+    opa_binary: options.OpaBinary = None
+    opa_bundle: options.OpaBundle = ""
+    opa_push: options.OpaPush = None
+
+    def opa(self) -> OpaOptions:
+        """Return the options of the OPA server.
+
+        Raises:
+            UsageError: the token file cannot be read.
+        """
+        return OpaOptions(
+            url=self.opa_url,
+            token=_read_token(self.opa_token_file),
+            ca_file=self.opa_ca_file,
+            client_cert=self.opa_client_cert,
+            timeout=self.opa_timeout,
+            binary=self.opa_binary,
+            bundle=self.opa_bundle,
+            push=self.opa_push,
+        )
 
 
-def with_opa(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of the OPA server to a command, as its argument `opa`.
+@frozen(kw_only=True)
+class RegoEngineOptions(OpaServerOptions):
+    """The Rego engine, and the OPA server if that is the engine."""
 
-    If the command has an argument `engine`, the options are refused for other engines.
-    """
+    engine: options.Engine = "embedded"
 
-    @wraps(command)
-    def wanting(*, opa: OpaOptions, **arguments: object) -> int:
-        if "engine" in arguments:
-            arguments["engine"] = find_known(str(arguments["engine"]), ENGINES, "engine")
-        return command(**arguments, opa=_refuse_useless(opa, str(arguments.get("engine", "opa"))))
+    def rego_engine(self) -> tuple[str, OpaOptions]:
+        """Return the engine and the options of the OPA server.
 
-    return with_group(wanting, "opa", _list_given)
-
-
-def _list_given(
-    *,
-    opa_url: Url = "",
-    opa_token_file: TokenFile = None,
-    opa_ca_file: CaFile = None,
-    opa_client_cert: ClientCert = None,
-    opa_timeout: Timeout = OpaOptions.timeout,
-    opa_binary: Binary = None,
-    opa_bundle: ServedBundle = "",
-    opa_push: Push = None,
-) -> OpaOptions:
-    return OpaOptions(
-        url=opa_url,
-        token=_token(opa_token_file),
-        ca_file=opa_ca_file,
-        client_cert=opa_client_cert,
-        timeout=opa_timeout,
-        binary=opa_binary,
-        bundle=opa_bundle,
-        push=opa_push,
-    )
+        Raises:
+            UsageError: the engine is unknown, or it is another one and there are options of the OPA server. A token in
+                the environment is allowed, since it may be for other runs.
+        """
+        engine, opa = find_known(self.engine, ENGINES, "engine"), self.opa()
+        if engine != "opa" and replace(opa, token="") != OpaOptions():
+            raise UsageError("OPA server options without `--engine opa`", remedy="add it, or remove the options")
+        return engine, opa
 
 
-def _token(file: Path | None) -> str:
+def _read_token(file: Path | None) -> str:
     """Read the bearer token from the file or the environment; it is never on the command line."""
     if file is None:
         return os.environ.get(TOKEN_VARIABLE, "").strip()
@@ -140,10 +78,3 @@ def _token(file: Path | None) -> str:
     if not token:
         raise UsageError("the token file is empty", place=(str(file),), remedy="write the token to it")
     return token
-
-
-def _refuse_useless(opa: OpaOptions, engine: str) -> OpaOptions:
-    """Refuse options without effect; a token in the environment is allowed, since it may be for other runs."""
-    if engine != "opa" and replace(opa, token="") != OpaOptions():
-        raise UsageError("OPA server options without `--engine opa`", remedy="add it, or remove the options")
-    return opa

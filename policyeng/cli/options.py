@@ -12,8 +12,25 @@ from policyeng.models import Severity
 from policyeng.report import FORMATS, GROUPS, INFORMED, PROSE
 from policyeng.sources import FORMATS as SOURCES
 
+#: The sections of the help, in its order; options of one command only come first.
+INPUT, POLICIES, EVALUATION, OUTPUT, EXIT, SIGNATURES, OPA = PANELS = (
+    "Input",
+    "Policies",
+    "Evaluation",
+    "Output",
+    "Exit",
+    "Signatures",
+    "OPA",
+)
+
 Inputs = Annotated[
-    list[str], typer.Argument(metavar="INPUT...", help="Files or directories to check; - reads standard input.")
+    list[str] | None,
+    typer.Argument(
+        metavar="[INPUT]...",
+        help="Files or directories to check; - reads standard input. Default: the current directory.",
+        show_default=False,
+        rich_help_panel=INPUT,
+    ),
 ]
 Policies = Annotated[
     list[Path] | None,
@@ -22,6 +39,7 @@ Policies = Annotated[
         metavar="PATH",
         envvar="POLICYENG_POLICY",
         help="Policy directory or bundle archive to use instead of the built-in policies; repeatable.",
+        rich_help_panel=POLICIES,
     ),
 ]
 GivenData = Annotated[
@@ -30,13 +48,17 @@ GivenData = Annotated[
         metavar="PATH",
         envvar="POLICYENG_DATA",
         help="JSON or YAML file, or a directory of them, to merge into the policies' `data`; repeatable.",
+        rich_help_panel=POLICIES,
     ),
 ]
 Select = Annotated[
     list[str] | None,
     typer.Option(
+        "--select",
+        "-s",
         metavar="SELECTOR",
         help="Run only policies with these ids, areas, controls or severities; repeatable or comma-separated.",
+        rich_help_panel=POLICIES,
     ),
 ]
 Ignore = Annotated[
@@ -44,13 +66,19 @@ Ignore = Annotated[
     typer.Option(
         metavar="SELECTOR",
         help="Skip policies with these ids, areas, controls or severities; repeatable or comma-separated.",
+        rich_help_panel=POLICIES,
     ),
 ]
-Exemptions = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Exemption file; repeatable.")]
+Exemptions = Annotated[
+    list[Path] | None, typer.Option(metavar="FILE", help="Exemption file; repeatable.", rich_help_panel=POLICIES)
+]
 NoExemptions = Annotated[
     bool,
     typer.Option(
-        "--no-exemptions", envvar="POLICYENG_NO_EXEMPTIONS", help="Ignore all exemptions, including configured ones."
+        "--no-exemptions",
+        envvar="POLICYENG_NO_EXEMPTIONS",
+        help="Ignore all exemptions, including configured ones.",
+        rich_help_panel=POLICIES,
     ),
 ]
 Config = Annotated[
@@ -58,6 +86,7 @@ Config = Annotated[
     typer.Option(
         metavar="FILE",
         help="Configuration file. Default: the nearest policyeng.toml or pyproject.toml in this or a parent directory.",
+        rich_help_panel=POLICIES,
     ),
 ]
 From = Annotated[
@@ -67,6 +96,7 @@ From = Annotated[
         metavar="FORMAT",
         envvar="POLICYENG_FROM",
         help=f"Input format: {', '.join(SOURCES)}. Default: auto-detect. Without a value, lists the formats.",
+        rich_help_panel=INPUT,
     ),
 ]
 Scope = Annotated[
@@ -75,6 +105,7 @@ Scope = Annotated[
         metavar="ID",
         envvar="POLICYENG_SCOPE",
         help="Resource group or subscription id that templates and plans are deployed to.",
+        rich_help_panel=INPUT,
     ),
 ]
 Workspace = Annotated[
@@ -83,6 +114,7 @@ Workspace = Annotated[
         metavar="ID",
         envvar="POLICYENG_WORKSPACE",
         help="ARM id or name of the workspace that Azure CLI files belong to.",
+        rich_help_panel=INPUT,
     ),
 ]
 TemplateParameters = Annotated[
@@ -92,36 +124,79 @@ TemplateParameters = Annotated[
         metavar="FILE|NAME=VALUE",
         envvar="POLICYENG_PARAMETERS",
         help="Parameter values for ARM templates, as in `az deployment`; repeatable.",
+        rich_help_panel=INPUT,
     ),
 ]
 ShowSkipped = Annotated[
     bool,
     typer.Option(
-        "--show-skipped", envvar="POLICYENG_SHOW_SKIPPED", help="List skipped files and directories with the reason."
+        "--show-skipped",
+        envvar="POLICYENG_SHOW_SKIPPED",
+        help="List skipped files and directories with the reason.",
+        rich_help_panel=INPUT,
     ),
 ]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option(metavar="GLOB", help="Exclude files and directories that match a .gitignore pattern; repeatable."),
+    typer.Option(
+        metavar="GLOB",
+        help="Exclude files and directories that match a .gitignore pattern; repeatable.",
+        rich_help_panel=INPUT,
+    ),
 ]
 NoGitignore = Annotated[
     bool,
-    typer.Option("--no-gitignore", envvar="POLICYENG_NO_GITIGNORE", help="Also read files that .gitignore excludes."),
+    typer.Option(
+        "--no-gitignore",
+        envvar="POLICYENG_NO_GITIGNORE",
+        help="Also read files that .gitignore excludes.",
+        rich_help_panel=INPUT,
+    ),
 ]
-StrictUnknown = Annotated[bool, typer.Option("--strict-unknown", help="Treat unknown findings as failures.")]
+StrictUnknown = Annotated[
+    bool, typer.Option("--strict-unknown", help="Treat unknown findings as failures.", rich_help_panel=EXIT)
+]
 Format = Annotated[
     str,
-    typer.Option("--format", metavar="FORMAT", envvar="POLICYENG_FORMAT", help=f"Output format: {', '.join(FORMATS)}."),
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        envvar="POLICYENG_FORMAT",
+        help=f"Output format: {', '.join(FORMATS)}.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
-PlainFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="Output format: text, json.")]
-VerifyFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="Output format: text, json, junit.")]
-PageFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help="Output format: text, json, markdown.")]
+PlainFormat = Annotated[
+    str, typer.Option("--format", "-f", metavar="FORMAT", help="Output format: text, json.", rich_help_panel=OUTPUT)
+]
+VerifyFormat = Annotated[
+    str,
+    typer.Option("--format", "-f", metavar="FORMAT", help="Output format: text, json, junit.", rich_help_panel=OUTPUT),
+]
+PageFormat = Annotated[
+    str,
+    typer.Option(
+        "--format", "-f", metavar="FORMAT", help="Output format: text, json, markdown.", rich_help_panel=OUTPUT
+    ),
+]
 Output = Annotated[
-    list[str] | None, typer.Option(metavar="FORMAT=PATH", help="Also write the report to a file; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FORMAT=PATH",
+        help="Also write the report to a file; repeatable.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Profile = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Named set of policy parameters (see `policies list --profiles`)."),
+    typer.Option(
+        metavar="NAME",
+        help="Named set of policy parameters (see `policies list --profiles`).",
+        rich_help_panel=POLICIES,
+    ),
 ]
 GroupBy = Annotated[
     str | None,
@@ -129,6 +204,7 @@ GroupBy = Annotated[
         metavar="WHAT",
         envvar="POLICYENG_GROUP_BY",
         help=f"Group findings by {' or '.join(GROUPS)} (formats {' and '.join(PROSE)}).",
+        rich_help_panel=OUTPUT,
     ),
 ]
 
@@ -138,20 +214,34 @@ OwnerTag = Annotated[
         metavar="TAG",
         envvar="POLICYENG_OWNER_TAG",
         help=f"Tag that contains the owner of a resource (formats {', '.join(INFORMED)}).",
+        rich_help_panel=OUTPUT,
     ),
 ]
 FailOn = Annotated[
     str | None,
     typer.Option(
-        metavar="SEVERITY", help=f"Exit 1 if there are failures of this severity or higher: {', '.join(Severity)}."
+        metavar="SEVERITY",
+        help=f"Exit 1 if there are failures of this severity or higher: {', '.join(Severity)}.",
+        rich_help_panel=EXIT,
     ),
 ]
 AsOf = Annotated[
     str | None,
-    typer.Option(metavar="TIME", envvar="POLICYENG_AS_OF", help="Evaluate as of this time (ISO 8601). Default: now."),
+    typer.Option(
+        metavar="TIME",
+        envvar="POLICYENG_AS_OF",
+        help="Evaluate as of this time (ISO 8601). Default: now.",
+        rich_help_panel=EVALUATION,
+    ),
 ]
 Engine = Annotated[
-    str, typer.Option(metavar="ENGINE", envvar="POLICYENG_ENGINE", help=f"Rego engine: {', '.join(ENGINES)}.")
+    str,
+    typer.Option(
+        metavar="ENGINE",
+        envvar="POLICYENG_ENGINE",
+        help=f"Rego engine: {', '.join(ENGINES)}.",
+        rich_help_panel=EVALUATION,
+    ),
 ]
 Jobs = Annotated[
     int,
@@ -160,6 +250,7 @@ Jobs = Annotated[
         min=0,
         envvar="POLICYENG_JOBS",
         help="Number of evaluation processes; 0 chooses a number, up to one per processor.",
+        rich_help_panel=EVALUATION,
     ),
 ]
 Baseline = Annotated[
@@ -168,21 +259,148 @@ Baseline = Annotated[
         metavar="REPORT",
         envvar="POLICYENG_BASELINE",
         help="Earlier JSON report; only failures that are not in it fail the run.",
+        rich_help_panel=EXIT,
     ),
 ]
 Minimise = Annotated[
     bool,
     typer.Option(
-        "--minimise", help="Instead of the report, print the smallest part of the snapshot on which a policy fails."
+        "--minimise",
+        help="Instead of the report, print the smallest part of the snapshot on which a policy fails.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 Suggest = Annotated[
     bool,
-    typer.Option("--suggest", help="Instead of the report, print the smallest verified edit that fixes each failure."),
+    typer.Option(
+        "--suggest",
+        help="Instead of the report, print the smallest verified edit that fixes each failure.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 NoCache = Annotated[
     bool,
     typer.Option(
-        "--no-cache", envvar="POLICYENG_NO_CACHE", help="Do not read or write the cache of compiled policies."
+        "--no-cache",
+        envvar="POLICYENG_NO_CACHE",
+        help="Do not read or write the cache of compiled policies.",
+        rich_help_panel=EVALUATION,
+    ),
+]
+VerificationKey = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Public key to verify bundle archives and policy directories with (PEM).",
+        rich_help_panel=SIGNATURES,
+    ),
+]
+VerificationAlgorithm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ALGORITHM",
+        help="Signature algorithm. Default: ES256 or RS256, depending on the key type.",
+        rich_help_panel=SIGNATURES,
+    ),
+]
+VerificationKeyId = Annotated[
+    str | None, typer.Option(metavar="ID", help="Key id that signatures must have.", rich_help_panel=SIGNATURES)
+]
+VerificationScope = Annotated[
+    str | None, typer.Option(metavar="SCOPE", help="Scope that signatures must have.", rich_help_panel=SIGNATURES)
+]
+RequireSignature = Annotated[
+    bool,
+    typer.Option(
+        "--require-signature",
+        help="Fail if no verification key is configured or a directory is unsigned.",
+        rich_help_panel=SIGNATURES,
+    ),
+]
+AllowUnsignedDirectory = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unsigned-directory",
+        help="Accept unsigned policy directories even if a verification key is configured.",
+        rich_help_panel=SIGNATURES,
+    ),
+]
+OpaUrl = Annotated[
+    str,
+    typer.Option(
+        "--opa-url",
+        metavar="URL",
+        envvar="POLICYENG_OPA_URL",
+        help="URL of an OPA server. Default: start a private one.",
+        rich_help_panel=OPA,
+    ),
+]
+OpaTokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--opa-token-file",
+        metavar="FILE",
+        envvar="POLICYENG_OPA_TOKEN_FILE",
+        help="File with the bearer token for the OPA server. Default: the variable POLICYENG_OPA_TOKEN.",
+        rich_help_panel=OPA,
+    ),
+]
+OpaCaFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--opa-ca-file",
+        metavar="FILE",
+        envvar="POLICYENG_OPA_CA_FILE",
+        help="CA certificates to trust for the OPA server instead of the public ones (PEM).",
+        rich_help_panel=OPA,
+    ),
+]
+OpaClientCert = Annotated[
+    Path | None,
+    typer.Option(
+        "--opa-client-cert",
+        metavar="FILE",
+        envvar="POLICYENG_OPA_CLIENT_CERT",
+        help="Client certificate and key for the OPA server (PEM).",
+        rich_help_panel=OPA,
+    ),
+]
+OpaTimeout = Annotated[
+    float,
+    typer.Option(
+        "--opa-timeout",
+        metavar="SECONDS",
+        envvar="POLICYENG_OPA_TIMEOUT",
+        help="Timeout for a response of the OPA server; the run then exits with 2.",
+        rich_help_panel=OPA,
+    ),
+]
+OpaBinary = Annotated[
+    Path | None,
+    typer.Option(
+        "--opa-binary",
+        metavar="FILE",
+        envvar="POLICYENG_OPA_BINARY",
+        help="The `opa` program for a private server. Default: `opa` on the PATH.",
+        rich_help_panel=OPA,
+    ),
+]
+OpaBundle = Annotated[
+    str,
+    typer.Option(
+        "--opa-bundle",
+        metavar="NAME",
+        envvar="POLICYENG_OPA_BUNDLE",
+        help="Name of the bundle that the OPA server itself loads. Default: auto-detect.",
+        rich_help_panel=OPA,
+    ),
+]
+OpaPush = Annotated[
+    bool | None,
+    typer.Option(
+        "--opa-push/--no-opa-push",
+        envvar="POLICYENG_OPA_PUSH",
+        help="Whether to push the bundle to the OPA server. Default: push unless the server loads it itself.",
+        rich_help_panel=OPA,
     ),
 ]

@@ -22,14 +22,15 @@ from policyeng.bundle.scaffold import Language, Scaffold, Subject
 from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.cli import options
 from policyeng.cli.console import detect_terminal, print_line
-from policyeng.cli.context import find_known, plain_format, selected_bundle, settings_of
+from policyeng.cli.context import find_known, plain_format
 from policyeng.cli.files import write
-from policyeng.cli.signature_options import with_trust
+from policyeng.cli.option_groups import with_options
+from policyeng.cli.policy_options import PolicyOptions, SelectionOptions
 from policyeng.cli.strict_command import Command
 from policyeng.context import bundle_of
 from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.facts.catalogue import built_in_root
-from policyeng.frozen import replace
+from policyeng.frozen import frozen, replace
 from policyeng.models import JsonObject, Severity
 from policyeng.parsing.yaml_writer import flow
 from policyeng.report.escaping import visible
@@ -254,35 +255,35 @@ policies = typer.Typer(help="List policies, show a policy, or create one.", no_a
 policies.command(cls=Command)(new)
 
 
-@policies.command(name="list", cls=Command)
-@with_trust
-def list_policies(
-    policy: options.Policies = None,
-    data: options.GivenData = None,
-    select: options.Select = None,
-    ignore: options.Ignore = None,
-    profiles: Annotated[bool, typer.Option("--profiles", help="List the profiles instead.")] = False,
-    format_: options.PageFormat = "text",
+@frozen(kw_only=True)
+class ListOptions(SelectionOptions):
+    """The options of `policyeng policies list`."""
+
+    profiles: Annotated[bool, typer.Option("--profiles", help="List the profiles instead.")] = False
+    format_: options.PageFormat = "text"
     output: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Directory for the index and policy pages, with --format markdown."),
-    ] = None,
-    config: options.Config = None,
-    *,
-    trust: Mapping[str, object],
-) -> int:
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Directory for the index and policy pages, with --format markdown."
+        ),
+    ] = None
+
+
+@policies.command(name="list", cls=Command)
+@with_options(ListOptions)
+def list_policies(asked: ListOptions) -> int:
     """List policies with id, severity, language and title, or profiles; optionally write a Markdown page per policy."""
-    format_ = plain_format(format_, *(() if profiles else ("markdown",)))
-    if output is not None and format_ != "markdown":
+    format_ = plain_format(asked.format_, *(() if asked.profiles else ("markdown",)))
+    if asked.output is not None and format_ != "markdown":
         raise UsageError("`--output` requires Markdown", remedy="add `--format markdown`")
-    if profiles and (select or ignore):
+    if asked.profiles and (asked.select or asked.ignore):
         raise UsageError("`--profiles` does not go with `--select` or `--ignore`", remedy="remove one of them")
-    bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
-    if profiles:
+    bundle = asked.bundle(asked.settings())
+    if asked.profiles:
         _print_profiles(profiles_of(bundle), format_)
         return 0
     if format_ == "markdown":
-        _print_markdown(bundle, _repeat_options(policy, data), output)
+        _print_markdown(bundle, asked.repeated, asked.output)
         return 0
     if format_ == "json":
         entries = [described(entry) for entry in bundle.policies]
@@ -292,26 +293,26 @@ def list_policies(
     return 0
 
 
+@frozen(kw_only=True)
+class ShowOptions(PolicyOptions):
+    """The options of `policyeng policies show`."""
+
+    identity: Annotated[str, typer.Argument(metavar="ID", help="Policy id, such as AML-NET-001.")]
+    profile: options.Profile = None
+    format_: options.PageFormat = "text"
+
+
 @policies.command(cls=Command)
-@with_trust
-def show(
-    identity: Annotated[str, typer.Argument(metavar="ID", help="Policy id, such as AML-NET-001.")],
-    policy: options.Policies = None,
-    data: options.GivenData = None,
-    profile: options.Profile = None,
-    format_: options.PageFormat = "text",
-    config: options.Config = None,
-    *,
-    trust: Mapping[str, object],
-) -> int:
+@with_options(ShowOptions)
+def show(asked: ShowOptions) -> int:
     """Show a policy: rationale, what it evaluates, handling of absent fields, parameters, test cases and fix."""
-    format_ = plain_format(format_, "markdown")
-    settings = settings_of({"profile": profile, **trust}, config)
-    bundle = bundle_of(policy or (), settings, data or ())
+    format_ = plain_format(asked.format_, "markdown")
+    settings = asked.settings(profile=asked.profile)
+    bundle = bundle_of(asked.policies, settings, asked.given_data)
     known = {entry.id.upper(): entry for entry in bundle.policies}
-    found = known.get(identity.upper())
+    found = known.get(asked.identity.upper())
     if found is None:
-        raise UsageError(f"unknown policy `{identity}`{suggest_nearest(identity, known)}")
+        raise UsageError(f"unknown policy `{asked.identity}`{suggest_nearest(asked.identity, known)}")
     alone = bundle.only([found])
     origin = settings.origins.get("parameters", "")
     given = spread_parameters(bundle, settings.parameters, origin)
@@ -322,7 +323,7 @@ def show(
         return 0
     from policyeng.policy_docs import markdown, terminal
 
-    page = replace(_pages(alone, _repeat_options(policy, data))[0], values=values)
+    page = replace(_pages(alone, asked.repeated)[0], values=values)
     if format_ == "markdown":
         print_line(markdown.render(page).rstrip("\n"))
         return 0
@@ -367,14 +368,6 @@ def _print_list(bundle: Bundle) -> None:
         typer.echo(visible("  ".join((*cells, entry.header.title))))
     number = count(len(bundle.policies), "policy")
     typer.echo(f"{number}, revision {bundle.revision or 'none'}, digest {bundle.digest[:12]}")
-
-
-def _repeat_options(policy: Sequence[Path] | None, given_data: Sequence[str] | None) -> list[str]:
-    """Return the options that a later command needs to find the same policies."""
-    return [
-        *(part for path in policy or () for part in ("--policy", str(path))),
-        *(part for path in given_data or () for part in ("--data", path)),
-    ]
 
 
 def _print_markdown(bundle: Bundle, given: Sequence[str], output: Path | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import uuid4
@@ -11,13 +10,12 @@ import typer
 
 from policyeng import __version__
 from policyeng.bundle.data_documents import path_given
-from policyeng.cli import options
 from policyeng.cli.console import print_line, show_progress
-from policyeng.cli.context import require_text, settings_files, settings_of
-from policyeng.cli.option_groups import with_group
-from policyeng.cli.signature_options import with_trust
+from policyeng.cli.context import require_text, settings_files
+from policyeng.cli.option_groups import with_group, with_options
+from policyeng.cli.policy_options import CriteriaOptions
 from policyeng.configuration import Settings
-from policyeng.context import EvaluationSetup, load_resources
+from policyeng.context import EvaluationSetup
 from policyeng.errors import UsageError
 from policyeng.processes import processors
 from policyeng.server.options import Route, ServerOptions
@@ -193,11 +191,6 @@ Waiting = Annotated[
 _DEFAULTS = ServerOptions()
 
 
-def with_serving(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the server options to a command, as its argument `server`."""
-    return with_group(command, "server", _list_given)
-
-
 def _list_given(
     *,
     host: Host = _DEFAULTS.host,
@@ -247,23 +240,9 @@ def _list_given(
     )
 
 
-@with_trust
-@with_serving
-def serve(
-    policy: options.Policies = None,
-    data: options.GivenData = None,
-    select: options.Select = None,
-    ignore: options.Ignore = None,
-    exemptions: options.Exemptions = None,
-    no_exemptions: options.NoExemptions = False,
-    config: options.Config = None,
-    profile: options.Profile = None,
-    fail_on: options.FailOn = None,
-    strict_unknown: options.StrictUnknown = False,
-    *,
-    trust: Mapping[str, object],
-    server: ServerOptions,
-) -> int:
+@with_group("server", _list_given)
+@with_options(CriteriaOptions)
+def serve(asked: CriteriaOptions, server: ServerOptions) -> int:
     """Run an HTTP server that checks documents and decides whether changes are allowed (docs/server.md).
 
     The server prints `policyeng: listening on URL` when it accepts requests. It reloads its files when they change and
@@ -279,18 +258,16 @@ def serve(
     from policyeng.server.policy_reload import PolicyReload
     from policyeng.server.run import serve as serve_service
 
-    require_text(select, ignore)
-    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
+    require_text(asked.select, asked.ignore)
 
     def load(settings: Settings) -> EvaluationSetup:
-        held = load_resources(policy or (), data or (), settings, no_exemptions=no_exemptions)
+        held = asked.setup(settings)
         compile_rego(held.bundle)  # now, so that the first request does not wait for it or fail
         return held
 
     with show_progress("reading"):
-        paths = (*(policy or ()), *map(path_given, data or ()), *settings_files(config))
-        holding = PolicyReload(lambda: settings_of(flags, config), load, paths)
+        paths = (*asked.policies, *map(path_given, asked.given_data), *settings_files(asked.config))
+        holding = PolicyReload(asked.settings, load, paths)
         service = _service(server, holding)
     serve_service(service, lambda url: print_line(f"policyeng: listening on {url}"))
     return 0

@@ -54,11 +54,6 @@ class CollectionOptions(NamedTuple):
     patience: float
 
 
-def with_asking(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the collection options to a command, as its argument `asking`."""
-    return with_group(command, "asking", _show_requests)
-
-
 def _show_requests(
     subscription: Subscription = "",
     resource_group: Group = "",
@@ -112,7 +107,7 @@ def _root() -> None:
 
 
 @snapshot.command(cls=Command)
-@with_asking
+@with_group("asking", _show_requests)
 def collect(output: Output = None, quiet: Quiet = False, *, asking: CollectionOptions) -> int:
     """Collect the resources of an Azure subscription into a snapshot for `check`.
 

@@ -13,10 +13,12 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.console import print_line
-from policyeng.cli.context import plain_format, selected_bundle, settings_of
+from policyeng.cli.context import plain_format
 from policyeng.cli.files import write
-from policyeng.cli.signature_options import with_trust
+from policyeng.cli.option_groups import with_options
+from policyeng.cli.policy_options import SelectionOptions
 from policyeng.errors import BundleError
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 
@@ -25,40 +27,38 @@ if TYPE_CHECKING:
     from policyeng.testing.runner import CaseRun
 
 
-@with_trust
-def test(
-    policy: options.Policies = None,
-    data: options.GivenData = None,
-    select: options.Select = None,
-    ignore: options.Ignore = None,
+@frozen(kw_only=True)
+class CaseOptions(SelectionOptions):
+    """The options of `policyeng test`."""
+
     coverage: Annotated[
         bool,
         typer.Option("--coverage", help="Print the Rego lines that no test covers; exit 1 if there are any."),
-    ] = False,
-    format_: Annotated[str, typer.Option("--format", metavar="FORMAT", help="Output format: text, json.")] = "text",
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit report.")] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List all test cases, not only failures.")] = False,
-    config: options.Config = None,
-    *,
-    trust: Mapping[str, object],
-) -> int:
+    ] = False
+    format_: options.PlainFormat = "text"
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit report.")] = None
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List all test cases, not only failures.")] = False
+
+
+@with_options(CaseOptions)
+def test(asked: CaseOptions) -> int:
     """Run the test cases of every policy, the generated tests for absent fields and the Rego unit tests."""
     from policyeng.engines.embedded import use_program  # only this command loads these
     from policyeng.rego.syntax import lines_of
     from policyeng.testing.rego_tests import lines_missed, needs_session, open_session, run_unit_tests
     from policyeng.testing.runner import find_misspelled_pointers, run_cases
 
-    format_ = plain_format(format_)
-    bundle = selected_bundle(policy, settings_of(trust, config), data, select, ignore)
+    format_, coverage = plain_format(asked.format_), asked.coverage
+    bundle = asked.bundle(asked.settings())
     bundle.run_python(twins=True)
-    for path in policy or ():
+    for path in asked.policies:
         if path.is_file():
             raise BundleError(
                 "an archive contains no test cases", place=(str(path),), remedy="pass the directory it was built from"
             )
     session = None
     if coverage or needs_session(bundle):
-        whole = not (select or ignore)
+        whole = not (asked.select or asked.ignore)
         session = open_session(bundle, lambda line: print_line(line, error=True), whole=whole, cover=coverage)
     with use_program(session.program, bundle) if session else nullcontext():
         runs = list(run_cases(bundle))
@@ -66,10 +66,10 @@ def test(
     missed = lines_missed(session) if session and coverage else {}
     counted = sum(len(lines_of(module)) for module in session.modules) if session and coverage else 0
     failed = sum(bool(run.reason) for run in runs) + sum(found.outcome in ("failed", "error") for found in tests)
-    if junit:
+    if asked.junit:
         from policyeng.testing.junit import render
 
-        write(junit, f"{render(runs, tests)}\n", "JUnit report")
+        write(asked.junit, f"{render(runs, tests)}\n", "JUnit report")
     for remark in find_misspelled_pointers(bundle):
         print_line(f"warning: {remark}", error=True)
     without = [entry.id for entry in bundle.policies if entry.cases is None]
@@ -81,7 +81,7 @@ def test(
             found["coverage"] = {"lines": counted, "missed": missed}
         typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
     else:
-        _print(runs, tests, verbose=verbose)
+        _print(runs, tests, verbose=asked.verbose)
         if coverage:
             _print_coverage(missed, counted)
         skipped = sum(found.outcome == "skipped" for found in tests)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from policyeng.cli import options
-from policyeng.cli.context import plain_format, selected_bundle, settings_of
+from policyeng.cli.context import plain_format
 from policyeng.cli.files import require_directory
-from policyeng.cli.opa_options import with_opa
-from policyeng.cli.signature_options import with_trust
+from policyeng.cli.opa_options import OpaServerOptions
+from policyeng.cli.option_groups import with_group, with_options
+from policyeng.cli.policy_options import SelectionOptions
 from policyeng.cli.verify_modes import options as verifying
-from policyeng.cli.verify_modes.classes import ClassOptions, with_classes
+from policyeng.cli.verify_modes.classes import ClassOptions, class_options
 from policyeng.cli.verify_modes.options import (
     ENGINES,
     LAWS,
@@ -20,30 +20,30 @@ from policyeng.cli.verify_modes.options import (
     REDUNDANCY,
     SATISFIABLE,
     VerifyOptions,
-    with_questions,
 )
-from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
+from policyeng.frozen import frozen
 
 
-@with_opa
-@with_trust
-@with_classes
-@with_questions
+@frozen(kw_only=True)
+class VerifyCommandOptions(SelectionOptions, OpaServerOptions):
+    """The options of every analysis."""
+
+    redundancy: verifying.Redundancy = False
+    examples: verifying.Examples = None
+    seed: verifying.Seed = None
+    counterexample: verifying.CounterexampleFile = None
+    format_: options.VerifyFormat = "text"
+
+
+@with_group("classes", class_options)
+@with_group("mutation", verifying.mutation_options)
+@with_group("engines", verifying.engine_options)
+@with_group("laws", verifying.law_options)
+@with_options(VerifyCommandOptions)
 def verify(
-    policy: options.Policies = None,
-    data: options.GivenData = None,
-    select: options.Select = None,
-    ignore: options.Ignore = None,
-    redundancy: verifying.Redundancy = False,
-    examples: verifying.Examples = None,
-    seed: verifying.Seed = None,
-    counterexample: verifying.CounterexampleFile = None,
-    format_: options.VerifyFormat = "text",
-    config: options.Config = None,
+    asked: VerifyCommandOptions,
     *,
-    trust: Mapping[str, object],
-    opa: OpaOptions,
     laws: verifying.LawOptions,
     engines: verifying.EngineOptions,
     classes: ClassOptions,
@@ -62,35 +62,41 @@ def verify(
       policyeng verify --satisfiable --class batch-scoring --as-of 2028-01-01 --witness witnesses
       policyeng verify --mutation --policy my-policies --min-mutation-score 95
     """
-    named = {ENGINES: engines.asked, REDUNDANCY: redundancy, SATISFIABLE: classes.asked, MUTATION: mutation.asked}
+    named = {
+        ENGINES: engines.asked,
+        REDUNDANCY: asked.redundancy,
+        SATISFIABLE: classes.asked,
+        MUTATION: mutation.asked,
+    }
     way = _choose_analysis([name for name, is_named in named.items() if is_named])
-    given = {"--examples": examples, "--seed": seed, "--counterexample": counterexample}
+    given = {"--examples": asked.examples, "--seed": asked.seed, "--counterexample": asked.counterexample}
     _refuse_what_does_nothing(way, {**given, **laws.given, **engines.given, **classes.given, **mutation.given})
-    format_ = plain_format(format_, *([] if way == ENGINES else ["junit"]))
-    require_directory(counterexample, "counterexample")
-    settings = settings_of({"profile": classes.profile, **trust}, config)
-    bundle = selected_bundle(policy, settings, data, select, ignore)
+    format_ = plain_format(asked.format_, *([] if way == ENGINES else ["junit"]))
+    require_directory(asked.counterexample, "counterexample")
+    settings = asked.settings(profile=classes.profile)
+    bundle = asked.bundle(settings)
     bundle.run_python(twins=True)
-    asked = VerifyOptions(bundle, list(_naming(policy, data)), examples, _seed(seed, way), counterexample, format_)
+    seed = _seed(asked.seed, way)
+    common = VerifyOptions(bundle, asked.repeated, asked.examples, seed, asked.counterexample, format_)
     if way == ENGINES:
         from policyeng.cli.verify_modes.engines import verify_engines
 
-        return verify_engines(asked, engines, opa)
+        return verify_engines(common, engines, asked.opa())
     if way == REDUNDANCY:
         from policyeng.cli.verify_modes.redundancy import verify_redundancy
 
-        return verify_redundancy(asked)
+        return verify_redundancy(common)
     if way == SATISFIABLE:
         from policyeng.cli.verify_modes.satisfiable import verify_satisfiable
 
-        return verify_satisfiable(asked, settings, classes)
+        return verify_satisfiable(common, settings, classes)
     if way == MUTATION:
         from policyeng.cli.verify_modes.mutation import verify_mutation
 
-        return verify_mutation(asked, mutation)
+        return verify_mutation(common, mutation)
     from policyeng.cli.verify_modes.laws import verify_laws
 
-    return verify_laws(asked, laws)
+    return verify_laws(common, laws)
 
 
 def _choose_analysis(named: Sequence[str]) -> str:
@@ -124,11 +130,3 @@ def _seed(given: int | None, way: str) -> int:
     if given is not None:
         return given
     return 0 if way == MUTATION else random.SystemRandom().randrange(2**32)
-
-
-def _naming(policy: Sequence[Path] | None, data: Sequence[str] | None) -> Iterator[str]:
-    """Yield the options that name the policies, as they were given."""
-    for path in policy or ():
-        yield from ("--policy", str(path))
-    for name in data or ():
-        yield from ("--data", name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from policyeng.audit.diff.inputs import ComparisonThreshold, State
-from policyeng.cli import options
 from policyeng.cli.audit.estate_argument import EstateName, estates_of
 from policyeng.cli.audit.options import StoreUrl, store_of
 from policyeng.cli.console import detect_terminal, print_line, show_progress
-from policyeng.cli.context import find_known, moment_of, settings_of
-from policyeng.cli.opa_options import with_opa
-from policyeng.cli.signature_options import with_trust
+from policyeng.cli.context import find_known, moment_of
+from policyeng.cli.opa_options import RegoEngineOptions
+from policyeng.cli.option_groups import with_options
+from policyeng.cli.policy_options import CriteriaOptions
 from policyeng.configuration import Settings
 from policyeng.configuration.estate_sections import input_of
 from policyeng.configuration.estates import EstateSettings
-from policyeng.context import EvaluationSetup, load_resources
+from policyeng.context import EvaluationSetup
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
+from policyeng.frozen import frozen
 from policyeng.sources import FileWalk
 
 if TYPE_CHECKING:
@@ -45,31 +46,21 @@ Since = Annotated[str | None, typer.Option(metavar="TIME", help="Start at this t
 TableFormat = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"Output format: {', '.join(FORMATS)}.")]
 
 
-@with_opa
-@with_trust
-def ahead(
-    estate: EstateName = None,
-    input_: Given = None,
-    days: Days = None,
-    until: Until = None,
-    since: Since = None,
-    policy: options.Policies = None,
-    data: options.GivenData = None,
-    select: options.Select = None,
-    ignore: options.Ignore = None,
-    exemptions: options.Exemptions = None,
-    no_exemptions: options.NoExemptions = False,
-    config: options.Config = None,
-    profile: options.Profile = None,
-    fail_on: options.FailOn = None,
-    strict_unknown: options.StrictUnknown = False,
-    engine: options.Engine = "embedded",
-    format_: TableFormat = "text",
-    store: StoreUrl = None,
-    *,
-    trust: Mapping[str, object],
-    opa: OpaOptions,
-) -> int:
+@frozen(kw_only=True)
+class AheadOptions(CriteriaOptions, RegoEngineOptions):
+    """The options of `policyeng audit ahead`."""
+
+    estate: EstateName = None
+    input_: Given = None
+    days: Days = None
+    until: Until = None
+    since: Since = None
+    format_: TableFormat = "text"
+    store: StoreUrl = None
+
+
+@with_options(AheadOptions)
+def ahead(asked: AheadOptions) -> int:
     """Forecast failures if nothing changes. Exit codes: 0 no new failures, 1 new failures, 2 undecided.
 
     The snapshots of the newest run are evaluated with the policies, parameters and exemptions of that run, at every
@@ -79,31 +70,29 @@ def ahead(
       policyeng audit ahead production --days 90
       policyeng audit ahead --input snapshots/ --exemptions exemptions.yaml --as-of 2027-01-01
     """
-    format_, begins = find_known(format_, FORMATS, "format"), moment_of(since, "--since")
-    ends = _until(begins, days, until)
-    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    flags |= {"profile": profile, "strict_unknown": strict_unknown, **trust}
-    settings = settings_of(flags, config)
-    looking = _Looking(settings, begins, ends, engine, opa)
-    if input_:
-        if estate is not None:
+    format_, begins = find_known(asked.format_, FORMATS, "format"), moment_of(asked.since, "--since")
+    ends = _until(begins, asked.days, asked.until)
+    settings = asked.settings()
+    looking = _Looking(settings, begins, ends, *asked.rego_engine())
+    if asked.input_:
+        if asked.estate is not None:
             raise UsageError("`--input` and an estate cannot be combined", remedy="remove one of them")
-        held = load_resources(policy or (), data or (), settings, no_exemptions=no_exemptions)
-        outlooks = [looking.at_inputs(input_, held)]
+        outlooks = [looking.at_inputs(asked.input_, asked.setup(settings))]
     else:
-        _refuse(policy, data, select, ignore, exemptions, no_exemptions, profile)
-        outlooks = looking.at_store(store, config, estate)
+        _refuse_input_options(asked)
+        outlooks = looking.at_store(asked.store, asked.config, asked.estate)
     _print(outlooks, format_)
     return max(one.exit_code for one in outlooks)
 
 
-def _refuse(*options_of_input: object) -> None:
+def _refuse_input_options(asked: AheadOptions) -> None:
     """Refuse options that only apply to --input.
 
     Raises:
         UsageError: one of them is given.
     """
-    if any(options_of_input):
+    given = (asked.policy, asked.data, asked.select, asked.ignore, asked.exemptions, asked.no_exemptions, asked.profile)
+    if any(given):
         remedy = "add --input, or remove --policy, --data, --select, --ignore, --exemptions and --profile"
         raise UsageError("a stored run is evaluated with its own policies and exemptions", remedy=remedy)
 

@@ -13,7 +13,8 @@ from policyeng.cli.audit.estate_argument import EstateName, estates_of
 from policyeng.cli.audit.options import StoreUrl, store_of
 from policyeng.cli.console import detect_terminal, print_line, show_progress
 from policyeng.cli.context import find_known, moment_of, split
-from policyeng.cli.opa_options import with_opa
+from policyeng.cli.opa_options import OpaServerOptions
+from policyeng.cli.option_groups import with_group
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.facts.ids import fold_id
@@ -40,7 +41,7 @@ HistoryFormat = Annotated[
 ]
 
 
-@with_opa
+@with_group("server", OpaServerOptions)
 def history(
     estate: EstateName = None,
     select: options.Select = None,
@@ -51,7 +52,7 @@ def history(
     store: StoreUrl = None,
     config: options.Config = None,
     *,
-    opa: OpaOptions,
+    server: OpaServerOptions,
 ) -> int:
     """Show compliance over time: counts, compliance rates, and new, fixed and reopened findings per run.
 
@@ -64,7 +65,10 @@ def history(
       policyeng audit history --resource "$WORKSPACE_ID" --select AML-NET-001
       policyeng audit history --run 12
     """
-    format_, wanted = find_known(format_, _FORMATS, "format"), _Wanted(split(select), resource or "", since, run, opa)
+    format_, wanted = (
+        find_known(format_, _FORMATS, "format"),
+        _Wanted(split(select), resource or "", since, run, server.opa()),
+    )
     with store_of(store, config) as kept, show_progress("reading"):
         estates = estates_of(kept, kept.run(run).estate if run and estate is None else estate)
         if resource or run:

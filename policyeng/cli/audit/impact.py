@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from policyeng.cli import options
 from policyeng.cli.audit.ahead import FORMATS, TableFormat
 from policyeng.cli.audit.estate_argument import EstateName, estates_of
 from policyeng.cli.audit.options import StoreUrl, store_of
 from policyeng.cli.console import detect_terminal, print_line, show_progress
-from policyeng.cli.context import find_known, settings_of
-from policyeng.cli.opa_options import with_opa
-from policyeng.cli.signature_options import with_trust
-from policyeng.context import load_resources
-from policyeng.engines import OpaOptions
+from policyeng.cli.context import find_known
+from policyeng.cli.opa_options import OpaServerOptions
+from policyeng.cli.option_groups import with_options
+from policyeng.cli.policy_options import SetupOptions
+from policyeng.frozen import frozen
 from policyeng.report.context import OWNER_TAG
 
 if TYPE_CHECKING:
@@ -29,27 +28,20 @@ MaxNew = Annotated[
 OwnerTag = Annotated[str, typer.Option(metavar="TAG", help="Tag that contains the owner of a resource.")]
 
 
-@with_opa
-@with_trust
-def impact(
-    estate: EstateName = None,
-    policy: options.Policies = None,
-    data: options.GivenData = None,
-    select: options.Select = None,
-    ignore: options.Ignore = None,
-    exemptions: options.Exemptions = None,
-    no_exemptions: options.NoExemptions = False,
-    config: options.Config = None,
-    profile: options.Profile = None,
-    runs: Runs = 1,
-    max_new_failures: MaxNew = None,
-    owner_tag: OwnerTag = OWNER_TAG,
-    format_: TableFormat = "text",
-    store: StoreUrl = None,
-    *,
-    trust: Mapping[str, object],
-    opa: OpaOptions,
-) -> int:
+@frozen(kw_only=True)
+class ImpactOptions(SetupOptions, OpaServerOptions):
+    """The options of `policyeng audit impact`."""
+
+    estate: EstateName = None
+    runs: Runs = 1
+    max_new_failures: MaxNew = None
+    owner_tag: OwnerTag = OWNER_TAG
+    format_: TableFormat = "text"
+    store: StoreUrl = None
+
+
+@with_options(ImpactOptions)
+def impact(asked: ImpactOptions) -> int:
     """Evaluate stored runs with other policies or parameters: which findings would change, and their owners.
 
     The snapshots, clock and engine are those of each run, and so are the exemptions unless others are given.
@@ -59,17 +51,15 @@ def impact(
       policyeng audit impact production --policy policies-1.1/ --max-new-failures 10
       policyeng audit impact --profile strict --runs 5 --format csv
     """
-    format_ = find_known(format_, FORMATS, "format")
-    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "profile": profile}
-    settings = settings_of({**flags, **trust}, config)
-    held = load_resources(policy or (), data or (), settings, no_exemptions=no_exemptions)
+    format_ = find_known(asked.format_, FORMATS, "format")
+    held = asked.setup(asked.settings())
 
     from policyeng.audit.diff.impact import Proposed, evaluate_impact, exceeds
 
-    theirs = held.exemptions if exemptions or no_exemptions else None
-    proposed = Proposed(held.bundle, held.parameters, theirs, owner_tag, opa)
-    with store_of(store, config) as kept:
-        chosen_runs = [run for name in estates_of(kept, estate) for run in kept.runs(name, last=runs)]
+    theirs = held.exemptions if asked.exemptions or asked.no_exemptions else None
+    proposed = Proposed(held.bundle, held.parameters, theirs, asked.owner_tag, asked.opa())
+    with store_of(asked.store, asked.config) as kept:
+        chosen_runs = [run for name in estates_of(kept, asked.estate) for run in kept.runs(name, last=asked.runs)]
         impacts = []
         for run in chosen_runs:
             with show_progress(f"re-evaluating run {run.number}"):
@@ -79,7 +69,7 @@ def impact(
     _print(impacts, format_)
     if any(problem.level == "error" for problem in (*held.problems, *(p for one in impacts for p in one.problems))):
         return 2
-    return int(exceeds(impacts, max_new_failures))
+    return int(exceeds(impacts, asked.max_new_failures))
 
 
 def _print(impacts: Sequence[Impact], format_: str) -> None:

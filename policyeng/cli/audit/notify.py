@@ -11,9 +11,9 @@ import orjson
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.audit.options import StoreUrl, notifying_settings_of
+from policyeng.cli.audit.options import StoreUrl, require_expandable_urls
 from policyeng.cli.console import print_line
-from policyeng.cli.context import plain_format
+from policyeng.cli.context import plain_format, settings_of
 from policyeng.configuration import Settings
 from policyeng.configuration.notification_targets import Notifying
 from policyeng.errors import UsageError, suggest_nearest
@@ -48,7 +48,7 @@ def notify(
     format_ = plain_format(format_)
     if test + retry + list_ > 1:
         raise UsageError("`--test`, `--retry` and `--list` cannot be combined", remedy="choose one of them")
-    settings = notifying_settings_of({"store": store}, config)
+    settings = require_expandable_urls(settings_of({"store": store}, config))
     chosen = _targets(settings, targets or ())
     if test:
         return _test(chosen, os.environ)

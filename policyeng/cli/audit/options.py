@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,13 +23,12 @@ StoreUrl = Annotated[
 ]
 
 
-def notifying_settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
-    """Read the settings of a command that sends notifications.
+def require_expandable_urls(settings: Settings) -> Settings:
+    """Return the settings of a command that sends notifications.
 
     Raises:
-        UsageError: as for `settings_of`, or a URL refers to the environment but may not read it.
+        UsageError: a URL refers to the environment but may not read it.
     """
-    settings = settings_of(flags, config)
     if settings.notify:
         from policyeng.audit.notifications.sender import require_expandable
 

@@ -11,21 +11,21 @@ from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, store_of
 from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import plain_format
-from policyeng.cli.opa_options import with_opa
-from policyeng.engines import OpaOptions
+from policyeng.cli.opa_options import OpaServerOptions
+from policyeng.cli.option_groups import with_group
 from policyeng.report.phrases import count
 
 Number = Annotated[int, typer.Argument(metavar="RUN", help="Run number, as listed by `audit runs`.")]
 
 
-@with_opa
+@with_group("server", OpaServerOptions)
 def replay(
     run: Number,
     store: StoreUrl = None,
     config: options.Config = None,
     format_: options.PlainFormat = "text",
     *,
-    opa: OpaOptions,
+    server: OpaServerOptions,
 ) -> int:
     """Re-evaluate a run with its own snapshots, policies, parameters, exemptions, clock and engine.
 
@@ -39,7 +39,7 @@ def replay(
     format_ = plain_format(format_)
     with store_of(store, config) as opened, show_progress(f"re-evaluating run {run}"):
         found = opened.run(run)
-        replayed = judge_again(opened, found, opa)
+        replayed = judge_again(opened, found, server.opa())
     same = replayed.content == found.content
     if format_ == "json":
         differences = [difference._asdict() for difference in replayed.differences]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,17 +11,17 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.notify_after_run import notify_about_runs
-from policyeng.cli.audit.options import StoreUrl, notifying_settings_of
+from policyeng.cli.audit.options import StoreUrl, require_expandable_urls
 from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format, require_text
-from policyeng.cli.opa_options import with_opa
-from policyeng.cli.signature_options import with_trust
+from policyeng.cli.opa_options import RegoEngineOptions
+from policyeng.cli.option_groups import with_options
+from policyeng.cli.policy_options import CriteriaOptions
 from policyeng.configuration import Settings
 from policyeng.configuration.estate_sections import input_of, require_name
 from policyeng.configuration.estates import EstateSettings
-from policyeng.context import load_resources
-from policyeng.engines import OpaOptions
 from policyeng.errors import PolicyengError, UsageError, suggest_nearest
+from policyeng.frozen import frozen
 from policyeng.models import JsonObject, Problem
 from policyeng.processes import processors
 from policyeng.report.phrases import count
@@ -55,33 +55,25 @@ Processes = Annotated[
 Full = Annotated[bool, typer.Option("--full", help="Also re-evaluate parts that have not changed since the last run.")]
 
 
-@with_opa
-@with_trust
-def run(
-    estates: Names = None,
-    input_: Given = None,
-    estate: Named = None,
-    together: Together = False,
-    store: StoreUrl = None,
-    policy: options.Policies = None,
-    data: options.GivenData = None,
-    select: options.Select = None,
-    ignore: options.Ignore = None,
-    exemptions: options.Exemptions = None,
-    no_exemptions: options.NoExemptions = False,
-    config: options.Config = None,
-    profile: options.Profile = None,
-    fail_on: options.FailOn = None,
-    strict_unknown: options.StrictUnknown = False,
-    as_of: options.AsOf = None,
-    engine: options.Engine = "embedded",
-    jobs: Processes = 1,
-    full: Full = False,
-    format_: options.PlainFormat = "text",
-    *,
-    trust: Mapping[str, object],
-    opa: OpaOptions,
-) -> int:
+@frozen(kw_only=True)
+class AuditRunOptions(CriteriaOptions, RegoEngineOptions):
+    """The options of `policyeng audit run`."""
+
+    estates: Names = None
+    input_: Given = None
+    estate: Named = None
+    together: Together = False
+    store: StoreUrl = None
+    as_of: options.AsOf = None
+    jobs: Processes = 1
+    full: Full = False
+    format_: options.PlainFormat = "text"
+
+    SETTINGS = tuple[str, ...]((*CriteriaOptions.SETTINGS, "store"))
+
+
+@with_options(AuditRunOptions)
+def run(asked: AuditRunOptions) -> int:
     """Evaluate estates and store the results. Exit codes as for `check`.
 
     Examples:
@@ -92,19 +84,17 @@ def run(
     from policyeng.audit.execution.runner import run_estate
     from policyeng.audit.store import open_store
 
-    require_text(select, ignore)
-    format_, moment = plain_format(format_), moment_of(as_of)
-    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    flags |= {"profile": profile, "strict_unknown": strict_unknown, "store": store, **trust}
-    settings = notifying_settings_of(flags, config)
-    chosen = estates_of(settings, estates or (), input_ or (), estate, together=together)
-    held = load_resources(policy or (), data or (), settings, no_exemptions=no_exemptions)
+    require_text(asked.select, asked.ignore)
+    format_, moment = plain_format(asked.format_), moment_of(asked.as_of)
+    settings, (engine, opa) = require_expandable_urls(asked.settings()), asked.rego_engine()
+    named, given = asked.estates or (), asked.input_ or ()
+    chosen = estates_of(settings, named, given, asked.estate, together=asked.together)
+    held = asked.setup(settings)
+    jobs = asked.jobs or processors()
     with open_store(settings.store, create=True) as opened:
 
         def audit(each: EstateSettings) -> AuditRun:
-            return run_estate(
-                opened, each, held, as_of=moment, engine=engine, opa=opa, jobs=jobs or processors(), full=full
-            )
+            return run_estate(opened, each, held, as_of=moment, engine=engine, opa=opa, jobs=jobs, full=asked.full)
 
         made = [audited(opened, each, audit, format_) for each in chosen]
         notify_about_runs(opened, settings)

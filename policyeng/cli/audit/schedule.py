@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from policyeng.cli import options
-from policyeng.cli.audit.options import StoreUrl, notifying_settings_of
+from policyeng.cli.audit.options import StoreUrl, require_expandable_urls
 from policyeng.cli.audit.run import Full, Processes
 from policyeng.cli.console import print_line
 from policyeng.cli.context import require_text
-from policyeng.cli.opa_options import with_opa
-from policyeng.cli.signature_options import with_trust
+from policyeng.cli.opa_options import RegoEngineOptions
+from policyeng.cli.option_groups import with_options
+from policyeng.cli.policy_options import CriteriaOptions
 from policyeng.configuration import Settings
-from policyeng.context import load_resources
-from policyeng.engines import OpaOptions
 from policyeng.errors import StoreError, UsageError
+from policyeng.frozen import frozen
 from policyeng.processes import processors
 from policyeng.report.phrases import to_the_second
 
@@ -40,30 +37,22 @@ Drain = Annotated[
 ]
 
 
-@with_opa
-@with_trust
-def schedule(
-    once: Once = False,
-    list_: Listed = False,
-    drain_seconds: Drain = 300,
-    store: StoreUrl = None,
-    policy: options.Policies = None,
-    data: options.GivenData = None,
-    select: options.Select = None,
-    ignore: options.Ignore = None,
-    exemptions: options.Exemptions = None,
-    no_exemptions: options.NoExemptions = False,
-    config: options.Config = None,
-    profile: options.Profile = None,
-    fail_on: options.FailOn = None,
-    strict_unknown: options.StrictUnknown = False,
-    engine: options.Engine = "embedded",
-    jobs: Processes = 1,
-    full: Full = False,
-    *,
-    trust: Mapping[str, object],
-    opa: OpaOptions,
-) -> int:
+@frozen(kw_only=True)
+class ScheduleOptions(CriteriaOptions, RegoEngineOptions):
+    """The options of `policyeng audit schedule`."""
+
+    once: Once = False
+    list_: Listed = False
+    drain_seconds: Drain = 300
+    store: StoreUrl = None
+    jobs: Processes = 1
+    full: Full = False
+
+    SETTINGS = tuple[str, ...]((*CriteriaOptions.SETTINGS, "store"))
+
+
+@with_options(ScheduleOptions)
+def schedule(asked: ScheduleOptions) -> int:
     """Run audits of the configured estates on schedule, until SIGTERM or SIGINT; SIGHUP reloads the configuration.
 
     Each audit is logged as one line on standard error. Findings do not affect the exit code: it is 0, or 2 with --once
@@ -78,19 +67,18 @@ def schedule(
     from policyeng.audit.scheduling.job import Auditing
     from policyeng.audit.scheduling.scheduler import Schedule, audit_due
 
-    require_text(select, ignore)
-    _refuse_both(once, list_)
-    flags: dict[str, object] = {"select": select, "ignore": ignore, "exemptions": exemptions, "fail_on": fail_on}
-    flags |= {"profile": profile, "strict_unknown": strict_unknown, "store": store, **trust}
-    settings = notifying_settings_of(flags, config)
-    if list_:
+    require_text(asked.select, asked.ignore)
+    _refuse_both(asked.once, asked.list_)
+    settings = require_expandable_urls(asked.settings())
+    if asked.list_:
         return _print_times(settings)
 
-    hold = partial(load_resources, policy or (), data or (), no_exemptions=no_exemptions)
-    auditing = Auditing(hold, _print_line, engine, opa, jobs or processors(), full, os.environ)
-    if once:
+    engine, opa = asked.rego_engine()
+    jobs = asked.jobs or processors()
+    auditing = Auditing(asked.setup, _print_line, engine, opa, jobs, asked.full, os.environ)
+    if asked.once:
         return 0 if audit_due(settings, auditing) else 2
-    return Schedule(lambda: notifying_settings_of(flags, config), auditing, drain=drain_seconds).run()
+    return Schedule(lambda: require_expandable_urls(asked.settings()), auditing, drain=asked.drain_seconds).run()
 
 
 def _refuse_both(once: bool, list_: bool) -> None:

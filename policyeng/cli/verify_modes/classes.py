@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,6 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.context import moment_of, split
-from policyeng.cli.option_groups import with_group
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +37,7 @@ class ClassOptions:
     given: Mapping[str, object]
 
 
-def with_classes(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options for workload classes to a command, as its argument `classes`."""
-    return with_group(command, "classes", _list_given)
-
-
-def _list_given(
+def class_options(
     *,
     satisfiable: Annotated[
         bool,
@@ -63,6 +57,7 @@ def _list_given(
         Path | None, typer.Option(metavar="DIR", help="Directory for the example snapshot of each class.")
     ] = None,
 ) -> ClassOptions:
+    """Gather the options for workload classes."""
     moment = moment_of(as_of) if as_of else None
     given = {"--classes": class_files, "--class": class_, "--profile": profile, "--witness": witness}
     return ClassOptions(satisfiable, tuple(class_files or ()), tuple(split(class_)), moment, profile, witness, given)

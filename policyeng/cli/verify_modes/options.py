@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from policyeng.bundle import Bundle
-from policyeng.cli.option_groups import with_group
 from policyeng.errors import UsageError
 
 #: Relative to the current directory; see `policyeng.verify.runner.run` for the contents.
@@ -110,13 +109,7 @@ class MutationOptions:
     given: Mapping[str, object]
 
 
-def with_questions(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options for laws, engines and mutation to a command, as its arguments of the same names."""
-    with_laws = with_group(command, "laws", _law_options)
-    return with_group(with_group(with_laws, "engines", _engine_options), "mutation", _mutation_options)
-
-
-def _law_options(
+def law_options(
     *,
     law: Annotated[
         list[str] | None,
@@ -135,13 +128,14 @@ def _law_options(
     ] = None,
     no_database: Annotated[bool, typer.Option("--no-database", help="Do not read or write failing examples.")] = False,
 ) -> LawOptions:
+    """Gather the options for the laws."""
     if database is not None and no_database:
         raise UsageError("`--database` and `--no-database` cannot be combined", remedy="remove one of them")
     given = {"--law": law, "--jobs": jobs, "--database": database, "--no-database": no_database or None}
     return LawOptions(law or (), jobs or 0, None if no_database else database or DATABASE, given)
 
 
-def _engine_options(
+def engine_options(
     *,
     engines: Annotated[
         bool, typer.Option("--engines", help="Compare the findings of all engines on the same random pairs.")
@@ -155,10 +149,11 @@ def _engine_options(
         typer.Option(metavar="ENGINE", help="With --engines: skip this engine; repeatable or comma-separated."),
     ] = None,
 ) -> EngineOptions:
+    """Gather the options for comparing engines."""
     return EngineOptions(engines, pairs or PAIRS, without or (), {"--pairs": pairs, "--without": without})
 
 
-def _mutation_options(
+def mutation_options(
     *,
     mutation: Annotated[
         bool,
@@ -173,5 +168,6 @@ def _mutation_options(
     ] = None,
     sample: Annotated[int | None, typer.Option(metavar="N", min=1, help="Maximum number of faults per policy.")] = None,
 ) -> MutationOptions:
+    """Gather the options for mutation."""
     given = {"--min-mutation-score": min_mutation_score, "--sample": sample}
     return MutationOptions(mutation, sample or 0, min_mutation_score, given)
