@@ -20,7 +20,7 @@ from policyeng.parsing.merge_patch import merged
 #: The clock of a case that names none.
 DEFAULT_AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 #: What is stated beside the resources, in the order of a snapshot.
-STATED = ("approvals", "workloads", "quotas", "metrics", "principals")
+STATED = ("approvals", "workloads", "quotas", "metrics", "principals", "evidence")
 
 
 class Case(BaseModel):
@@ -51,6 +51,7 @@ class Case(BaseModel):
     quotas: list[JsonObject] | None = None
     metrics: list[JsonObject] | None = None
     principals: list[JsonObject] | None = None
+    evidence: list[JsonObject] | None = None
     incomplete: list[str] = []
 
 

@@ -14,7 +14,7 @@ from policyeng.named import NamedTuple
 
 #: The members of `input.snapshot` that no change of a resource changes.
 _STATED = frozenset(
-    {"scope", "takenAt", "taken_at", "approvals", "quotas", "metrics", "principals", "incomplete"}
+    {"scope", "takenAt", "taken_at", "approvals", "quotas", "metrics", "principals", "evidence", "incomplete"}
     | {"by_series", "by_measured", "by_principal"}
 )
 #: What a snapshot states and collectors may fail to read, with how policies name it: as a member or a key.

@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
+from policyeng.bundle import evidence_policies
 from policyeng.bundle.analysis import ModuleAnalysis
 from policyeng.bundle.files import text_of
-from policyeng.bundle.header import rego_metadata
+from policyeng.bundle.header import PolicyHeader, rego_metadata
 from policyeng.bundle.header_cache import Headers, ModuleHeader
 from policyeng.bundle.manifest import manifest_of
 from policyeng.bundle.policy_types import Declaration, Functions, Policy, PythonPolicy, Role
@@ -60,12 +61,23 @@ def _rego_policy(
     if header is None:
         return None
     defined = {rule.name for rule in analysis.rules}
+    if header.evidence:
+        if defined:
+            message = f"the header states `evidence: true`, and the policy defines the rule `{min(defined)}`"
+            raise BundleError(message, place=(place,), remedy="remove the rule or `evidence: true`")
+        return Policy(header, _area(path), path.stem, str(path), python=_on_evidence(header), cases=_cases(root, path))
     if "deny" not in defined:
         raise BundleError(
             "the policy defines no `deny` rule", place=(place,), remedy="add `deny contains {...} if ...`"
         )
     rules = tuple((role, f"data.{analysis.package}.{role}") for role in _ROLES if role in defined)
     return Policy(header, _area(path), path.stem, str(path), rules=rules, cases=_cases(root, path))
+
+
+def _on_evidence(header: PolicyHeader) -> PythonPolicy:
+    """Return the form of a policy that only evidence decides."""
+    run = partial(evidence_policies.functions_for, header.id)
+    return PythonPolicy(run, evidence_policies.REQUIRED in header.parameters, evidence_policies.READS)
 
 
 def _with_line(error: BundleError, source: str, place: str) -> BundleError:
@@ -87,6 +99,9 @@ def _python_policy(root: Path, path: PurePosixPath, content: bytes, twin: Policy
     if twin is not None:
         return replace(twin, python=python)
     assert stated.header is not None  # noqa: S101  # only twins have none
+    if stated.header.evidence:
+        message = "the header states `evidence: true`, and the policy has a function"
+        raise BundleError(message, place=(place,), remedy="write the header in a `.rego` file without rules")
     return Policy(stated.header, _area(path), path.stem, str(path), python=python, cases=_cases(root, path))
 
 

@@ -136,6 +136,7 @@ class PolicyHeader(Strict):
             values from the least to the most strict. A stricter value never adds a denial.
         insensitive_to: JSON Pointers of fields whose value changes nothing.
         clock: what it promises of `as_of`; nothing where it is empty.
+        evidence: only `evidence` of the snapshot decides it, and it has no rules.
         refines: ids of policies that fail wherever this one does, and which this one is meant to say more than.
     """
 
@@ -160,6 +161,7 @@ class PolicyHeader(Strict):
     insensitive_to: Annotated[tuple[str, ...], Checked(_pointers)] = ()
     clock: Clock = ""
     refines: tuple[str, ...] = ()
+    evidence: bool = False
     since: str = ""
     exemptable: bool = True
 
@@ -167,6 +169,8 @@ class PolicyHeader(Strict):
         if isinstance(self.when_absent, dict) and set(self.when_absent) != set(self.inspects):
             raise ValueError("`when_absent` per pointer must name exactly the pointers of `inspects`")
         require_parameters(self.clock, self.parameters)
+        if self.evidence and self.parameters.get("required", {"type": "boolean"}).get("type") != "boolean":
+            raise ValueError("the parameter `required` of a policy with `evidence: true` has the type `boolean`")
         for consulted in self.consults:
             if consulted.parameter and consulted.parameter not in self.parameters:
                 raise ValueError(f"`consults` names a parameter `{consulted.parameter}` that there is not")

@@ -64,6 +64,7 @@ class SnapshotView:
     quotas: Sequence[JsonObject] = ()
     metrics: Sequence[JsonObject] = ()
     principals: Sequence[JsonObject] = ()
+    evidence: Sequence[JsonObject] = ()
     incomplete: Sequence[str] = ()
     _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 

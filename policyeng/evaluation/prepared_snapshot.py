@@ -26,6 +26,7 @@ from policyeng.models import (
     Carried,
     DeclaredWorkload,
     Document,
+    Evidence,
     JsonObject,
     Location,
     Model,
@@ -66,7 +67,7 @@ def documents_of(snapshot: Snapshot) -> tuple[list[tuple[Document, bytes]], list
     return ready, problems
 
 
-_Stated = TypeVar("_Stated", Approval, DeclaredWorkload)
+_Stated = TypeVar("_Stated", Approval, DeclaredWorkload, Evidence)
 
 
 def deduplicate(entries: Sequence[_Stated], plural: str) -> tuple[tuple[_Stated, ...], list[Problem]]:
@@ -171,6 +172,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
     resources = [row.shown for row in rows]
     by_id = ReadOnlyDict((row.key, row.shown) for row in rows)
     approved, approved_twice = deduplicate(snapshot.approvals, "approvals")
+    evidence, evidence_twice = deduplicate(snapshot.evidence, "entries of evidence")
     workloads_stated, stated_twice = deduplicate(snapshot.workloads, "declared workloads")
     workloads_stated = tuple(map(_with_tags_read, workloads_stated))
     sorted_snapshot = snapshot.model_copy(update={"resources": tuple(resources), "workloads": workloads_stated})
@@ -188,11 +190,14 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
         "quotas": sorted((_plain(entry) for entry in snapshot.quotas), key=orjson.dumps),
         "metrics": sorted((_plain(entry) for entry in snapshot.metrics), key=orjson.dumps),
         "principals": sorted((_plain(entry) for entry in snapshot.principals), key=orjson.dumps),
+        "evidence": sorted((_plain(entry) for entry in evidence), key=lambda entry: lowered(entry["id"])),
         "incomplete": list_untyped_gaps(snapshot.incomplete),
     }
     declared = sorted((_plain(entry) for entry in workloads_stated), key=lambda entry: str(entry["id"]))
     unread = {"incomplete": list(snapshot.incomplete), "unreadable": snapshot.unreadable}
     digested = {**stated, **unread, "workloads": declared, "resources": [orjson.Fragment(row.text) for row in rows]}
+    if not evidence:  # nor does the digest depend on this without any
+        del digested["evidence"]
     workloads = [one.document for one in derived]
     document = {**stated, "workloads": orjson.loads(orjson.dumps(workloads)), "resources": [row.plain for row in rows]}
     gaps = gaps_in(snapshot.incomplete)
@@ -222,6 +227,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
             *problems,
             *approved_twice,
             *stated_twice,
+            *evidence_twice,
             *unreadable_documents,
             *list_warnings(view, snapshot.unreadable, facts),
         ),

@@ -123,6 +123,27 @@ class Principal(Model):
 
 
 @frozen(kw_only=True)
+class Evidence(Model):
+    """What somebody of the organization states about something that no API returns.
+
+    Attributes:
+        for_: the id of a policy, or `FRAMEWORK:CONTROL`.
+        scope: an ARM id, or `-` for the whole snapshot.
+        statement: what is so.
+        reference: where it is shown, such as the id of a run or a link.
+    """
+
+    id: _Text
+    for_: _Text
+    scope: _Text
+    statement: _Text
+    reference: str | None = None
+    given_by: _Text
+    given_at: AwareDatetime
+    expires_at: AwareDatetime
+
+
+@frozen(kw_only=True)
 class Origin(Model):
     """Where a resource was read.
 
@@ -218,6 +239,7 @@ class Snapshot(Model):
     quotas: tuple[Quota, ...] = ()
     metrics: tuple[Metric, ...] = ()
     principals: tuple[Principal, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     incomplete: tuple[str, ...] = ()
     covers: tuple[str, ...] | None = None
     unreadable: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -85,6 +85,8 @@ class PolicyPage:
     @property
     def language(self) -> str:
         """The language of the policy in words."""
+        if self.policy.header.evidence:
+            return "evidence alone"
         if self.policy.language == "python":
             return "Python"
         return "Rego, with a Python twin" if self.policy.python else "Rego"
@@ -155,6 +157,12 @@ def describe_type(judged: TargetType, code: Callable[[str], str]) -> str:
 
 def describe_narrowing(policy: Policy, code: Callable[[str], str]) -> Iterator[str]:
     """Yield the conditions besides the type for an evaluation, and the reason if the policy cannot decide here."""
+    if policy.header.evidence:
+        evidence, required = code("evidence"), code("required")
+        yield f"It has no rules: {evidence} of the snapshot decides it. A report shows who gave evidence that lapsed."
+        if "required" in policy.header.parameters:
+            yield f"While {required} is false, it has no findings."
+        return
     python = policy.language == "python" and policy.python is not None and policy.python.has_applies
     if python or any(role == "applies" for role, _ in policy.rules):
         yield f"Its rule {code('applies')} adds conditions. Other resources have no finding."

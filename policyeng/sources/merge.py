@@ -224,7 +224,9 @@ def _collection_entries(documents: Iterable[Loaded], collection: Collection) -> 
         for stated, origin in zip(every, document.origins(every), strict=True):
             identity = getattr(stated.noun, "id", None)
             key = f"{document.file}\n{stated.pointer}" if identity is None else lowered(identity)
-            yield _MergedEntry(document.file, key, f"{collection[:-1]} `{identity}`", stated.noun, stated.noun, origin)
+            yield _MergedEntry(
+                document.file, key, f"{collection.removesuffix('s')} `{identity}`", stated.noun, stated.noun, origin
+            )
 
 
 def _remove_duplicates(entries: Iterable[_MergedEntry[T]]) -> tuple[list[_MergedEntry[T]], list[Problem]]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Literal
 
 from policyeng.errors import suggest_nearest
 from policyeng.facts.coverage import EVERYTHING, LISTED, SPELLED, covered_by, parse_entry, similar_type
+from policyeng.facts.evidence import LONGEST, WHOLE_SNAPSHOT
+from policyeng.facts.ids import segments
+from policyeng.facts.letters import find_disguised_word, plain
 from policyeng.frozen import fields, frozen, replace
 from policyeng.models import (
     Approval,
     AwareDatetime,
     DeclaredWorkload,
+    Evidence,
     JsonObject,
     Metric,
     Model,
@@ -47,6 +52,7 @@ _COLLECTIONS: Mapping[Collection, type[Noun]] = {
     "quotas": Quota,
     "metrics": Metric,
     "principals": Principal,
+    "evidence": Evidence,
 }
 
 
@@ -180,4 +186,27 @@ def _read_collections(document: JsonObject) -> Iterator[Stated | Refusal]:
         for index, entry in enumerate(entries):
             pointer = f"/{collection}/{index}"
             noun, faults = validated(model, entry, pointer)
-            yield from faults if noun is None else (Stated(collection, noun, pointer),)
+            if isinstance(noun, Evidence):
+                faults = tuple(_find_evidence_faults(noun, pointer))
+            yield from faults if faults or noun is None else (Stated(collection, noun, pointer),)
+
+
+def _find_evidence_faults(evidence: Evidence, pointer: str) -> Iterator[Refusal]:
+    texts = {"for": evidence.for_, "statement": evidence.statement, "givenBy": evidence.given_by}
+    for key, text in texts.items():
+        if not plain(text).strip():
+            yield Refusal(f"{pointer}/{key}", f"`{key}` is blank", f"give `{key}`")
+    if word := find_disguised_word(evidence.given_by):
+        message = f"`givenBy` has letters of another script that look like ASCII: `{shortened(ascii(word)[1:-1])}`"
+        yield Refusal(f"{pointer}/givenBy", message, "write it in one script")
+    if evidence.scope != WHOLE_SNAPSHOT and segments(evidence.scope) is None:
+        message = f"`scope` is not an ARM id: `{shortened(evidence.scope)}`"
+        yield Refusal(
+            f"{pointer}/scope", message, "write the id of a scope or a resource, or `-` for the whole snapshot"
+        )
+    period = evidence.expires_at - evidence.given_at
+    if period <= timedelta(0):
+        yield Refusal(f"{pointer}/expiresAt", "`expiresAt` is not after `givenAt`", "give a later `expiresAt`")
+    elif period > LONGEST:
+        message = f"`expiresAt` is more than {LONGEST.days} days after `givenAt`"
+        yield Refusal(f"{pointer}/expiresAt", message, f"let it expire within {LONGEST.days} days and renew it")

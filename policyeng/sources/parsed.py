@@ -14,6 +14,7 @@ from policyeng.models import (
     Carried,
     Change,
     DeclaredWorkload,
+    Evidence,
     JsonObject,
     Metric,
     Origin,
@@ -24,8 +25,8 @@ from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.text import Text
 
-Collection = Literal["approvals", "workloads", "quotas", "metrics", "principals"]
-Noun = Approval | DeclaredWorkload | Quota | Metric | Principal
+Collection = Literal["approvals", "workloads", "quotas", "metrics", "principals", "evidence"]
+Noun = Approval | DeclaredWorkload | Quota | Metric | Principal | Evidence
 
 #: The scope of resources whose subscription and resource group are not known.
 UNKNOWN_SCOPE = "/subscriptions/{subscription}/resourceGroups/{resource-group}"

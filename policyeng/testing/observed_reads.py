@@ -26,7 +26,7 @@ from policyeng.rego.tracing import RecordedReads
 _ALWAYS = frozenset(("/id", "/type", "/name"))
 _INDEX = re.compile(r"/[0-9]+(?=/|$)")
 _OWN, _ABOVE = "own", "workspace"
-_STATED = re.compile(r"/snapshot/(approvals|quotas|metrics|principals)(?=/|$)")
+_STATED = re.compile(r"/snapshot/(approvals|quotas|metrics|principals|evidence)(?=/|$)")
 
 
 class ObservedReads(NamedTuple):

@@ -44,6 +44,7 @@ _STATED: Mapping[CauseKind, tuple[str, tuple[str, ...]]] = {
     CauseKind.WORKLOAD: ("workloads", ("id",)),
     CauseKind.PRINCIPAL: ("principals", ("id",)),
     CauseKind.QUOTA: ("quotas", ("scope", "region", "family")),
+    CauseKind.EVIDENCE: ("evidence", ("id",)),
     CauseKind.METRIC: ("metrics", ("resourceId", "name")),
 }
 _MEMBERS = {name: getattr(Snapshot(), name) for name in ("scope", "taken_at", "incomplete", "covers")}

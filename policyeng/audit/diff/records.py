@@ -23,6 +23,7 @@ class CauseKind(StrEnum):
     QUOTA = "quota"
     METRIC = "metric"
     PRINCIPAL = "principal"
+    EVIDENCE = "evidence"
     SNAPSHOT = "snapshot"
     DOCUMENT = "document"
     POLICY = "policy"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from policyeng.models import Change, JsonObject, Operation, Problem, Snapshot, lowered
 
 #: Collections that changes of resources cannot express.
-_COLLECTIONS = ("approvals", "workloads", "quotas", "metrics", "principals")
+_COLLECTIONS = ("approvals", "workloads", "quotas", "metrics", "principals", "evidence")
 
 
 def build_put(resource: JsonObject, snapshot: Snapshot) -> Change:

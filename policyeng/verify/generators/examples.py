@@ -148,12 +148,12 @@ class Examples:
         judges_statements = bool(STATEMENTS & {judged.type for judged in focus.header.judges})
         if always or judges_statements or draw_boolean(random, 0.4):
             own = self._estates.vocabulary.words[focus.id].own
-            document |= draw_statements(
-                random, document, StatementChoice(self._words, as_of, focus if judges_statements else None, own)
-            )
+            ids = [policy.id for policy in self.bundle.policies if policy.header.evidence]
+            asked = StatementChoice(self._words, as_of, focus if judges_statements else None, own, ids)
+            document |= draw_statements(random, document, asked)
         if always or draw_boolean(random, 0.4):
             document |= draw_observations(random, document, self._sight(focus, document, as_of), self.bundle.facts)
-        for name in ("approvals", "workloads", "principals"):  # a reader refuses duplicates
+        for name in ("approvals", "workloads", "principals", "evidence"):  # a reader refuses duplicates
             document[name] = list({lowered(str(entry["id"])): entry for entry in document.get(name, ())}.values())
         given = {focus.id: self._parameters(random, focus)} if draw_boolean(random, 0.5) else {}
         return Example(document, self.parameters(random, given if focus.header.parameters else {}), as_of)

@@ -1,10 +1,10 @@
-"""Random statements of an organization: approvals and workloads that the models accept."""
+"""Random statements of an organization: approvals, workloads and evidence that the models accept."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import get_args
 
@@ -31,21 +31,25 @@ class StatementChoice:
         as_of: the evaluation clock.
         focus: a policy that evaluates statements; most of them should meet its conditions.
         own: the words of the policy in focus.
+        policies: the ids that evidence can be for.
     """
 
     words: Sequence[str]
     as_of: datetime
     focus: Policy | None
     own: Sequence[Json] = ()
+    policies: Sequence[str] = ()
 
 
 def draw_statements(random: Random, document: JsonObject, asked: StatementChoice) -> JsonObject:
-    """Return a few approvals and workloads for a document, with its own sometimes in addition."""
+    """Return a few approvals, workloads and entries of evidence for a document, with its own sometimes in addition."""
     workloads = random.randrange(4, 12) if asked.focus else random.randrange(4)
     made: JsonObject = {
         "approvals": [_approval(random, number, document, asked) for number in range(random.randrange(4))],
         "workloads": [_workload(random, number, document, asked) for number in range(workloads)],
     }
+    own = Random(repr(made))  # noqa: S311  # so that a seed gives the same approvals and workloads as before
+    made["evidence"] = [_evidence(own, number, document, asked) for number in range(own.randrange(4))]
     for name, entries in made.items():
         entries += [entry for entry in document.get(name, ()) if draw_boolean(random, 0.5)]
     if draw_boolean(random, 0.3):
@@ -73,6 +77,25 @@ def _approval(random: Random, number: int, document: JsonObject, asked: Statemen
         if draw_boolean(random, 0.8):
             approval[name] = random.choice(_PEOPLE)
     return approval
+
+
+def _evidence(random: Random, number: int, document: JsonObject, asked: StatementChoice) -> JsonObject:
+    scope = _identity(random, document)
+    subject = random.choice(asked.policies) if asked.policies else "mcsb-v1:NS-2"
+    given = timedelta(days=random.choice((-400, -365, -364, -30, 0, 1)))
+    clock = min(
+        max(asked.as_of, datetime(3, 1, 1, tzinfo=UTC)), datetime(9990, 1, 1, tzinfo=UTC)
+    )  # the calendar has an end
+    expires = given + timedelta(days=random.choice((1, 30, 364, 365)))
+    return {
+        "id": f"E-{number}",
+        "for": random.choice((subject, subject, subject.lower(), "mcsb-v1:NS-2")),
+        "scope": random.choice(("-", scope, scope.upper(), "/".join(scope.split("/")[:3]), f"{scope}-2")),
+        "statement": "a restart was tested",
+        "givenBy": random.choice(_PEOPLE[:4]),
+        "givenAt": (clock + given).isoformat(),
+        "expiresAt": (clock + expires).isoformat(),
+    }
 
 
 def _time(random: Random, as_of: datetime) -> str:

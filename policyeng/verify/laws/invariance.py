@@ -229,6 +229,7 @@ def _respell(snapshot: Snapshot, spell: _Spelling) -> Snapshot:
 #: The members of statements that refer to Azure resources.
 _REFERENCES = {
     "approvals": ("scope",),
+    "evidence": ("scope",),
     "workloads": ("workspace_id", "source_id"),
     "quotas": ("scope",),
     "metrics": ("resource_id",),

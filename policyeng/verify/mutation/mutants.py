@@ -216,6 +216,8 @@ class Written:
         return self.bundle.rewritten(policy, modules.items(), digest)
 
     def _mutations(self) -> Iterator[Mutation]:
+        if self.policy.header.evidence:  # it has no text of its own to change
+            return
         if not self.policy.rules:
             yield from python_mutations(self._source, self._spoken())
             return

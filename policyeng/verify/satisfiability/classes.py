@@ -63,6 +63,7 @@ class EstatePart(_Strict):
     quotas: list[JsonObject] = []
     metrics: list[JsonObject] = []
     principals: list[JsonObject] = []
+    evidence: list[JsonObject] = []
 
 
 class Choice(_Strict):
