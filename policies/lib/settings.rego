@@ -34,3 +34,41 @@ is_unreadable_word(value, known) if {
 	not words.is_blank(value)
 	not word(value, known)
 }
+
+# at(resource, path): what is stated at a path of keys, null where nothing is: it is missing, null or blank text.
+at(resource, path) := null if {
+	words.is_blank(object.get(resource, path, null))
+} else := object.get(resource, path, null)
+
+# unreadable_flag(resource, path): the JSON Pointer of what is stated at a path of keys and is no flag, or on the way to it
+# and is no object; undefined where it can be read or is absent.
+unreadable_flag(resource, path) := pointer(path) if {
+	is_unreadable_flag(object.get(resource, path, null))
+} else := _misplaced(resource, path)
+
+# unreadable_word(resource, path, known): the same of what is none of the known words.
+unreadable_word(resource, path, known) := pointer(path) if {
+	is_unreadable_word(object.get(resource, path, null), known)
+} else := _misplaced(resource, path)
+
+# unreadable(resource, path, type): the same of what is not of a type: `string`, `array` or `object`.
+unreadable(resource, path, type) := pointer(path) if {
+	value := object.get(resource, path, null)
+	not words.is_blank(value)
+	type_name(value) != type
+} else := _misplaced(resource, path)
+
+_misplaced(resource, path) := [pointer(above) |
+	some length in numbers.range(1, count(path) - 1)
+	above := array.slice(path, 0, length)
+	value := object.get(resource, above, null)
+	not is_object(value)
+	not words.is_blank(value)
+][0]
+
+# pointer(path): the JSON Pointer of a path of keys and positions.
+pointer(path) := concat("", [part | some key in path; part := concat("", ["/", _escaped(key)])])
+
+_escaped(key) := replace(replace(key, "~", "~0"), "/", "~1") if is_string(key)
+
+_escaped(key) := format_int(key, 10) if is_number(key)

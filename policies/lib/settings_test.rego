@@ -38,3 +38,51 @@ test_unreadable_word if {
 		not settings.is_unreadable_word(value, {"enabled"})
 	}
 }
+
+resource := {"properties": {
+	"flag": "true",
+	"other": 7,
+	"mode": "On",
+	"blank": " ",
+	"list": [{"a/b": false}],
+	"text": "text",
+	"nothing": null,
+}}
+
+test_at if {
+	settings.at(resource, ["properties", "mode"]) == "On"
+	settings.at(resource, ["properties", "list", 0, "a/b"]) == false
+	every path in [["properties", "blank"], ["properties", "nothing"], ["properties", "none"], ["x", "y"], ["properties", "text", "y"]] {
+		settings.at(resource, path) == null
+	}
+}
+
+test_unreadable_flag_at if {
+	settings.unreadable_flag(resource, ["properties", "other"]) == "/properties/other"
+	settings.unreadable_flag(resource, ["properties", "text", "flag"]) == "/properties/text"
+	every key in ["flag", "blank", "nothing", "none"] {
+		not settings.unreadable_flag(resource, ["properties", key])
+	}
+	not settings.unreadable_flag(resource, ["properties", "blank", "flag"])
+}
+
+test_unreadable_word_at if {
+	settings.unreadable_word(resource, ["properties", "text"], {"on"}) == "/properties/text"
+	settings.unreadable_word(resource, ["properties", "list", "mode"], {"on"}) == "/properties/list"
+	every key in ["mode", "blank", "nothing", "none"] {
+		not settings.unreadable_word(resource, ["properties", key], {"on"})
+	}
+}
+
+test_unreadable_type_at if {
+	settings.unreadable(resource, ["properties", "text"], "array") == "/properties/text"
+	settings.unreadable({"properties": 7}, ["properties", "a", "b"], "string") == "/properties"
+	settings.unreadable(resource, ["properties", "list"], "object") == "/properties/list"
+	every key in ["list", "blank", "nothing", "none"] {
+		not settings.unreadable(resource, ["properties", key], "array")
+	}
+}
+
+test_pointer if {
+	settings.pointer(["properties", "a/b~c", 3, "d"]) == "/properties/a~1b~0c/3/d"
+}
