@@ -20,27 +20,38 @@
 #     patch: [{op: add, path: /properties/properties/idleTimeBeforeShutdown, value: PT60M}]
 #   source: '001 "Azure Machine Learning compute (managed)" (note on idle clusters), 003; CMP-05, CMP-16'
 #   monotone_in: {/properties/properties/schedules/computeStartStop/*/status: [Disabled, Enabled]}
+#   refines: [AML-CMP-005]
 #   since: 0.1.0
 package cost.instance_stops
 
+import data.lib.durations
 import data.lib.words
 
 deny contains {
 	"msg": "the instance has neither an idle shutdown nor an enabled stop schedule",
 	"path": "/properties/properties/idleTimeBeforeShutdown",
-	"actual": object.get(input.resource, ["properties", "properties", "idleTimeBeforeShutdown"], null),
+	"actual": idle,
 	"expected": "a duration such as PT60M, or an enabled stop schedule",
 } if {
+	not is_unreadable
 	not stops_when_idle
 	not stops_on_schedule
 }
 
-# An ISO 8601 duration of more than nothing, in weeks or smaller units; Azure allows 15 minutes to 3 days.
-stops_when_idle if {
-	idle := upper(words.text(input.resource.properties.properties.idleTimeBeforeShutdown))
-	regex.match(`^P((\d+W)|(\d+D)?(T(\d+([.,]\d+)?H)?(\d+([.,]\d+)?M)?(\d+([.,]\d+)?S)?)?)$`, idle)
-	regex.match(`[1-9]`, idle)
+unknown contains {
+	"msg": "the idle time is not text",
+	"path": "/properties/properties/idleTimeBeforeShutdown",
+} if {
+	is_unreadable
+	not stops_on_schedule
 }
+
+idle := object.get(input.resource, ["properties", "properties", "idleTimeBeforeShutdown"], null)
+
+is_unreadable if not type_name(idle) in {"null", "string"}
+
+# A duration of more than nothing; Azure allows 15 minutes to 3 days.
+stops_when_idle if durations.seconds(idle) > 0
 
 stops_on_schedule if {
 	is_array(input.resource.properties.properties.schedules.computeStartStop)
