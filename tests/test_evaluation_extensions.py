@@ -12,6 +12,8 @@ from policyeng.admission.changes import changes_of
 from policyeng.admission.decide import AdmissionOptions, decided_wholly
 from policyeng.admission.session import AdmissionSession
 from policyeng.bundle import load_bundle
+from policyeng.bundle.cases import Baselines, Case, estate
+from policyeng.errors import BundleError
 from policyeng.evaluation import evaluate
 from policyeng.facts.ids import extended_by
 from policyeng.models import JsonObject
@@ -113,3 +115,52 @@ def test_a_change_of_an_extension_affects_what_it_extends(tmp_path: Path) -> Non
     decision = AdmissionSession(bundle, snapshot).decide(removed, options)
     assert not decision.allowed
     assert decision == decided_wholly(bundle, snapshot, changes_of(removed), options)
+
+
+ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
+INHERITED = f"/providers/Microsoft.Management/managementGroups/m/providers/{ASSIGNMENTS}/a"
+#: Fails where nothing is assigned above subscriptions.
+ABOVE = f'not input.snapshot.by_scope["/"]["{ASSIGNMENTS.lower()}"]'
+
+
+@pytest.mark.parametrize(
+    ("inherited", "stated", "expected"),
+    [
+        (True, {}, "pass"),
+        (False, {}, "fail"),
+        (False, {"covers": [f"{ASSIGNMENTS} at {ROOT}"]}, "fail"),
+        (False, {"covers": []}, "unknown"),
+        (False, {"incomplete": [f"{ASSIGNMENTS} at {ROOT}: forbidden"]}, "unknown"),
+    ],
+)
+def test_what_no_subscription_has(tmp_path: Path, inherited: bool, stated: dict[str, object], expected: str) -> None:
+    """The scope `/` has it, and the lists of subscriptions decide whether that is all."""
+    further = [{"id": INHERITED, "type": ASSIGNMENTS, "name": "a", "properties": {}}] if inherited else []
+    assert outcome(tmp_path, ABOVE, "workspaces", further, **stated) == expected
+
+
+@pytest.mark.parametrize(
+    ("covers", "further", "expected"),
+    [
+        (None, [], "fail"),
+        ([], [], "unknown"),
+        ([f"{SETTINGS} at {ROOT}"], [], "fail"),
+        ([], [setting_on(f"{HOME}2")], "fail"),
+    ],
+)
+def test_cases_state_what_they_cover(
+    tmp_path: Path, covers: list[str] | None, further: list[JsonObject], expected: str
+) -> None:
+    """Without `covers`, the estate of a case has everything."""
+    workspace = {"id": HOME, "type": f"{ML}/workspaces", "name": "w", "properties": {}}
+    baselines = Baselines({"workspace": workspace, **{f"further{at}": one for at, one in enumerate(further)}})
+    snapshot = estate(baselines, Case(baseline="workspace", covers=covers), "here")
+    bundle = load_bundle(write(tmp_path, {"a/a/a.rego": judging(f"{ML}/workspaces", FORMS[0])}))
+    [finding] = evaluate(bundle, snapshot, as_of=AS_OF).findings
+    assert finding.outcome.value == expected
+
+
+def test_a_case_with_an_entry_that_covers_nothing() -> None:
+    """It is refused by name."""
+    with pytest.raises(BundleError, match="`locks` in `covers` is not `TYPE at ID`"):
+        estate(Baselines({}), Case(covers=["locks"]), "here")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,8 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.document_parsing import bundle_json, bundle_yaml
 from policyeng.bundle.header import Verdict
 from policyeng.errors import BundleError, suggest_nearest
-from policyeng.models import JsonObject, Snapshot
+from policyeng.facts.coverage import EVERYTHING, SPELLED, covered_by, parse_entry
+from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.parsing.merge_patch import merged
 
 #: The clock of a case that names none.
@@ -34,6 +35,8 @@ class Case(BaseModel):
         judged: the id of a declared workload or approval that is evaluated instead of a baseline.
         path: for a fail, the path that must be denied.
         incomplete: what the snapshot reports as unread.
+        covers: if set, types outside `facts.coverage.LISTED` count as read only where an entry `TYPE at ID` covers
+            them, or where the estate has a resource of the type in the same subscription, as in a file.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -53,6 +56,7 @@ class Case(BaseModel):
     principals: list[JsonObject] | None = None
     evidence: list[JsonObject] | None = None
     incomplete: list[str] = []
+    covers: list[str] | None = None
 
 
 class CaseFile(Case):
@@ -194,12 +198,34 @@ def estate(baselines: Baselines, case: Case, place: str) -> Snapshot:
     )
     stated: dict[str, Any] = {name: baselines.stated.get(name, []) for name in STATED}
     stated |= {name: given for name in STATED if (given := getattr(case, name)) is not None}
+    document = {
+        "scope": "",
+        "resources": resources,
+        "incomplete": case.incomplete,
+        "covers": _coverage(case, resources, place),
+        **stated,
+    }
     try:
-        return Snapshot.model_validate({"scope": "", "resources": resources, "incomplete": case.incomplete, **stated})
+        return Snapshot.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
         where = "/".join(str(part) for part in first["loc"])
         raise BundleError(f"{where}: {first['msg']}", place=(place,)) from error
+
+
+def _coverage(case: Case, resources: Iterable[JsonObject], place: str) -> tuple[str, ...] | None:
+    """Return what the snapshot of a case covers; None if that is everything.
+
+    Raises:
+        BundleError: an entry is not `TYPE at ID`.
+    """
+    if case.covers is None:
+        return None
+    for entry in case.covers:
+        if parse_entry(entry) is None:
+            raise BundleError(f"`{entry}` in `covers` is not `TYPE at ID`", place=(place,))
+    unlisted = (resource for resource in resources if lowered(resource["type"]) not in SPELLED)
+    return (*EVERYTHING, *covered_by(unlisted, is_list=False), *case.covers)
 
 
 def _mapping(document: object, path: Path) -> Any:

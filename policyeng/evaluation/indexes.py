@@ -26,7 +26,7 @@ class Indices(NamedTuple):
 
     Attributes:
         by_scope: id of a subscription, resource group or workspace to the types of the resources at or below it, and
-            to their ids.
+            to their ids; `/` to those of the resources in no subscription.
         by_extended: id of any resource or scope, without a slash at its end, to the types of the extension resources on
             it, such as diagnostic settings and locks, and to their ids.
         by_host: id of any resource, without a slash at its end, to the ids of the computes whose
@@ -82,7 +82,7 @@ def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[Js
 def paths_of(key: str, resource: JsonObject) -> Iterator[Path]:
     """Yield each place of a resource's lower-case id in the indices of resources, repeated as often as it is there."""
     kind = lowered(resource["type"])
-    for scope in scopes_of(key):
+    for scope in scopes_of(key) or ("/",):
         yield "by_scope", scope, kind
     if extended := extended_by(key):
         yield "by_extended", extended, kind
