@@ -13,7 +13,7 @@ from policyeng.admission.decide import AdmissionOptions, decided_wholly
 from policyeng.admission.session import AdmissionSession
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.engines import OpaOptions
-from policyeng.evaluation import evaluate, prepare
+from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Finding, JsonObject
 from policyeng.sources import read_inputs
 from tests.bundles import deny_when, rego, write
@@ -27,7 +27,6 @@ STORAGE = "Microsoft.Storage/storageAccounts"
 FOLDED = STORAGE.lower()
 ACCOUNT = f"{ROOT}/resourceGroups/g/providers/{STORAGE}/a"
 OTHER = f"{ROOT}/resourceGroups/h/providers/{STORAGE}/b"
-SAMPLES = Path(__file__).parents[1] / "samples" / "workspaces"
 
 #: By name, what denies a workspace when the account that it names, or any, is not there: in Rego and in Python.
 LOOKS = {
@@ -198,14 +197,6 @@ def test_a_header_is_no_look_up(tmp_path: Path) -> None:
     assert load_bundle(write(tmp_path, {"a/a/a.py": text})).asked_types == {}
 
 
-def test_our_policies_look_for_no_other_type(bundle: Bundle) -> None:
-    """So nothing is marked of a snapshot that states nothing of lists."""
-    snapshot = read_inputs([SAMPLES / "compliant.json"]).snapshot
-    work = prepare(bundle, snapshot).work(AS_OF)
-    assert bundle.asked_types == {}
-    assert (work.marking, dict(work.apart)) == (None, {})
-
-
 @pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("form", ["rego", "python"])
 def test_a_change_is_decided_as_the_whole_is(tmp_path: Path, look: str, form: str) -> None:
@@ -248,3 +239,18 @@ def test_reports_show_the_scope(tmp_path: Path) -> None:
     [notification] = json.loads(shown["sarif"])["runs"][0]["invocations"][0]["toolExecutionNotifications"]
     [place] = notification["locations"][0]["logicalLocations"]
     assert place == {"name": ROOT, "fullyQualifiedName": ROOT, "kind": "resource"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"),
+    [
+        ({}, "fail"),
+        ({"covers": [f"{ML} at /"]}, "fail"),
+        ({"incomplete": [f"{ML}/privateEndpointConnections at {HOME}: not permitted"]}, "unknown"),
+    ],
+)
+def test_connections_are_in_their_workspace_too(tmp_path: Path, stated: dict[str, object], expected: str) -> None:
+    """The list of private endpoint connections is not needed, but counts where it could not be read."""
+    look = f'not input.snapshot.by_scope[lower(input.resource.id)]["{ML.lower()}/privateendpointconnections"]'
+    bundle = load_bundle(write(tmp_path, {"a/a/a.rego": rego("a", deny_when(look))}))
+    assert of_home(checked(bundle, native(workspace(), **stated))).outcome.value == expected

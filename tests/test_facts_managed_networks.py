@@ -161,3 +161,12 @@ def test_a_workspace_that_is_written_anew_keeps_its_managed_network(bundle: Bund
 
     assert not {one.policy for one in policyeng.admit(bundle, state, workspace(), as_of=AS_OF).denied} & set(POLICIES)
     assert {one.policy for one in policyeng.admit(bundle, state, opened, as_of=AS_OF).denied} >= set(POLICIES)
+
+
+def test_outbound_rules_of_a_workspace_are_its_own() -> None:
+    """Rules below the workspace count as those below its managed network."""
+    properties = {"type": "FQDN", "destination": "example.org"}
+    child = {"id": f"{ID.upper()}/outboundRules/pypi", "type": f"{TYPE}/outboundRules", "properties": properties}
+    document = {"snapshotVersion": 1, "resources": [workspace(), child]}
+    [found, _] = read_inputs(["-"], stdin=json.dumps(document).encode()).snapshot.resources
+    assert found["properties"]["managedNetwork"] == {"outboundRules": {"pypi": properties}}

@@ -40,8 +40,8 @@ at(resource, path) := null if {
 	words.is_blank(object.get(resource, path, null))
 } else := object.get(resource, path, null)
 
-# unreadable_flag(resource, path): the JSON Pointer of what is stated at a path of keys and is no flag, or on the way to it
-# and is no object; undefined where it can be read or is absent.
+# unreadable_flag(resource, path): the JSON Pointer of what is stated at a path of keys and positions and is no flag, or is
+# on the way to it and is no object (before a position, no list); undefined where it can be read or is absent.
 unreadable_flag(resource, path) := pointer(path) if {
 	is_unreadable_flag(object.get(resource, path, null))
 } else := _misplaced(resource, path)
@@ -62,9 +62,19 @@ _misplaced(resource, path) := [pointer(above) |
 	some length in numbers.range(1, count(path) - 1)
 	above := array.slice(path, 0, length)
 	value := object.get(resource, above, null)
-	not is_object(value)
 	not words.is_blank(value)
+	not _leads_on(value, path[length])
 ][0]
+
+_leads_on(value, key) if {
+	is_object(value)
+	is_string(key)
+}
+
+_leads_on(value, key) if {
+	is_array(value)
+	is_number(key)
+}
 
 # pointer(path): the JSON Pointer of a path of keys and positions.
 pointer(path) := concat("", [part | some key in path; part := concat("", ["/", _escaped(key)])])

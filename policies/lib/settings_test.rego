@@ -78,6 +78,9 @@ test_unreadable_type_at if {
 	settings.unreadable(resource, ["properties", "text"], "array") == "/properties/text"
 	settings.unreadable({"properties": 7}, ["properties", "a", "b"], "string") == "/properties"
 	settings.unreadable(resource, ["properties", "list"], "object") == "/properties/list"
+	settings.unreadable({"list": {}}, ["list", 0, "a"], "string") == "/list"
+	settings.unreadable(resource, ["properties", "list", 0, "a/b"], "string") == "/properties/list/0/a~1b"
+	not settings.unreadable(resource, ["properties", "list", 0, "none"], "string")
 	every key in ["list", "blank", "nothing", "none"] {
 		not settings.unreadable(resource, ["properties", key], "array")
 	}

@@ -31,8 +31,8 @@ class SnapshotView:
     Attributes:
         by_id: lower-case ARM id to resource.
         by_type: lower-case ARM type to the resources of it.
-        by_scope: lower-case id of a subscription, resource group or workspace to the types of the resources at or
-            under it, and to their lower-case ids; `/` to those of the resources in no subscription.
+        by_scope: lower-case id of a subscription, resource group, workspace or private endpoint to the types of the
+            resources at or under it, and to their lower-case ids; `/` to those of the resources in no subscription.
         by_extended: lower-case id of any resource or scope, without a slash at its end, to the types of the extension
             resources on it, such as diagnostic settings and locks, and to their lower-case ids.
         by_host: lower-case id of any resource, without a slash at its end, to the lower-case ids of the computes whose

@@ -40,6 +40,8 @@ _REMEDIES = (
     "add what `az rest` lists of them, or state in `covers` that there are no others",
     "add what `policyeng snapshot collect` or `az rest` gives",
 )
+#: Lower-case types whose resources ARM also returns inside the resource above them: without a list, none is missing.
+_INCLUDED = frozenset({f"{WORKSPACE_TYPE}/privateendpointconnections"})
 _SCOPE = lazy_pattern(r"/(?:subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)?", re.IGNORECASE)
 
 
@@ -200,6 +202,8 @@ class Coverage:
                 return causes
         if kind == "workload":
             return next(filter(None, (self.lacks(source, scope) for source in DERIVED_FROM)), ())
+        if kind in _INCLUDED:
+            return ()
         if self._named is not None and self._named.isdisjoint((kind, kind.partition("/")[0])):
             return ()
         for required in [scope] if scope else self._subscriptions:

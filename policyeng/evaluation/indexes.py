@@ -25,8 +25,8 @@ class Indices(NamedTuple):
     of their text as JSON. The keys of the indices of resources are sorted.
 
     Attributes:
-        by_scope: id of a subscription, resource group or workspace to the types of the resources at or below it, and
-            to their ids; `/` to those of the resources in no subscription.
+        by_scope: id of a subscription, resource group, workspace or private endpoint to the types of the resources at
+            or below it, and to their ids; `/` to those of the resources in no subscription.
         by_extended: id of any resource or scope, without a slash at its end, to the types of the extension resources on
             it, such as diagnostic settings and locks, and to their ids.
         by_host: id of any resource, without a slash at its end, to the ids of the computes whose

@@ -15,6 +15,7 @@ from policyeng.models import lowered
 
 _MANAGEMENT_GROUP = ("providers", "microsoft.management", "managementgroups")
 _WORKSPACE_TYPE = ("microsoft.machinelearningservices", "workspaces")
+_PRIVATE_ENDPOINT = ("providers", "microsoft.network", "privateendpoints")
 
 #: Positions in a list by the segments of scopes; see `index_scopes`.
 ScopeIndex = dict[tuple[str, ...], list[int]]
@@ -171,10 +172,12 @@ def _place_of(scope: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16384)
 def scopes_of(arm_id: str) -> tuple[str, ...]:
-    """Return the lower-case ids of the subscription, resource group and workspace that contain an id."""
+    """Return the lower-case ids of what contains an id: subscription, resource group, workspace or private endpoint."""
     parts = segments(arm_id) or ()
     subscription = _joined(parts[:2]) if parts[:1] == ("subscriptions",) else None
-    return tuple(filter(None, (subscription, resource_group_of(arm_id), workspace_of(arm_id))))
+    group = resource_group_of(arm_id)
+    endpoint = _joined(parts[:8]) if group and parts[4:7] == _PRIVATE_ENDPOINT and len(parts) > 7 else None
+    return tuple(filter(None, (subscription, group, workspace_of(arm_id), endpoint)))
 
 
 def extended_by(arm_id: str) -> str:

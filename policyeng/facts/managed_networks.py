@@ -1,7 +1,7 @@
 """Managed networks that are resources of their own, put where policies look for them: into their workspaces.
 
-Since API version 2025-09-01 a workspace can have its managed network as the child `managedNetworks/default`, with
-`outboundRules` below it. Source: https://learn.microsoft.com/azure/templates/microsoft.machinelearningservices/workspaces/managednetworks.
+A workspace can have outbound rules as children `outboundRules`, and since API version 2025-09-01 its managed network as
+the child `managedNetworks/default`, with `outboundRules` below it. Source: https://learn.microsoft.com/azure/templates/microsoft.machinelearningservices/workspaces/managednetworks.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ ISOLATION_MODE = f"{SETTINGS}/isolationMode"
 _RULES = f"{SETTINGS}/outboundRules"
 _BELOW_WORKSPACE = "/managednetworks/"
 _BELOW_NETWORK = "/outboundrules/"
+#: The parts between the slashes of the id of a workspace: how many, and those before its name.
+_DEPTH, _WORKSPACE = 9, ("providers", "microsoft.machinelearningservices", "workspaces")
+#: The types of managed networks and outbound rules below a workspace.
+_PARTS = (["managednetworks"], ["managednetworks", "outboundrules"], ["outboundrules"])
 
 
 class NetworkPart(NamedTuple):
@@ -49,10 +53,10 @@ def workspace_of_part(arm_id: str) -> str:
 
     Empty for others.
     """
-    workspace, found, below = fold_id(arm_id).partition(_BELOW_WORKSPACE)
-    _, _, rest = below.partition("/")
-    is_part = found and "/providers/microsoft.machinelearningservices/workspaces/" in workspace
-    return workspace if is_part and (not rest or f"/{rest}".startswith(_BELOW_NETWORK)) else ""
+    parts = fold_id(arm_id).split("/")
+    workspace, below = parts[:_DEPTH], parts[_DEPTH:]
+    is_part = below[::2] in _PARTS and len(below) % 2 == 0
+    return "/".join(workspace) if is_part and tuple(workspace[-4:-1]) == _WORKSPACE else ""
 
 
 def default_network_of(workspace: str) -> str:
