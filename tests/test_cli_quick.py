@@ -116,15 +116,15 @@ def _as_list(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def test_plain_lines_are_taken() -> None:
+def test_plain_lines_are_taken(tmp_path: Path) -> None:
     """The answer None would be right everywhere and of no use."""
-    line = ["check", "a.json", "-", "--select=x", "--select", "y,z", "--format", "json", "--policy", "p", "--no-cache"]
+    line = ["check", "a.json", "-", "--select=x", "-s", "y,z", "-f", "json", "--policy", str(tmp_path), "--no-cache"]
 
     assert plain_check(line, {"PATH": "/bin", "POLICYENG_CACHE_DIR": "/c"}) == {
         "inputs": ["a.json", "-"],
         "select": ["x", "y,z"],
         "format_": "json",
-        "policy": [Path("p")],
+        "policy": [tmp_path],
         "no_cache": True,
     }
 

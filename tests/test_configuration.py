@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.configuration import Settings, resolve
+from policyeng.configuration import Settings, describe_unknown_variables, resolve
 from policyeng.errors import UsageError
 from policyeng.models import Blame, Enforcement, Mode, Severity
 
@@ -204,8 +204,7 @@ def test_modes_in_pyproject_are_those_of_our_table(tmp_path: Path) -> None:
         resolve({}, {}, tmp_path)
     assert refused.value.place == (f"{path}:5",)
     configured(tmp_path, "", "empty.toml")
-    with pytest.raises(UsageError, match="unknown variable"):
-        resolve({}, {"POLICYENG_MODES": "warn"}, tmp_path, Path("empty.toml"))
+    assert resolve({}, {"POLICYENG_MODES": "warn"}, tmp_path, Path("empty.toml")).modes == ()
     assert resolve({}, {"POLICYENG_BLAME": "TOUCHED"}, tmp_path, Path("empty.toml")).blame is Blame.TOUCHED
 
 
@@ -371,11 +370,6 @@ def test_a_file_that_cannot_be_read_is_a_usage_error(tmp_path: Path, monkeypatch
     [
         (
             {},
-            {"POLICYENG_FAILON": "high"},
-            "environment POLICYENG_FAILON: unknown variable; did you mean `POLICYENG_FAIL_ON`; choose from",
-        ),
-        (
-            {},
             {"POLICYENG_FAIL_ON": "HIGHEST"},
             "environment POLICYENG_FAIL_ON: invalid value `HIGHEST` for `fail_on`; did you mean `high`; it must be",
         ),
@@ -413,9 +407,14 @@ def test_a_severity_is_one_in_any_letters(tmp_path: Path, written: str) -> None:
     assert resolve({}, {"POLICYENG_FAIL_ON": written}, tmp_path).fail_on == "high"
 
 
-def test_variables_of_other_flags_are_left_to_them(tmp_path: Path) -> None:
-    """Only what nobody reads is refused."""
-    assert resolve({}, {"POLICYENG_OPA_URL": "x"}, tmp_path, flags_elsewhere=["opa-url"]).profile is None
+def test_variables_that_set_nothing_are_warned_of() -> None:
+    """Another program may use the prefix; a misspelt one has the nearest name."""
+    environ = {"POLICYENG_OPA_URL": "x", "POLICYENG_FAILON": "high", "POLICYENG_MODES": "warn", "HOME": "/"}
+
+    assert list(describe_unknown_variables(environ, ["opa-url"])) == [
+        "environment POLICYENG_FAILON: unknown variable, ignored; did you mean `POLICYENG_FAIL_ON`",
+        "environment POLICYENG_MODES: unknown variable, ignored; did you mean `POLICYENG_BLAME`",
+    ]
 
 
 @given(st.binary(max_size=200) | st.text(alphabet='[]{}=".,\n#abprofileselect-1', max_size=60).map(str.encode))

@@ -198,7 +198,9 @@ def test_every_command_and_option_is_documented(command: str) -> None:
     commands = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     shared = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("bundles.md", "opa-server.md"))
     page = (ROOT / PAGE_OF[command]).read_text(encoding="utf-8")
-    options = set(re.findall(r"^\W*(--[a-z][a-z-]+)", policyeng(*command.split(), "--help").stdout, re.MULTILINE))
+    options = set(
+        re.findall(r"^\W*(?:-\w, )?(--[a-z][a-z-]+)", policyeng(*command.split(), "--help").stdout, re.MULTILINE)
+    )
     group, _, name = command.rpartition(" ")
 
     assert options

@@ -74,7 +74,12 @@ REFUSED: dict[str, tuple[dict[str, object], int, str, str]] = {
         "`createdAt` has no time zone",
         "with a time zone",
     ),
-    "a day": ({**ENTRY, "expiresAt": "2026-12-01"}, 10, "`expiresAt` is not a time", "with a time zone"),
+    "a day that does not exist": (
+        {**ENTRY, "expiresAt": "2026-02-30"},
+        10,
+        "`expiresAt` is not a time",
+        "with a time zone",
+    ),
     "a time of digits": ({**ENTRY, "expiresAt": "1800000000"}, 10, "`expiresAt` is not a time", "with a time zone"),
     "a time that is a number": (
         {**ENTRY, "expiresAt": 1800000000},

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from policyeng.bundle.document_parsing import bundle_json, bundle_yaml
 from policyeng.bundle.files import text_of
-from policyeng.errors import BundleError
+from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject
 
 #: The files that `--data` takes from a directory, as in Conftest.
@@ -98,7 +98,7 @@ def _files_below(path: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     if not path.is_dir():
         if not path.exists():
             remedy = "name a file *.json or *.yaml, or a directory of them"
-            raise BundleError("the data does not exist", place=(str(path),), remedy=remedy)
+            raise UsageError("the data does not exist", place=(str(path),), remedy=remedy)
         if path.suffix not in GIVEN_SUFFIXES:
             raise BundleError("the data is no JSON or YAML file", place=(str(path),), remedy="name *.json or *.yaml")
         yield path, ()

@@ -45,7 +45,7 @@ def _run(arguments: Sequence[str]) -> tuple[int, bool]:
 
 def _call(arguments: Sequence[str]) -> tuple[object, bool]:
     """Return the result of the command, and whether it was a plain check, which starts no server."""
-    if list(arguments) == ["--version"]:
+    if list(arguments) in (["--version"], ["-V"]):
         print_version()
         return 0, True
     plain = plain_check(arguments, os.environ)

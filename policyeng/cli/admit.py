@@ -15,7 +15,7 @@ from policyeng.cli import options
 from policyeng.cli.console import detect_terminal, print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format, require_text
 from policyeng.cli.files import output_of, write
-from policyeng.cli.input_options import InputOptions
+from policyeng.cli.input_options import InputOptions, refuse_urls
 from policyeng.cli.input_summary import reading_lines
 from policyeng.cli.opa_options import RegoEngineOptions
 from policyeng.cli.option_groups import with_options
@@ -40,7 +40,7 @@ _FORMATS: Mapping[str, Callable[[Decision], str]] = {"text": text.render, "json"
 
 ChangeInputs = Annotated[
     list[str] | None,
-    typer.Argument(metavar="CHANGE...", help="Files or directories with changes; - reads standard input."),
+    typer.Argument(metavar="CHANGE", help="Files or directories with changes; - reads standard input."),
 ]
 Snapshots = Annotated[
     list[str] | None,
@@ -146,6 +146,7 @@ def _require_inputs(asked: AdmitOptions) -> None:
         UsageError: naming what is missing or conflicts.
     """
     require_text(asked.changes, asked.before, asked.deleted)
+    refuse_urls((*asked.changes, *asked.before))
     if not asked.changes and not asked.deleted:
         raise UsageError("no changes are given", remedy="pass a file with changes, or `--delete ID`")
     if not asked.before:

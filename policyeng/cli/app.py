@@ -9,6 +9,7 @@ from typer.exceptions import TyperException
 
 from policyeng.cli.console import print_line
 from policyeng.cli.fast_path import print_version
+from policyeng.cli.help_sections import CONTEXT
 from policyeng.cli.lazy_commands import Late, group_of
 from policyeng.cli.strict_command import CheckCommand
 
@@ -54,6 +55,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 compliant · 1 failures at or above --fail-on · 2 undecided · 3 usage or configuration error.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings=CONTEXT,
 )
 
 
@@ -66,7 +68,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: bool = typer.Option(
-        False, "--version", help="Print the version and exit.", callback=_print_version, is_eager=True
+        False, "--version", "-V", help="Print the version and exit.", callback=_print_version, is_eager=True
     ),
 ) -> None:
     """Check Azure Machine Learning workspaces against policies written in Rego and Python."""
@@ -82,7 +84,9 @@ def run_typer(arguments: Sequence[str] | None) -> object:
         code = app(args=arguments, prog_name="policyeng", standalone_mode=False)
     except TyperException as error:
         if message := error.format_message():
-            print_line(f"policyeng: {message}", error=True)
+            path = context.command_path if (context := getattr(error, "ctx", None)) else "policyeng"
+            line = f"{message[0].lower()}{message[1:]}".rstrip(".").replace("'", "`")
+            print_line(f"policyeng: {line}; try `{path} --help`", error=True)
         return 3
     except typer.Abort:
         raise KeyboardInterrupt from None

@@ -15,6 +15,7 @@ from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.cli import options
 from policyeng.cli.context import plain_format
 from policyeng.cli.files import write
+from policyeng.cli.lazy_commands import Group
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import SignatureOptions
 from policyeng.cli.strict_command import Command
@@ -24,7 +25,9 @@ from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 
-bundle = typer.Typer(help="Build, sign or verify a policy bundle.", no_args_is_help=True, add_completion=False)
+bundle = typer.Typer(
+    cls=Group, help="Build, sign or verify a policy bundle.", no_args_is_help=True, add_completion=False
+)
 
 
 _SigningAlgorithm = Annotated[

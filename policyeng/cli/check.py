@@ -23,6 +23,9 @@ from policyeng.report import FORMATS, GROUPS, PROSE
 if TYPE_CHECKING:  # the options need typer, and a plain run does not
     from policyeng.cli import options
 
+#: Formats that print problems themselves, as annotations of a pipeline.
+ANNOTATED = ("github", "azure-devops")
+
 
 @frozen(kw_only=True)
 class CheckOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
@@ -122,7 +125,8 @@ def _print_report(shown: ReportOptions, name: str) -> int:
     evaluation = shown.judged.evaluation
     if name != "text":
         print_line(FORMATS[name](evaluation, **shown.options(name)).rstrip("\n"))
-        print_errors(evaluation)
+        if name not in ANNOTATED:
+            print_errors(evaluation)
         return evaluation.exit_code
     from policyeng.report import text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.policy_selection import selected
-from policyeng.cli.environment import ENVIRONMENT, IN_FORCE
+from policyeng.cli.environment import IN_FORCE
 from policyeng.configuration import ENVIRONMENT_PREFIX, Settings, candidates, resolve
 from policyeng.context import bundle_of
 from policyeng.errors import BundleError, UsageError, suggest_nearest
@@ -49,7 +49,7 @@ def settings_of(flags: Mapping[str, object], config: Path | None) -> Settings:
     Raises:
         UsageError: a setting is unknown or not valid.
     """
-    settings = resolve(flags, os.environ, Path.cwd(), config, flags_elsewhere=ENVIRONMENT)
+    settings = resolve(flags, os.environ, Path.cwd(), config)
     return settings.model_copy(update={"variables": IN_FORCE.get()}) if IN_FORCE.get() else settings
 
 
@@ -79,8 +79,13 @@ def selected_bundle(
     return left
 
 
-def moment_of(text: str | None, option: str = "--as-of") -> datetime:
+def moment_of(text: str | None, option: str = "--as-of", *, starts: bool = False) -> datetime:
     """Return the time of an option, or now without one; a time without a zone is in UTC.
+
+    Args:
+        text: a time, or a date, which means the end of that day.
+        option: for the message.
+        starts: a date means the start of that day.
 
     Raises:
         UsageError: the text is not a time, or out of range.
@@ -89,6 +94,8 @@ def moment_of(text: str | None, option: str = "--as-of") -> datetime:
         return datetime.now(UTC)
     try:
         moment = datetime.fromisoformat(text)
+        if "T" not in text.upper() and len(text) <= len("2026-12-31") and not starts:
+            moment = moment.replace(hour=23, minute=59, second=59)
     except ValueError:
         raise UsageError(
             f"`{text}` is not a valid time for {option}", remedy="use ISO 8601, such as 2026-06-01T00:00:00Z"

@@ -22,7 +22,7 @@ from policyeng.cli import options
 from policyeng.cli.console import detect_terminal, print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format
 from policyeng.cli.files import output_of, write
-from policyeng.cli.input_options import InputOptions
+from policyeng.cli.input_options import InputOptions, refuse_urls
 from policyeng.cli.input_summary import reading_lines
 from policyeng.cli.opa_options import RegoEngineOptions
 from policyeng.cli.option_groups import with_options
@@ -160,7 +160,8 @@ class DiffOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
     no_causes: NoCauses = False
     no_cache: options.NoCache = False
     policy_before: Annotated[
-        list[Path] | None, typer.Option(metavar="PATH", help="Policies to evaluate BEFORE with; repeatable.")
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="Policies to evaluate BEFORE with; repeatable.", exists=True),
     ] = None
     exemptions_before: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Exemption file for BEFORE; repeatable.")
@@ -201,6 +202,7 @@ def diff(asked: DiffOptions) -> int:
     )
     if asked.before == asked.after == "-":
         raise UsageError("`-` is given twice", remedy="pass a file for one of them")
+    refuse_urls((asked.before, asked.after))
     from_format, said, now = asked.from_format(), asked.context(), moment_of(asked.as_of)
     was = moment_of(asked.as_of_before, "--as-of-before") if asked.as_of_before else now
     others = [*asked.policies, *asked.given_data, asked.config, *(path for _, path in outputs)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from policyeng.bundle import Bundle
 from policyeng.cli.console import print_line, show_progress
+from policyeng.cli.input_options import refuse_urls
 from policyeng.cli.input_summary import reading_lines
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
@@ -62,6 +63,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
         from policyeng.sources import read_baseline  # most runs have none
 
         earlier = read_baseline(asked.baseline)
+    refuse_urls(request.inputs)
     with show_progress("reading"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
         read = read_inputs(
@@ -88,7 +90,11 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
         evaluation = evaluate(
             held.bundle, snapshot, **options, jobs=asked.jobs, problems=(*read.problems, *held.problems)
         )
-        evaluation = evaluation.model_copy(update={"settings": held.applied})
+        problems = evaluation.problems
+        if not snapshot.resources and any(problem.level == "error" for problem in read.problems):
+            # Why nothing could be read is the cause; that nothing was evaluated follows from it.
+            problems = tuple(problem for problem in problems if problem.kind != "nothing_evaluated")
+        evaluation = evaluation.model_copy(update={"settings": held.applied, "problems": problems})
     if earlier is not None:
         from policyeng.evaluation.baseline import apply_baseline
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policyeng.cli.context import find_known
+from policyeng.errors import UsageError
 from policyeng.frozen import frozen
 from policyeng.sources import FORMATS, DocumentContext, FileWalk, normalize_context, resolve_paths
 
@@ -58,3 +60,15 @@ class InputOptions:
         ]
         named += [*settings.exemptions, settings.verification_key]
         return FileWalk(settings.exclude, not self.no_gitignore, resolve_paths(named))
+
+
+def refuse_urls(inputs: Iterable[str]) -> None:
+    """Refuse URLs, which are not downloaded.
+
+    Raises:
+        UsageError: with the command that downloads it.
+    """
+    for given in inputs:
+        if given.lower().startswith(("http://", "https://")):
+            remedy = f"use `curl -fsS {shlex.quote(given)} | policyeng check -`"
+            raise UsageError(f"`{given}` is a URL; inputs are files and directories", remedy=remedy)

@@ -11,12 +11,31 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from policyeng.cli.help_sections import write_help
 from policyeng.cli.strict_command import Command
+from policyeng.errors import UsageError
 from policyeng.frozen import frozen
 
 if TYPE_CHECKING:
     from typer._click import Command as AnyCommand
     from typer._click import Context
+    from typer._click.formatting import HelpFormatter
+
+
+#: What to use instead of commands that other programs have.
+HABITS = {
+    "version": "policyeng --version",
+    "help": "policyeng --help",
+    "scan": "policyeng check",
+    "eval": "policyeng check",
+    "lint": "policyeng check",
+    "explain": "policyeng policies show",
+    "rule": "policyeng policies show",
+    "list": "policyeng policies list",
+    "new": "policyeng policies new",
+    "fix": "policyeng check --suggest",
+    "collect": "policyeng snapshot collect",
+}
 
 
 @frozen
@@ -32,6 +51,14 @@ class Late:
     home: str
     help: str
     kind: type[Command] = Command
+
+
+class Group(TyperGroup):
+    """A group of commands with the help of `write_help`."""
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """Write the help in sections."""
+        write_help(self, ctx, formatter)
 
 
 class _Commands(Mapping[str, "AnyCommand"]):
@@ -50,10 +77,10 @@ class _Commands(Mapping[str, "AnyCommand"]):
         return len(self._places)
 
 
-def group_of(places: Mapping[str, Late]) -> type[TyperGroup]:
+def group_of(places: Mapping[str, Late]) -> type[Group]:
     """Create the class of a group with these commands, in this order."""
 
-    class LateGroup(TyperGroup):
+    class LateGroup(Group):
         """A group whose commands are imported when they run."""
 
         def __init__(self, **options: Any) -> None:
@@ -70,6 +97,8 @@ def group_of(places: Mapping[str, Late]) -> type[TyperGroup]:
 
         def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, AnyCommand | None, list[str]]:
             """Import the command that a command line names, and return it with its arguments."""
+            if not ctx.resilient_parsing and args[0] not in places and (meant := HABITS.get(args[0])):
+                raise UsageError(f"no such command `{args[0]}`", remedy=f"use `{meant}`")
             name, _, rest = super().resolve_command(ctx, args)
             return name, self.commands[name] if name else None, rest
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from policyeng.cli.completion import choose, choose_output, complete_profiles, complete_selectors
 from policyeng.engines import ENGINES
 from policyeng.models import Severity
 from policyeng.report import FORMATS, GROUPS, INFORMED, PROSE
@@ -26,7 +27,7 @@ INPUT, POLICIES, EVALUATION, OUTPUT, EXIT, SIGNATURES, OPA = PANELS = (
 Inputs = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[INPUT]...",
+        metavar="INPUT",
         help="Files or directories to check; - reads standard input. Default: the current directory.",
         show_default=False,
         rich_help_panel=INPUT,
@@ -39,6 +40,7 @@ Policies = Annotated[
         metavar="PATH",
         envvar="POLICYENG_POLICY",
         help="Policy directory or bundle archive to use instead of the built-in policies; repeatable.",
+        exists=True,
         rich_help_panel=POLICIES,
     ),
 ]
@@ -58,6 +60,7 @@ Select = Annotated[
         "-s",
         metavar="SELECTOR",
         help="Run only policies with these ids, areas, controls or severities; repeatable or comma-separated.",
+        autocompletion=complete_selectors,
         rich_help_panel=POLICIES,
     ),
 ]
@@ -66,6 +69,7 @@ Ignore = Annotated[
     typer.Option(
         metavar="SELECTOR",
         help="Skip policies with these ids, areas, controls or severities; repeatable or comma-separated.",
+        autocompletion=complete_selectors,
         rich_help_panel=POLICIES,
     ),
 ]
@@ -96,6 +100,7 @@ From = Annotated[
         metavar="FORMAT",
         envvar="POLICYENG_FROM",
         help=f"Input format: {', '.join(SOURCES)}. Default: auto-detect. Without a value, lists the formats.",
+        autocompletion=choose(SOURCES),
         rich_help_panel=INPUT,
     ),
 ]
@@ -164,20 +169,41 @@ Format = Annotated[
         metavar="FORMAT",
         envvar="POLICYENG_FORMAT",
         help=f"Output format: {', '.join(FORMATS)}.",
+        autocompletion=choose(FORMATS),
         rich_help_panel=OUTPUT,
     ),
 ]
 PlainFormat = Annotated[
-    str, typer.Option("--format", "-f", metavar="FORMAT", help="Output format: text, json.", rich_help_panel=OUTPUT)
+    str,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help="Output format: text, json.",
+        autocompletion=choose(("text", "json")),
+        rich_help_panel=OUTPUT,
+    ),
 ]
 VerifyFormat = Annotated[
     str,
-    typer.Option("--format", "-f", metavar="FORMAT", help="Output format: text, json, junit.", rich_help_panel=OUTPUT),
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help="Output format: text, json, junit.",
+        autocompletion=choose(("text", "json", "junit")),
+        rich_help_panel=OUTPUT,
+    ),
 ]
 PageFormat = Annotated[
     str,
     typer.Option(
-        "--format", "-f", metavar="FORMAT", help="Output format: text, json, markdown.", rich_help_panel=OUTPUT
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help="Output format: text, json, markdown.",
+        autocompletion=choose(("text", "json", "markdown")),
+        rich_help_panel=OUTPUT,
     ),
 ]
 Output = Annotated[
@@ -187,6 +213,7 @@ Output = Annotated[
         "-o",
         metavar="FORMAT=PATH",
         help="Also write the report to a file; repeatable.",
+        autocompletion=choose_output(FORMATS),
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -195,6 +222,7 @@ Profile = Annotated[
     typer.Option(
         metavar="NAME",
         help="Named set of policy parameters (see `policies list --profiles`).",
+        autocompletion=complete_profiles,
         rich_help_panel=POLICIES,
     ),
 ]
@@ -204,6 +232,7 @@ GroupBy = Annotated[
         metavar="WHAT",
         envvar="POLICYENG_GROUP_BY",
         help=f"Group findings by {' or '.join(GROUPS)} (formats {' and '.join(PROSE)}).",
+        autocompletion=choose(GROUPS),
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -222,6 +251,7 @@ FailOn = Annotated[
     typer.Option(
         metavar="SEVERITY",
         help=f"Exit 1 if there are failures of this severity or higher: {', '.join(Severity)}.",
+        autocompletion=choose(Severity),
         rich_help_panel=EXIT,
     ),
 ]
@@ -230,7 +260,7 @@ AsOf = Annotated[
     typer.Option(
         metavar="TIME",
         envvar="POLICYENG_AS_OF",
-        help="Evaluate as of this time (ISO 8601). Default: now.",
+        help="Evaluate as of this time (ISO 8601), or the end of this day, in UTC. Default: now.",
         rich_help_panel=EVALUATION,
     ),
 ]
@@ -240,6 +270,7 @@ Engine = Annotated[
         metavar="ENGINE",
         envvar="POLICYENG_ENGINE",
         help=f"Rego engine: {', '.join(ENGINES)}.",
+        autocompletion=choose(ENGINES),
         rich_help_panel=EVALUATION,
     ),
 ]
@@ -259,6 +290,7 @@ Baseline = Annotated[
         metavar="REPORT",
         envvar="POLICYENG_BASELINE",
         help="Earlier JSON report; only failures that are not in it fail the run.",
+        exists=True,
         rich_help_panel=EXIT,
     ),
 ]
@@ -292,6 +324,7 @@ VerificationKey = Annotated[
     typer.Option(
         metavar="FILE",
         help="Public key to verify bundle archives and policy directories with (PEM).",
+        exists=True,
         rich_help_panel=SIGNATURES,
     ),
 ]
@@ -342,6 +375,7 @@ OpaTokenFile = Annotated[
         metavar="FILE",
         envvar="POLICYENG_OPA_TOKEN_FILE",
         help="File with the bearer token for the OPA server. Default: the variable POLICYENG_OPA_TOKEN.",
+        exists=True,
         rich_help_panel=OPA,
     ),
 ]
@@ -352,6 +386,7 @@ OpaCaFile = Annotated[
         metavar="FILE",
         envvar="POLICYENG_OPA_CA_FILE",
         help="CA certificates to trust for the OPA server instead of the public ones (PEM).",
+        exists=True,
         rich_help_panel=OPA,
     ),
 ]
@@ -362,6 +397,7 @@ OpaClientCert = Annotated[
         metavar="FILE",
         envvar="POLICYENG_OPA_CLIENT_CERT",
         help="Client certificate and key for the OPA server (PEM).",
+        exists=True,
         rich_help_panel=OPA,
     ),
 ]
@@ -382,6 +418,7 @@ OpaBinary = Annotated[
         metavar="FILE",
         envvar="POLICYENG_OPA_BINARY",
         help="The `opa` program for a private server. Default: `opa` on the PATH.",
+        exists=True,
         rich_help_panel=OPA,
     ),
 ]

@@ -21,9 +21,11 @@ from policyeng.bundle.policy_selection import Profile, profiles_of, with_profile
 from policyeng.bundle.scaffold import Language, Scaffold, Subject
 from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.cli import options
+from policyeng.cli.completion import complete_ids
 from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import find_known, plain_format
 from policyeng.cli.files import write
+from policyeng.cli.lazy_commands import Group
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import PolicyOptions, SelectionOptions
 from policyeng.cli.strict_command import Command
@@ -251,7 +253,9 @@ def _is_built_in(root: Path) -> bool:
     return root.resolve() == built_in_root().resolve()
 
 
-policies = typer.Typer(help="List policies, show a policy, or create one.", no_args_is_help=True, add_completion=False)
+policies = typer.Typer(
+    cls=Group, help="List policies, show a policy, or create one.", no_args_is_help=True, add_completion=False
+)
 policies.command(cls=Command)(new)
 
 
@@ -297,7 +301,9 @@ def list_policies(asked: ListOptions) -> int:
 class ShowOptions(PolicyOptions):
     """The options of `policyeng policies show`."""
 
-    identity: Annotated[str, typer.Argument(metavar="ID", help="Policy id, such as AML-NET-001.")]
+    identity: Annotated[
+        str, typer.Argument(metavar="ID", help="Policy id, such as AML-NET-001.", autocompletion=complete_ids)
+    ]
     profile: options.Profile = None
     format_: options.PageFormat = "text"
 

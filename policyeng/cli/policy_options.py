@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from policyeng.cli.context import selected_bundle, settings_of
 from policyeng.context import EvaluationSetup, load_resources
+from policyeng.errors import UsageError
 from policyeng.frozen import frozen
 
 if TYPE_CHECKING:  # the options need typer, and a plain run does not
@@ -105,8 +106,12 @@ class SetupOptions(SelectionOptions):
         """Read the policies, parameters and exemptions.
 
         Raises:
-            BundleError, UsageError: as for `load_resources`.
+            BundleError, UsageError: as for `load_resources`, or an exemption file does not exist.
         """
+        for path in () if self.no_exemptions else settings.exemptions:
+            if not path.exists():
+                place = (settings.origins["exemptions"], str(path))
+                raise UsageError("no such exemption file", place=place, remedy="pass an existing file")
         return load_resources(self.policies, self.given_data, settings, no_exemptions=self.no_exemptions)
 
 

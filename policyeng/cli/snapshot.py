@@ -17,12 +17,13 @@ from policyeng.audit.collection import azure
 from policyeng.audit.collection.azure.clouds import Cloud, find_cloud
 from policyeng.cli.console import is_terminal, print_line
 from policyeng.cli.files import require_directory, write
+from policyeng.cli.lazy_commands import Group
 from policyeng.cli.option_groups import with_group
 from policyeng.cli.strict_command import Command
 from policyeng.errors import UsageError
 
 Subscription = Annotated[str, typer.Option(metavar="ID", envvar="AZURE_SUBSCRIPTION_ID", help="Subscription to read.")]
-Group = Annotated[str, typer.Option(metavar="NAME", help="Read only this resource group.")]
+ResourceGroup = Annotated[str, typer.Option(metavar="NAME", help="Read only this resource group.")]
 Workspace = Annotated[str, typer.Option(metavar="NAME", help="Read only this workspace of the resource group.")]
 CloudName = Annotated[
     str, typer.Option(metavar="NAME", help="Cloud: AzureCloud, AzureUSGovernment or AzureChinaCloud.")
@@ -56,7 +57,7 @@ class CollectionOptions(NamedTuple):
 
 def _show_requests(
     subscription: Subscription = "",
-    resource_group: Group = "",
+    resource_group: ResourceGroup = "",
     workspace: Workspace = "",
     cloud: CloudName = "AzureCloud",
     endpoint: Endpoint = "",
@@ -95,7 +96,9 @@ def _duration(option: str, text: str) -> timedelta:
     return duration
 
 
-snapshot = typer.Typer(help="Collect a snapshot from live Azure resources.", no_args_is_help=True, add_completion=False)
+snapshot = typer.Typer(
+    cls=Group, help="Collect a snapshot from live Azure resources.", no_args_is_help=True, add_completion=False
+)
 
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="File to write the snapshot to. Default: print it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Do not print progress and warnings about missing data.")]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from typer.core import TyperCommand
 
 from policyeng.cli.console import print_line
-from policyeng.cli.environment import IN_FORCE
+from policyeng.cli.environment import ENVIRONMENT, IN_FORCE
+from policyeng.cli.help_sections import write_help
 
 if TYPE_CHECKING:
     from typer import Context
+    from typer._click.formatting import HelpFormatter
 
 #: The command lines of `check` that list the input formats.
 _LISTING = (["--from"], ["--from", "list"], ["--from=list"])
@@ -31,7 +34,10 @@ class Command(TyperCommand):
         """
         if not ctx.resilient_parsing:  # completion parses incomplete command lines
             from policyeng.cli.context import require_text
+            from policyeng.configuration import describe_unknown_variables
 
+            for warning in describe_unknown_variables(os.environ, ENVIRONMENT):
+                print_line(f"policyeng: warning: {warning}", error=True)
             given, _, _ = self.make_parser(ctx).parse_args(args=list(args))
             for parameter in self.get_params(ctx):
                 value = given.get(str(parameter.name))
@@ -45,6 +51,10 @@ class Command(TyperCommand):
             }
         )
         return left
+
+    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:  # type: ignore[override]  # typer hands over this one
+        """Write the help in sections."""
+        write_help(self, ctx, formatter)
 
 
 class CheckCommand(Command):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from policyeng.configuration.env_and_flags import ENVIRONMENT_PREFIX, from_environment, from_flags
+from policyeng.configuration.env_and_flags import (
+    ENVIRONMENT_PREFIX,
+    describe_unknown_variables,
+    from_environment,
+    from_flags,
+)
 from policyeng.configuration.settings import NAMES, GivenSetting, Settings, list_settings
 from policyeng.configuration.toml_file import candidates, find_configuration, from_file
 from policyeng.errors import UsageError, suggest_nearest
 from policyeng.models import Blame, Severity
 from policyeng.sources.file_patterns import excluded
 
-__all__ = ["ENVIRONMENT_PREFIX", "Settings", "candidates", "resolve"]
+__all__ = ["ENVIRONMENT_PREFIX", "Settings", "candidates", "describe_unknown_variables", "resolve"]
 
 #: The accepted words of settings.
 _WORDS: Mapping[str, Iterable[str]] = {"fail_on": Severity, "blame": Blame}
@@ -23,8 +28,6 @@ def resolve(
     environ: Mapping[str, str],
     directory: Path,
     config: Path | None = None,
-    *,
-    flags_elsewhere: Collection[str] = (),
 ) -> Settings:
     """Resolve every setting: flags override the environment, which overrides the file, which overrides the defaults.
 
@@ -33,17 +36,16 @@ def resolve(
         environ: `POLICYENG_<FLAG>` in capitals; lists are separated by commas.
         directory: where the search for a configuration file starts; it continues in the parent directories.
         config: the file given with `--config`, which replaces the search; relative to `directory`.
-        flags_elsewhere: flags whose environment variables are read elsewhere and therefore known.
 
     Raises:
-        UsageError: an unknown key or variable, with the nearest name; a value that is not valid; a given file that does
+        UsageError: an unknown key, with the nearest name; a value that is not valid; a given file that does
             not exist; a file that is not TOML; or a file that was found and that other users can change.
     """
     given: dict[str, GivenSetting] = {}
     file = find_configuration(config or environ.get(f"{ENVIRONMENT_PREFIX}CONFIG"), directory)
     if file is not None:
         given |= from_file(file)
-    said = {**dict(from_environment(environ, flags_elsewhere)), **dict(from_flags(flags))}
+    said = {**dict(from_environment(environ)), **dict(from_flags(flags))}
     if "exclude" in said:
         patterns, origin = said["exclude"]
         listed = patterns if isinstance(patterns, list | tuple) else [patterns]

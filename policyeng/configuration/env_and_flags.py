@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from policyeng.configuration.settings import LISTS, NAMES, TABLES, GivenSetting
-from policyeng.errors import UsageError, suggest_nearest
+from policyeng.errors import suggest_nearest
 
 ENVIRONMENT_PREFIX = "POLICYENG_"
+_IN_ENVIRONMENT = tuple(name for name in NAMES if name not in TABLES)
 
 
 def from_flags(flags: Mapping[str, object]) -> Iterator[tuple[str, GivenSetting]]:
@@ -24,23 +25,25 @@ def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def from_environment(
-    environ: Mapping[str, str], flags_elsewhere: Collection[str]
-) -> Iterator[tuple[str, GivenSetting]]:
-    """Yield the settings that the environment sets, with their names; skips the variables of `flags_elsewhere`.
+def from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, GivenSetting]]:
+    """Yield the settings that the environment sets, with their names."""
+    for name in _IN_ENVIRONMENT:
+        if text := environ.get(_variable(name)):
+            yield name, GivenSetting(_parts(text) if name in LISTS else text, f"environment {_variable(name)}")
 
-    Raises:
-        UsageError: a `POLICYENG_` variable is unknown.
+
+def describe_unknown_variables(environ: Mapping[str, str], flags_elsewhere: Collection[str]) -> Iterator[str]:
+    """Yield a warning per `POLICYENG_` variable that sets nothing; it may belong to another program.
+
+    Args:
+        environ: the environment.
+        flags_elsewhere: flags that are not settings and whose variables are known.
     """
-    known = {f"{ENVIRONMENT_PREFIX}{name.upper()}": name for name in NAMES if name not in TABLES}
-    others = {f"{ENVIRONMENT_PREFIX}{name.upper().replace('-', '_')}" for name in (*flags_elsewhere, "config")}
-    for variable, text in environ.items():
-        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in others:
-            continue
-        if variable not in known:
-            message = f"unknown variable{suggest_nearest(variable, [*known, *others])}"
-            remedy = "choose from " + ", ".join(f"`{name}`" for name in sorted({*known, *others}))
-            raise UsageError(message, place=(f"environment {variable}",), remedy=remedy)
-        name = known[variable]
-        if text:
-            yield name, GivenSetting(_parts(text) if name in LISTS else text, f"environment {variable}")
+    known = [_variable(name) for name in (*_IN_ENVIRONMENT, *flags_elsewhere, "config")]
+    for variable in sorted(environ):
+        if variable.startswith(ENVIRONMENT_PREFIX) and variable not in known:
+            yield f"environment {variable}: unknown variable, ignored{suggest_nearest(variable, known)}"
+
+
+def _variable(name: str) -> str:
+    return f"{ENVIRONMENT_PREFIX}{name.upper().replace('-', '_')}"

@@ -87,10 +87,9 @@ def parts_of(named: Named, text: Text, formats: Mapping[str, Format]) -> Iterato
         if name:
             yield DetectedDocument(named, text, pointer, document, name, formats[name])
         else:
-            readable = ", ".join(f"`{known}`: {each.SUMMARY}" for known, each in formats.items())
             place = (named.file, pointer) if pointer else (named.file,)
             message = f"unsupported format: {seen(document)}"
-            yield UnrecognisedError(message, document, place=place, remedy=f"supported formats are {readable}")
+            yield UnrecognisedError(message, document, place=place, remedy="`policyeng check --from` lists the formats")
 
 
 def belongs_to_workspace(part: DetectedDocument) -> bool:

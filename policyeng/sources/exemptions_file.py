@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -103,12 +103,29 @@ def _read_entries(document: object, longest: timedelta) -> tuple[tuple[Exemption
     accepted: dict[str, Exemption] = {}
     for index, entry in enumerate(listed):
         pointer = f"/exemptions/{index}"
-        exemption, own_faults = validated(Exemption, entry, pointer)
+        exemption, own_faults = validated(Exemption, _with_times(entry), pointer)
         own_faults = own_faults if exemption is None else tuple(_find_faults(exemption, pointer, longest, accepted))
         faults += own_faults
         if exemption is not None and not own_faults:
             accepted[exemption.id] = exemption
     return tuple(accepted.values()), faults
+
+
+def _with_times(entry: object) -> object:
+    """Return an entry whose dates are times: `createdAt` is the start of its day, and `expiresAt` the end, in UTC."""
+    if not isinstance(entry, dict):
+        return entry
+    times = {"createdAt": timedelta(0), "expiresAt": timedelta(days=1)}
+    return {**entry, **{key: _time_of(entry[key], after) for key, after in times.items() if key in entry}}
+
+
+def _time_of(given: object, after: timedelta) -> object:
+    if not isinstance(given, str) or len(given) != len("2026-12-31"):
+        return given
+    try:
+        return (datetime.fromisoformat(given).replace(tzinfo=UTC) + after).isoformat()
+    except (ValueError, OverflowError):  # the reader of times refuses it
+        return given
 
 
 def _find_faults(exemption: Exemption, pointer: str, longest: timedelta, ids: Collection[str]) -> Iterator[Refusal]:

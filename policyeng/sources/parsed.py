@@ -275,6 +275,8 @@ def format_value(value: object) -> str:
 
 def seen(document: object) -> str:
     """Describe a document for the message that its format is not supported."""
+    if isinstance(document, dict) and "type" in document and "id" not in document:
+        return "an object with `type` but no `id`"
     if isinstance(document, dict):
         return f"an object with the keys {keys_seen(document)}" if document else "an empty object"
     if isinstance(document, list) and document:

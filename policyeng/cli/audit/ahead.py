@@ -70,7 +70,7 @@ def ahead(asked: AheadOptions) -> int:
       policyeng audit ahead production --days 90
       policyeng audit ahead --input snapshots/ --exemptions exemptions.yaml --as-of 2027-01-01
     """
-    format_, begins = find_known(asked.format_, FORMATS, "format"), moment_of(asked.since, "--since")
+    format_, begins = find_known(asked.format_, FORMATS, "format"), moment_of(asked.since, "--since", starts=True)
     ends = _until(begins, asked.days, asked.until)
     settings = asked.settings()
     looking = _Looking(settings, begins, ends, *asked.rego_engine())

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from policyeng.cli.completion import complete_estates
 from policyeng.errors import UsageError, suggest_nearest
 
 if TYPE_CHECKING:
     from policyeng.audit.records import History
 
-EstateName = Annotated[str | None, typer.Argument(metavar="[ESTATE]", help="Estate. Default: all estates with runs.")]
+EstateName = Annotated[
+    str | None,
+    typer.Argument(metavar="ESTATE", help="Estate. Default: all estates with runs.", autocompletion=complete_estates),
+]
 
 
 def estates_of(kept: History, named: str | None) -> list[str]:

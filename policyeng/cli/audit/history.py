@@ -106,7 +106,9 @@ class _Wanted:
         """
         self._selectors, self._resource, self._run, self._opa = selectors, resource, run, opa
         self._number = int(since) if since and since.isdecimal() else None
-        self._time: datetime | None = moment_of(since, "--since") if since and self._number is None else None
+        self._time: datetime | None = (
+            moment_of(since, "--since", starts=True) if since and self._number is None else None
+        )
 
     def nothing(self) -> str:
         """Return the message for an empty result."""

@@ -14,6 +14,7 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, store_of
+from policyeng.cli.completion import complete_estates
 from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import find_known
 from policyeng.cli.files import require_directory, write
@@ -26,7 +27,12 @@ if TYPE_CHECKING:
 #: The formats for people and spreadsheets, and JSON; the others only make sense for `check`.
 SHOWN = ("html", "csv", "csv-bom", "json", "markdown", "text")
 
-Estate = Annotated[str | None, typer.Argument(metavar="[ESTATE]", help="Estate; may be omitted if there is only one.")]
+Estate = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="ESTATE", help="Estate; may be omitted if there is only one.", autocompletion=complete_estates
+    ),
+]
 Number = Annotated[int | None, typer.Option("--run", metavar="N", min=1, help="Run to report. Default: the newest.")]
 Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"Report format: {', '.join(SHOWN)}.")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="File to write the report to. Default: print it.")]

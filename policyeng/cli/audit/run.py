@@ -12,6 +12,7 @@ import typer
 from policyeng.cli import options
 from policyeng.cli.audit.notify_after_run import notify_about_runs
 from policyeng.cli.audit.options import StoreUrl, require_expandable_urls
+from policyeng.cli.completion import complete_estates
 from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format, require_text
 from policyeng.cli.opa_options import RegoEngineOptions
@@ -34,7 +35,10 @@ if TYPE_CHECKING:
 _UNDECIDED = 2
 _NAMED = 10
 
-Names = Annotated[list[str] | None, typer.Argument(metavar="[ESTATE]...", help="Configured estates. Default: all.")]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="ESTATE", help="Configured estates. Default: all.", autocompletion=complete_estates),
+]
 Given = Annotated[
     list[str] | None,
     typer.Option(

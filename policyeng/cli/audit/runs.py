@@ -9,12 +9,15 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, store_of
+from policyeng.cli.completion import complete_estates
 from policyeng.cli.console import print_line
 from policyeng.cli.context import plain_format
 from policyeng.errors import UsageError, suggest_nearest
 from policyeng.report.phrases import count
 
-Estate = Annotated[str | None, typer.Argument(metavar="[ESTATE]", help="Estate. Default: all estates.")]
+Estate = Annotated[
+    str | None, typer.Argument(metavar="ESTATE", help="Estate. Default: all estates.", autocompletion=complete_estates)
+]
 Last = Annotated[int, typer.Option(metavar="N", min=1, help="Show only the newest N runs of each estate.")]
 
 

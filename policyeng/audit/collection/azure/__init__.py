@@ -7,6 +7,7 @@ masked.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable
@@ -80,6 +81,7 @@ def require_libraries() -> None:
 def _credential(cloud: Cloud) -> TokenCredential:
     from azure.identity import DefaultAzureCredential  # takes a while to load
 
+    logging.getLogger("azure").setLevel(logging.CRITICAL)  # the error of a failed sign-in has all of it
     return DefaultAzureCredential(authority=os.environ.get("AZURE_AUTHORITY_HOST") or cloud.authority)
 
 
