@@ -1,0 +1,44 @@
+# METADATA
+# description: The models that deployments and serverless endpoints name.
+package lib.models
+
+import data.lib.ids
+import data.lib.settings
+import data.lib.words
+
+_place := {
+	"microsoft.machinelearningservices/workspaces/onlineendpoints/deployments": ["properties", "model"],
+	"microsoft.machinelearningservices/workspaces/batchendpoints/deployments": ["properties", "model", "assetId"],
+	"microsoft.machinelearningservices/workspaces/serverlessendpoints": ["properties", "modelSettings", "modelId"],
+}
+
+# pointer(resource): where a deployment or serverless endpoint names its model.
+pointer(resource) := concat("/", array.concat([""], _place[lower(resource.type)]))
+
+# id(resource): the model that it names, as it is written; undefined where it names none, or not in text.
+id(resource) := words.text(object.get(resource, _place[lower(resource.type)], null))
+
+# is_unreadable(resource): whether it names its model by something that is not text.
+is_unreadable(resource) if {
+	path := _place[lower(resource.type)]
+	not words.is_blank(object.get(resource, path, null))
+	not id(resource)
+}
+
+is_unreadable(resource) if settings.is_misplaced(resource, _place[lower(resource.type)])
+
+# registry(id): the registry in lower case that a URI `azureml://registries/<registry>/...` names, which may be blank;
+# undefined for other ids.
+registry(id) := split(words.folded(id), "/")[3] if startswith(words.folded(id), "azureml://registries/")
+
+# full_id(resource): the model as an id that names its workspace or registry, in lower case and without a slash at its
+# end. Undefined for a short name with a label, which names another version at another time.
+full_id(resource) := ids.folded(words.folded(id(resource))) if {
+	registry(id(resource))
+} else := ids.folded(trim_prefix(words.folded(id(resource)), "azureml:")) if {
+	startswith(trim_prefix(words.folded(id(resource)), "azureml:"), "/")
+} else := concat("/", [ids.workspace_id(resource.id), "models", parts[1], "versions", parts[2]]) if {
+	parts := split(words.folded(id(resource)), ":")
+	parts[0] == "azureml"
+	count(parts) == 3
+}
