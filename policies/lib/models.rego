@@ -13,19 +13,13 @@ _place := {
 }
 
 # pointer(resource): where a deployment or serverless endpoint names its model.
-pointer(resource) := concat("/", array.concat([""], _place[lower(resource.type)]))
+pointer(resource) := settings.pointer(_place[lower(resource.type)])
 
 # id(resource): the model that it names, as it is written; undefined where it names none, or not in text.
 id(resource) := words.text(object.get(resource, _place[lower(resource.type)], null))
 
-# is_unreadable(resource): whether it names its model by something that is not text.
-is_unreadable(resource) if {
-	path := _place[lower(resource.type)]
-	not words.is_blank(object.get(resource, path, null))
-	not id(resource)
-}
-
-is_unreadable(resource) if settings.is_misplaced(resource, _place[lower(resource.type)])
+# unreadable(resource): the JSON Pointer of what it states in the place of its model and is no text; undefined otherwise.
+unreadable(resource) := settings.unreadable(resource, _place[lower(resource.type)], "string")
 
 # registry(id): the registry in lower case that a URI `azureml://registries/<registry>/...` names, which may be blank;
 # undefined for other ids.

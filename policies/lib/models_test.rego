@@ -37,14 +37,14 @@ test_ids if {
 test_no_model if {
 	every resource in [_online(null), _online(" "), _batch(null), _batch({}), _serverless({"modelId": ""})] {
 		not models.id(resource)
-		not models.is_unreadable(resource)
+		not models.unreadable(resource)
 	}
 }
 
 test_unreadable if {
 	every resource in [_online(7), _online({"assetId": "m"}), _batch("m"), _batch({"assetId": []}), _serverless(true)] {
 		not models.id(resource)
-		models.is_unreadable(resource)
+		models.unreadable(resource)
 	}
 }
 

@@ -1,0 +1,105 @@
+# METADATA
+# scope: package
+# title: Registry models are of approved publishers or ids
+# description: >-
+#   Code and weights of a model run in your network with your data, so somebody vouches for where they come from. Models of
+#   a registry are evaluated once `allowed_publishers` or `allowed_model_ids` names what is approved. ARM does not state the
+#   publisher of a model: it is that of its registry, by `publishers` or by the registry in the snapshot.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-regulate-registry-deployments]
+# custom:
+#   id: AML-END-005
+#   severity: high
+#   judges:
+#     - Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
+#     - Microsoft.MachineLearningServices/workspaces/batchEndpoints/deployments
+#     - Microsoft.MachineLearningServices/workspaces/serverlessEndpoints
+#   remediation:
+#     text: Deploy an approved model, or add the model or its publisher to the parameters of AML-END-005.
+#   source: END-05
+#   parameters:
+#     allowed_publishers:
+#       type: array
+#       items: {type: string, pattern: '\S'}
+#       default: []
+#       description: publishers whose models may be deployed
+#     allowed_model_ids:
+#       type: array
+#       items: {type: string, pattern: '\S'}
+#       default: []
+#       description: ids of models that may be deployed, or parts of them
+#     publishers:
+#       type: object
+#       additionalProperties: {type: string, pattern: '\S'}
+#       default: {}
+#       description: the publisher of the models of a registry, by the name of the registry
+#   since: 0.2.0
+package endpoints.approved_models
+
+import data.lib.models
+import data.lib.words
+
+applies if {
+	is_configured
+	models.registry(id)
+}
+
+applies if {
+	is_configured
+	models.unreadable(input.resource)
+}
+
+deny contains {
+	"msg": "the model is of no approved publisher, and its id is not approved",
+	"path": models.pointer(input.resource),
+	"actual": id,
+	"expected": {
+		"publishers": input.parameters.allowed_publishers,
+		"model ids": input.parameters.allowed_model_ids,
+	},
+} if {
+	models.registry(id)
+	not is_listed
+	not is_published_well
+	is_published_otherwise
+}
+
+unknown contains {"msg": "the publisher of the registry is not known", "path": models.pointer(input.resource)} if {
+	models.registry(id)
+	not is_listed
+	not is_published_well
+	not is_published_otherwise
+}
+
+unknown contains {"msg": "the model is not named in text", "path": models.unreadable(input.resource)}
+
+is_configured if count(input.parameters.allowed_publishers) + count(input.parameters.allowed_model_ids) > 0
+
+id := models.id(input.resource)
+
+is_listed if {
+	some allowed in input.parameters.allowed_model_ids
+	contains(words.folded(id), words.folded(allowed))
+}
+
+is_published_well if {
+	some allowed in input.parameters.allowed_publishers
+	words.folded(allowed) == publisher
+}
+
+is_published_otherwise if count(input.parameters.allowed_publishers) == 0
+
+is_published_otherwise if publisher
+
+publisher := stated if {
+	stated := words.folded(input.parameters.publishers[name])
+	words.folded(name) == models.registry(id)
+} else := publishers_of_registry[0]
+
+publishers_of_registry := [publisher_of |
+	count(input.parameters.allowed_publishers) > 0
+	some registry in input.snapshot.by_type["microsoft.machinelearningservices/registries"]
+	registry_name(registry) == models.registry(id)
+	publisher_of := words.folded(registry.properties.intellectualPropertyPublisher)
+]
+
+registry_name(registry) := parts[count(parts) - 1] if parts := split(trim_suffix(lower(registry.id), "/"), "/")

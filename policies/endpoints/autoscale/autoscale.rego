@@ -1,0 +1,99 @@
+# METADATA
+# scope: package
+# title: Production deployments scale with their load
+# description: >-
+#   A deployment that keeps its number of instances refuses requests at the peak and costs too much at night. A managed
+#   deployment scales by an autoscale setting of Azure Monitor, one on Kubernetes by its own scale settings. Other stages
+#   than production are not evaluated; a missing stage counts as production.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-autoscale-endpoints]
+# custom:
+#   id: AML-END-009
+#   severity: low
+#   judges: [Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments]
+#   remediation:
+#     text: >-
+#       Create an autoscale setting for the deployment (`az monitor autoscale create --resource <id of the deployment>
+#       --min-count 2 --max-count 5 --count 2`, then `az monitor autoscale rule create`); on Kubernetes, set
+#       `scale_settings.type: target_utilization`.
+#   source: END-09
+#   since: 0.2.0
+package endpoints.autoscale
+
+import data.lib.endpoints
+import data.lib.ids
+import data.lib.settings
+import data.lib.words
+
+applies if {
+	stage.name == "production"
+	kind in {"managed", "kubernetes"}
+}
+
+applies if {
+	stage.name == "production"
+	not kind
+}
+
+deny contains {
+	"msg": "no autoscale setting is for the deployment",
+	"path": "/id",
+	"actual": {"autoscale": null, "stage": stage.name, "because": stage.reason},
+	"expected": "an enabled autoscale setting whose `targetResourceUri` is the deployment",
+} if {
+	kind == "managed"
+	not is_scaled
+	count(doubts) == 0
+}
+
+deny contains {
+	"msg": "the deployment on Kubernetes keeps its number of instances",
+	"path": settings.pointer(place),
+	"actual": {
+		"scaleType": settings.at(input.resource, place),
+		"stage": stage.name,
+		"because": stage.reason,
+	},
+	"expected": "TargetUtilization",
+} if {
+	kind == "kubernetes"
+	settings.word(settings.at(input.resource, place), types) == "default"
+}
+
+unknown contains {"msg": "what the deployment runs on is not known", "path": "/properties/endpointComputeType"} if not kind
+
+unknown contains {"msg": "whether an autoscale setting for the deployment is enabled cannot be read", "path": "/id"} if {
+	kind == "managed"
+	not is_scaled
+	count(doubts) > 0
+}
+
+unknown contains {"msg": "the scale type is none that is known", "path": pointer} if {
+	kind == "kubernetes"
+	pointer := settings.unreadable_word(input.resource, place, types)
+}
+
+kind := endpoints.deployment_kind(input.resource)
+
+is_scaled if {
+	some setting in targeting
+	not settings.unreadable_flag(setting, enabled)
+	not is_disabled(setting)
+}
+
+is_disabled(setting) if settings.flag(settings.at(setting, enabled)) == false
+
+# The settings of which it cannot be read whether they are enabled.
+doubts := [setting | some setting in targeting; settings.unreadable_flag(setting, enabled)]
+
+# An autoscale setting may be in any resource group of the subscription.
+targeting := [setting |
+	some id in input.snapshot.by_scope[subscription]["microsoft.insights/autoscalesettings"]
+	setting := input.snapshot.by_id[id]
+	ids.folded(words.folded(setting.properties.targetResourceUri)) == ids.folded(input.resource.id)
+]
+
+subscription := concat("", ["/subscriptions/", ids.subscription(input.resource.id)])
+stage := words.stage(input.resource, input.workspace)
+enabled := ["properties", "enabled"]
+place := ["properties", "scaleSettings", "scaleType"]
+types := {"default", "targetutilization"}

@@ -1,0 +1,41 @@
+# METADATA
+# scope: package
+# title: Content safety of serverless endpoints is on
+# description: >-
+#   Without content safety, a model answers requests for harmful content, and its harmful answers reach whoever asked.
+#   What the service does where nothing is stated is not published, so that is unknown.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-model-catalog-content-safety]
+# custom:
+#   id: AML-END-003
+#   severity: high
+#   judges: [Microsoft.MachineLearningServices/workspaces/serverlessEndpoints]
+#   remediation:
+#     text: Enable content safety of the endpoint.
+#     patch: [{op: add, path: /properties/contentSafety/contentSafetyStatus, value: Enabled}]
+#   source: END-03
+#   monotone_in: {/properties/contentSafety/contentSafetyStatus: [Disabled, Enabled]}
+#   since: 0.2.0
+package endpoints.content_safety
+
+import data.lib.settings
+
+deny contains {
+	"msg": "content safety is disabled",
+	"path": settings.pointer(place),
+	"actual": settings.at(input.resource, place),
+	"expected": "Enabled",
+} if {
+	settings.word(settings.at(input.resource, place), states) == "disabled"
+}
+
+unknown contains {"msg": "the state of content safety is none that is known", "path": pointer} if {
+	pointer := settings.unreadable_word(input.resource, place, states)
+}
+
+unknown contains {"msg": "whether content safety is on is not stated", "path": settings.pointer(place)} if {
+	settings.at(input.resource, place) == null
+	not settings.unreadable_word(input.resource, place, states)
+}
+
+place := ["properties", "contentSafety", "contentSafetyStatus"]
+states := {"enabled", "disabled"}

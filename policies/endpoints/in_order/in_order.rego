@@ -1,0 +1,46 @@
+# METADATA
+# scope: package
+# title: Online endpoints are in order
+# description: >-
+#   An endpoint whose last operation failed does not serve what you think that it serves. While an operation is under way, the
+#   outcome is unknown.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-troubleshoot-online-endpoints]
+# custom:
+#   id: AML-END-011
+#   severity: medium
+#   judges: [Microsoft.MachineLearningServices/workspaces/onlineEndpoints]
+#   remediation:
+#     text: >-
+#       Read the log of its deployments (`az ml online-deployment get-logs --endpoint-name <endpoint> --name <deployment>`),
+#       correct the cause and repeat the operation, or delete the endpoint.
+#   source: END-11
+#   since: 0.2.0
+package endpoints.in_order
+
+import data.lib.settings
+
+deny contains {
+	"msg": "the last operation on the endpoint did not succeed",
+	"path": settings.pointer(place),
+	"actual": settings.at(input.resource, place),
+	"expected": "Succeeded",
+} if {
+	state in {"failed", "canceled"}
+}
+
+unknown contains {"msg": "an operation on the endpoint is under way", "path": settings.pointer(place)} if {
+	state in {"creating", "updating", "deleting"}
+}
+
+unknown contains {"msg": "the state of the endpoint is none that is known", "path": pointer} if {
+	pointer := settings.unreadable_word(input.resource, place, states)
+}
+
+unknown contains {"msg": "the state of the endpoint is not stated", "path": settings.pointer(place)} if {
+	settings.at(input.resource, place) == null
+	not settings.unreadable_word(input.resource, place, states)
+}
+
+state := settings.word(settings.at(input.resource, place), states)
+place := ["properties", "provisioningState"]
+states := {"succeeded", "failed", "canceled", "creating", "updating", "deleting"}

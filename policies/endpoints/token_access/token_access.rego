@@ -1,0 +1,51 @@
+# METADATA
+# scope: package
+# title: Online endpoints take tokens, not keys
+# description: >-
+#   A key of an endpoint does not expire, is the same for everybody and tells nobody apart who calls. A token lapses by
+#   itself, and one of Microsoft Entra ID also names the caller.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-endpoints-online-auth]
+# custom:
+#   id: AML-END-001
+#   severity: high
+#   judges: [Microsoft.MachineLearningServices/workspaces/onlineEndpoints]
+#   remediation:
+#     text: >-
+#       Create the endpoint with `auth_mode: aad_token` in its YAML file; on Kubernetes, where that is not offered, with
+#       `aml_token`. Move the callers to tokens before the traffic.
+#   source: END-01
+#   parameters:
+#     accepted_modes:
+#       type: array
+#       items: {type: string, pattern: '\S'}
+#       default: [AMLToken, AADToken]
+#       description: the values of `authMode` that may be used; with none, no endpoint is evaluated
+#   since: 0.2.0
+package endpoints.token_access
+
+import data.lib.settings
+import data.lib.words
+
+applies if count(input.parameters.accepted_modes) > 0
+
+deny contains {
+	"msg": "the endpoint accepts a way of authentication that is not accepted",
+	"path": settings.pointer(place),
+	"actual": settings.at(input.resource, place),
+	"expected": input.parameters.accepted_modes,
+} if {
+	mode := settings.word(settings.at(input.resource, place), modes)
+	not mode in {words.folded(accepted) | some accepted in input.parameters.accepted_modes}
+}
+
+unknown contains {"msg": "the authentication mode is none that is known", "path": pointer} if {
+	pointer := settings.unreadable_word(input.resource, place, modes)
+}
+
+unknown contains {"msg": "the authentication mode is not stated", "path": settings.pointer(place)} if {
+	settings.at(input.resource, place) == null
+	not settings.unreadable_word(input.resource, place, modes)
+}
+
+place := ["properties", "authMode"]
+modes := {"key", "amltoken", "aadtoken"}
