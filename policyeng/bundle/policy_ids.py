@@ -22,6 +22,15 @@ AREAS = {
     "cost": "COST",
     "operations": "OPS",
     "compute": "CMP",
+    "encryption": "ENC",
+    "data_access": "DAT",
+    "identity": "IDN",
+    "endpoints": "END",
+    "registries": "REG",
+    "jobs": "JOB",
+    "logging": "LOG",
+    "governance": "GOV",
+    "recovery": "DR",
 }
 #: Names of directories that say nothing about whose policies they hold.
 _GENERIC = {"BUNDLE", "OPA", "POLICIES", "POLICY", "POLICYENG", "REGO", "RULES"}

@@ -50,9 +50,9 @@ def _applies(given: PolicyInput) -> bool:
 @policy(
     id="AML-END-010",
     title="Online endpoints are in use",
-    description="The instances behind a managed endpoint cost the same whether requests come or not. An endpoint is idle "
-    "where the metric `requestsPerMinute` of the snapshot, over `idle_days` that ended at most a week ago, counts no more "
-    "than `most_requests` in total. An endpoint without this metric is not evaluated.",
+    description="The instances behind a managed endpoint cost the same whether requests come or not. An endpoint is "
+    "idle where the metric `requestsPerMinute` of the snapshot, over `idle_days` that ended at most a week ago, counts "
+    "no more than `most_requests` in total. An endpoint without this metric is not evaluated.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-monitor-online-endpoints"],
     severity="low",
     judges=["Microsoft.MachineLearningServices/workspaces/onlineEndpoints"],
