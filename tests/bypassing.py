@@ -27,8 +27,7 @@ from policyeng.evaluation.pointers import overlap
 from policyeng.facts.ids import fold_id
 from policyeng.models import WORKSPACE_TYPE, Blame, Change, Decision, JsonObject, Snapshot, lowered
 from policyeng.parsing.json_pointer import escaped
-from policyeng.server.kubernetes_changes import ReviewedObject, convert_request
-from policyeng.server.review_request import request_in, request_of
+from policyeng.server.admission_review import ReviewedObject, convert_request, request_in, request_of
 from policyeng.sources import DocumentContext, parse_changes
 from policyeng.sources.kubernetes.owners import BesideSnapshot
 from policyeng.testing.observed_reads import observe

@@ -10,8 +10,7 @@ from typing import Any
 
 import jsonpatch
 
-from policyeng.audit.diff.inputs import State
-from policyeng.audit.diff.records import Cause, CauseKind
+from policyeng.audit.diff.inputs import Cause, CauseKind, State
 from policyeng.bundle import Bundle
 from policyeng.facts.ids import fold_id
 from policyeng.models import Exemption, JsonObject, Snapshot

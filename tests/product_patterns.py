@@ -86,7 +86,7 @@ _LOCALS: dict[str, list[dict[str, object]]] = {
     "policyeng/bundle/discovery.py": [{"named": ["", "custom.id"], "source": ""}],
     "policyeng/configuration/toml_positions.py": [{"name": "[\"']?ignore[\"']?", "key": "estate"}],
     "policyeng/engines/opa.py": [{"name": "regex.match"}],
-    "policyeng/server/routes/policy_restrictions.py": [
+    "policyeng/server/routes/admission_review.py": [
         {"pattern": pattern}
         for pattern in (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", r"[^/]+", r"/[\s\S]*[^/]")
     ],
@@ -94,7 +94,7 @@ _LOCALS: dict[str, list[dict[str, object]]] = {
     # A pattern of a policy, of fixed length; the module has tests of what it takes.
     "policyeng/rego/builtins/linear.py": [{"text": "[a-z]-[0-9]{2}", "ends": ends} for ends in (True, False)],
     "policyeng/verify/generators/case_scenarios.py": [{"name": b"vmSize"}],
-    "policyeng/verify/redundancy/parameters.py": [{"name": "allowed"}],
+    "policyeng/verify/redundancy/analysis.py": [{"name": "allowed"}],
 }
 #: Characters of a text in which quadratic time shows, and of a whole one.
 SHORT, LONG = 1 << 14, 1 << 20

@@ -19,8 +19,7 @@ from policyeng.models import JsonObject
 from policyeng.server.app import application
 from policyeng.server.file_watcher import Watched
 from policyeng.server.options import ServerOptions
-from policyeng.server.service import Service
-from policyeng.server.snapshot_state import SnapshotState
+from policyeng.server.service import Service, SnapshotState
 from policyeng.server.tokens import Tokens, read_tokens
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 

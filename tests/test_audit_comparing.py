@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.audit.diff.comparison import compare_states
-from policyeng.audit.diff.inputs import ComparisonThreshold, State, evaluate_state
-from policyeng.audit.diff.records import Cause, CauseKind, Comparison, Flip
+from policyeng.audit.diff.inputs import Cause, CauseKind, Comparison, ComparisonThreshold, Flip, State, evaluate_state
 from policyeng.audit.diff.root_causes import find_smallest_sets
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import EngineError

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from policyeng.audit.diff.forecast import Ready, UpcomingChange, forecast_flips, forecast_parts, stored_parts
-from policyeng.audit.diff.inputs import FindingKey, State, Status, evaluate_state, index_findings, status_of
-from policyeng.audit.diff.records import CauseKind
+from policyeng.audit.diff.inputs import CauseKind, FindingKey, State, Status, evaluate_state, index_findings, status_of
 from policyeng.bundle import load_bundle
 from policyeng.models import Outcome, Problem, Snapshot
 from policyeng.verify.generators.examples import Examples

@@ -15,21 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from policyeng.audit.diff import forecast_report, impact_report, markdown, text, trends_report
+from policyeng.audit.diff import forecast, impact, report, trends
 from policyeng.audit.diff.comparison import summarize
-from policyeng.audit.diff.finding_history import FindingHistory, Turn
 from policyeng.audit.diff.forecast import Outlook, UpcomingChange
 from policyeng.audit.diff.impact import FlipCounts, Impact, Shifted
-from policyeng.audit.diff.json_report import diff_schema, render
-from policyeng.audit.diff.phrases import cause_sentence
-from policyeng.audit.diff.records import Cause, CauseKind, Comparison, Flip, PathChange
-from policyeng.audit.diff.trends import ComplianceTrend, TrendPoint
+from policyeng.audit.diff.inputs import Cause, CauseKind, Comparison, Flip, PathChange
+from policyeng.audit.diff.report import cause_sentence, diff_schema
+from policyeng.audit.diff.report import render_json as render
+from policyeng.audit.diff.trends import ComplianceTrend, FindingHistory, TrendPoint, Turn
 from policyeng.models import BundleRef, Outcome, Severity
 from policyeng.report.escaping import visible
 from tests.report_samples import HOSTILE, PUBLIC_ACCESS, evaluations, laws
 
 REGENERATE = (
-    ".venv/bin/python -c 'import json; from policyeng.audit.diff.json_report import diff_schema;"
+    ".venv/bin/python -c 'import json; from policyeng.audit.diff.report import diff_schema;"
     " print(json.dumps(diff_schema(), indent=2))' > docs/diff.schema.json"
 )
 AT = datetime(2026, 6, 1, tzinfo=UTC)
@@ -99,10 +98,10 @@ def test_the_published_schema_is_up_to_date(root: Path) -> None:
 @given(comparisons(), st.integers(1, 200))
 def test_the_text_and_the_markdown_are_plain(comparison: Comparison, width: int) -> None:
     """Colour adds colours alone, what people read is visible, and no name is markup."""
-    plain = text.render(comparison, width=width)
-    tabled = markdown.render(comparison)
+    plain = report.render_text(comparison, width=width)
+    tabled = report.render_markdown(comparison)
 
-    assert _ANSI.sub("", text.render(comparison, color=True, width=width)) == plain
+    assert _ANSI.sub("", report.render_text(comparison, color=True, width=width)) == plain
     assert visible(plain, keep="\n") == plain
     assert visible(tabled, keep="\n") == tabled
     assert f"exit {comparison.exit_code}: " in plain
@@ -169,10 +168,10 @@ def forms_of_everything() -> list[tuple[str, str]]:
             omitted=3,
         )
     ]
-    said: list[tuple[str, str]] = [(name, form(courses)) for name, form in trends_report.COURSES.items()]
-    said += [(name, form(lives)) for name, form in trends_report.LIVES.items()]
-    said += [(name, form(outlooks)) for name, form in forecast_report.FORMS.items()]
-    said += [(name, form(impacts)) for name, form in impact_report.FORMS.items()]
+    said: list[tuple[str, str]] = [(name, form(courses)) for name, form in trends.COURSES.items()]
+    said += [(name, form(lives)) for name, form in trends.LIVES.items()]
+    said += [(name, form(outlooks)) for name, form in forecast.FORMS.items()]
+    said += [(name, form(impacts)) for name, form in impact.FORMS.items()]
     return said
 
 

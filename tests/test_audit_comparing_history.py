@@ -10,11 +10,9 @@ from random import Random
 import pytest
 
 from policyeng.audit.diff.comparison import compare_states
-from policyeng.audit.diff.finding_history import FindingHistory, list_histories
 from policyeng.audit.diff.impact import Proposed, evaluate_impact, exceeds
-from policyeng.audit.diff.inputs import Readings, Stored
-from policyeng.audit.diff.records import CauseKind
-from policyeng.audit.diff.trends import compute_trend, group_spans
+from policyeng.audit.diff.inputs import CauseKind, Readings, Stored
+from policyeng.audit.diff.trends import FindingHistory, compute_trend, group_spans, list_histories
 from policyeng.audit.records import AuditRun
 from policyeng.models import Exemption
 from tests.audits import POLICIES, START, Audited, exemption, policies

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from policyeng.audit.diff.comparison import compare_states
 from policyeng.audit.diff.counterfactuals import Splicing
-from policyeng.audit.diff.inputs import FindingKey, Status, evaluate_state, index_findings, status_of
-from policyeng.audit.diff.records import Comparison, Flip
+from policyeng.audit.diff.inputs import Comparison, FindingKey, Flip, Status, evaluate_state, index_findings, status_of
 from policyeng.facts.coverage import LISTED
 from policyeng.models import Evaluation, Outcome
 from policyeng.verify.generators.examples import Examples

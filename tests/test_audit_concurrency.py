@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from policyeng.audit.store import open_store
-from policyeng.audit.store.connection import lock_writes, writing
+from policyeng.audit.store.connection import lock_writes, retention_lock, run_lock, writing
 from policyeng.audit.store.integrity import verify
-from policyeng.audit.store.locks import retention_lock, run_lock
 from policyeng.errors import StoreError
 from tests.audits import Audited
 
@@ -45,7 +44,7 @@ def test_retention_waits_for_audits_and_they_for_it(
     tmp_path: Path, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a run has written ahead must not be taken away, so neither begins while the other is at work."""
-    monkeypatch.setattr("policyeng.audit.store.locks.PATIENCE", 0.0)
+    monkeypatch.setattr("policyeng.audit.store.connection.PATIENCE", 0.0)
     audited = Audited(tmp_path, store_url)
     engine = audited.store.engine
     running = run_lock(engine, "a"), run_lock(engine, "b")

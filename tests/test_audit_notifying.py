@@ -13,9 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from policyeng.audit.notifications.changes import find_news
-from policyeng.audit.notifications.messages import messages, plain
-from policyeng.audit.notifications.notifier import lines_of, send_due, send_notifications, store_failure_messages
+from policyeng.audit.notifications.notifier import (
+    find_news,
+    lines_of,
+    messages,
+    plain,
+    send_due,
+    send_notifications,
+    store_failure_messages,
+)
 from policyeng.audit.store.outbox import ATTEMPTS, Outbox
 from policyeng.configuration.notification_targets import Notifying
 from policyeng.models import JsonObject, Severity

@@ -19,10 +19,9 @@ import orjson
 import pytest
 
 from policyeng.audit.records import AuditRun
-from policyeng.audit.scheduling.job import Auditing
-from policyeng.audit.scheduling.scheduler import Schedule
+from policyeng.audit.scheduling.scheduler import Auditing, Schedule
 from policyeng.audit.store import open_store
-from policyeng.audit.store.locks import run_lock
+from policyeng.audit.store.connection import run_lock
 from policyeng.configuration import resolve
 from policyeng.engines import OpaOptions
 from tests.audits import POLICIES

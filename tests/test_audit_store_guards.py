@@ -9,7 +9,7 @@ import orjson
 import pytest
 from sqlalchemy import Connection, delete, insert, select, update
 
-from policyeng.audit.store.digests import canonical, run_hash
+from policyeng.audit.store.codecs import canonical, run_hash
 from policyeng.audit.store.integrity import verified
 from policyeng.audit.store.retention import prune
 from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS

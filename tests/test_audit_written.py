@@ -6,8 +6,13 @@ from random import Random
 
 import orjson
 
-from policyeng.audit.store.codecs import compute_span_states, encode_evaluation, evaluation_of, read_span_states
-from policyeng.audit.store.digests import digest_of
+from policyeng.audit.store.codecs import (
+    compute_span_states,
+    digest_of,
+    encode_evaluation,
+    evaluation_of,
+    read_span_states,
+)
 from policyeng.bundle import load_bundle
 from policyeng.evaluation import evaluate
 from policyeng.models import Denial, Finding, Findings, Outcome, Severity

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.audit.diff.records import Comparison
+from policyeng.audit.diff.inputs import Comparison
 from tests.bundles import WORKSPACE, deny_when, rego, workspace, write
 from tests.command import Ran, policyeng
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.engines.opa_options import OpaOptions
+from policyeng.engines.opa_query import OpaOptions
 from policyeng.evaluation import evaluate
 from policyeng.models import Denial, Evaluation, Outcome
 from policyeng.report import FORMATS, sarif

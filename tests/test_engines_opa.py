@@ -17,7 +17,7 @@ from policyeng.bundle.cases import DEFAULT_AS_OF, Baselines, estate, read_cases
 from policyeng.bundle.policy_types import InputForm
 from policyeng.engines import OpaOptions, embedded
 from policyeng.engines import opa as engine
-from policyeng.engines.opa_transport import OpaConnection
+from policyeng.engines.opa_server import OpaConnection
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import load_snapshot

@@ -10,7 +10,7 @@ import pytest
 
 from policyeng import rego
 from policyeng.bundle import Bundle
-from policyeng.engines.opa_rewriting import package_root, relocated, require_pure
+from policyeng.engines.opa_bundles import package_root, relocated, require_pure
 from policyeng.errors import EngineError
 from policyeng.rego import RegoError
 from policyeng.rego.builtins import REFUSED

@@ -15,10 +15,9 @@ from policyeng.configuration import Settings
 from policyeng.context import EvaluationSetup
 from policyeng.models import Blame, Change, JsonObject, Operation
 from policyeng.server import service as serving
-from policyeng.server.allowed_changes import Allowed, counting
 from policyeng.server.file_watcher import Watched
 from policyeng.server.metrics import ServerMetrics
-from policyeng.server.service import Service
+from policyeng.server.service import Allowed, Service, counting
 from tests.bundles import rego, write
 from tests.bundles import workspace as resource
 from tests.cluster import GROUP, review_of, workspace_object

@@ -21,8 +21,7 @@ from policyeng.server import service as serving
 from policyeng.server.app import application
 from policyeng.server.metrics import ServerMetrics
 from policyeng.server.options import Route
-from policyeng.server.service import Service
-from policyeng.server.snapshot_state import SnapshotState
+from policyeng.server.service import Service, SnapshotState
 from policyeng.sources import read_inputs
 from tests.bundles import deny_when, rego, workspace, write
 from tests.carriers import resource, template

@@ -8,8 +8,7 @@ import pytest
 
 from policyeng.errors import InputError
 from policyeng.models import Change, JsonObject, Operation, Snapshot
-from policyeng.server.kubernetes_changes import ReviewedObject, convert_request
-from policyeng.server.review_request import ReviewRequest, Verb
+from policyeng.server.admission_review import ReviewedObject, ReviewRequest, Verb, convert_request
 from policyeng.sources.kubernetes.owners import BesideSnapshot
 from tests.cluster import ELSEWHERE, GROUP, WORKSPACE, object_of, workspace_object
 

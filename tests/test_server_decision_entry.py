@@ -12,7 +12,7 @@ import pytest
 from policyeng.bundle import load_bundle
 from policyeng.errors import InputError
 from policyeng.models import JsonObject
-from policyeng.server.decision_record import line_of
+from policyeng.server.decision_log import line_of
 from policyeng.server.file_watcher import Watched
 from policyeng.server.service import Answered, Service
 from tests.bundles import deny_when, rego, workspace, write

@@ -13,8 +13,7 @@ import orjson
 import pytest
 
 from policyeng.models import JsonObject
-from policyeng.server.decision_log import DecisionLog, Fate, Standard
-from policyeng.server.rotating_log import NAME, Segments
+from policyeng.server.decision_log import NAME, DecisionLog, Fate, Segments, Standard
 from policyeng.server.service import Answered
 
 LABELS = {"id": "me"}

@@ -18,7 +18,7 @@ from policyeng.errors import StoreError, UsageError
 from policyeng.server.app import application
 from policyeng.server.history_site import LASTING, Attempts, Reports, Sessions
 from policyeng.server.options import ServerOptions
-from policyeng.server.problems import RequestRefusedError
+from policyeng.server.request_body import RequestRefusedError
 from policyeng.server.service import Service
 from policyeng.server.tls import Certificates
 from policyeng.server.tokens import Tokens, read_tokens

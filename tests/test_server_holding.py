@@ -13,10 +13,8 @@ import pytest
 from policyeng.configuration import candidates, resolve
 from policyeng.context import load_resources
 from policyeng.errors import UsageError
-from policyeng.server.file_watcher import Watched
-from policyeng.server.policy_reload import PolicyReload
-from policyeng.server.service import Service
-from policyeng.server.snapshot_state import SnapshotState
+from policyeng.server.file_watcher import PolicyReload, Watched
+from policyeng.server.service import Service, SnapshotState
 from tests.bundles import deny_when, rego, workspace, write
 from tests.servers import POLICY, asked, got, service_of, standing
 

@@ -13,9 +13,8 @@ from policyeng.bundle import load_bundle
 from policyeng.configuration import Settings
 from policyeng.context import EvaluationSetup
 from policyeng.models import Exemption
-from policyeng.server.decision_log import DecisionLog
+from policyeng.server.decision_log import DecisionLog, Segments
 from policyeng.server.metrics import ServerMetrics
-from policyeng.server.rotating_log import Segments
 from policyeng.server.service import Service
 from tests.bundles import deny_when, rego, workspace, write
 from tests.cluster import object_of, review_of, workspace_object

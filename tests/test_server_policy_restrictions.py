@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from policyeng.models import JsonObject, Severity
-from policyeng.server.routes.policy_restrictions import Details, resource_of
+from policyeng.server.routes.admission_review import Details, resource_of
 from policyeng.server.service import Service
 from tests.bundles import WORKSPACE
 from tests.servers import asked, held, service_of, standing

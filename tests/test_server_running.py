@@ -21,7 +21,7 @@ import uvicorn
 
 from policyeng.models import JsonObject
 from policyeng.server.app import application
-from policyeng.server.rotating_log import NAME
+from policyeng.server.decision_log import NAME
 from policyeng.server.run import BoundedProtocol, DrainingServer
 from tests.bundles import deny_when, rego, workspace, write
 from tests.certificates import Root

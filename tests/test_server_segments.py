@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.errors import UsageError
-from policyeng.server.rotating_log import NAME, Segments
+from policyeng.server.decision_log import NAME, Segments
 from tests.test_server_shared import ended, forked
 
 

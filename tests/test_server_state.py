@@ -12,8 +12,8 @@ import pytest
 from policyeng.bundle.loader import WantedInputs
 from policyeng.errors import InputError
 from policyeng.server.file_watcher import Watched
-from policyeng.server.problems import RequestRefusedError
-from policyeng.server.snapshot_state import SnapshotState, read_state, require_fresh
+from policyeng.server.request_body import RequestRefusedError
+from policyeng.server.service import SnapshotState, read_state, require_fresh
 from tests.bundles import snapshot, workspace
 from tests.servers import asked, held, service_of
 

@@ -10,7 +10,7 @@ import pytest
 
 from policyeng.errors import UsageError
 from policyeng.server.options import ServerOptions
-from policyeng.server.problems import RequestRefusedError
+from policyeng.server.request_body import RequestRefusedError
 from policyeng.server.service import Service
 from policyeng.server.tokens import Tokens, TokenScope, digest_of, read_tokens
 from tests.bundles import workspace

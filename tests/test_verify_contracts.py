@@ -20,9 +20,9 @@ from policyeng.bundle import Bundle
 from policyeng.verify.generators.examples import examples_of
 from policyeng.verify.generators.json_mutations import Json
 from policyeng.verify.laws import invariance, monotonicity
-from policyeng.verify.laws.field_perturbation import count_tests
 from policyeng.verify.laws.law import Law, LawContext, Trial, Violation
 from policyeng.verify.laws.monotonicity import Way, list_stricter_values
+from policyeng.verify.laws.read_laws import count_tests
 from tests.bundles import deny_when, rego, write
 
 LAWS = (monotonicity.LAW, invariance.LAW)

@@ -21,8 +21,8 @@ from policyeng.evaluation import evaluate
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.verify import strategies
 from policyeng.verify.example_documents import read
+from policyeng.verify.generators.documents import COMPUTES
 from policyeng.verify.generators.examples import Example, Examples, Kind, examples_of
-from policyeng.verify.generators.plausible import COMPUTES
 from tests.bundles import write
 from tests.effort import effort
 from tests.foreign_bundles import DOCUMENTS, RESOURCES

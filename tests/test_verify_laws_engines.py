@@ -11,8 +11,8 @@ from policyeng.bundle import load_bundle
 from policyeng.engines import opa
 from policyeng.errors import EngineError
 from policyeng.verify.generators.examples import examples_of
-from policyeng.verify.laws.engines import LAW
 from policyeng.verify.laws.law import LawContext, Trial, Violation, format_remarks
+from policyeng.verify.laws.outcome_laws import ENGINES as LAW
 
 BROKEN = Path(__file__).parent / "broken" / "engines"
 

@@ -16,8 +16,7 @@ from policyeng.models import JsonObject, Outcome, Severity, Snapshot
 from policyeng.sources import load_snapshot
 from policyeng.verify.example_documents import read
 from policyeng.verify.generators.json_mutations import Json, copied, places, remove
-from policyeng.verify.minimize import Minimised, failing, minimize, native
-from policyeng.verify.shrink_document import shrink
+from policyeng.verify.shrinking import Minimised, failing, minimize, native, shrink
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 from tests.command import policyeng
 from tests.conftest import ROOT

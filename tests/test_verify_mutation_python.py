@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policyeng.verify.mutation.edits import Spoken, mutants
 from policyeng.verify.mutation.python import normalize_source, python_mutations
+from policyeng.verify.mutation.rego import Spoken, mutants
 
 
 def changes(source: str, kind: str) -> list[str]:

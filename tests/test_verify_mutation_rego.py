@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from policyeng.verify.mutation.edits import Mutant, Spoken, mutants
 from policyeng.verify.mutation.mutants import header_mutations
-from policyeng.verify.mutation.rego import MutationTargets, rego_mutations
+from policyeng.verify.mutation.rego import Mutant, MutationTargets, Spoken, mutants, rego_mutations
 
 PLACES = MutationTargets(("/properties/size", "/properties/kind"), ("least", "most"), Spoken([["a", "b", "c"]]))
 HEADER = """\

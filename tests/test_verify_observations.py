@@ -8,7 +8,7 @@ from random import Random
 from policyeng.bundle import load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.models import JsonObject, Snapshot
-from policyeng.verify.generators.observations import Entries, Sight, draw_observations
+from policyeng.verify.generators.vocabulary import Entries, Sight, draw_observations
 
 FACTS = load_bundle().facts
 CLUSTER = {

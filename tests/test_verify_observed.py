@@ -15,7 +15,7 @@ from policyeng.evaluation.tracing import Differences
 from policyeng.rego import tracing
 from policyeng.verify.generators.examples import examples_of
 from policyeng.verify.laws.law import LawContext, Trial, Violation
-from policyeng.verify.laws.observed_reads import LAW
+from policyeng.verify.laws.read_laws import LAW
 from tests.bundles import write
 
 PYTHON = """from policyeng import Denial, policy

@@ -22,11 +22,10 @@ from policyeng.models import Finding, JsonObject, Snapshot
 from policyeng.verify.generators.examples import Example, examples_of
 from policyeng.verify.laws.law import LawContext, Trial, Violation
 from policyeng.verify.laws.remediation import LAW, TRIED, check_patches
-from policyeng.verify.minimize import native
-from policyeng.verify.remediation.header_patches import select_patches
-from policyeng.verify.remediation.json_patch import apply_edits
+from policyeng.verify.remediation.json_patch import apply_edits, select_patches
 from policyeng.verify.remediation.report import as_json
 from policyeng.verify.remediation.suggestion import Suggestion
+from policyeng.verify.shrinking import native
 
 BUNDLE = load_bundle()
 BROKEN_BUNDLE = load_bundle(Path(__file__).parent / "broken" / "remediation")

@@ -13,8 +13,8 @@ from policyeng.cli.files import FileWriter
 from policyeng.cli.verify_modes.counterexamples import write_example
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject
+from policyeng.verify.example_documents import command, list_other_parts
 from policyeng.verify.generators.examples import Example
-from policyeng.verify.reproduction import command, list_other_parts
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 #: A text in which other readers of lines see two.

@@ -11,10 +11,9 @@ import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.errors import EngineError, InputError, UsageError
-from policyeng.verify.example_documents import document_of, example_of, read
+from policyeng.verify.example_documents import document_of, example_of, is_sayable, read, toml_of
 from policyeng.verify.laws import LAWS, Law, laws_named
 from policyeng.verify.laws.law import Trial, Violation
-from policyeng.verify.reproduction import is_sayable, toml_of
 from policyeng.verify.runner.report import as_text
 from policyeng.verify.runner.run import LawRun, run, store_failure
 from policyeng.verify.runner.worker import FailingExample

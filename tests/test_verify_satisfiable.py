@@ -17,7 +17,7 @@ from policyeng.bundle.policy_selection import with_profile
 from policyeng.bundle.timeline import describe_spans
 from policyeng.evaluation import evaluate
 from policyeng.models import Outcome, Snapshot
-from policyeng.verify.laws.satisfiable import unsatisfiable
+from policyeng.verify.laws.outcome_laws import unsatisfiable
 from policyeng.verify.satisfiability.classes import WorkloadClass, classes_of
 from policyeng.verify.satisfiability.result import SatisfiabilityResult, answer
 from tests.bundles import rego, workspace, write
@@ -167,7 +167,7 @@ def test_contradicting_policies_are_named_and_no_innocent_one() -> None:
 def test_the_law_finds_the_class_and_the_policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A conflict is a violation, so is an expectation that is not met; what is as expected is none."""
     monkeypatch.setattr(
-        "policyeng.verify.laws.satisfiable.classes_of",
+        "policyeng.verify.laws.outcome_laws.classes_of",
         lambda bundle, _: classes_of(bundle, chosen=["anything", "regulated-realtime-gpu-inference"]),
     )
     (violation,) = unsatisfiable(load_bundle(BROKEN), NOW)[:1]
@@ -178,7 +178,7 @@ def test_the_law_finds_the_class_and_the_policies(tmp_path: Path, monkeypatch: p
     wrong = {"impossible": "2026-01-01", "because": "b"}
     for expected, count in ((None, 1), (wrong, 1), ({**wrong, "impossible": "always"}, 0)):
         monkeypatch.setattr(
-            "policyeng.verify.laws.satisfiable.classes_of", lambda *_, given=expected: [subject(expected=given)]
+            "policyeng.verify.laws.outcome_laws.classes_of", lambda *_, given=expected: [subject(expected=given)]
         )
         assert len(unsatisfiable(bundle, NOW)) == count
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle.parameter_schemas import fits
+from policyeng.verify.generators.documents import fitting
 from policyeng.verify.generators.json_mutations import (
     Json,
     altered,
@@ -20,8 +21,7 @@ from policyeng.verify.generators.json_mutations import (
     remove,
     value_in,
 )
-from policyeng.verify.generators.schema_values import fitting
-from policyeng.verify.shrink_document import shrink
+from policyeng.verify.shrinking import shrink
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=4),

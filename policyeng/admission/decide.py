@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from policyeng.admission.attribution import Sorted, reported, sorted_out, touches_of
 from policyeng.admission.changes import apply_changes
-from policyeng.admission.decision import DecisionHeader, DecisionThreshold, decided, find_new_problems
-from policyeng.admission.enforcement import Modes
+from policyeng.admission.decision import DecisionHeader, DecisionThreshold, Modes, decided, find_new_problems
 from policyeng.bundle import Bundle
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_prepared, prepare
 from policyeng.evaluation.member_names import with_known_names

@@ -13,11 +13,10 @@ import typer
 
 from policyeng import cache
 from policyeng.audit.collection.parts import Collected, PartSource, read, sources_of
-from policyeng.audit.diff import json_report, markdown, text
+from policyeng.audit.diff import report
 from policyeng.audit.diff.comparison import compare_states
 from policyeng.audit.diff.fleet import PartPair, compare_parts
-from policyeng.audit.diff.inputs import ComparisonThreshold, State
-from policyeng.audit.diff.records import Comparison
+from policyeng.audit.diff.inputs import Comparison, ComparisonThreshold, State
 from policyeng.cli import options
 from policyeng.cli.console import detect_terminal, print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format
@@ -134,9 +133,9 @@ def _has_same_bytes(one: PartSource | Collected | None, other: PartSource | Coll
 
 
 _FORMATS: Mapping[str, Callable[[Comparison], str]] = {
-    "text": text.render,
-    "json": json_report.render,
-    "markdown": markdown.render,
+    "text": report.render_text,
+    "json": report.render_json,
+    "markdown": report.render_markdown,
 }
 
 Before = Annotated[str, typer.Argument(metavar="BEFORE", help="File or directory; - reads standard input.")]
@@ -251,4 +250,4 @@ def _print(comparison: Comparison, format_: str, outputs: Sequence[tuple[str, Pa
         print_line(_FORMATS[format_](comparison).rstrip("\n"))
         return
     color, width = detect_terminal()
-    print_line(text.render(comparison, color=color, width=width).rstrip("\n"))
+    print_line(report.render_text(comparison, color=color, width=width).rstrip("\n"))

@@ -13,7 +13,7 @@ from policyeng.configuration import Settings
 from policyeng.errors import InputError, UsageError
 from policyeng.evaluation import evaluate
 from policyeng.report.phrases import count
-from policyeng.verify.minimize import Minimised, failing, minimize, text_of
+from policyeng.verify.shrinking import Minimised, failing, minimize, text_of
 
 #: The file that the printed command reads.
 _FILE = "smallest.json"

@@ -22,8 +22,8 @@ from policyeng.server.options import Route, ServerOptions
 
 if TYPE_CHECKING:
     from policyeng.server.decision_log import DecisionLog
+    from policyeng.server.file_watcher import PolicyReload
     from policyeng.server.history_site import Reports
-    from policyeng.server.policy_reload import PolicyReload
     from policyeng.server.service import Service
 
 Host = Annotated[
@@ -255,7 +255,7 @@ def serve(asked: CriteriaOptions, server: ServerOptions) -> int:
     """
     _require_extra()
     from policyeng.engines.embedded import compile_rego
-    from policyeng.server.policy_reload import PolicyReload
+    from policyeng.server.file_watcher import PolicyReload
     from policyeng.server.run import serve as serve_service
 
     require_text(asked.select, asked.ignore)
@@ -298,8 +298,7 @@ def _service(server: ServerOptions, holding: PolicyReload) -> Service:
     """
     from policyeng.server.file_watcher import Watched
     from policyeng.server.metrics import ServerMetrics
-    from policyeng.server.service import Service
-    from policyeng.server.snapshot_state import read_state
+    from policyeng.server.service import Service, read_state
     from policyeng.server.tls import Certificates
     from policyeng.server.tokens import read_tokens
 
@@ -340,8 +339,7 @@ def _log(server: ServerOptions) -> DecisionLog | None:
     Raises:
         UsageError: the log cannot be written.
     """
-    from policyeng.server.decision_log import DecisionLog, Standard
-    from policyeng.server.rotating_log import Segments
+    from policyeng.server.decision_log import DecisionLog, Segments, Standard
 
     if server.decision_log is None:
         return None

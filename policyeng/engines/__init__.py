@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from policyeng.engines import python
-from policyeng.engines.opa_options import OpaOptions
+from policyeng.engines.opa_query import OpaOptions
 from policyeng.engines.request import EvaluationRequest, Judgement, Pair
 from policyeng.errors import UsageError
 

@@ -10,12 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from policyeng.bundle import Bundle
-from policyeng.engines.opa_bundles import OpaServerBundle, place_of
-from policyeng.engines.opa_options import OpaOptions
-from policyeng.engines.opa_query import Batch
-from policyeng.engines.opa_rewriting import require_pure
-from policyeng.engines.opa_server import FOLDER, binary_of, version_of
-from policyeng.engines.opa_transport import OpaConnection
+from policyeng.engines.opa_bundles import OpaServerBundle, place_of, require_pure
+from policyeng.engines.opa_query import Batch, OpaOptions
+from policyeng.engines.opa_server import FOLDER, OpaConnection, binary_of, version_of
 from policyeng.engines.request import EvaluationRequest, Judgement, Pair
 from policyeng.errors import EngineError
 from policyeng.models import JsonObject

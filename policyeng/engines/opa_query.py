@@ -1,9 +1,10 @@
-"""Build one OPA query for all pairs of a snapshot, and parse its result."""
+"""The options for OPA, in a module that is fast to import."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import orjson
 
@@ -11,7 +12,35 @@ from policyeng.bundle import Policy
 from policyeng.engines.embedded import convert_result
 from policyeng.engines.request import EvaluationRequest, Judgement, Pair
 from policyeng.errors import EngineError
+from policyeng.frozen import field, frozen
 from policyeng.models import JsonObject, lowered
+
+
+@frozen
+class OpaOptions:
+    """The OPA server that evaluates, and how to reach it.
+
+    Attributes:
+        url: an OPA server, such as `https://opa.example.com:8181`; empty for a private server of this process.
+        token: the bearer token for `url`; it is never printed.
+        ca_file: PEM file of the authorities to trust for the server's certificate, instead of the public ones.
+        client_cert: PEM file of our certificate and its key, for a server that requires one.
+        timeout: seconds to connect, at most 10, and between bytes of a response.
+        binary: the `opa` program for a private server; by default `opa` from the `PATH`, or `.tools/bin` of a checkout.
+        bundle: the name under which the server at `url` has loaded the bundle itself; empty to search for it.
+        push: whether to push the bundle to the server at `url`; None to push if the server has not loaded a policyeng
+            bundle itself.
+    """
+
+    url: str = ""
+    token: str = field(default="", repr=False)
+    ca_file: Path | None = None
+    client_cert: Path | None = None
+    timeout: float = 300.0
+    binary: Path | None = None
+    bundle: str = ""
+    push: bool | None = None
+
 
 _HEAD = """\
 package {package}

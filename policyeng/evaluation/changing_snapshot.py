@@ -37,7 +37,7 @@ from policyeng.models import (
 )
 from policyeng.rego.values import Value
 from policyeng.workloads import Workload
-from policyeng.workloads.fields import Reader, reader
+from policyeng.workloads.lookup import Reader, reader
 
 #: Replaces a subject that no longer exists.
 _GONE = Resource({}, "", "", "", "", -1, {}, Location())

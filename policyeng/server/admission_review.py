@@ -1,22 +1,295 @@
-"""The Kubernetes webhook: converts AdmissionReview requests to responses. Pure: no I/O, no clock.
-
-Objects of Azure Service Operator and of the Azure ML extension are evaluated as the changes of Azure resources that
-they request; all others are allowed. What cannot be read or decided is denied.
-"""
+"""Answer admission reviews of Kubernetes: parse the request, find the changes, and build the response."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 from policyeng.errors import InputError, PolicyengError
-from policyeng.facts.ids import fold_id
-from policyeng.models import Change, Decision, Denial, Finding, JsonObject, Origin, Outcome, Unknown
+from policyeng.facts.ids import fold_id, is_open
+from policyeng.models import Change, Decision, Denial, Finding, JsonObject, Operation, Origin, Outcome, Unknown, lowered
+from policyeng.parsing.json_text import shortened
 from policyeng.report.escaping import visible
 from policyeng.report.phrases import count, denial_sentence, denials, shorten_id, unknown_sentence, unknowns
-from policyeng.server.kubernetes_changes import ReviewedObject, convert_request
-from policyeng.server.review_request import API_VERSION, KIND, request_in, request_of
+from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, group_of
+from policyeng.sources.kubernetes.objects import get_inner, words
 from policyeng.sources.kubernetes.owners import BesideSnapshot
+from policyeng.sources.kubernetes.single_object import is_judged
+from policyeng.sources.kubernetes.status import is_kept, is_unmanaged
+from policyeng.sources.parsed import Placed, Refusal, format_value, kind_of
+
+API_VERSION = "admission.k8s.io/v1"
+KIND = "AdmissionReview"
+_LISTED = f"list `v1` in the webhook's `admissionReviewVersions`; only `{API_VERSION}` is answered"
+
+
+class Verb(StrEnum):
+    """What is done to an object."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+    CONNECT = "CONNECT"
+
+
+class ReviewRequest(NamedTuple):
+    """What is asked about an object that is judged.
+
+    Attributes:
+        object: as it is to be; None in a deletion.
+        old: as it is; None in a creation.
+    """
+
+    verb: Verb
+    object: JsonObject | None
+    old: JsonObject | None
+
+
+def request_in(review: object) -> JsonObject:
+    """Return the request of a review; it must have a uid, which identifies its response.
+
+    Raises:
+        InputError: it is no review of the version that is answered.
+    """
+    kind, version = get_inner(review, "kind"), get_inner(review, "apiVersion")
+    if kind != KIND or not isinstance(version, str):
+        message = f"not an admission review: {kind_of(review)} without the `apiVersion` and `kind` of one"
+        raise InputError(message, place=("/",), remedy=f"send an `{KIND}` of `{API_VERSION}`")
+    if version != API_VERSION:
+        message = f"unsupported version of admission reviews: `{shortened(version)}`"
+        raise InputError(message, place=("/apiVersion",), remedy=_LISTED)
+    request = get_inner(review, "request")
+    if not isinstance(request, dict) or not isinstance(request.get("uid"), str) or not request["uid"]:
+        raise InputError("admission review without a request uid", place=("/request/uid",), remedy="add it")
+    return request
+
+
+def request_of(request: JsonObject) -> ReviewRequest | None:
+    """Return the object and the operation of a request; None if policies do not apply to it or nothing changes.
+
+    Raises:
+        InputError: what it asks cannot be told; names the place in the review.
+    """
+    objects = [_object(request, key) for key in ("object", "oldObject")]
+    kind = _kind(request)
+    if not any(is_judged(*told) for told in (kind, *map(_kind_of, objects))):
+        return None
+    operation = request.get("operation")
+    if operation not in list(Verb):
+        message = f"unknown operation: {format_value(operation)}"
+        raise InputError(message, place=("/request/operation",), remedy=f"use one of {', '.join(Verb)}")
+    # An update of the status is what the operator reports; the API server leaves the `spec` as it is then.
+    if operation == Verb.CONNECT or (operation == Verb.UPDATE and request.get("subResource") == "status"):
+        return None
+    needed = "oldObject" if operation == Verb.DELETE else "object"
+    for key, held in zip(("object", "oldObject"), objects, strict=True):
+        if held is None and key == needed:
+            raise InputError(f"the request has no `{key}`", place=(f"/request/{key}",), remedy="send it")
+        if held is not None and _kind_of(held) != kind:
+            message = f"the object is not a `{shortened(' '.join(kind))}`, the `kind` of the request"
+            raise InputError(message, place=(f"/request/{key}",), remedy="send the object that the request is about")
+    return ReviewRequest(Verb(operation), *objects)
+
+
+def _object(request: JsonObject, key: str) -> JsonObject | None:
+    value = request.get(key)
+    if value is None or isinstance(value, dict):
+        return value
+    raise InputError(
+        f"not an object: {format_value(value)}", place=(f"/request/{key}",), remedy="send an object, or null"
+    )
+
+
+def _kind(request: JsonObject) -> tuple[str, str]:
+    """Return the `apiVersion` and `kind` of the object of a request."""
+    parts = [get_inner(request, "kind", part) for part in ("group", "version", "kind")]
+    group, version, kind = (part if isinstance(part, str) else "" for part in parts)
+    if not version or not kind:
+        raise InputError("the request has no kind", place=("/request/kind",), remedy="add it")
+    return (f"{group}/{version}" if group else version), kind
+
+
+def _kind_of(document: JsonObject | None) -> tuple[str, str]:
+    parts = [get_inner(document, part) for part in ("apiVersion", "kind")]
+    version, kind = (part if isinstance(part, str) else "" for part in parts)
+    return version, kind
+
+
+_COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
+_TYPES = "/properties/properties/instanceTypes"
+_DETACH = "annotate it with `serviceoperator.azure.com/reconcile-policy: detach-on-delete` to delete the object alone"
+_UNPLACED = "its ARM id is not known, and it is judged as a new resource; give `spec.owner.armId`"
+_UNREADABLE = "what it asks for cannot be judged, and the update does not touch it"
+
+
+class ReviewedObject(NamedTuple):
+    """What a request asks for.
+
+    Attributes:
+        held: what the cluster holds: changes that make the state before of the snapshot.
+        changes: from there; none where nothing changes in Azure.
+        fields: by lower-case ARM id, and by JSON Pointer into that resource, the pointer in the object.
+        remarks: what who asks should know.
+    """
+
+    held: tuple[Change, ...] = ()
+    changes: tuple[Change, ...] = ()
+    fields: Mapping[str, Mapping[str, str]] = {}
+    remarks: tuple[str, ...] = ()
+
+
+def convert_request(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
+    """Return the changes that a request about a supported object asks for.
+
+    Raises:
+        InputError: the object, or where it lies in Azure, cannot be told; with the place and the remedy.
+    """
+    if request.verb is Verb.DELETE:
+        return _deleted(request, beside)
+    old = request.old if request.verb is Verb.UPDATE else None
+    new = request.object or {}
+    known = _find_assigned_id(old)
+    if is_unmanaged(new):
+        return ReviewedObject()
+    try:
+        drawn = _build_changes(new, known, beside, _type_names(old))
+    except InputError as error:
+        if old is not None and _says_the_same(old, new):
+            return ReviewedObject(remarks=(f"{_UNREADABLE}: {error}",))
+        raise
+    held: tuple[Change, ...] = ()
+    if old is not None and not is_unmanaged(old):
+        held = _read_old_object(old, known, beside)
+    remarks = [*drawn.remarks]
+    if any(is_open(change.id) for change in drawn.changes) and not _is_extensions(new):
+        remarks.append(_UNPLACED)
+    return drawn._replace(held=held, remarks=tuple(remarks))
+
+
+def _deleted(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
+    """Return the deletion, for which the resource id of the object is enough."""
+    old = request.old or {}
+    if is_kept(old):
+        return ReviewedObject()
+    known = _find_assigned_id(old)
+    held = _read_old_object(old, known, beside)
+    if _is_extensions(old):
+        taken = tuple(_typed(None, _type_names(old), beside))
+        return ReviewedObject(held, taken or tuple(Change(operation=Operation.DELETE, id=change.id) for change in held))
+    try:
+        identity = held[0].id if held else beside.identity(old, known)
+    except InputError as error:
+        raise InputError(error.message, remedy=_DETACH) from None
+    return ReviewedObject(held, (Change(operation=Operation.DELETE, id=identity),))
+
+
+def _build_changes(
+    document: JsonObject, known: str, beside: BesideSnapshot, gone: Sequence[str] = ()
+) -> ReviewedObject:
+    """Return the changes that apply an object to Azure, and delete the instance types that it no longer has.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    read = beside.read(document, known)
+    entry = read.entry
+    if isinstance(entry, Refusal):
+        raise InputError(entry.message, place=(entry.pointer,), remedy=entry.remedy)
+    if entry is None:
+        return ReviewedObject()
+    changes = tuple(_typed(entry, gone, beside)) if _is_extensions(document) else (_replaced(entry),)
+    fields = {fold_id(change.id): entry.fields for change in changes}
+    return ReviewedObject((), changes, fields, tuple(f"{pointer}: {message}" for pointer, message in read.remarks))
+
+
+def _read_old_object(document: JsonObject, known: str, beside: BesideSnapshot) -> tuple[Change, ...]:
+    """Return the content of the old object; empty if unreadable, so that everything in the new one counts as new."""
+    try:
+        return _build_changes(document, known, beside).changes
+    except InputError:
+        return ()
+
+
+def _replaced(entry: Placed) -> Change:
+    return Change(
+        operation=Operation.REPLACE,
+        id=entry.resource["id"],
+        resource=entry.resource,
+        unreadable=entry.unreadable,
+        carried=entry.carried,
+    )
+
+
+def _typed(entry: Placed | None, gone: Sequence[str], beside: BesideSnapshot) -> Iterator[Change]:
+    """Instance types go into every attachment of the cluster that the snapshot has.
+
+    Where it has none, or several clusters among which nothing tells, they stand as a compute of their own.
+
+    Args:
+        entry: the compute that holds those that there are to be; None where there are to be none.
+        gone: the names of others, which go.
+        beside: has the attachments.
+    """
+    attachments = [
+        held
+        for held in beside.of_type(_COMPUTES)
+        if lowered(words(get_inner(held, "properties", "computeType"))) == "kubernetes"
+    ]
+    clusters = {lowered(words(get_inner(held, "properties", "resourceId"))) for held in attachments}
+    if len(clusters) != 1 or ("" in clusters and len(attachments) > 1):
+        if entry is not None:
+            yield _replaced(entry)
+        return
+    types = get_inner(entry.resource, "properties", "properties", "instanceTypes") if entry is not None else None
+    joined = {**dict.fromkeys(gone), **(types if isinstance(types, dict) else {})}
+    unresolved = entry.unreadable.items() if entry is not None else ()
+    for held in attachments:
+        change = _with_types(held, joined, beside)
+        more = {pointer: why for pointer, why in unresolved if pointer.startswith(f"{_TYPES}/")}
+        yield change.model_copy(update={"unreadable": {**change.unreadable, **more}})
+
+
+def _with_types(compute: JsonObject, types: JsonObject, beside: BesideSnapshot) -> Change:
+    """Return a compute with instance types added, and those that are null removed."""
+    properties = compute["properties"]
+    inside = properties.get("properties")
+    inside = inside if isinstance(inside, dict) else {}
+    there = inside.get("instanceTypes")
+    joined = {**(there if isinstance(there, dict) else {}), **types}
+    kept = {name: spec for name, spec in joined.items() if spec is not None}
+    resource = {**compute, "properties": {**properties, "properties": {**inside, "instanceTypes": kept}}}
+    return Change(
+        operation=Operation.REPLACE,
+        id=compute["id"],
+        resource=resource,
+        unreadable=beside.snapshot.unreadable.get(lowered(compute["id"]), {}),
+        carried=beside.snapshot.carried.get(lowered(compute["id"])),
+    )
+
+
+def _type_names(document: JsonObject | None) -> list[str]:
+    """Return the names of an instance type or of a list of them; for any other object, its own name."""
+    listed = get_inner(document, "items")
+    return [
+        words(get_inner(entry, "metadata", "name")) for entry in (listed if isinstance(listed, list) else [document])
+    ]
+
+
+def _is_extensions(document: JsonObject) -> bool:
+    return group_of(document.get("apiVersion")) == EXTENSION_GROUP
+
+
+def _find_assigned_id(old: JsonObject | None) -> str:
+    """Return the id that the service assigned to the resource of an existing object."""
+    return words(get_inner(old, "status", "id"))
+
+
+def _says_the_same(old: JsonObject, new: JsonObject) -> bool:
+    """Whether two objects ask for the same; what the API server and the operator say of them aside."""
+    parts = [{key: value for key, value in each.items() if key not in ("metadata", "status")} for each in (old, new)]
+    return parts[0] == parts[1] and is_unmanaged(old) == is_unmanaged(new)
+
 
 _Reason = TypeVar("_Reason", Denial, Unknown)
 _MOST_MESSAGE = 4000

@@ -21,10 +21,9 @@ from policyeng import __version__
 from policyeng.models import JsonObject
 from policyeng.server import openapi
 from policyeng.server.options import Route
-from policyeng.server.problems import RequestRefusedError, problem_response
-from policyeng.server.request_ids import new_id
-from policyeng.server.routes import admission_review, admit, check, health, policy_restrictions
-from policyeng.server.routes.raw_route import DirectRoute
+from policyeng.server.request_body import RequestRefusedError, new_id, problem_response
+from policyeng.server.routes import admission_review, admit, check, handling
+from policyeng.server.routes.handling import DirectRoute
 from policyeng.server.schemas import schemas
 from policyeng.server.service import Service
 
@@ -89,12 +88,12 @@ class Middleware:
             await problem_response(refused, request_id)(scope, receive, sending)
 
 
-#: Adds each route that judges to an application.
+#: The functions that add a route which evaluates policies to an application.
 _ADDING = {
     Route.CHECK: check.add,
     Route.ADMIT: admit.add,
-    Route.RESTRICTIONS: policy_restrictions.add,
-    Route.ADMISSION_REVIEW: admission_review.add,
+    Route.RESTRICTIONS: admission_review.add_policy_restrictions,
+    Route.ADMISSION_REVIEW: admission_review.add_admission_review,
 }
 
 
@@ -124,9 +123,9 @@ def application(service: Service) -> FastAPI:
     for route, add in _ADDING.items():
         if route in service.options.only:
             add(app, service)
-    health.add(app, service)
+    handling.add(app, service)
     if service.metrics is not None:
-        health.add_metrics(app, service, service.metrics)
+        handling.add_metrics(app, service, service.metrics)
     if service.reports is not None:
         from policyeng.server.routes import history  # it needs the templates of the pages
 

@@ -1,20 +1,298 @@
-"""The decision log: what was decided, as JSON Lines, written by a thread of its own that no decision waits for."""
+"""Log decisions as one JSON line each, in files that rotate."""
 
 from __future__ import annotations
 
+import fcntl
+import json
 import logging
+import os
+import re
 import sys
 import threading
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 import orjson
 
-from policyeng.server.decision_record import line_of, timestamp
+from policyeng.errors import UsageError
+from policyeng.models import Decision, Evaluation, Finding, JsonObject, Mode, Outcome
+from policyeng.parsing.json_pointer import escaped
+from policyeng.redaction import masked
+from policyeng.server.request_body import status_of
 from policyeng.server.service import Answered
 from policyeng.server.shared_memory import SharedLock
+
+#: The file that is written; those that were stand beside it as `decisions-TIME.jsonl`.
+NAME = "decisions.jsonl"
+_CLOSED = -1
+
+
+class Segments:
+    """A folder of such files, which one server at a time writes.
+
+    Args:
+        folder: made when it is not there.
+        longest: bytes from which on a file is full.
+        keep: how many files there may be, the one that is written among them.
+
+    Attributes:
+        torn: bytes of a last line that another process began and did not end, which were taken away; reset by who
+            says so.
+
+    Raises:
+        UsageError: the folder cannot be written, or another process writes it.
+    """
+
+    def __init__(self, folder: Path, *, longest: int = 64 << 20, keep: int = 10) -> None:
+        self._folder, self._longest, self._keep = folder, longest, keep
+        self.torn = 0
+        self._file = _CLOSED
+        self._size = 0
+        self._writing = SharedLock()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._open()
+        except BlockingIOError:
+            remedy = "give each server a folder of its own"
+            raise UsageError(
+                "another process writes its decision log to this folder", place=(str(folder),), remedy=remedy
+            ) from None
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            message = f"cannot write the decision log ({reason})"
+            raise UsageError(message, place=(str(folder),), remedy="use a writable folder") from None
+
+    def write(self, lines: bytes) -> None:
+        """Append whole lines, all of them or none.
+
+        Raises:
+            OSError: they could not be written; nothing of them is there, and the next ones are tried anew.
+        """
+        with self._writing as was_killed:
+            if self._file == _CLOSED or was_killed or not self._is_there():
+                self._open()
+            else:
+                self._size = os.fstat(self._file).st_size
+            self._append(lines)
+
+    def _append(self, lines: bytes) -> None:
+        if self._size and self._size + len(lines) > self._longest:
+            self._rotate()
+        try:
+            written = os.write(self._file, lines)
+            while written < len(lines):
+                written += os.write(self._file, lines[written:])
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size)
+            self._close()
+            raise
+        self._size += len(lines)
+
+    def close(self) -> None:
+        """Have all of it on the disk, and let others write."""
+        if self._file != _CLOSED:
+            with suppress(OSError):
+                os.fsync(self._file)
+        self._close()
+        os.close(self._lock)
+
+    def _open(self) -> None:
+        self._close()
+        path = self._folder / NAME
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._size = os.fstat(self._file).st_size
+        whole = _count_whole_lines(self._file, self._size)
+        if whole < self._size:
+            self.torn += self._size - whole
+            os.ftruncate(self._file, whole)
+            self._size = whole
+
+    def _close(self) -> None:
+        if self._file != _CLOSED:
+            os.close(self._file)
+            self._file = _CLOSED
+
+    def _is_there(self) -> bool:
+        """Whether the file is still the one of that name; others may rotate it, too."""
+        try:
+            return os.path.samestat((self._folder / NAME).stat(), os.fstat(self._file))
+        except OSError:
+            return False
+
+    def _rotate(self) -> None:
+        """Give the file its last name, which is one step, and begin another; too many of them go, the oldest first."""
+        os.fsync(self._file)
+        moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+        (self._folder / NAME).rename(self._folder / f"decisions-{moment}.jsonl")
+        self._open()
+        ended = sorted(self._folder.glob("decisions-*.jsonl"))
+        for path in ended[: max(0, len(ended) - self._keep + 1)]:
+            path.unlink(missing_ok=True)
+
+
+def _count_whole_lines(file: int, size: int) -> int:
+    """How many bytes of a file are whole lines."""
+    end = size
+    while end > 0:
+        begin = max(0, end - 65536)
+        found = os.pread(file, end - begin, begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return 0
+
+
+#: How many bytes an entry may have before what is long in it is left out.
+MAX_ENTRY_BYTES = 1 << 18
+
+_TRACE = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
+#: The lists of a decision that stand in an entry; `standing` may have thousands, and only their count stands there.
+_LISTED = ("denied", "warned", "shadowed", "undecided", "exempted", "cleared")
+
+
+def line_of(answered: Answered, labels: Mapping[str, str], longest: int = MAX_ENTRY_BYTES) -> bytes:
+    """Return the entry as a line of masked JSON, without `input` or `result` if they are too long.
+
+    Args:
+        answered: what came of a request.
+        labels: of the server.
+        longest: bytes that the line may have.
+    """
+    entry = entry_of(answered, labels)
+    masks = [*_mask(entry, "input", "/input"), *_mask(entry, "error", "/error")]
+    if (
+        said := entry.get("result")
+    ) is not None:  # its findings are masked already, with the names that they stand under
+        masks += _mask(said, "problems", "/result/problems")
+    if masks:
+        entry["masked"] = masks
+    line = _json(entry)
+    for name in ("input", "result"):
+        if len(line) > longest and name in entry:
+            del entry[name]
+            entry["erased"] = [*entry.get("erased", []), f"/{name}"]
+            line = _json(entry)
+    return line + b"\n"
+
+
+def entry_of(answered: Answered, labels: Mapping[str, str]) -> JsonObject:
+    """Return the entry before masking; empty members are omitted."""
+    outcome, held = answered.outcome, answered.held
+    entry: JsonObject = {
+        "decision_id": answered.decision_id,
+        "request_id": answered.request_id,
+        "timestamp": timestamp(),
+        "labels": dict(labels),
+        "path": f"v1/{answered.point}",
+        "point": answered.point,
+        "requested_by": answered.requested_by or answered.client,
+        "metrics": {"timer_server_handler_ns": round(answered.seconds * 1e9)},
+    }
+    if found := _TRACE.fullmatch(answered.traceparent):
+        entry["trace_id"], entry["span_id"] = found[1], found[2]
+    if held is not None:
+        entry["bundles"] = {held.bundle.name: {"revision": held.bundle.revision}}
+        entry["policyset_digest"] = held.bundle.digest
+    if answered.document is not None:
+        entry["input"] = answered.document
+    if outcome is not None:
+        entry |= _encode_answer(outcome)
+    if answered.state_age is not None:
+        entry["state_age_seconds"] = answered.state_age
+    if answered.refusal is not None:
+        entry["error"] = {"code": str(status_of(answered.refusal)), "message": str(answered.refusal)}
+    return entry
+
+
+def timestamp() -> str:
+    """Now, as the log writes it, to the millisecond."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def mode_of(decision: Decision) -> str:
+    """Return the strictest mode of a decision with findings that do not pass; empty without any."""
+    found = {Mode.DENY: decision.denied, Mode.WARN: decision.warned, Mode.SHADOW: decision.shadowed}
+    return next((str(mode) for mode, findings in found.items() if findings), "")
+
+
+def _encode_answer(outcome: Evaluation | Decision) -> JsonObject:
+    findings: list[Finding]
+    if isinstance(outcome, Decision):
+        listed = {name: getattr(outcome, name) for name in _LISTED}
+        findings = [finding for each in listed.values() for finding in each]
+        counts = {name: len(getattr(outcome, name)) for name in (*_LISTED, "standing")}
+        changes = [{"operation": str(each.operation), "id": each.id} for each in outcome.changes]
+        shown = {name: [_encode_finding(finding) for finding in each] for name, each in listed.items() if each}
+        said: JsonObject = {"allowed": outcome.allowed, "exitCode": outcome.exit_code, "changes": changes, **shown}
+    else:
+        counts = {
+            name: count for name, count in outcome.summary.model_dump(by_alias=True).items() if isinstance(count, int)
+        }
+        findings = [finding for finding in outcome.findings if finding.outcome is not Outcome.PASS]
+        said = {"exitCode": outcome.exit_code, "findings": [_encode_finding(finding) for finding in findings]}
+    if outcome.problems:
+        said["problems"] = [{"level": each.level, "message": each.message} for each in outcome.problems]
+    return {
+        "result": said,
+        "outcome_counts": counts,
+        "snapshot_digest": outcome.snapshot.digest,
+        "exemptions_applied": sorted({each.exemption.id for each in findings if each.exemption is not None}),
+        "engine": {"name": outcome.engine.name, "version": outcome.engine.version},
+        "mode": mode_of(outcome) if isinstance(outcome, Decision) else "",
+    }
+
+
+def _encode_finding(finding: Finding) -> JsonObject:
+    """Return the content of a finding, without the static fields of its policy."""
+    return {
+        "policy": finding.policy,
+        "severity": str(finding.severity),
+        "resource": finding.resource,
+        "outcome": str(finding.outcome),
+        "denials": [{"msg": each.msg, "path": each.path, "actual": each.actual} for each in finding.denials],
+        "unknowns": [{"msg": each.msg, "path": each.path} for each in finding.unknowns],
+    }
+
+
+def _mask(holder: JsonObject, name: str, pointer: str) -> list[str]:
+    """Mask a part of an entry, and give the JSON Pointers of what was.
+
+    Args:
+        holder: has the part, or has it not.
+        name: of the part in it.
+        pointer: of the part in the entry.
+    """
+    if name not in holder:
+        return []
+    before, holder[name] = holder[name], masked(holder[name])
+    return [] if before == holder[name] else list(_find_differences(before, holder[name], pointer))
+
+
+def _find_differences(before: object, after: object, pointer: str) -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key, below in before.items():
+            yield from _find_differences(below, after[key], f"{pointer}/{escaped(str(key))}")
+    elif isinstance(before, list | tuple) and isinstance(after, list):
+        for index, (old, new) in enumerate(zip(before, after, strict=True)):
+            yield from _find_differences(old, new, f"{pointer}/{index}")
+    elif before != after:
+        yield pointer
+
+
+def _json(entry: JsonObject) -> bytes:
+    try:
+        return orjson.dumps(entry)
+    except TypeError:  # a number beyond 64 bits, half a character: what came in as JSON goes out as JSON
+        return json.dumps(entry, default=str, separators=(",", ":")).encode()
+
 
 _log = logging.getLogger("policyeng.server")
 #: How many entries go to the disk in one step, at most.

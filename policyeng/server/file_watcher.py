@@ -1,4 +1,4 @@
-"""Values that are read from files and reloaded when the files change; a failed reload keeps the last good value."""
+"""Watch files, and load policies and state again when they change."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from policyeng.configuration import Settings
+from policyeng.context import EvaluationSetup
 from policyeng.errors import InputError, PolicyengError
+from policyeng.sources.problems import raise_errors
 
 _T = TypeVar("_T", covariant=True)
 #: A value that changes with the files.
@@ -210,3 +214,48 @@ def _stat(path: str) -> tuple[object, ...]:
     except OSError as error:
         return path, error.errno
     return path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+class PolicyReload(Watched[EvaluationSetup]):
+    """The last good reading of all of it together; a request keeps what it began with.
+
+    A configuration file that appears, or names other exemption files or another key, is a change as well.
+
+    Args:
+        settings: reads the settings; raises `UsageError` when that cannot be.
+        load: reads what is in force by them; a faulty exemption is a fault here, and the last good reading stays.
+        paths: files and directories besides those that the settings name.
+        seconds: how often they are looked at.
+
+    Raises:
+        PolicyengError: of the first reading.
+    """
+
+    def __init__(
+        self,
+        settings: Callable[[], Settings],
+        load: Callable[[Settings], EvaluationSetup],
+        paths: Sequence[Path],
+        *,
+        seconds: float = 2.0,
+    ) -> None:
+        self._settings = settings
+        self._named: tuple[Path, ...] = ()
+
+        def read() -> EvaluationSetup:
+            held = load(settings())
+            raise_errors(held.problems)
+            return held
+
+        super().__init__("policies", read, paths, seconds=seconds)
+
+    def _files(self) -> Sequence[Path]:
+        with suppress(PolicyengError):  # settings that cannot be read name nothing; reading them says why
+            self._named = tuple(_list_named_files(self._settings()))
+        return (*self._paths, *self._named)
+
+
+def _list_named_files(settings: Settings) -> Iterator[Path]:
+    yield from settings.exemptions
+    if settings.verification_key is not None:
+        yield settings.verification_key

@@ -24,9 +24,8 @@ from prometheus_client.utils import floatToGoString
 
 from policyeng.engines import engine_version
 from policyeng.models import Decision, Finding, Outcome
-from policyeng.server.decision_log import DecisionLog, Fate
-from policyeng.server.decision_record import mode_of
-from policyeng.server.problems import status_of
+from policyeng.server.decision_log import DecisionLog, Fate, mode_of
+from policyeng.server.request_body import status_of
 from policyeng.server.service import Answered, Service, get_time
 
 #: How many numbers a worker may have, and bytes of their names. Memory is taken only as far as it is used.

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Mapping
 import orjson
 
 from policyeng.models import JsonObject
-from policyeng.server.problems import PROBLEM
-from policyeng.server.request_body import JSON, YAML
+from policyeng.server.request_body import JSON, PROBLEM, YAML
 from policyeng.server.service import Service
 from policyeng.server.tokens import TokenScope
 

@@ -1,17 +1,111 @@
-"""Bodies of requests, taken within limits while they arrive, and what they say they are."""
+"""Read requests: ids, bodies with their limits, and problem responses."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+import os
+import re
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from random import Random
 
+import orjson
 from starlette.requests import Request
+from starlette.responses import Response
 
-from policyeng.errors import InputError
+from policyeng.errors import InputError, PolicyengError, UsageError
+from policyeng.models import WORKSPACE_TYPE, JsonObject
 from policyeng.parsing.json_text import parse_json
-from policyeng.server.problems import RequestRefusedError, refuse_busy
+
+
+def _any_case(text: str) -> str:
+    return "".join(f"[{each}{each.upper()}]" if each.isalpha() else re.escape(each) for each in text)
+
+
+_NAME = r"[A-Za-z0-9_.()-]+"
+_SUBSCRIPTION = f"{_any_case('/subscriptions/')}{_NAME}"
+_GROUP = f"{_SUBSCRIPTION}{_any_case('/resourcegroups/')}{_NAME}"
+#: A resource group or a subscription, or nothing.
+GROUP = f"^({_GROUP}|{_SUBSCRIPTION})?$"
+#: A workspace by id or name, or nothing.
+WORKSPACE = f"^({_GROUP}{_any_case(f'/providers/{WORKSPACE_TYPE}/')}{_NAME}|{_NAME})?$"
+#: A subscription, or what lies in one.
+WITHIN = f"^{_any_case('/subscriptions/')}[^/]+(/[^/]+/[^/]+)*$"
+
+
+#: Seeded by the system once: to ask it for each id would give the interpreter to another thread each time.
+_chance = Random()  # noqa: S311  # an id is no secret
+os.register_at_fork(after_in_child=_chance.seed)  # or all workers would give the same ids
+
+
+def new_id() -> str:
+    """One that no other has, 32 hexadecimal digits."""
+    return f"{_chance.getrandbits(128):032x}"
+
+
+PROBLEM = "application/problem+json"
+#: Seconds after which clients may retry.
+_RETRY_AFTER = "1"
+
+
+class RequestRefusedError(InputError):
+    """A request that the server refuses.
+
+    Args:
+        status: the HTTP status.
+        message, place, remedy: as of every error.
+        headers: the headers for the status.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        place: tuple[str, ...] = (),
+        remedy: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message, place=place, remedy=remedy)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+def refuse_busy(message: str, *, status: int = HTTPStatus.SERVICE_UNAVAILABLE) -> RequestRefusedError:
+    """Return a refusal of a request that may succeed later."""
+    return RequestRefusedError(status, message, remedy="retry later", headers={"Retry-After": _RETRY_AFTER})
+
+
+def status_of(error: PolicyengError) -> int:
+    """Return the status of an error: 4xx for faults of the request, 503 for others."""
+    if isinstance(error, RequestRefusedError):
+        return error.status
+    if isinstance(error, InputError | UsageError):
+        return HTTPStatus.UNPROCESSABLE_ENTITY
+    return HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def problem_of(error: PolicyengError, request_id: str) -> JsonObject:
+    """Return the members of the problem; empty ones are omitted."""
+    status = HTTPStatus(status_of(error))
+    details = {"place": ": ".join(error.place), "remedy": error.remedy}
+    return {
+        "type": "about:blank",
+        "title": status.phrase,
+        "status": status.value,
+        "detail": error.message,
+        **{key: text for key, text in details.items() if text},
+        "requestId": request_id,
+    }
+
+
+def problem_response(error: PolicyengError, request_id: str) -> Response:
+    """Return the response to a refused request."""
+    headers = error.headers if isinstance(error, RequestRefusedError) else {}
+    body = orjson.dumps(problem_of(error, request_id))
+    return Response(body, status_of(error), headers, PROBLEM)
+
 
 JSON = "application/json"
 YAML = ("application/yaml", "application/x-yaml", "text/yaml")

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 
 from policyeng.models import Decision, Evaluation, JsonObject
 from policyeng.models.base import adapter_of
+from policyeng.server.routes.admission_review import FORMS, RestrictionsRequest
 from policyeng.server.routes.check import CheckOptions
-from policyeng.server.routes.policy_restrictions import FORMS, RestrictionsRequest
 
 _ANY: JsonObject = {"$ref": "#/components/schemas/Json"}
 _ABOUT = ("kind", "resource", "subResource", "name", "namespace", "operation", "object", "oldObject", "dryRun")

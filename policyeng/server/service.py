@@ -1,4 +1,4 @@
-"""What the routes use: what is in force, the state, the queue, and who hears of answers."""
+"""The state that changes are judged against: where it comes from, and how old it is."""
 
 from __future__ import annotations
 
@@ -8,25 +8,175 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from http import HTTPStatus
 from math import ceil
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from policyeng.admission import Changes, admit
+from policyeng.bundle.loader import WantedInputs
 from policyeng.context import EvaluationSetup
-from policyeng.errors import PolicyengError
-from policyeng.models import Blame, Change, Decision, Evaluation
-from policyeng.server.allowed_changes import Allowed, counting
+from policyeng.errors import InputError, PolicyengError
+from policyeng.facts.ids import fold_id
+from policyeng.models import Blame, Change, Decision, Evaluation, Operation, Snapshot
 from policyeng.server.file_watcher import Watched
 from policyeng.server.options import ServerOptions
-from policyeng.server.problems import RequestRefusedError, refuse_busy
-from policyeng.server.request_body import Bodies
-from policyeng.server.snapshot_state import SnapshotState, require_fresh
+from policyeng.server.request_body import Bodies, RequestRefusedError, refuse_busy
+from policyeng.server.shared_memory import Shared
 from policyeng.server.tls import Certificates
 from policyeng.server.tokens import Tokens, TokenScope
+from policyeng.sources import Inputs, read_inputs
+from policyeng.sources.kubernetes.owners import BesideSnapshot
+from policyeng.sources.problems import raise_errors
 
-if TYPE_CHECKING:  # it needs the libraries of the store, and a server without one does not
+if TYPE_CHECKING:
     from policyeng.server.history_site import Reports
+
+#: How far ahead of ours, in seconds, the clock of who took a snapshot may be.
+_AHEAD = 60.0
+
+
+@dataclass(frozen=True)
+class SnapshotState:
+    """A state, and the moment of which it says what is there."""
+
+    snapshot: Snapshot
+    since: datetime
+
+    @cached_property
+    def beside(self) -> BesideSnapshot:
+        """The state as the objects of a cluster are read beside it."""
+        return BesideSnapshot(self.snapshot)
+
+    def age(self, now: datetime) -> float:
+        """Its age in seconds; less than zero where the clock that it was taken by is ahead."""
+        return round((now - self.since).total_seconds(), 3)
+
+
+def read_state(paths: Sequence[Path], wanted: WantedInputs) -> SnapshotState:
+    """Read a state from files and directories, all of it or nothing.
+
+    Its moment is the `takenAt` that it states, else that of the file that was written first.
+
+    Args:
+        paths: as the user named them.
+        wanted: what is read of them.
+
+    Raises:
+        InputError: something in it cannot be read.
+    """
+    read = read_inputs(paths, **wanted)
+    raise_errors(read.problems)
+    return SnapshotState(read.snapshot, read.snapshot.taken_at or _write(read))
+
+
+def require_fresh(standing: SnapshotState, now: datetime, longest: float | None) -> float:
+    """Return the age in seconds of a state, if it is recent enough to decide by.
+
+    Raises:
+        RefusedError: it is older than that, or was taken at a time that has not come yet.
+    """
+    age = standing.age(now)
+    if longest is not None and not -_AHEAD <= age <= longest:
+        how = f"{age:g} seconds old, which is more than {longest:g}" if age > 0 else "of a time that has not come yet"
+        raise refuse_busy(f"nothing is decided by the state, which is {how}")
+    return age
+
+
+def _write(read: Inputs) -> datetime:
+    try:
+        first = min(Path(file).stat().st_mtime for file in read.files)
+    except (OSError, ValueError):
+        raise InputError("the state disappeared while it was read", remedy="write a new file and rename it") from None
+    return datetime.fromtimestamp(first, UTC)
+
+
+#: Of so many changes the latest are kept.
+MOST = 100
+_PUTS = (Operation.CREATE, Operation.REPLACE)
+_log = logging.getLogger("policyeng.server")
+
+
+class AllowedChange(NamedTuple):
+    """A change, and when it was allowed."""
+
+    change: Change
+    at: datetime
+
+
+class _Kept(NamedTuple):
+    entries: tuple[AllowedChange, ...] = ()
+    forgotten: int = 0
+
+
+class Allowed:
+    """The latest changes that were allowed, oldest first; all workers and their threads share it."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._kept = Shared(_Kept())
+
+    @property
+    def entries(self) -> tuple[AllowedChange, ...]:
+        """All that are kept, as they are now; the same object until they change."""
+        return self._kept.value.entries
+
+    @property
+    def forgotten(self) -> int:
+        """How many were left out because there were more than are kept."""
+        return self._kept.value.forgotten
+
+    def add(self, changes: Sequence[Change], at: datetime, since: datetime, seen: tuple[AllowedChange, ...]) -> bool:
+        """Keep changes that were just allowed, and leave out those that the state shows already.
+
+        Args:
+            changes: in the order in which they are made.
+            at: when they were allowed.
+            since: the moment of which the state says what is there.
+            seen: the entries that the decision was made with.
+
+        Returns:
+            whether they are kept; not where others came in meanwhile, so that the decision has to be made again.
+        """
+        put = {fold_id(change.id) for change in changes if change.operation in _PUTS}
+        entries = [
+            entry
+            for entry in seen
+            if entry.at > since and not _is_put_again(entry, put) and entry.change not in changes
+        ]
+        entries += (AllowedChange(change, at) for change in changes)
+        more = max(len(entries) - self._most, 0)
+        after = tuple(entries[more:])
+
+        def kept(before: _Kept) -> _Kept:
+            return _Kept(after, before.forgotten + more) if before.entries is seen else before
+
+        if self._kept.replace(kept).entries is not after:
+            return False
+        if more:
+            _log.warning("%d allowed changes no longer count as part of the state: only %d do", more, self._most)
+        return True
+
+
+def counting(entries: Sequence[AllowedChange], since: datetime, changes: Sequence[Change]) -> list[Change]:
+    """Return the changes that count as part of a state when others are decided on.
+
+    What is put again is left out: what it was allowed to be is no reason to allow it.
+
+    Args:
+        entries: the changes that were allowed.
+        since: the moment of which the state says what is there.
+        changes: what is decided on.
+    """
+    put = {fold_id(change.id) for change in changes if change.operation in _PUTS}
+    return [entry.change for entry in entries if entry.at > since and not _is_put_again(entry, put)]
+
+
+def _is_put_again(entry: AllowedChange, put: set[str]) -> bool:
+    # A deletion takes more with it than what is put again.
+    return entry.change.operation is not Operation.DELETE and fold_id(entry.change.id) in put
+
 
 _T = TypeVar("_T")
 
@@ -116,7 +266,6 @@ class Queue:
 
 #: Threads of a worker that judge: a long document must not keep decisions waiting. They share one processor.
 THREADS = 2
-_log = logging.getLogger("policyeng.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +409,7 @@ class Service:
             try:
                 listener.answered(answered)
             except Exception:
-                _log.exception("request %s: what came of it was not heard", answered.request_id)
+                _log.exception("request %s: the result could not be logged", answered.request_id)
 
     def unready(self) -> list[str]:
         """Why no decision should be asked for now."""

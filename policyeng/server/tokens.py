@@ -12,7 +12,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.server.problems import RequestRefusedError
+from policyeng.server.request_body import RequestRefusedError
 
 _REALM = 'Bearer realm="policyeng"'
 _REMEDY = "write `NAME SCOPE,SCOPE sha256:HEX`, the hash of the token in 64 hexadecimal digits"

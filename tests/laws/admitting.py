@@ -31,8 +31,8 @@ from policyeng.models import (
 from policyeng.report.json import render
 from policyeng.verify.generators.examples import Examples
 from policyeng.verify.generators.json_mutations import draw_boolean
-from policyeng.verify.laws.field_perturbation import list_read_pointers
 from policyeng.verify.laws.law import Trial, Violation
+from policyeng.verify.laws.read_laws import list_read_pointers
 from tests.laws.asked import Answer, Asked
 from tests.laws.changing import changes_of_estate
 

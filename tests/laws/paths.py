@@ -16,9 +16,8 @@ from policyeng.facts.catalogue import built_in_root
 from policyeng.models import Evaluation, Exemption, JsonObject, Outcome
 from policyeng.report.json import render
 from policyeng.sources import load_snapshot, read_exemptions
-from policyeng.verify.example_documents import snapshot_text
+from policyeng.verify.example_documents import is_sayable, snapshot_text, toml_of
 from policyeng.verify.laws.law import LawContext, Trial, Violation
-from policyeng.verify.reproduction import is_sayable, toml_of
 from tests.laws.admitting import admitted, unlike_the_whole
 from tests.laws.asked import Answer, Asked
 from tests.laws.processes import audited, can_audit, checked

@@ -7,15 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from policyeng.audit.diff.counterfactuals import Counterfactuals
 from policyeng.audit.diff.inputs import (
     ANY,
+    Cause,
+    CauseKind,
+    ComparedEvaluation,
+    Comparison,
     ComparisonThreshold,
     FindingKey,
+    Flip,
     State,
     Status,
     evaluate_state,
     index_findings,
     status_of,
 )
-from policyeng.audit.diff.records import Cause, CauseKind, ComparedEvaluation, Comparison, Flip
 from policyeng.audit.diff.root_causes import CauseSearch
 from policyeng.evaluation import fails
 from policyeng.models import Evaluation, Finding, Outcome, Problem

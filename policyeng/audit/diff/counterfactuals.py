@@ -11,19 +11,18 @@ import orjson
 
 from policyeng import exemptions as exempting
 from policyeng._performance import uncollected
-from policyeng.audit.diff.inputs import FindingKey, State, Status, index_findings, status_of
+from policyeng.audit.diff.inputs import CauseKind, FindingKey, State, Status, index_findings, status_of
 from policyeng.audit.diff.items import (
     Item,
     ItemEntry,
     Items,
+    JsonDifference,
     edits_of,
     find_differences,
     items_of,
     revert_partly,
     snapshot_of,
 )
-from policyeng.audit.diff.json_diff import JsonDifference
-from policyeng.audit.diff.records import CauseKind
 from policyeng.errors import BundleError, EngineError, UsageError
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, find_scopes, prepare
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot

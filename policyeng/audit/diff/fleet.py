@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from policyeng.audit.diff.comparison import compare_states, summarize
-from policyeng.audit.diff.inputs import ComparisonThreshold, State, evaluate_state
-from policyeng.audit.diff.records import ComparedEvaluation, Comparison, Flip
+from policyeng.audit.diff.inputs import ComparedEvaluation, Comparison, ComparisonThreshold, Flip, State, evaluate_state
 from policyeng.evaluation import added
 from policyeng.models import Evaluation, Finding, Problem, Snapshot, SnapshotRef, Summary
 

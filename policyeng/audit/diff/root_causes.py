@@ -15,10 +15,8 @@ from typing import TypeVar
 import orjson
 
 from policyeng.audit.diff.counterfactuals import Counterfactuals, StateFactor
-from policyeng.audit.diff.inputs import FindingKey, State, Status
-from policyeng.audit.diff.items import Item
-from policyeng.audit.diff.json_diff import edits, mask_difference
-from policyeng.audit.diff.records import Became, Cause, CauseKind, PathChange
+from policyeng.audit.diff.inputs import Became, Cause, CauseKind, FindingKey, PathChange, State, Status
+from policyeng.audit.diff.items import Item, edits, mask_difference
 from policyeng.bundle import Policy
 from policyeng.engines import engine_version
 from policyeng.facts.ids import workspace_of

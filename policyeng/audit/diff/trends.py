@@ -1,17 +1,167 @@
-"""Trends of an estate over its runs: counts, compliance, and new, fixed and reopened findings."""
+"""Compute the history of findings over stored runs, and report trends."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import AwareDatetime
 
-from policyeng.audit.records import AuditRun, FindingSpan
-from policyeng.models import Outcome
+from policyeng.audit.diff.comparison import compare_states
+from policyeng.audit.diff.inputs import Cause, FindingKey, Flip, Readings, Stored, index_findings
+from policyeng.audit.diff.report import as_csv, as_json, cause_sentence
+from policyeng.audit.records import AuditRun, FindingSpan, History
+from policyeng.engines import OpaOptions
+from policyeng.errors import UsageError
+from policyeng.facts.ids import fold_id
+from policyeng.models import Outcome, Severity, lowered
 from policyeng.models.validated import ValidatedModel
+from policyeng.report.escaping import markdown_code, markdown_text, visible
+from policyeng.report.layout import BLANK, STYLES, Line, labelled, render_lines
+from policyeng.report.markdown_tables import table
+from policyeng.report.phrases import shorten_id, to_the_second
+
+_UNEXPLAINED = "judging both runs again does not give the flip"
+_UNREAD = "its part could not be read in this run"
+
+
+class Turn(ValidatedModel):
+    """A run in which a finding changed.
+
+    Attributes:
+        turn: the kind of change.
+        outcome: the outcome; None if it passed, was no longer evaluated, or was lost.
+        causes: as of a flip; empty with a `note` that explains why.
+    """
+
+    run: int
+    as_of: AwareDatetime
+    turn: TurnName
+    outcome: Outcome | None = None
+    exempt: bool = False
+    causes: tuple[tuple[Cause, ...], ...] = ()
+    note: str = ""
+
+
+class FindingHistory(ValidatedModel):
+    """The history of one finding, with all or the requested changes."""
+
+    estate: str
+    part: str
+    policy: str
+    resource: str
+    resource_type: str
+    severity: Severity
+    turns: tuple[Turn, ...]
+
+
+def list_histories(
+    history: History,
+    estate: str,
+    spans: Iterable[FindingSpan],
+    wanted: Callable[[AuditRun], bool] | None = None,
+    opa: OpaOptions | None = None,
+) -> Iterator[FindingHistory]:
+    """Yield the histories of the findings of some spans. The causes in one part are searched together.
+
+    Args:
+        history: the stored runs.
+        estate: its name.
+        spans: in the order of the store.
+        wanted: selects the runs; all by default. Findings without changes in these are skipped.
+        opa: the OPA for runs with that engine; a private server by default.
+    """
+    course = _Course(history, history.runs(estate), opa)
+    for _, of_part in groupby(spans, lambda span: span.part):
+        told = [(life, course.turns(life, wanted)) for life in group_spans(of_part)]
+        flips = course.flips([turn for _, turns in told for turn in turns])
+        for life, turns in told:
+            if turns:
+                yield _build_history(estate, life, (course.turn(turn, span, flips) for turn, span in turns))
+
+
+def _build_history(estate: str, life: Sequence[FindingSpan], turns: Iterable[Turn]) -> FindingHistory:
+    last = life[-1]
+    return FindingHistory(
+        estate=estate,
+        part=last.part,
+        policy=last.policy,
+        resource=last.resource,
+        resource_type=last.resource_type,
+        severity=last.severity,
+        turns=tuple(turns),
+    )
+
+
+#: By run, the flips of one part by what they are about, or why they cannot be known.
+_Flips = Mapping[int, Mapping[FindingKey, Flip] | str]
+
+
+class _Course:
+    """The runs of an estate, with a cache of the last used ones."""
+
+    def __init__(self, history: History, runs: Sequence[AuditRun], opa: OpaOptions | None) -> None:
+        self._history, self._opa = history, opa
+        self._runs = {run.number: run for run in runs}
+        self._numbers = [run.number for run in runs]
+        self._is_unread = Readings(history, runs).is_unread
+        self._stored: dict[int, Stored] = {}
+
+    def turns(
+        self, life: Sequence[FindingSpan], wanted: Callable[[AuditRun], bool] | None
+    ) -> list[tuple[TurnName, FindingSpan]]:
+        """Return the requested turns of a finding."""
+        turns = list_changes(life, self._numbers[0], self._is_unread)
+        return [(turn, span) for turn, span in turns if wanted is None or wanted(self._runs[number_of(turn, span)])]
+
+    def flips(self, turns: Iterable[tuple[TurnName, FindingSpan]]) -> _Flips:
+        """Return the flips of one part in the runs of some turns, with their causes."""
+        asked: dict[int, set[FindingKey]] = {}
+        part = ""
+        for turn, span in turns:
+            part = span.part
+            if turn not in ("began", "lost", "again"):
+                asked.setdefault(number_of(turn, span), set()).add(_key(span))
+        return {number: self._compared(part, number, keys) for number, keys in sorted(asked.items())}
+
+    def _compared(self, part: str, number: int, keys: set[FindingKey]) -> Mapping[FindingKey, Flip] | str:
+        earlier = self._numbers[self._numbers.index(number) - 1]
+        try:
+            (before, old), (after, new) = (self._of(one).state(part) for one in (earlier, number))
+        except UsageError as error:
+            return str(error)
+        comparison = compare_states(before, after, found=(old, new), only=lambda key: key._replace(number=0) in keys)
+        return {key: flip for flip in comparison.flips for key in index_findings([flip.finding])}
+
+    def turn(self, turn: TurnName, span: FindingSpan, flips: _Flips) -> Turn:
+        """Return a turn with its causes."""
+        number, stands = number_of(turn, span), turn not in ("fixed", "lost")
+        found = flips.get(number, "")
+        flip = None if isinstance(found, str) else found.get(_key(span))
+        causes = flip.causes if flip and turn not in ("began", "lost", "again") else ()
+        note = {"began": "", "lost": _UNREAD, "again": ""}.get(turn, found if isinstance(found, str) else _UNEXPLAINED)
+        return Turn(
+            run=number,
+            as_of=self._runs[number].as_of,
+            turn=turn,
+            outcome=span.outcome if stands else None,
+            exempt=stands and span.exempt,
+            causes=causes,
+            note="" if causes else note,
+        )
+
+    def _of(self, number: int) -> Stored:
+        if number not in self._stored:
+            while len(self._stored) > 1:
+                del self._stored[next(iter(self._stored))]
+            self._stored[number] = Stored(self._history, self._runs[number], self._opa)
+        return self._stored[number]
+
+
+def _key(span: FindingSpan) -> FindingKey:
+    return FindingKey(span.policy, lowered(span.resource_type), fold_id(span.resource))
 
 
 class TrendPoint(ValidatedModel):
@@ -172,3 +322,136 @@ def _point(run: AuditRun, turns: dict[str, int], held: Counter[str] | None) -> T
             "azure_compliance": summary.azure_compliance,
         }
     )
+
+
+class _Column(NamedTuple):
+    title: str
+    value: Callable[[TrendPoint], object]
+
+
+_COLUMNS = (
+    _Column("run", lambda point: point.run),
+    _Column("as of", lambda point: to_the_second(point.as_of)),
+    _Column("parts", lambda point: point.parts),
+    _Column("fail", lambda point: point.fail),
+    _Column("exempt", lambda point: point.exempt),
+    _Column("unknown", lambda point: point.unknown),
+    _Column("error", lambda point: point.error),
+    _Column("pass", lambda point: point.pass_count),
+    _Column("strict %", lambda point: _format_share(point.strict_compliance)),
+    _Column("azure %", lambda point: _format_share(point.azure_compliance)),
+    _Column("new", lambda point: point.new),
+    _Column("changed", lambda point: point.changed),
+    _Column("fixed", lambda point: point.fixed),
+    _Column("lost", lambda point: point.lost),
+    _Column("reopened", lambda point: point.reopened),
+    _Column("exit", lambda point: point.exit_code),
+)
+
+
+def _format_share(share: float | None) -> str | None:
+    return None if share is None else f"{share:.2f}"
+
+
+def _cells(point: TrendPoint, nothing: str = "-") -> list[str]:
+    values = (column.value(point) for column in _COLUMNS)
+    return [nothing if value is None else str(value) for value in values]
+
+
+def render_trends_text(courses: Sequence[ComplianceTrend]) -> str:
+    """Return a table for each estate."""
+    return "\n".join("".join(_render_trend(course)) for course in courses)
+
+
+def _render_trend(course: ComplianceTrend) -> Iterator[str]:
+    rows = [[column.title for column in _COLUMNS], *map(_cells, course.points)]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    yield f"{visible(course.estate)}\n"
+    for row in rows:
+        yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) + "\n"
+
+
+def render_trends_markdown(courses: Sequence[ComplianceTrend]) -> str:
+    """Return a heading and a table for each estate."""
+    titles = [column.title for column in _COLUMNS]
+    parts = (f"## {markdown_text(one.estate)}\n\n{table(titles, map(_cells, one.points))}\n" for one in courses)
+    return "\n".join(parts)
+
+
+def render_trends_csv(courses: Sequence[ComplianceTrend]) -> str:
+    """Return a row for each run of each estate."""
+    rows = ([course.estate, *_cells(point, "")] for course in courses for point in course.points)
+    return as_csv(["estate", *(column.title for column in _COLUMNS)], rows)
+
+
+def render_histories_text(lives: Sequence[FindingHistory], *, color: bool = False, width: int = 100) -> str:
+    """Return each finding with its changes."""
+    return render_lines((line for life in lives for line in _render_history(life, max(width, 40))), color=color)
+
+
+def _render_history(life: FindingHistory, width: int) -> Iterator[Line]:
+    head = (visible(life.policy), "bold"), (f"  {life.severity}", STYLES[life.severity])
+    yield (*head, (f"  on {shorten_id(life.resource)}, {visible(life.estate)}: {visible(life.part)}", ""))
+    yield ((visible(life.resource), "dim"),)
+    for turn in life.turns:
+        yield from labelled(f"run {turn.run}", f"{to_the_second(turn.as_of)}  {turn_words(turn)}", width, indent=2)
+        for number, because in enumerate(_describe_reason(turn)):
+            yield from labelled("or because" if number else "because", because, width, indent=4, style="magenta")
+    yield BLANK
+
+
+def turn_words(turn: Turn) -> str:
+    """Return `new: fail`, or `fixed`."""
+    if turn.outcome is None:
+        return turn.turn
+    return f"{turn.turn}: {turn.outcome}{' (exempt)' if turn.exempt else ''}"
+
+
+def _describe_reason(turn: Turn) -> list[str]:
+    said = [" and ".join(map(cause_sentence, together)) for together in turn.causes]
+    return said or [visible(turn.note)] * bool(turn.note)
+
+
+def render_histories_markdown(lives: Sequence[FindingHistory]) -> str:
+    """Return a heading and a table for each finding."""
+    parts = []
+    for life in lives:
+        rows = [
+            (
+                str(turn.run),
+                to_the_second(turn.as_of),
+                turn_words(turn),
+                "<br>or ".join(map(markdown_text, _describe_reason(turn))),
+            )
+            for turn in life.turns
+        ]
+        where = f"{markdown_code(life.policy)} on {markdown_code(life.resource)}, {markdown_code(life.part)}"
+        parts.append(f"## {where}\n\n{table(('Run', 'As of', 'Turn', 'Because'), rows)}\n")
+    return "\n".join(parts)
+
+
+def render_histories_csv(lives: Sequence[FindingHistory]) -> str:
+    """Return a row for each change of each finding."""
+    rows = (
+        [
+            *(life.estate, life.part, life.policy, str(life.severity), life.resource, str(turn.run)),
+            *(to_the_second(turn.as_of), turn_words(turn), "; or ".join(_describe_reason(turn))),
+        ]
+        for life in lives
+        for turn in life.turns
+    )
+    return as_csv(["estate", "part", "policy", "severity", "resource", "run", "as of", "turn", "because"], rows)
+
+
+COURSES: Mapping[str, Callable[[Sequence[ComplianceTrend]], str]] = {
+    "text": render_trends_text,
+    "json": lambda courses: as_json("estates", courses),
+    "csv": render_trends_csv,
+    "markdown": render_trends_markdown,
+}
+LIVES: Mapping[str, Callable[[Sequence[FindingHistory]], str]] = {
+    "text": render_histories_text,
+    "json": lambda lives: as_json("lives", lives),
+    "csv": render_histories_csv,
+    "markdown": render_histories_markdown,
+}

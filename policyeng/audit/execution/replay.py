@@ -9,8 +9,14 @@ import orjson
 
 from policyeng.audit.execution.part_evaluation import RunOptions, evaluate_stored
 from policyeng.audit.records import AuditRun, RunPart
-from policyeng.audit.store.codecs import encode_evaluation, evaluation_of, head_of, read_span_states
-from policyeng.audit.store.digests import PartRow, digest_span_states
+from policyeng.audit.store.codecs import (
+    PartRow,
+    digest_span_states,
+    encode_evaluation,
+    evaluation_of,
+    head_of,
+    read_span_states,
+)
 from policyeng.audit.store.store import Store
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions, engine_version

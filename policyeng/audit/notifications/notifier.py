@@ -1,18 +1,315 @@
-"""Notifications of targets about the changes of the estates of a store, and delivery of waiting messages."""
+"""Notify owners and channels of what changed between two runs."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
 
-from policyeng.audit.notifications.changes import find_news
-from policyeng.audit.notifications.messages import combine_messages, failure, messages
 from policyeng.audit.notifications.sender import require_extra, send
-from policyeng.audit.store.outbox import Notice, Outbox
+from policyeng.audit.records import AuditRun, FindingSpan, History
+from policyeng.audit.store.outbox import Message, Notice, Outbox
 from policyeng.audit.store.store import Store
 from policyeng.configuration.notification_targets import Notifying
-from policyeng.report.phrases import count
+from policyeng.errors import UsageError
+from policyeng.models import Outcome, Problem, Severity, lowered
+from policyeng.report.context import Owners, owners_of
+from policyeng.report.escaping import visible
+from policyeng.report.phrases import count, shorten_id, to_the_second
+
+_IN_PART = "something in it could not be read or judged"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChange:
+    """A new or fixed finding.
+
+    Attributes:
+        span: the current or last span of the finding.
+        fixed: whether the policy passes now, or the resource is gone.
+        owner: of the resource; empty without one.
+    """
+
+    span: FindingSpan
+    fixed: bool
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunChanges:
+    """The changes of an estate since its last notification.
+
+    Attributes:
+        run: the newest run.
+        since: the run of the last notification; None without one, when all findings are new.
+        changes: the most severe first.
+        exempted: the number of findings that are newly exempt.
+        problems: new ones of reading and evaluating.
+    """
+
+    run: AuditRun
+    since: AuditRun | None
+    changes: Sequence[FindingChange]
+    exempted: int = 0
+    problems: Sequence[Problem] = ()
+
+
+def find_news(history: History, estate: str, told: int | None, *, owned: bool = True) -> RunChanges | None:
+    """Return the changes of an estate since its last notification; None if that covers the newest run.
+
+    A part that the newest run could not read is skipped: its findings are not fixed. When it is read again, it is
+    compared with the last run that could read it.
+
+    Args:
+        history: the runs.
+        estate: its name; one that has a run.
+        told: the number of the last run that targets were notified of; None without one.
+        owned: whether to read snapshots for the owners.
+
+    Raises:
+        StoreError: the store is broken.
+    """
+    newest = history.runs(estate, last=1)[-1]
+    if told is not None and told >= newest.number:
+        return None
+    since = None if told is None else history.run(told)
+    before = _Before(history, since)
+    unread, faulty = _unread(history, newest), _find_faulty_parts(history, newest)
+    changes: list[FindingChange] = []
+    exempted = 0
+    spans = history.spans(estate, since=before.earliest if since else newest.number)
+    for part, members in groupby(spans, attrgetter("part")):
+        if part in unread:
+            continue
+        moved, taken = _find_moved_findings(members, before.run_of(part), newest.number)
+        exempted += taken if since else 0
+        changes += _owned(moved, history, newest, since, part) if owned else moved
+    changes.sort(key=_sort_by_severity)
+    known = () if since is None else since.problems
+    problems = [each for each in newest.problems if each.level == "error" and each not in known]
+    if since is not None:
+        others = sorted(faulty - _find_faulty_parts(history, since))
+        problems += [Problem(level="error", message=_IN_PART, place=part) for part in others]
+    return RunChanges(newest, since, changes, exempted, problems)
+
+
+class _Before:
+    """By part, the run to compare with: that of the last notification, or the last that could read the part."""
+
+    def __init__(self, history: History, since: AuditRun | None) -> None:
+        self._told = 0 if since is None else since.number
+        self._others: dict[str, int] = {}
+        missing = set() if since is None else _unread(history, since)
+        if missing and since is not None:
+            self._look_back(history, since, missing)
+        self.earliest = min((number for number in self._others.values() if number), default=self._told)
+
+    def _look_back(self, history: History, since: AuditRun, missing: set[str]) -> None:
+        for run in reversed(history.runs(since.estate)):
+            if run.number < since.number and missing:
+                found = {part.name for part in history.parts(run) if part.evaluation} & missing
+                self._others |= dict.fromkeys(found, run.number)
+                missing -= found
+        self._others |= dict.fromkeys(missing, 0)
+
+    def run_of(self, part: str) -> int:
+        return self._others.get(part, self._told)
+
+
+def _unread(history: History, run: AuditRun) -> set[str]:
+    return {part.name for part in history.parts(run) if not part.evaluation}
+
+
+def _find_faulty_parts(history: History, run: AuditRun) -> set[str]:
+    """Return the parts with problems that no finding reports."""
+    parts = history.parts(run)
+    return {part.name for part in parts if part.evaluation and part.exit_code > 1 and not part.summary.error}
+
+
+def _find_moved_findings(spans: Iterable[FindingSpan], before: int, now: int) -> tuple[list[FindingChange], int]:
+    """Return the new and the gone findings of a part, and the number of newly exempt ones."""
+    changes: list[FindingChange] = []
+    exempted = 0
+    for _, members in groupby(spans, attrgetter("policy", "resource")):
+        same = list(members)
+        earlier, later = _find_period(same, before), _find_period(same, now)
+        counted = earlier is not None and not earlier.exempt
+        if later is None:
+            changes += [FindingChange(earlier, fixed=True)] if earlier is not None and counted else []
+        elif later.exempt:
+            exempted += counted
+        elif earlier is None or not counted or earlier.outcome is not later.outcome:
+            changes.append(FindingChange(later, fixed=False))
+    return changes, exempted
+
+
+def _find_period(spans: Iterable[FindingSpan], run: int) -> FindingSpan | None:
+    """Return the period of a run."""
+    return next((span for span in spans if span.first <= run and (span.until is None or run < span.until)), None)
+
+
+def _owned(
+    changes: Sequence[FindingChange], history: History, newest: AuditRun, since: AuditRun | None, part: str
+) -> Iterator[FindingChange]:
+    """Return the changes of a part with their owners; a gone finding keeps its owner."""
+    if not changes:
+        return
+    now = _owners(history, newest, part)
+    then = now
+    if since is not None and any(change.fixed for change in changes):
+        then = {**now, **_owners(history, since, part)}
+    for change in changes:
+        owners = Owners(then) if change.fixed else Owners(now)
+        yield FindingChange(change.span, change.fixed, owners.get(change.span.resource, ""))
+
+
+def _owners(history: History, run: AuditRun, name: str) -> Mapping[str, str]:
+    """Return the owners in a part of a run; none if the part is missing or retention removed it."""
+    part = history.part(run, name)
+    try:
+        return {} if part is None else dict(owners_of(history.snapshot(part)))
+    except UsageError:
+        return {}
+
+
+def _sort_by_severity(change: FindingChange) -> tuple[object, ...]:
+    span = change.span
+    return -span.severity.rank, span.outcome is not Outcome.FAIL, span.policy, span.part, span.resource
+
+
+#: No name that Azure takes is longer than its id, and no id is of use that fills a screen.
+LONGEST = 200
+_OBEYED = re.compile(r"[*`~|<>\[\]&\\#!$]|(?<![^\W_])_|_(?![^\W_])|:(?=//|[a-z][\w+-]*:)|(?<=\bwww)\.", re.IGNORECASE)
+_MENTION = re.compile("@(?!\u200b)")
+
+
+def plain(text: str, longest: int = LONGEST) -> str:
+    """Return text on one line without markup, cut if it is long."""
+    shown = text if len(text) <= longest else f"{text[:longest]}…"
+    written = visible(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", shown))
+    return _MENTION.sub("@\u200b", written)
+
+
+#: Characters that the lists of a message may take: Discord takes 2,000 in all, and others take more.
+_NEW, _FIXED, _OTHERS = 950, 350, 300
+_TITLE = 150
+_SAYS = {Outcome.FAIL: "fails on", Outcome.UNKNOWN: "cannot be decided on", Outcome.ERROR: "cannot be judged on"}
+
+
+def messages(news: RunChanges, target: Notifying) -> Iterator[Message]:
+    """Yield the messages to a target about an estate: one for each owner, or one summary the first time."""
+    if target.estates and news.run.estate not in target.estates:
+        return
+    changes = [change for change in news.changes if _describe_scope(change, target)]
+    if news.since is None:
+        title = f"{count(len(changes), 'finding')} to begin with"
+        yield _message(target, news.run.estate, title, _summary(news, changes, target))
+        return
+    for owner in dict.fromkeys(change.owner for change in changes):
+        yield _group_by_owner(news, target, owner, [change for change in changes if change.owner == owner])
+    if news.problems and not target.owners:
+        title = f"{count(len(news.problems), 'problem')} with what is audited"
+        lines = (plain(f"{each.place}: {each.message}" if each.place else each.message) for each in news.problems)
+        body = f"{_since(news)}\n\n{_list_lines(lines, len(news.problems), _NEW, 'runs')}"
+        yield _message(target, news.run.estate, title, body)
+
+
+def failure(target: Notifying, estate: str, reason: str) -> Message:
+    """Return the message to a target about a failed audit."""
+    body = f"The estate {plain(estate)} could not be audited: {plain(reason, 600)}\n\nThe runs before are kept."
+    return _message(target, estate, "could not be audited", body)
+
+
+def combine_messages(told: Sequence[Message]) -> tuple[str, str]:
+    """Return one title and body for messages to one target; those of a single message are unchanged."""
+    if len(told) == 1:
+        return told[0].title, told[0].body
+    lines = (message.title.removeprefix("policyeng: ") for message in told)
+    body = (
+        f"More came up than this target takes in an hour.\n\n{_list_lines(lines, len(told), _NEW + _FIXED, 'report')}"
+    )
+    return f"policyeng: {len(told)} notifications in one", body
+
+
+def render_test_message(target: Notifying) -> tuple[str, str]:
+    """Return the title and body of a test message."""
+    return "policyeng: test", f"This is a test of the target {plain(target.name)}. Nothing is wrong."
+
+
+def _describe_scope(change: FindingChange, target: Notifying) -> bool:
+    severe = change.span.severity.rank >= target.severity.rank
+    return severe and (not target.owners or lowered(change.owner) in map(lowered, target.owners))
+
+
+def _message(target: Notifying, estate: str, title: str, body: str) -> Message:
+    whole = f"policyeng: {plain(estate)}: {title}"
+    return Message(target=target.name, estate=estate, title=whole[:_TITLE], body=body)
+
+
+def _group_by_owner(news: RunChanges, target: Notifying, owner: str, changes: Sequence[FindingChange]) -> Message:
+    new = [change for change in changes if not change.fixed]
+    fixed = [change for change in changes if change.fixed]
+    title = f"{len(new)} new, {len(fixed)} fixed for {plain(owner, 60) or 'no owner'}"
+    parts = [_since(news), *_section("new", new, _NEW), *_section("fixed or gone", fixed, _FIXED)]
+    if news.exempted and not target.owners:
+        parts.append(f"{count(news.exempted, 'finding')} of all owners exempt since.")
+    return _message(target, news.run.estate, title, "\n\n".join(parts))
+
+
+def _since(news: RunChanges) -> str:
+    run, since = news.run, news.since
+    before = f", since run {since.number}" if since else ""
+    return f"Run {run.number} of {plain(run.estate)}, as of {to_the_second(run.as_of)}{before}:"
+
+
+def _section(what: str, changes: Sequence[FindingChange], room: int) -> Iterator[str]:
+    if changes:
+        yield f"{len(changes)} {what}: {_severities(changes)}."
+        yield _list_lines(map(_line, changes), len(changes), room, "report")
+
+
+def _severities(changes: Iterable[FindingChange]) -> str:
+    counted = Counter(change.span.severity for change in changes)
+    return ", ".join(f"{counted[severity]} {severity}" for severity in reversed(Severity) if counted[severity])
+
+
+def _line(change: FindingChange) -> str:
+    span = change.span
+    says = "no longer fails, or is gone:" if change.fixed else _SAYS[span.outcome]
+    where = f"{plain(shorten_id(span.resource), 80)} ({plain(span.part, 80)})"
+    return f"{span.severity} {plain(span.policy, 60)} {says} {where}"
+
+
+def _list_lines(lines: Iterable[str], total: int, room: int, command: str) -> str:
+    """Return a list of lines that fits the room, with the number of the others."""
+    taken: list[str] = []
+    for line in lines:
+        room -= len(line) + 3
+        if room < 0 and taken:
+            break
+        taken.append(f"- {line}")
+    left = total - len(taken)
+    more = [f"- and {left} more; `policyeng audit {command}`"] if left else []
+    return "\n".join([*taken, *more])
+
+
+def _summary(news: RunChanges, changes: Sequence[FindingChange], target: Notifying) -> str:
+    """Return a summary of the first audit, which can have thousands of findings."""
+    run = news.run
+    whose = f" for {plain(', '.join(target.owners))}" if target.owners else ""
+    severities = f": {_severities(changes)}" if changes else ""
+    standing = f"{count(len(changes), 'finding')}{whose} from severity {target.severity} on{severities}."
+    counts = Counter((change.span.severity, change.span.policy) for change in changes)
+    worst = sorted(counts.items(), key=lambda each: (-each[0][0].rank, -each[1], each[0][1]))
+    lines = (f"{number} x {plain(policy, 60)} ({severity})" for (severity, policy), number in worst)
+    judged = f"{count(run.parts, 'part')} judged, {run.summary.strict_compliance:g} % compliant. {standing}"
+    parts = [_since(news), judged, *([_list_lines(lines, len(worst), _OTHERS, "report")] if worst else [])]
+    return "\n\n".join([*parts, "From now on you are told what is new and what is fixed."])
+
 
 _HOUR = timedelta(hours=1)
 
@@ -123,10 +420,10 @@ def store_failure_messages(store: Store, targets: Sequence[Notifying], estate: s
 
 def lines_of(deliveries: Iterable[Delivery]) -> list[str]:
     """Return the results of sending messages, one line for each target."""
-    return [_line(delivery) for delivery in deliveries]
+    return [_describe_delivery(delivery) for delivery in deliveries]
 
 
-def _line(delivery: Delivery) -> str:
+def _describe_delivery(delivery: Delivery) -> str:
     parts = [f"{count(delivery.sent, 'message')} sent"] if delivery.sent else []
     if delivery.fault:
         parts.append(f"{delivery.waiting} not sent and tried again later ({delivery.fault})")

@@ -1,4 +1,4 @@
-"""Audits of estates at their times, until a signal."""
+"""Run audits at the times of their schedules."""
 
 from __future__ import annotations
 
@@ -9,19 +9,250 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from signal import SIGHUP
 from types import FrameType
+from zoneinfo import ZoneInfo
 
-from policyeng.audit.scheduling.job import Auditing
-from policyeng.audit.scheduling.planner import PlannedAudit, planned
+from cronsim import CronSim, CronSimError
+
+from policyeng.audit.execution.runner import run_estate
+from policyeng.audit.notifications.notifier import lines_of, send_notifications, store_failure_messages
+from policyeng.audit.records import AuditRun, History
 from policyeng.audit.store import open_store
+from policyeng.audit.store.connection import RUNNING
+from policyeng.audit.store.store import Turned
 from policyeng.configuration import Settings
-from policyeng.errors import PolicyengError
-from policyeng.report.phrases import to_the_second
+from policyeng.configuration.estates import EstateSettings
+from policyeng.context import EvaluationSetup
+from policyeng.engines import OpaOptions
+from policyeng.errors import PolicyengError, UsageError
+from policyeng.report.phrases import count, to_the_second
+
+
+@dataclass(frozen=True, slots=True)
+class Auditing:
+    """How the estates of a schedule are audited.
+
+    Attributes:
+        hold: reads the policies and exemptions of the settings, again for every run, because they change.
+        say: prints a line, from several threads.
+        engine, opa, jobs, full: as in `run_estate`.
+        environ: the variables for the URLs of targets.
+    """
+
+    hold: Callable[[Settings], EvaluationSetup]
+    say: Callable[[str], None]
+    engine: str
+    opa: OpaOptions
+    jobs: int
+    full: bool
+    environ: Mapping[str, str]
+
+    def audit(self, estate: EstateSettings, settings: Settings) -> bool:
+        """Audit an estate, and notify its targets. Return whether it could be audited."""
+        try:
+            began = time.monotonic()
+            with open_store(settings.store, create=True) as store:
+                run = run_estate(
+                    store,
+                    estate,
+                    self.hold(settings),
+                    as_of=datetime.now(UTC),
+                    engine=self.engine,
+                    opa=self.opa,
+                    jobs=self.jobs,
+                    full=self.full,
+                )
+                self.say(_line(run, store.turned(run), time.monotonic() - began))
+        except Exception as error:  # one estate that cannot be audited ends neither the schedule nor the others
+            self._failed(estate, settings, error)
+            return False
+        finally:
+            self.tell(settings)
+        return True
+
+    def tell(self, settings: Settings) -> None:
+        """Send new and failed notifications, and report errors."""
+        if not settings.notify:
+            return
+        try:
+            with open_store(settings.store, create=True) as store:
+                told = send_notifications(store, settings.notify, self.environ, datetime.now(UTC))
+            for line in lines_of(told):
+                self.say(line)
+        except Exception as error:  # the run is kept, and told the next time
+            self.say(f"not notified, tried again later: {reason_of(error)}")
+
+    def failed(self, estate: EstateSettings, settings: Settings, reason: str) -> None:
+        """Report that an estate was not audited, and notify its targets."""
+        self.say(f"{estate.name}: not audited: {reason}")
+        if not settings.notify:
+            return
+        try:
+            with open_store(settings.store, create=True) as store:
+                store_failure_messages(store, settings.notify, estate.name, reason, datetime.now(UTC))
+        except Exception as error:  # most often the reason for the failure, too
+            self.say(f"{estate.name}: the failure cannot be notified: {reason_of(error)}")
+
+    def _failed(self, estate: EstateSettings, settings: Settings, error: Exception) -> None:
+        if isinstance(error, PolicyengError) and error.message == RUNNING:
+            self.say(f"{estate.name}: passed over: another process audits it")
+        else:
+            self.failed(estate, settings, reason_of(error))
+
+
+def reason_of(error: Exception) -> str:
+    """Return the reason of a failure on one line, with the type of an unexpected error."""
+    said = str(error) if isinstance(error, PolicyengError) else f"{type(error).__name__}: {error}"
+    return " ".join(said.split())
+
+
+def _line(run: AuditRun, turned: Turned, seconds: float) -> str:
+    counts = ", ".join(_counts(run, turned))
+    return f"{run.estate}: run {run.number}: {counts}, exit {run.exit_code}, {seconds:.1f} s, head {run.hash[:12]}"
+
+
+def _counts(run: AuditRun, turned: Turned) -> Iterator[str]:
+    summary = run.summary
+    yield count(run.parts, "part")
+    yield f"{count(summary.fail, 'failure')} ({turned.new} new, {turned.fixed} fixed)"
+    if summary.unknown:
+        yield f"{summary.unknown} unknown"
+    for number, noun in ((summary.error, "error"), (len(run.problems), "problem")):
+        if number:
+            yield count(number, noun)
+
+
+_REMEDY = 'write five fields, such as `cron = "0 3 * * *"`'
+_INSTANT = timedelta(microseconds=1)
+
+
+class Times:
+    """The times at which an estate is due.
+
+    Args:
+        estate: one that has `cron` or `every`.
+
+    Raises:
+        UsageError: its cron expression is invalid.
+    """
+
+    def __init__(self, estate: EstateSettings) -> None:
+        self.every = estate.every
+        self.zone = ZoneInfo(estate.timezone)
+        self._cron = estate.cron
+        if self.every is None:
+            try:
+                CronSim(self._cron, datetime.now(UTC))
+            except CronSimError as error:
+                message = f"`{self._cron}` is not a cron expression ({str(error).lower()})"
+                raise UsageError(message, place=(f"estate {estate.name}",), remedy=_REMEDY) from None
+
+    def after(self, moment: datetime) -> datetime:
+        """Return the first time after a moment, in UTC and without jitter."""
+        if self.every is not None:
+            return moment.astimezone(UTC) + self.every
+        times = (time.astimezone(UTC) for time in CronSim(self._cron, moment.astimezone(self.zone)))
+        # In the second pass of a repeated hour, cronsim starts with the times of the first.
+        return next(time for time in times if time > moment)
+
+
+def times_of(estate: EstateSettings) -> Times | None:
+    """Return when an estate is due; None for one without times.
+
+    Raises:
+        UsageError: its cron expression is invalid.
+    """
+    return Times(estate) if estate.cron or estate.every is not None else None
+
+
+def missed(times: Times, last: datetime | None, now: datetime, grace: timedelta) -> datetime | None:
+    """Return the newest missed time that an audit still makes up for, if any.
+
+    An interval limits the age of an audit: an overdue audit is always made up for, and the first is due at once.
+
+    Args:
+        times: when the estate is due.
+        last: when its last run started; None without one.
+        now: the current time.
+        grace: how late an audit still makes up for a cron time.
+    """
+    if times.every is not None:
+        due = now if last is None else times.after(last)
+        return due if due <= now else None
+    newest = None
+    at = times.after(max(now - grace, last or now - grace) - _INSTANT)
+    while at <= now:
+        newest, at = at, times.after(at)
+    return newest if last is None or newest is None or newest > last else None
+
+
+def upcoming(times: Times, last: datetime | None, now: datetime) -> datetime:
+    """Return the first time in the future."""
+    if times.every is not None:
+        return max(now, times.after(last)) if last is not None else now
+    return times.after(now)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedAudit:
+    """An estate and when it is due.
+
+    Attributes:
+        estate: its configuration.
+        times: when it is due.
+        last: when its last run started; None without one.
+    """
+
+    estate: EstateSettings
+    times: Times
+    last: datetime | None = None
+
+    def due(self, now: datetime) -> datetime | None:
+        """Return a missed time that an audit makes up for now, if any."""
+        return missed(self.times, self.last, now, self.estate.grace)
+
+    def following(self, now: datetime) -> datetime:
+        """Return when the next audit starts: at once if it makes up for a missed time."""
+        return self.due(now) or upcoming(self.times, self.last, now)
+
+    def too_late(self, now: datetime) -> datetime | None:
+        """Return the first time since the last run that was missed by more than the grace period, if any."""
+        if self.last is None or self.times.every is not None:
+            return None
+        first = self.times.after(self.last)
+        return first if first < now - self.estate.grace else None
+
+
+def planned(estates: Sequence[EstateSettings], history: History | None) -> Mapping[str, PlannedAudit]:
+    """Return the estates that have times, by name.
+
+    Args:
+        estates: all configured estates.
+        history: the earlier runs; None without any.
+
+    Raises:
+        UsageError: the times of an estate are invalid, or no estate has times.
+    """
+    plans = {plan.estate.name: plan for plan in _plan(estates, history)}
+    if not plans:
+        remedy = 'add `cron = "0 3 * * *"` or `every = "PT6H"` to an `[[estates]]` table'
+        raise UsageError("no estate has audit times", remedy=remedy)
+    return plans
+
+
+def _plan(estates: Sequence[EstateSettings], history: History | None) -> Iterator[PlannedAudit]:
+    for estate in estates:
+        times = times_of(estate)
+        if times is not None:
+            runs = history.runs(estate.name, last=1) if history is not None else ()
+            yield PlannedAudit(estate, times, runs[-1].started_at if runs else None)
+
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 _HANDLED = (*ENDING, signal.SIGHUP)

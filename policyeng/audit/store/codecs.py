@@ -1,15 +1,185 @@
-"""Stored forms of snapshots and evaluations. Findings are stored apart from the rest, as they change less often."""
+"""Encode what a store contains: compressed blobs, digests and rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 import orjson
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects import postgresql, sqlite
 
-from policyeng.audit.store.digests import SpanState, canonical, digest_of
+from policyeng.audit.records import AuditRun
+from policyeng.audit.store.tables import CONTENTS
 from policyeng.errors import InputError, StoreError
 from policyeng.models import Evaluation, Finding, Findings, JsonObject, Outcome, Passed, Snapshot, to_bytes
+
+_Value = TypeVar("_Value")
+
+#: Higher levels take twice the time and save a twentieth.
+_LEVEL = 3
+#: How many digests one question names; SQLite takes 32,766 variables.
+_ASKED = 500
+_CHECKSUM = 4
+#: Bytes that a content may have: more than the largest document that is read.
+MAX_CONTENT = 1 << 28
+
+
+def in_batches(values: Iterable[_Value], size: int = _ASKED) -> Iterator[Sequence[_Value]]:
+    """Yield values in lists of at most `size`."""
+    iterator = iter(values)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def pack(content: bytes) -> bytes:
+    """Return the stored form of a content. Its checksum also covers the bits that decompression ignores.
+
+    Raises:
+        StoreError: it is too large.
+    """
+    if len(content) > MAX_CONTENT:
+        message = f"a content of {len(content)} bytes is too large; a store takes {MAX_CONTENT}"
+        raise StoreError(message, remedy="split the estate into smaller parts")
+    deflated = zlib.compress(content, _LEVEL)
+    return zlib.crc32(deflated).to_bytes(_CHECKSUM, "big") + deflated
+
+
+def unpack(digest: str, stored: bytes) -> bytes:
+    """Return the content of its stored form.
+
+    Raises:
+        StoreError: the bytes do not match the digest.
+    """
+    deflated = stored[_CHECKSUM:]
+    whole = zlib.crc32(deflated).to_bytes(_CHECKSUM, "big") == stored[:_CHECKSUM]
+    content = _inflated(deflated) if whole else None
+    if content is None or digest_of(content) != digest:
+        remedy = "restore the store from a backup; `policyeng audit verify-history` says which runs it concerns"
+        raise StoreError(
+            f"the content `{digest[:12]}` is not the one that was stored", place=("contents",), remedy=remedy
+        )
+    return content
+
+
+def _inflated(deflated: bytes) -> bytes | None:
+    """Decompress bytes; None where they are none, or are more than a content can have."""
+    stream = zlib.decompressobj()
+    try:
+        content = stream.decompress(deflated, MAX_CONTENT)
+    except zlib.error:
+        return None
+    return content if stream.eof else None
+
+
+def store_missing(connection: Connection, contents: Mapping[str, bytes]) -> None:
+    """Store the packed contents that are missing, in the order of their digests to avoid deadlocks of writers."""
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    for batch in in_batches(sorted(contents)):
+        known = set(connection.scalars(select(CONTENTS.c.digest).where(CONTENTS.c.digest.in_(batch))))
+        rows = [{"digest": digest, "content": contents[digest]} for digest in batch if digest not in known]
+        if rows:
+            connection.execute(insert(CONTENTS).on_conflict_do_nothing(), rows)
+
+
+def fetch(connection: Connection, digests: Iterable[str]) -> dict[str, bytes]:
+    """Return contents by digest, without those that are missing.
+
+    Raises:
+        StoreError: one of them is not what was stored.
+    """
+    found: dict[str, bytes] = {}
+    for batch in in_batches(dict.fromkeys(digests)):
+        rows = connection.execute(select(CONTENTS).where(CONTENTS.c.digest.in_(batch)))
+        found.update((digest, unpack(digest, content)) for digest, content in rows)
+    return found
+
+
+class SpanState(NamedTuple):
+    """The state of a finding other than a pass, without its part."""
+
+    policy: str
+    resource: str
+    resource_type: str
+    severity: str
+    outcome: str
+    exempt: bool
+
+
+class PartRow(NamedTuple):
+    """A row of the table of parts, without the run and the position."""
+
+    name: str
+    snapshot: str
+    evaluation: str
+    standing: str
+    holding: str
+    exit_code: int
+    summary: str
+
+
+def digest_of(content: bytes) -> str:
+    """Return the SHA-256 as hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def canonical(value: object) -> bytes:
+    """Return JSON with sorted keys and without spaces."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def digest_span_states(standing: Iterable[SpanState]) -> str:
+    """Return the digest of the span states of a part, in any order."""
+    return digest_of(encode_span_states(standing))
+
+
+def encode_span_states(standing: Iterable[SpanState]) -> bytes:
+    """Return span states, in any order, as JSON."""
+    return canonical([list(entry) for entry in sorted(standing)])
+
+
+def part_key(part: str) -> str:
+    """Return the prefix of the keys of all spans of a part."""
+    return digest_of(part.encode())[:32]
+
+
+def span_key(part: str, standing: SpanState) -> str:
+    """Return the key of a span, the same for all spans with one state of a finding."""
+    return part_key(part) + digest_of(canonical(list(standing)))[:32]
+
+
+def content_of(policies: str, retention: str, parts: Iterable[PartRow]) -> str:
+    """Return the hash of the policies and the parts of a run.
+
+    Args:
+        policies: the digest of the stored bundle.
+        retention: the hash of the newest retention before the run; empty without one.
+        parts: in order.
+    """
+    digest = hashlib.sha256(canonical([policies, retention]))
+    for part in parts:
+        digest.update(b"\n" + canonical(list(part)))
+    return digest.hexdigest()
+
+
+def document_of(run: AuditRun) -> str:
+    """Return the JSON of a run without its hash, which the hash covers."""
+    return canonical(orjson.loads(run.model_dump_json(by_alias=True, exclude={"hash"}))).decode()
+
+
+def run_hash(document: str) -> str:
+    """Return the hash of a run from its document."""
+    return digest_of(document.encode())
+
+
+def retention_hash(number: int, at: str, runs: str, dropped: int, previous: str) -> str:
+    """Return the hash of a row of the table of retentions."""
+    fields: Sequence[object] = [number, at, runs, dropped, previous]
+    return digest_of(canonical(fields))
+
 
 _REMEDY = "write numbers within 64 bits, or text, and text without halves of surrogate pairs"
 

@@ -1,15 +1,20 @@
-"""Connections to the database of a store, SQLite or PostgreSQL, at the newest migration."""
+"""Connect to the database of an audit store, lock it, and report its errors."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
-from collections.abc import Generator, Iterator
+import struct
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
-from typing import TypeVarTuple
+from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
+import psycopg
+from psycopg.abc import PQGen
 from sqlalchemy import (
     URL,
     Connection,
@@ -27,9 +32,207 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
+from policyeng.audit.store.codecs import digest_of
 from policyeng.audit.store.tables import RUNS
 from policyeng.errors import StoreError, UsageError
 from policyeng.report.escaping import visible
+
+
+class IntegrityFault(NamedTuple):
+    """A row that was altered, removed or added.
+
+    Attributes:
+        table: the name of the table.
+        run: the number of the affected run; None if it is not known.
+        message: a description.
+    """
+
+    table: str
+    run: int | None
+    message: str
+
+
+class Verified(NamedTuple):
+    """The result of `verify`.
+
+    Attributes:
+        faults: the integrity faults.
+        runs: the number of runs.
+        pruned: the numbers of the pruned runs.
+        unused: the number of contents that no run refers to; the next `audit prune` removes them.
+        head: the hash of the newest run; empty without one.
+        retention: the hash of the newest retention; empty without one.
+    """
+
+    faults: list[IntegrityFault]
+    runs: int
+    pruned: list[int]
+    unused: int
+    head: str
+    retention: str
+
+
+#: How long a run waits for retention, and retention for runs, in seconds.
+PATIENCE = 60.0
+_PAUSE = 0.1
+#: What is said of an estate that somebody else audits.
+RUNNING = "an audit of the estate is running already"
+#: A lock of the whole store; those of estates have other numbers.
+_WHOLE = 0
+
+
+@contextmanager
+def run_lock(engine: Engine, estate: str) -> Iterator[None]:
+    """Lock an estate for an audit.
+
+    Raises:
+        StoreError: another process audits it, or retention does not end.
+    """
+    with _locking(engine) as take:
+        _wait(lambda: take(_WHOLE, False), "retention is at work on the store")
+        if not take(1 + int(digest_of(estate.encode())[:12], 16), True):
+            remedy = "wait until it has ended"
+            raise StoreError(RUNNING, place=(estate,), remedy=remedy)
+        yield
+
+
+@contextmanager
+def retention_lock(engine: Engine) -> Iterator[None]:
+    """Lock the store while contents are removed, because runs can depend on them.
+
+    Raises:
+        StoreError: an audit does not end.
+    """
+    with _locking(engine) as take:
+        _wait(lambda: take(_WHOLE, True), "an audit is running")
+        yield
+
+
+#: Takes the lock of a number, alone or with others, and says whether it could.
+_Take = Callable[[int, bool], bool]
+
+
+def _wait(take: Callable[[], bool], why_not: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while not take():
+        if time.monotonic() > until:
+            raise StoreError(why_not, remedy="try again when it has ended")
+        time.sleep(_PAUSE)
+
+
+@contextmanager
+def _locking(engine: Engine) -> Iterator[_Take]:
+    if engine.dialect.name == "postgresql":
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+
+            def take(number: int, alone: bool) -> bool:
+                function = "pg_try_advisory_lock" if alone else "pg_try_advisory_lock_shared"
+                asked = text(f"SELECT {function}(:ours + :number)")
+                return bool(connection.scalar(asked, {"ours": _OURS, "number": number}))
+
+            try:
+                yield take
+            finally:
+                connection.execute(text("SELECT pg_advisory_unlock_all()"))
+        return
+    descriptor = _open_lock(Path(str(engine.url.database)))
+    try:
+        yield lambda number, alone: _take_byte(descriptor, number, alone)
+    finally:
+        os.close(descriptor)  # its locks end with it
+
+
+#: Where our advisory locks begin, that others in the database have theirs.
+_OURS = int.from_bytes(b"policy") << 13
+
+
+def _open_lock(database: Path) -> int:
+    """Open the lock file; a new one gets the mode of the database, as with SQLite's own files."""
+    path, flags = f"{database}-lock", os.O_RDWR | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return os.open(path, flags)
+    os.fchmod(descriptor, database.stat().st_mode & 0o666)
+    return descriptor
+
+
+def _take_byte(descriptor: int, number: int, alone: bool) -> bool:
+    """Lock one byte of a file for this open file, not for the process as `lockf` would. Return whether it could."""
+    kind = fcntl.F_WRLCK if alone else fcntl.F_RDLCK
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, number, 1, 0))
+    except BlockingIOError:
+        return False
+    return True
+
+
+_T = TypeVar("_T")
+
+#: Seconds for a connection, for a statement and for a lock.
+CONNECT, STATEMENT, LOCK = 10, 120, 60
+#: Additional seconds before the client gives up, so that the server can report first that a statement took too long.
+GRACE = 5.0
+#: The parameter of a URL that replaces `STATEMENT`; libpq has none.
+_PARAMETER = "statement_timeout"
+_REMEDY = f"write a number of seconds from 1, as in `?{_PARAMETER}=600`"
+
+
+class LimitedConnection(psycopg.Connection[Any]):
+    """A connection that is closed if the server does not answer in time; every operation waits here."""
+
+    limit: float = STATEMENT + GRACE
+
+    def wait(self, gen: PQGen[_T], *arguments: object, **options: object) -> _T:
+        """Return the result of a generator of psycopg.
+
+        Raises:
+            psycopg.OperationalError: the server did not answer in time.
+        """
+        return super().wait(self._limited(gen), *arguments, **options)  # type: ignore[arg-type]  # as psycopg calls it
+
+    def _limited(self, gen: PQGen[_T]) -> PQGen[_T]:
+        until = time.monotonic() + self.limit
+        try:
+            waiting_for = next(gen)
+            while True:
+                ready = yield waiting_for
+                if not ready and time.monotonic() > until:
+                    self.pgconn.finish()  # or a rollback would wait as long again
+                    raise psycopg.OperationalError(f"the server did not answer within {self.limit:g} seconds")
+                waiting_for = gen.send(ready)
+        except StopIteration as ended:
+            result: _T = ended.value
+            return result
+
+
+def statement_seconds(address: URL) -> tuple[URL, int]:
+    """Return the address without the parameter for the timeout of statements, and that timeout in seconds.
+
+    Raises:
+        UsageError: the parameter is not a valid number.
+    """
+    given = address.query.get(_PARAMETER, str(STATEMENT))
+    if not (isinstance(given, str) and given.isascii() and given.isdecimal() and 1 <= int(given[:9]) <= 1_000_000):
+        place = address.render_as_string(hide_password=True)
+        raise UsageError(f"`{_PARAMETER}` does not fit: `{given}`", place=(place,), remedy=_REMEDY)
+    return address.difference_update_query([_PARAMETER]), int(given)
+
+
+def limit(engine: Engine, seconds: int) -> None:
+    """Limit the statements of all connections of an engine to a number of seconds."""
+
+    @event.listens_for(engine, "do_connect")
+    def connect(
+        _dialect: object, _record: object, arguments: Sequence[str], parameters: Mapping[str, str]
+    ) -> LimitedConnection:
+        connection = LimitedConnection.connect(*arguments, **{"connect_timeout": CONNECT, **parameters})  # type: ignore[arg-type]  # libpq takes them as text
+        connection.limit = seconds + GRACE
+        connection.autocommit = True
+        connection.execute(f"SET statement_timeout = {seconds * 1000}; SET lock_timeout = {LOCK * 1000}")
+        connection.autocommit = False
+        return connection
+
 
 _Columns = TypeVarTuple("_Columns")
 
@@ -59,7 +262,10 @@ def engine_of(url: str, *, create: bool) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     else:
-        from policyeng.audit.store.postgresql import limit, statement_seconds  # it needs psycopg
+        from policyeng.audit.store.connection import (
+            limit,
+            statement_seconds,  # it needs psycopg
+        )
 
         address, seconds = statement_seconds(address)
         engine = create_engine(address, poolclass=NullPool)

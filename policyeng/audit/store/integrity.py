@@ -9,14 +9,21 @@ from itertools import count, groupby
 import orjson
 from sqlalchemy import Connection, Row, RowMapping, select
 
-from policyeng.audit.store.blobs import fetch, in_batches, unpack
-from policyeng.audit.store.codecs import read_span_states
-from policyeng.audit.store.connection import streamed
-from policyeng.audit.store.digests import PartRow, SpanState, content_of, digest_span_states, run_hash, span_key
-from policyeng.audit.store.faults import IntegrityFault, Verified
-from policyeng.audit.store.references import Direct, Reference, direct_of, references_of
+from policyeng.audit.store.codecs import (
+    PartRow,
+    SpanState,
+    content_of,
+    digest_span_states,
+    fetch,
+    in_batches,
+    read_span_states,
+    run_hash,
+    span_key,
+    unpack,
+)
+from policyeng.audit.store.connection import IntegrityFault, Verified, streamed
 from policyeng.audit.store.retention import Retentions, retentions_of
-from policyeng.audit.store.store import Store
+from policyeng.audit.store.store import Direct, Reference, Store, direct_of, references_of
 from policyeng.audit.store.tables import CONTENTS, PARTS, RUNS, SPANS
 from policyeng.errors import StoreError
 

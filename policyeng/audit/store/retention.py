@@ -11,13 +11,16 @@ import orjson
 from sqlalchemy import Connection, delete, func, insert, select
 
 from policyeng.audit.records import AuditRun
-from policyeng.audit.store.blobs import in_batches
-from policyeng.audit.store.connection import convert_errors, lock_writes, streamed, writing
-from policyeng.audit.store.digests import retention_hash
-from policyeng.audit.store.faults import IntegrityFault
-from policyeng.audit.store.locks import retention_lock
-from policyeng.audit.store.references import needed_by
-from policyeng.audit.store.store import Store, run_of
+from policyeng.audit.store.codecs import in_batches, retention_hash
+from policyeng.audit.store.connection import (
+    IntegrityFault,
+    convert_errors,
+    lock_writes,
+    retention_lock,
+    streamed,
+    writing,
+)
+from policyeng.audit.store.store import Store, needed_by, run_of
 from policyeng.audit.store.tables import CONTENTS, RETENTIONS, RUNS
 from policyeng.errors import StoreError
 

@@ -11,20 +11,20 @@ import orjson
 from sqlalchemy import Connection, func, insert, select
 
 from policyeng.audit.records import AuditRun
-from policyeng.audit.store.blobs import in_batches, pack, store_missing
-from policyeng.audit.store.connection import convert_errors, lock_writes, writing
-from policyeng.audit.store.digests import (
+from policyeng.audit.store.codecs import (
     PartRow,
     SpanState,
     content_of,
     digest_of,
     document_of,
     encode_span_states,
+    in_batches,
+    pack,
     run_hash,
+    store_missing,
 )
-from policyeng.audit.store.locks import run_lock
-from policyeng.audit.store.spans import load_span_states, move
-from policyeng.audit.store.store import Store
+from policyeng.audit.store.connection import convert_errors, lock_writes, run_lock, writing
+from policyeng.audit.store.store import Store, load_span_states, move
 from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS
 
 #: Contents wait in memory until there is so much of them, in bytes.

@@ -1,26 +1,240 @@
-"""The audit store, which implements `History`."""
+"""The contents that runs refer to, directly and through frames of snapshots and heads of evaluations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import bisect
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
+from typing import NamedTuple
 
 import orjson
-from sqlalchemy import Connection, Engine, RowMapping, func, select
+from sqlalchemy import Connection, Engine, RowMapping, bindparam, collate, func, insert, select, update
+from sqlalchemy.sql.elements import ColumnElement
 
 from policyeng.audit.records import AuditRun, FindingSpan, RunPart
-from policyeng.audit.store import spans
-from policyeng.audit.store.blobs import fetch
-from policyeng.audit.store.codecs import evaluation_of, head_of, resources_of, snapshot_of
+from policyeng.audit.store.codecs import (
+    PartRow,
+    SpanState,
+    content_of,
+    evaluation_of,
+    fetch,
+    head_of,
+    in_batches,
+    part_key,
+    resources_of,
+    snapshot_of,
+    span_key,
+)
 from policyeng.audit.store.connection import convert_errors, streamed
-from policyeng.audit.store.digests import PartRow, content_of
-from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS
+from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS, SPANS
 from policyeng.bundle import Bundle
 from policyeng.bundle.serialization import unpack_bundle
 from policyeng.errors import StoreError, UsageError
-from policyeng.models import Evaluation, Snapshot, Summary
+from policyeng.models import Evaluation, Outcome, Severity, Snapshot, Summary
+
+
+class Reference(NamedTuple):
+    """A content that refers to others: a frame to resources, a head to findings."""
+
+    digest: str
+    below: list[str]
+
+
+class Direct(NamedTuple):
+    """The contents that runs refer to directly: bundles, frames and heads."""
+
+    policies: set[str]
+    frames: set[str]
+    heads: set[str]
+
+
+def direct_of(connection: Connection, numbers: Iterable[int]) -> Direct:
+    """Return the contents that runs refer to directly."""
+    found = Direct(set(), set(), set())
+    for batch in in_batches(numbers):
+        found.policies.update(connection.scalars(select(RUNS.c.policies).where(RUNS.c.number.in_(batch))))
+        for frame, head in connection.execute(
+            select(PARTS.c.snapshot, PARTS.c.evaluation).where(PARTS.c.run.in_(batch))
+        ):
+            if frame:
+                found.frames.add(frame)
+                found.heads.add(head)
+    return found
+
+
+def references_of(connection: Connection, direct: Direct, unread: Collection[str] = ()) -> Iterator[Reference]:
+    """Yield the references of stored frames and heads.
+
+    Args:
+        connection: the connection to read from.
+        direct: the frames and heads.
+        unread: digests of contents to skip.
+
+    Raises:
+        StoreError: a frame or a head is not what was stored.
+    """
+    for digests, below in ((direct.frames, resources_of), (direct.heads, _findings_of)):
+        for batch in in_batches(sorted(digests.difference(unread))):
+            for digest, content in fetch(connection, batch).items():
+                yield Reference(digest, below(content))
+
+
+def needed_by(connection: Connection, numbers: Iterable[int], known: Collection[str] = ()) -> set[str]:
+    """Return all contents that runs refer to, except those that only `known` contents refer to.
+
+    Raises:
+        StoreError: one of them is not what was stored.
+    """
+    direct = direct_of(connection, numbers)
+    found = direct.policies | direct.frames | direct.heads
+    for reference in references_of(connection, direct, known):
+        found.update(reference.below)
+    return found
+
+
+def _findings_of(head: bytes) -> list[str]:
+    return [head_of(head).findings]
+
+
+#: Above every digit of a digest: the end of the keys that begin alike.
+_ABOVE = "g"
+
+
+def load_span_states(connection: Connection, estate: str, part: str) -> set[SpanState]:
+    """Return the span states of a part in the newest run of its estate."""
+    begin = part_key(part)
+    rows = connection.execute(
+        select(*(SPANS.c[name] for name in SpanState._fields)).where(
+            SPANS.c.estate == estate, SPANS.c.key >= begin, SPANS.c.key < begin + _ABOVE, SPANS.c.last.is_(None)
+        )
+    )
+    return {SpanState(*row) for row in rows}
+
+
+def move(
+    connection: Connection,
+    estate: str,
+    part: str,
+    *,
+    runs: tuple[int, int],
+    ends: set[SpanState],
+    begins: set[SpanState],
+) -> None:
+    """End and start spans of a part.
+
+    Args:
+        connection: the transaction that makes the run visible.
+        estate: the name of the estate.
+        part: the name of the part.
+        runs: the numbers of the last run of the estate and of this one.
+        ends: the states that end.
+        begins: the states that start.
+    """
+    before, now = runs
+    if ends:
+        ending = update(SPANS).where(
+            SPANS.c.estate == estate, SPANS.c.key == bindparam("ended"), SPANS.c.last.is_(None)
+        )
+        connection.execute(
+            ending.values(last=before), [{"ended": span_key(part, standing)} for standing in sorted(ends)]
+        )
+    if begins:
+        connection.execute(
+            insert(SPANS),
+            [
+                {
+                    "estate": estate,
+                    "key": span_key(part, standing),
+                    "first": now,
+                    "last": None,
+                    "part": part,
+                    **standing._asdict(),
+                }
+                for standing in sorted(begins)
+            ],
+        )
+
+
+class Turned(NamedTuple):
+    """The changes of a run, as numbers of failures.
+
+    Attributes:
+        new: those that the previous run did not have.
+        fixed: those that only the previous run had, in parts that this one could read.
+        lost: those that only the previous run had, in parts that are gone or could not be read.
+    """
+
+    new: int
+    fixed: int
+    lost: int
+
+
+def list_span_changes(connection: Connection, estate: str, number: int, before: int, read: Container[str]) -> Turned:
+    """Return the changes of a run.
+
+    Args:
+        connection: the connection to read from.
+        estate: the name of the estate.
+        number: the number of the run.
+        before: the number of the previous run of the estate; 0 without one.
+        read: the names of the parts that it could read.
+    """
+    finding = (SPANS.c.part, SPANS.c.policy, SPANS.c.resource, SPANS.c.resource_type)
+    asked = select(*finding).where(SPANS.c.estate == estate, SPANS.c.outcome == str(Outcome.FAIL))
+    begun = {tuple(row) for row in connection.execute(asked.where(SPANS.c.first == number))}
+    ended = {tuple(row) for row in connection.execute(asked.where(SPANS.c.last == before))}
+    gone = ended - begun
+    fixed = sum(part in read for part, *_ in gone)
+    return Turned(len(begun - ended), fixed, len(gone) - fixed)
+
+
+def spans_of(connection: Connection, estate: str, clocks: Mapping[int, datetime], since: int) -> Iterator[FindingSpan]:
+    """Yield the spans of an estate, sorted by part, policy, resource and first run.
+
+    Args:
+        connection: the connection to read from, until all are read.
+        estate: the name of the estate.
+        clocks: by number, the clocks of all runs of the estate.
+        since: as in `History.spans`.
+    """
+    numbers = sorted(clocks)
+    if not numbers:
+        return
+    asked = select(SPANS).where(SPANS.c.estate == estate)
+    begin = bisect.bisect_left(numbers, since)
+    if begin:  # what ended in a run after the one before `since` has that one as its last
+        asked = asked.where(SPANS.c.last.is_(None) | (SPANS.c.last >= numbers[begin - 1]))
+    order = [_by_code(connection, name) for name in ("part", "policy", "resource")]
+    rows = streamed(connection, asked.order_by(*order, SPANS.c.first, SPANS.c.key))
+    for row in rows:
+        last: int | None = row.last
+        yield FindingSpan.model_construct(
+            part=row.part,
+            policy=row.policy,
+            resource=row.resource,
+            resource_type=row.resource_type,
+            severity=Severity(row.severity),
+            outcome=Outcome(row.outcome),
+            exempt=row.exempt,
+            first=row.first,
+            first_seen=clocks[row.first],
+            last=last,
+            last_seen=clocks[numbers[-1] if last is None else last],
+            until=None if last is None else _after(numbers, last),
+        )
+
+
+def _after(numbers: Sequence[int], last: int) -> int:
+    return numbers[bisect.bisect_right(numbers, last)]
+
+
+def _by_code(connection: Connection, name: str) -> ColumnElement[str]:
+    """Return a column in the order of its code points in every database."""
+    column: ColumnElement[str] = SPANS.c[name]
+    return collate(column, "C") if connection.dialect.name == "postgresql" else column
+
 
 _COLUMNS = (PARTS.c.name, PARTS.c.snapshot, PARTS.c.evaluation, PARTS.c.exit_code, PARTS.c.summary)
 
@@ -186,12 +400,12 @@ class Store:
             findings = _content(connection, head_of(head).findings, what)
         return evaluation_of(head, findings)
 
-    def turned(self, run: AuditRun) -> spans.Turned:
+    def turned(self, run: AuditRun) -> Turned:
         """Return how many failures a run started and ended."""
         read = {part.name for part in self.parts(run) if part.snapshot}
         before = select(func.max(RUNS.c.number)).where(RUNS.c.estate == run.estate, RUNS.c.number < run.number)
         with self.reading() as connection:
-            return spans.list_span_changes(connection, run.estate, run.number, connection.scalar(before) or 0, read)
+            return list_span_changes(connection, run.estate, run.number, connection.scalar(before) or 0, read)
 
     def spans(self, estate: str, *, since: int = 0) -> Iterator[FindingSpan]:
         """Yield the spans of an estate, sorted by part, policy, resource and first run.
@@ -201,7 +415,7 @@ class Store:
             since: only spans that include a run of this number or a later one, or ended there.
         """
         with self.reading() as connection:
-            yield from spans.spans_of(connection, estate, clocks_of(connection, estate), since)
+            yield from spans_of(connection, estate, clocks_of(connection, estate), since)
 
 
 def clocks_of(connection: Connection, estate: str) -> dict[int, datetime]:

@@ -168,13 +168,9 @@ class _Looking:
 
 
 def _print(outlooks: Sequence[Outlook], format_: str) -> None:
-    from policyeng.audit.diff import forecast_report
+    from policyeng.audit.diff import forecast
 
     color, width = detect_terminal()
     is_text = format_ == "text"
-    said = (
-        forecast_report.text(outlooks, color=color, width=width)
-        if is_text
-        else forecast_report.FORMS[format_](outlooks)
-    )
+    said = forecast.text(outlooks, color=color, width=width) if is_text else forecast.FORMS[format_](outlooks)
     print_line(said.rstrip("\n"))

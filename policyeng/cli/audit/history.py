@@ -22,8 +22,7 @@ from policyeng.facts.ids import fold_id
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from policyeng.audit.diff.finding_history import FindingHistory
-    from policyeng.audit.diff.trends import ComplianceTrend
+    from policyeng.audit.diff.trends import ComplianceTrend, FindingHistory
     from policyeng.audit.records import AuditRun, FindingSpan, History
 
 _FORMATS = ("text", "json", "csv", "markdown")
@@ -74,7 +73,7 @@ def history(
         if resource or run:
             said = _print_histories(kept, estates, wanted, format_)
         else:
-            from policyeng.audit.diff.trends_report import COURSES
+            from policyeng.audit.diff.trends import COURSES
 
             said = COURSES[format_]([wanted.course(kept, name) for name in estates])
     print_line(said.rstrip("\n"))
@@ -82,7 +81,7 @@ def history(
 
 
 def _print_histories(kept: History, estates: Sequence[str], wanted: _Wanted, format_: str) -> str:
-    from policyeng.audit.diff.trends_report import LIVES, render_histories_text
+    from policyeng.audit.diff.trends import LIVES, render_histories_text
 
     lives = [life for name in estates for life in wanted.lives(kept, name)]
     if not lives:
@@ -129,7 +128,7 @@ class _Wanted:
 
     def lives(self, kept: History, estate: str) -> Iterator[FindingHistory]:
         """Yield the finding histories of the resource, or the changes of one run."""
-        from policyeng.audit.diff.finding_history import list_histories
+        from policyeng.audit.diff.trends import list_histories
 
         policies = self._policies(kept, kept.runs(estate, last=1)[-1])
         spans = (span for span in kept.spans(estate) if self._is_on(span) and (not policies or span.policy in policies))

@@ -73,9 +73,9 @@ def impact(asked: ImpactOptions) -> int:
 
 
 def _print(impacts: Sequence[Impact], format_: str) -> None:
-    from policyeng.audit.diff import impact_report
+    from policyeng.audit.diff.impact import FORMS, text
 
     color, width = detect_terminal()
     is_text = format_ == "text"
-    said = impact_report.text(impacts, color=color, width=width) if is_text else impact_report.FORMS[format_](impacts)
+    said = text(impacts, color=color, width=width) if is_text else FORMS[format_](impacts)
     print_line(said.rstrip("\n"))

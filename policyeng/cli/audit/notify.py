@@ -73,7 +73,7 @@ def _targets(settings: Settings, names: Sequence[str]) -> Sequence[Notifying]:
 
 
 def _test(targets: Sequence[Notifying], environ: Mapping[str, str]) -> int:
-    from policyeng.audit.notifications.messages import render_test_message
+    from policyeng.audit.notifications.notifier import render_test_message
     from policyeng.audit.notifications.sender import require_extra, send
 
     require_extra()

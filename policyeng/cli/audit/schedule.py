@@ -22,7 +22,7 @@ from policyeng.processes import processors
 from policyeng.report.phrases import to_the_second
 
 if TYPE_CHECKING:
-    from policyeng.audit.scheduling.planner import PlannedAudit
+    from policyeng.audit.scheduling.scheduler import PlannedAudit
 
 Once = Annotated[bool, typer.Option("--once", help="Run the audits that are due now, then exit.")]
 Listed = Annotated[bool, typer.Option("--list", help="Print the next audit of each estate, then exit.")]
@@ -64,8 +64,7 @@ def schedule(asked: ScheduleOptions) -> int:
       policyeng audit schedule --once --jobs 2
     """
     _require_extra()
-    from policyeng.audit.scheduling.job import Auditing
-    from policyeng.audit.scheduling.scheduler import Schedule, audit_due
+    from policyeng.audit.scheduling.scheduler import Auditing, Schedule, audit_due
 
     require_text(asked.select, asked.ignore)
     _refuse_both(asked.once, asked.list_)
@@ -105,7 +104,7 @@ def _print_line(text: str) -> None:
 
 
 def _print_times(settings: Settings) -> int:
-    from policyeng.audit.scheduling.planner import planned
+    from policyeng.audit.scheduling.scheduler import planned
     from policyeng.audit.store import open_store
 
     try:

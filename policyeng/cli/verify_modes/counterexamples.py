@@ -19,8 +19,7 @@ def write_example(beside: FileWriter, path: Path, number: int, example: Example)
         number: the number of the counterexample, from 1.
         example: with its snapshot or documents, and its parameters.
     """
-    from policyeng.verify.example_documents import snapshot_text
-    from policyeng.verify.reproduction import settings_of, settings_path
+    from policyeng.verify.example_documents import settings_of, settings_path, snapshot_text
 
     target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
     is_whole = beside.write(target, snapshot_text(example), "counterexample")

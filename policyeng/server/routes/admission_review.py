@@ -1,11 +1,12 @@
-"""`POST /v1/admission-review`: answer the API server of Kubernetes."""
+"""The routes that Kubernetes and Azure Policy call."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from http import HTTPStatus
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import orjson
 from fastapi import FastAPI
@@ -13,18 +14,30 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from policyeng.errors import InputError, PolicyengError
-from policyeng.models import Blame, Change, Decision, Problem, Snapshot
+from policyeng.frozen import frozen
+from policyeng.models import (
+    Blame,
+    Change,
+    Decision,
+    Denial,
+    Finding,
+    JsonObject,
+    Limited,
+    Model,
+    Outcome,
+    Problem,
+    Snapshot,
+    lowered,
+)
 from policyeng.server import openapi
-from policyeng.server.admission_review import review
+from policyeng.server.admission_review import request_in, review
 from policyeng.server.options import Route
-from policyeng.server.problems import RequestRefusedError
-from policyeng.server.request_body import BODY, json_of
-from policyeng.server.review_request import request_in
+from policyeng.server.request_body import BODY, WITHIN, RequestRefusedError, json_of
 from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
-from policyeng.server.service import Service
-from policyeng.server.snapshot_state import SnapshotState
+from policyeng.server.service import Service, SnapshotState, decide
 from policyeng.server.tokens import TokenScope
 from policyeng.sources.kubernetes.objects import get_inner
+from policyeng.sources.validation import validated
 
 _UNLISTED = Snapshot(covers=())
 _WITHOUT_STATE = Problem(
@@ -34,7 +47,7 @@ _WITHOUT_STATE = Problem(
 ADMISSION_REVIEW = Endpoint(Route.ADMISSION_REVIEW, TokenScope.ADMIT)
 
 
-def add(app: FastAPI, service: Service) -> None:
+def add_admission_review(app: FastAPI, service: Service) -> None:
     """Add the route."""
 
     def reviewed(service: Service, asked: RouteRequest) -> RouteResponse:
@@ -101,3 +114,131 @@ def _review_of(asked: RouteRequest) -> object:
         message, place = error.message, (BODY, *error.place)
         raise RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=place, remedy=error.remedy) from None
     return document
+
+
+RESTRICTIONS = Endpoint(Route.RESTRICTIONS, TokenScope.ADMIT)
+
+#: The name of a resource that has none yet.
+UNNAMED = "unnamed"
+#: By key of a resource, the form of its value, and what to give where it has another.
+FORMS = {
+    "type": (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", "give the type as ARM returns it"),
+    "name": (r"[^/]+", "give the last part of it, and as `scope` the resource that it lies in"),
+    "id": (r"/[\s\S]*[^/]", "give the whole ARM id, or leave it out"),
+}
+
+
+@frozen(kw_only=True)
+class Details(Model):
+    """The resource; its content may be a part of it.
+
+    Attributes:
+        scope: where it is made: a resource group, or the resource that it lies in.
+    """
+
+    resource_content: JsonObject
+    api_version: str = ""
+    scope: Annotated[str, Limited(pattern=WITHIN)]
+
+
+@frozen(kw_only=True)
+class RestrictionsRequest(Model):
+    """What Azure Policy is asked; pending fields are not among it, because nothing here could answer for them."""
+
+    resource_details: Details
+    include_audit_effect: bool = False
+
+
+def add_policy_restrictions(app: FastAPI, service: Service) -> None:
+    """Add the route."""
+
+    @app.post("/v1/check-policy-restrictions", **openapi.policy_restrictions(service))
+    async def check_policy_restrictions(request: Request) -> Response:
+        return await answer(service, request, RESTRICTIONS, evaluated)
+
+
+def evaluated(service: Service, asked: RouteRequest) -> RouteResponse:
+    """Return the result of the policies for a resource that does not exist yet, in Azure's format.
+
+    Raises:
+        RefusedError: the body is no JSON (400) or not of this form, there is no state (422), or it is too old (503).
+        PolicyengError: as `policyeng.admit`.
+    """
+    held = service.holding.current
+    document = json_of(asked.content)
+    request, faults = validated(RestrictionsRequest, document, "")
+    if request is None:
+        raise _refuse(faults[0].message, faults[0].pointer, faults[0].remedy)
+    standing, age = service.standing(None, asked.at)
+    resource = resource_of(request.resource_details)
+    decision = decide(held, standing, resource, asked.at, Blame.TOUCHED)
+    if decision.exit_code and not decision.denied:
+        raise _refuse(decision.problems[0].message, "/resourceDetails", "correct it there")
+    told = list(_evaluations(decision, held.bundle.name, audited=request.include_audit_effect))
+    body = {"fieldRestrictions": [], "contentEvaluationResult": {"policyEvaluations": told}}
+    return RouteResponse(orjson.dumps(body, default=str), held, document, decision, age)
+
+
+def resource_of(details: Details) -> JsonObject:
+    """Return the resource with an id: its own, else one from the scope, the type and the name, as ARM builds it.
+
+    Raises:
+        RefusedError: its type, its name or its id is none.
+    """
+    content = details.resource_content
+    given = {"name": UNNAMED, "id": f"{details.scope}/{UNNAMED}", **content}
+    for key, (pattern, remedy) in FORMS.items():
+        text = given.get(key)
+        if not (isinstance(text, str) and re.fullmatch(pattern, text)):
+            raise _refuse(f"the `{key}` of the resource is none", f"/resourceDetails/resourceContent/{key}", remedy)
+    identity = content.get("id") or _identity(details.scope, given["type"], given["name"])
+    return {**content, "name": given["name"], "id": identity}
+
+
+def _identity(scope: str, kind: str, name: str) -> str:
+    provider, *above, last = kind.split("/")
+    if lowered(provider) in map(lowered, scope.split("/")):  # the scope is the resource that it lies in
+        return f"{scope}/{last}/{name}"
+    return "/".join([scope, "providers", provider, *(f"{each}/{UNNAMED}" for each in above), last, name])
+
+
+def _evaluations(decision: Decision, bundle: str, *, audited: bool) -> Iterator[JsonObject]:
+    yield from (_evaluation(finding, bundle, "Deny") for finding in decision.denied)
+    if audited:
+        yield from (_evaluation(finding, bundle, "Audit") for finding in (*decision.warned, *decision.undecided))
+
+
+_SAID = {Outcome.FAIL: "NonCompliant", Outcome.UNKNOWN: "Unknown", Outcome.ERROR: "Error"}
+
+
+def _evaluation(finding: Finding, bundle: str, effect: str) -> JsonObject:
+    return {
+        "policyInfo": {
+            "policyDefinitionId": finding.policy,
+            "policySetDefinitionId": bundle,
+            "policyDefinitionReferenceId": finding.policy,
+        },
+        "evaluationResult": _SAID[finding.outcome],
+        "evaluationDetails": {"reason": finding.title, "evaluatedExpressions": _expressions(finding.denials)},
+        "effectDetails": {"policyEffect": effect},
+    }
+
+
+def _expressions(denials: Iterable[Denial]) -> list[JsonObject]:
+    """One for each denial, which holds: the field is what it must not be."""
+    return [
+        {
+            "result": "True",
+            "expressionKind": "field",
+            "expression": denial.msg,
+            "path": denial.path.lstrip("/").replace("/", "."),
+            "expressionValue": denial.actual,
+            "targetValue": denial.expected,
+            "operator": "notEquals",
+        }
+        for denial in denials
+    ]
+
+
+def _refuse(message: str, pointer: str, remedy: str) -> RequestRefusedError:
+    return RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)

@@ -17,11 +17,9 @@ from policyeng.models import Blame, Decision, JsonObject
 from policyeng.parsing.json_pointer import escaped
 from policyeng.server import openapi
 from policyeng.server.options import Route
-from policyeng.server.problems import RequestRefusedError
-from policyeng.server.request_body import BODY, json_of
+from policyeng.server.request_body import BODY, RequestRefusedError, json_of
 from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
-from policyeng.server.service import Service, decide
-from policyeng.server.snapshot_state import SnapshotState
+from policyeng.server.service import Service, SnapshotState, decide
 from policyeng.server.tokens import TokenScope
 from policyeng.sources import ChangesRead, parse_changes, read_inputs
 from policyeng.sources.problems import raise_errors

@@ -18,10 +18,8 @@ from policyeng.frozen import frozen
 from policyeng.models import AppliedSettings, AwareDatetime, Exemption, Limited, Model, Problem, Severity
 from policyeng.report.json import render
 from policyeng.server import openapi
-from policyeng.server.id_patterns import GROUP, WORKSPACE
 from policyeng.server.options import Route
-from policyeng.server.problems import RequestRefusedError
-from policyeng.server.request_body import BODY, JSON, YAML, json_of
+from policyeng.server.request_body import BODY, GROUP, JSON, WORKSPACE, YAML, RequestRefusedError, json_of
 from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
 from policyeng.server.service import Service
 from policyeng.server.tokens import TokenScope

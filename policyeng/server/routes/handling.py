@@ -1,4 +1,4 @@
-"""How every request to judge is answered: who asks, the body, the work on a thread, and who hears of it."""
+"""Handle requests of any route, and the routes of health."""
 
 from __future__ import annotations
 
@@ -11,20 +11,34 @@ from http import HTTPStatus
 from time import perf_counter
 from typing import TypeVar
 
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from policyeng.context import EvaluationSetup
 from policyeng.errors import PolicyengError
 from policyeng.models import Decision, Evaluation
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
+from policyeng.server import openapi
 from policyeng.server.options import Route
-from policyeng.server.problems import RequestRefusedError, problem_response
-from policyeng.server.request_body import JSON, media_type_of
-from policyeng.server.request_ids import new_id
-from policyeng.server.service import Answered, Service, get_time
+from policyeng.server.request_body import JSON, RequestRefusedError, media_type_of, new_id, problem_response
+from policyeng.server.service import Answered, Service, ServiceMetrics, get_time
 from policyeng.server.tokens import TokenScope
+
+
+class DirectRoute(APIRoute):
+    """One that is described as every other, and called without FastAPI looking for what its function may want.
+
+    Source: FastAPI's documentation, "Custom Request and APIRoute class".
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[object, object, Response]]:
+        """Return the function itself."""
+        function: Callable[[Request], Coroutine[object, object, Response]] = self.endpoint
+        return function
+
 
 _T = TypeVar("_T")
 
@@ -187,3 +201,37 @@ async def _wait_for_disconnect(request: Request) -> None:
     """Wait until the client is gone."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+#: The header of readiness that names what is in force of an earlier reading, for the last is bad.
+DEGRADED = "X-Policyeng-Degraded"
+
+
+def add(app: FastAPI, service: Service) -> None:
+    """Add the routes that everybody may ask."""
+
+    @app.get("/healthz", **openapi.healthz())
+    async def healthz(_: Request) -> Response:
+        return JSONResponse({"status": "alive"})
+
+    @app.get("/readyz", **openapi.readyz())
+    async def readyz(_: Request) -> Response:
+        reasons = service.unready()
+        status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
+        faults = [each.what for each in service.watched() if each.fault]
+        degraded = {DEGRADED: ", ".join(faults)} if faults else {}
+        return JSONResponse({"ready": not reasons, "reasons": reasons, "faults": service.faults()}, status, degraded)
+
+
+def add_metrics(app: FastAPI, service: Service, metrics: ServiceMetrics) -> None:
+    """Add the route of the metrics."""
+
+    @app.get("/metrics", **openapi.metrics(service))
+    async def exposition(request: Request) -> Response:
+        try:
+            caller_of(service, request, TokenScope.METRICS)
+        except PolicyengError as error:
+            return problem_response(error, request.state.request_id)
+        return Response(metrics.exposition(), media_type=_PROMETHEUS)

@@ -18,7 +18,7 @@ from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.evaluation.unknown_markers import mark_for_bundle
 from policyeng.models import Denial, Snapshot, Unknown
 from policyeng.verify.generators.examples import Example, examples_of
-from policyeng.verify.shrink_example import shrink_example
+from policyeng.verify.shrinking import shrink_example
 
 #: The names of all engines, in order; the first one that covers a policy is the reference.
 NAMES = ("embedded", "opa", "python")

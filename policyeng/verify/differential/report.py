@@ -14,8 +14,7 @@ from policyeng.engines import Judgement
 from policyeng.models import JsonObject
 from policyeng.testing.report_parts import bundle_object, text_of_lines
 from policyeng.verify.differential.differential import Contestant, Counterexample, PairCounts, outcome_of
-from policyeng.verify.example_documents import native
-from policyeng.verify.reproduction import command, list_other_parts
+from policyeng.verify.example_documents import command, list_other_parts, native
 
 _OUTCOMES = ("pass", "fail", "unknown", "error", "not applicable")
 

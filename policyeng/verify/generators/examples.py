@@ -1,8 +1,4 @@
-"""Random examples for a bundle: a snapshot, the parameters and the clock.
-
-The snapshots range from wild (anything under a selected type) over edited ones and plausible ones (real sizes, regions,
-roles, computes and targets) to nearly compliant ones (the compliant baselines with the changes of a few cases).
-"""
+"""Generate examples of snapshots with exemptions and parameters, from test cases and at random."""
 
 from __future__ import annotations
 
@@ -17,15 +13,72 @@ from typing import Literal
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import DEFAULT_AS_OF
 from policyeng.models import Exemption, JsonObject, Snapshot, lowered
-from policyeng.verify.generators.documents import draw_arbitrary, draw_entries, edited, judges_documents
-from policyeng.verify.generators.estates import STATEMENTS, EstateGenerator, subjects
-from policyeng.verify.generators.exemptions import exemptions_of
+from policyeng.verify.generators.documents import (
+    MOST,
+    draw_arbitrary,
+    draw_entries,
+    draw_plausible,
+    edited,
+    fitting,
+    judges_documents,
+)
+from policyeng.verify.generators.estates import STATEMENTS, EstateGenerator, StatementChoice, draw_statements, subjects
 from policyeng.verify.generators.json_mutations import draw_boolean
 from policyeng.verify.generators.near_compliant import draw_near_compliant
-from policyeng.verify.generators.observations import Sight, draw_observations
-from policyeng.verify.generators.plausible import MOST, draw_plausible
-from policyeng.verify.generators.schema_values import fitting
-from policyeng.verify.generators.statements import StatementChoice, draw_statements
+from policyeng.verify.generators.vocabulary import Sight, draw_observations
+
+_SECOND = timedelta(seconds=1)
+#: The possible times from the clock to the end: long active, active or expired by a second, long expired, future.
+_ENDS = (
+    *(timedelta(days=30), timedelta(days=30), timedelta(days=200), _SECOND, timedelta(0), -_SECOND),
+    *(timedelta(days=-30), timedelta(days=400)),
+)
+#: The longest duration of an exemption.
+_LASTS = timedelta(days=365)
+_PEOPLE = ("ann@contoso.example", "bob@contoso.example", "ml-platform@contoso.example")
+#: The lengths, in segments, of the scopes above a resource: subscription, resource group, workspace.
+_SCOPES = (2, 4, 8)
+
+
+def exemptions_of(
+    random: Random, policies: Sequence[Policy], document: JsonObject, as_of: datetime
+) -> tuple[Exemption, ...]:
+    """Return up to six exemptions for a document that a reader of exemption files accepts."""
+    ids = [str(resource["id"]) for resource in document["resources"]]
+    ids += [str(entry["id"]) for kind in ("workloads", "approvals") for entry in document.get(kind, ())]
+    ids = [identity for identity in ids if identity]
+    exemptable = [policy for policy in policies if policy.header.exemptable]
+    count = random.randrange(7) if ids and exemptable else 0
+    return tuple(_exemption(random, number, random.choice(exemptable), ids, as_of) for number in range(count))
+
+
+def _exemption(random: Random, number: int, policy: Policy, ids: Sequence[str], as_of: datetime) -> Exemption:
+    scope = random.choice(ids)
+    if scope.startswith("/") and draw_boolean(random, 0.4):
+        scope = "/".join(scope.split("/")[: random.choice(_SCOPES) + 1])
+    owner, approver = random.sample(_PEOPLE, 2)
+    begin, end = _draw_period(random, as_of)
+    return Exemption(
+        id=f"E-{number}",
+        policy=policy.id,
+        scope=scope.upper() if draw_boolean(random, 0.1) else scope,
+        category=random.choice(("waiver", "mitigated")),
+        reason="the migration ends this quarter",
+        owner=owner,
+        approved_by=approver,
+        created_at=begin,
+        expires_at=end,
+    )
+
+
+def _draw_period(random: Random, as_of: datetime) -> tuple[datetime, datetime]:
+    """Return the begin and end of an allowed duration; it begins at the clock if the calendar ends before."""
+    try:
+        end = as_of + random.choice(_ENDS)
+        return end - random.choice((_LASTS, timedelta(days=60), _SECOND)), end
+    except OverflowError:
+        return (as_of - _SECOND, as_of) if as_of.year > 1 else (as_of, as_of + _SECOND)
+
 
 #: The kinds of examples; an `estate` is plausible and has several workspaces with all statements and observations.
 Kind = Literal["wild", "edited", "plausible", "estate", "nearly-compliant"]

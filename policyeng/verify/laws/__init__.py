@@ -5,31 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.verify.laws import (
-    both_sides,
-    determinism,
-    engines,
-    invariance,
-    monotonicity,
-    observed_reads,
-    order_independence,
-    remediation,
-    satisfiable,
-    totality,
-)
+from policyeng.verify.laws import invariance, monotonicity, outcome_laws, read_laws, remediation
 from policyeng.verify.laws.law import Law
 
 __all__ = ["LAWS", "Law", "laws_named"]
 
 #: Every law in the order of its number; missing numbers were laws of the engine, which its own tests cover.
 LAWS: tuple[Law, ...] = (
-    determinism.LAW,
-    order_independence.LAW,
-    observed_reads.LAW,
-    totality.LAW,
-    engines.LAW,
-    both_sides.LAW,
-    satisfiable.LAW,
+    outcome_laws.DETERMINISM,
+    outcome_laws.ORDER_INDEPENDENCE,
+    read_laws.LAW,
+    outcome_laws.TOTALITY,
+    outcome_laws.ENGINES,
+    outcome_laws.BOTH_SIDES,
+    outcome_laws.SATISFIABILITY,
     remediation.LAW,
     monotonicity.LAW,
     invariance.LAW,

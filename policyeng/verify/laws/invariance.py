@@ -11,6 +11,7 @@ from policyeng.bundle import Policy
 from policyeng.evaluation.prepared_snapshot import Resource
 from policyeng.models import Evaluation, Finding, JsonObject, Snapshot, lowered
 from policyeng.parsing.json_pointer import keys_of
+from policyeng.verify.generators.estates import TAG_VALUES, TAGS
 from policyeng.verify.generators.json_mutations import (
     Json,
     altered,
@@ -20,8 +21,8 @@ from policyeng.verify.generators.json_mutations import (
     put_value,
     remove,
 )
-from policyeng.verify.generators.statements import TAG_VALUES, TAGS
-from policyeng.verify.laws.field_perturbation import (
+from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, find_first_difference, format_finding
+from policyeng.verify.laws.read_laws import (
     Attempt,
     Change,
     SnapshotField,
@@ -40,7 +41,6 @@ from policyeng.verify.laws.field_perturbation import (
     reachable,
     vocabulary,
 )
-from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, find_first_difference, format_finding
 
 _Spelling: TypeAlias = Callable[[str], str]
 

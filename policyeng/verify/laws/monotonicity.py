@@ -15,7 +15,8 @@ from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts.times import moment
 from policyeng.models import Finding, JsonObject, lowered
 from policyeng.verify.generators.json_mutations import Json, put_value
-from policyeng.verify.laws.field_perturbation import (
+from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, format_finding
+from policyeng.verify.laws.read_laws import (
     Attempt,
     Change,
     SnapshotField,
@@ -32,7 +33,6 @@ from policyeng.verify.laws.field_perturbation import (
     reasons,
     vocabulary,
 )
-from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, format_finding
 
 #: The direction that is stricter, as in headers.
 Way: TypeAlias = str | Sequence[str | bool | int | float]

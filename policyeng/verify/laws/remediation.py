@@ -10,8 +10,17 @@ from policyeng.bundle.header_validators import WORKSPACE
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot
 from policyeng.parsing.json_pointer import escaped
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, format_finding
-from policyeng.verify.remediation.header_patches import Claim, find_worse, of_defaults, select_patches
-from policyeng.verify.remediation.json_patch import GONE, DocumentPatch, apply_edits, apply_patch, document_of
+from policyeng.verify.remediation.json_patch import (
+    GONE,
+    Claim,
+    DocumentPatch,
+    apply_edits,
+    apply_patch,
+    document_of,
+    find_worse,
+    of_defaults,
+    select_patches,
+)
 
 #: The most patches that are tested on one example, each of another policy, because each costs an evaluation.
 _MOST = 3

@@ -20,9 +20,18 @@ from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.testing.observed_reads import observe
 from policyeng.verify.generators.estates import EstateGenerator
-from policyeng.verify.mutation.edits import Mutant, Mutation, Spoken, TextEdit, mutants, mutation, without_member
 from policyeng.verify.mutation.python import normalize_source, python_mutations
-from policyeng.verify.mutation.rego import MutationTargets, rego_mutations
+from policyeng.verify.mutation.rego import (
+    Mutant,
+    Mutation,
+    MutationTargets,
+    Spoken,
+    TextEdit,
+    mutants,
+    mutation,
+    rego_mutations,
+    without_member,
+)
 
 #: A block of comments, with the package after it if it is the header.
 _COMMENTS = re.compile(r"^((?:#.*\n)++)(\s*package[ \t])?", re.MULTILINE)

@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import get_args
 
 from policyeng.bundle.header import Verdict
-from policyeng.verify.mutation.edits import Mutation, Spoken, mutation, without_member
-from policyeng.verify.mutation.rego import REPORTED
+from policyeng.verify.mutation.rego import REPORTED, Mutation, Spoken, mutation, without_member
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[str, tuple[str, ...]]] = {
     ast.Eq: ("==", ("!=",)),

@@ -29,8 +29,8 @@ from policyeng.testing.runner import PreparedCase, absences_of, prepared_absence
 from policyeng.verify.differential.differential import outcome_of
 from policyeng.verify.generators.examples import Examples
 from policyeng.verify.laws.law import Law, LawContext, Trial
-from policyeng.verify.mutation.edits import Mutant, rank
 from policyeng.verify.mutation.mutants import Written
+from policyeng.verify.mutation.rego import Mutant, rank
 
 #: The laws that kill the most mutants come first.
 _ORDER = ("fail", "unknown", "not_judged", "pass")

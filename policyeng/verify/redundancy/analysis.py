@@ -1,22 +1,344 @@
-"""The analysis of a bundle for redundant policies and parameters."""
+"""Find policies and parameters that make no difference to any outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property
 from itertools import islice
 from random import Random
+from typing import get_args
+
+import orjson
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.models import Outcome
-from policyeng.verify.generators.documents import judges_documents
-from policyeng.verify.generators.estates import EstateGenerator
+from policyeng.bundle.header import TargetType
+from policyeng.bundle.parameter_schemas import fits
+from policyeng.evaluation.plan import plan
+from policyeng.evaluation.pointers import has_value
+from policyeng.evaluation.prepared_snapshot import estate_of
+from policyeng.models import Accelerator, Cadence, JsonObject, Outcome, Purpose, Snapshot, Target, lowered
+from policyeng.report.phrases import count
+from policyeng.verify.generators.documents import fitting, judges_documents
+from policyeng.verify.generators.estates import STATEMENTS, EstateGenerator
 from policyeng.verify.generators.examples import Example, Examples, examples_of
-from policyeng.verify.redundancy.distinguishing import DistinguishingSearch, shrink_distinguishing
-from policyeng.verify.redundancy.observing import ObservedOutcomes, cases_of
-from policyeng.verify.redundancy.outcomes import outcome_remarks
-from policyeng.verify.redundancy.parameters import parameter_remarks
+from policyeng.verify.generators.json_mutations import Json
+from policyeng.verify.redundancy.observing import (
+    DistinguishingSearch,
+    ObservedOutcomes,
+    Seen,
+    as_read,
+    cases_of,
+    evaluate_example,
+    native_text,
+    shrink_distinguishing,
+)
 from policyeng.verify.redundancy.report import Kind, RedundancyAnalysis, Remark
+
+#: The possible values of the fields of workloads.
+_WORDS = {"/purpose": Purpose, "/target": Target, "/accelerator": Accelerator, "/cadence": Cadence}
+_REASON = re.compile(r"""(?:"msg"\s*:|\bmsg\s*=)\s*"((?:[^"\\\n]|\\.)*)\"""")
+#: The similarity from which on a word is reported as a misspelling of a known one.
+_ALIKE = 0.85
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The resources of the baselines and of every case."""
+
+    resources: tuple[JsonObject, ...]
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """The types by lower-case type."""
+        return {lowered(kind): kind for entry in self.resources if isinstance(kind := entry.get("type"), str)}
+
+    def of_type(self, kind: str) -> list[JsonObject]:
+        """Return the resources of a type."""
+        return [entry for entry in self.resources if lowered(str(entry.get("type"))) == lowered(kind)]
+
+
+def outcome_remarks(observed: ObservedOutcomes, estates: EstateGenerator) -> Iterator[Remark]:
+    """Yield remarks on the outcomes of each policy on cases and examples."""
+    documents = [document for cases in estates.cases.values() for _, document in cases]
+    every = {id(entry): entry for document in documents for entry in document["resources"]}
+    known = _Known((*estates.baselines.resources.values(), *every.values()))
+    for policy in observed.bundle.policies:
+        if judges_documents(policy):
+            message = "it evaluates documents, and examples are snapshots of resources"
+            yield Remark(policy.id, "not tried", message, "nothing", "test it with your own documents", is_fault=False)
+            continue
+        yield from _of_policy(policy, observed, known)
+
+
+def describe_tests(observed: ObservedOutcomes, policy: Policy) -> str:
+    """Describe what a policy was tested on, and its outcomes."""
+    more = f", {observed.more[policy.id]:,} more drawn for it" if observed.more[policy.id] else ""
+    outcomes = sorted(observed.seen[policy.id].outcomes.items())
+    counts = ", ".join(f"{number:,} {outcome}" for outcome, number in outcomes) or "no finding"
+    return f"{count(observed.cases, 'case')} and {count(observed.examples, 'example')}{more}: {counts}"
+
+
+def _of_policy(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Iterator[Remark]:
+    seen = observed.seen[policy.id]
+    missed = [(judged, *_explain_mismatch(judged, known)) for judged in policy.header.judges]
+    wrong = [(reason, is_proved) for _, reason, is_proved in missed if reason]
+    if len(wrong) == len(missed):
+        message = f"it never applies: {'; '.join(reason for reason, _ in wrong)}"
+        remedy = "correct its `judges`"
+        is_proved = all(proved for _, proved in wrong)
+        yield Remark(policy.id, "vacuous", message, describe_tests(observed, policy), remedy, is_proved=is_proved)
+        return
+    for reason, is_proved in wrong:
+        message = f"one entry of its `judges` matches nothing: {reason}"
+        remedy = "correct the entry, or remove it"
+        yield Remark(
+            policy.id, "vacuous", message, describe_tests(observed, policy), remedy, is_fault=False, is_proved=is_proved
+        )
+    if not seen.decided or (seen.decided == {Outcome.UNKNOWN} and _decides_all(policy)):
+        yield _remark_vacuous(policy, observed, known)
+        return
+    yield from _find_one_sided(policy, observed, seen)
+    if seen.failures:
+        yield from _find_unused_reasons(policy, observed, seen)
+
+
+def _remark_vacuous(policy: Policy, observed: ObservedOutcomes, known: _Known) -> Remark:
+    taken = _count_matches(observed.bundle.only([policy]), known)
+    if taken:
+        message = (
+            f"it never applies: its `judges` matches {taken} resources of the baselines, but `applies` is never true"
+        )
+        remedy = "loosen `applies`, or add a case to which it applies"
+    else:
+        message = "it never applies: nothing matches its `judges`"
+        remedy = "correct its `judges`, or add a case to which it applies"
+    return Remark(policy.id, "vacuous", message, describe_tests(observed, policy), remedy)
+
+
+def _decides_all(policy: Policy) -> bool:
+    """Check whether a policy is unknown only where a field cannot be read, which is before `applies` is evaluated."""
+    return policy.python is None and all(role != "unknown" for role, _ in policy.rules)
+
+
+def _count_matches(alone: Bundle, known: _Known) -> int:
+    """Count the known resources that match the `judges` of a policy."""
+    distinct = {lowered(str(entry.get("id"))): entry for entry in known.resources}
+    snapshot = as_read(orjson.dumps({"snapshotVersion": 1, "resources": list(distinct.values())}))
+    return sum(1 for _ in plan(alone, estate_of(snapshot, alone.facts)))
+
+
+def _find_one_sided(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterator[Remark]:
+    evidence = describe_tests(observed, policy)
+    if not seen.failures:
+        always = "is unknown" if seen.decided == {Outcome.UNKNOWN} else "passes"
+        if len(seen.decided) > 1:
+            always = "passes or is unknown"
+        remedy = "add a case that fails; if there cannot be one, remove the policy"
+        yield Remark(policy.id, "dead", f"it never fails: it always {always}", evidence, remedy)
+    elif not seen.outcomes[Outcome.PASS]:
+        remedy = "add a case that passes; if there cannot be one, no one can comply"
+        yield Remark(policy.id, "never passes", "it never passes", evidence, remedy, is_fault=False)
+
+
+def _find_unused_reasons(policy: Policy, observed: ObservedOutcomes, seen: Seen) -> Iterator[Remark]:
+    """Yield a remark for each reason in the policy's own Rego that it never returned."""
+    sources = dict(observed.bundle.modules)
+    for reason in dict.fromkeys(_REASON.findall(sources.get(policy.file, ""))):
+        if reason not in seen.reasons:
+            remedy = "add a case in which the rule is true; if there cannot be one, remove the rule"
+            message = f"it never returns the reason `{reason}`"
+            yield Remark(policy.id, "reason", message, describe_tests(observed, policy), remedy, is_fault=False)
+
+
+def _explain_mismatch(judged: TargetType, known: _Known) -> tuple[str, bool]:
+    """Return why nothing can match an entry of `judges`, and whether that is proved; empty if something may match."""
+    if lowered(judged.type) not in STATEMENTS:
+        return _unknown_type(judged, known), False
+    for pointer, allowed in judged.where.items() if lowered(judged.type) == "workload" else ():
+        words = get_args(_WORDS.get(pointer))
+        if words and not {lowered(str(entry)) for entry in allowed} & set(words):
+            return f"no workload has `{allowed[0]}` at `{pointer}`: it is one of {', '.join(words)}", True
+    return "", False
+
+
+def _unknown_type(judged: TargetType, known: _Known) -> str:
+    kind = lowered(judged.type)
+    if kind not in known.types:
+        near = next((known.types[other] for other in sorted(known.types) if _is_misspelling(kind, other)), "")
+        return f"nothing has the type `{judged.type}`; did you mean `{near}`" if near else ""
+    for pointer, allowed in judged.where.items():
+        peers = known.of_type(kind)
+        if not any(has_value(entry, pointer) for entry in peers) and (near := _find_near_pointer(pointer, peers)):
+            return f"no resource of the type has `{pointer}`, expected one of {list(allowed)}; did you mean `{near}`"
+    return ""
+
+
+def _is_misspelling(kind: str, other: str) -> bool:
+    """Check whether one type is a misspelling of another: nearly the same word in place of one."""
+    ours, theirs = kind.split("/"), other.split("/")
+    differing = [(one, two) for one, two in zip(ours, theirs, strict=False) if one != two]
+    return len(ours) == len(theirs) and all(get_close_matches(one, [two], 1, _ALIKE) for one, two in differing)
+
+
+def _find_near_pointer(pointer: str, resources: Iterable[JsonObject]) -> str:
+    """Return a pointer that some resource has, with nearly the same last word."""
+    above, _, last = pointer.rpartition("/")
+    for resource in resources:
+        value: object = resource
+        for key in above.split("/")[1:]:
+            value = value.get(key) if isinstance(value, dict) else None
+        names = {lowered(name): name for name in value} if isinstance(value, dict) else {}
+        if close := get_close_matches(lowered(last), names, 1, _ALIKE):
+            return f"{above}/{names[close[0]]}"
+    return ""
+
+
+#: The number of values drawn for a parameter in addition to its default, bounds and choices; the number evaluated.
+_DRAWN, _JUDGED_WITH = 40, 8
+#: The number of cases that set the parameter, and of others, that are evaluated with each value.
+_CASES = 10
+_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+
+
+def parameter_remarks(observed: ObservedOutcomes, estates: EstateGenerator, seed: int) -> Iterator[Remark]:
+    """Yield remarks on the parameters of each policy."""
+    for policy in observed.bundle.policies:
+        if judges_documents(policy):
+            continue
+        for name, schema in policy.header.parameters.items():
+            random = Random(f"{seed}/{policy.id}/{name}")  # noqa: S311  # nothing here is secret
+            given = [case.parameters.get(name) for case, _ in estates.cases.get(policy.id, ())]
+            values = _values(random, schema, estates.vocabulary.words[policy.id].own, given)
+            yield from _of_parameter(policy, name, values, observed, estates)
+
+
+def _values(random: Random, schema: JsonObject, words: Sequence[Json], given: Sequence[Json]) -> list[Json]:
+    """Return values that fit: those of cases, the bounds and their neighbors, choices, empty ones, random ones."""
+    stated: list[Json] = [*given, *schema.get("enum", ()), schema.get("const"), schema.get("default")]
+    for bound in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"):
+        if isinstance(number := schema.get(bound), int | float):
+            stated += [number, number + 1, number - 1]
+    stated += [True, False, [], {}, 0, 1]
+    items = schema.get("items")
+    if isinstance(items, dict) and items.get("enum"):
+        stated += [list(items["enum"]), *([entry] for entry in items["enum"])]
+    drawn = [fitting(random, schema, words) for _ in range(_DRAWN)]
+    distinct = {json.dumps(value, sort_keys=True): value for value in (*stated, *drawn) if fits(schema, value)}
+    return list(distinct.values())
+
+
+@dataclass(frozen=True)
+class _ValueOutcomes:
+    """The outcomes of a policy on everything with one value of a parameter."""
+
+    value: Json
+    counts: Counter[str]
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Examples:
+    """The examples for each value; snapshots are read once."""
+
+    alone: Bundle
+    examples: tuple[tuple[Example, Snapshot], ...]
+
+    def results(self, name: str, value: Json) -> _ValueOutcomes:
+        """Return the outcomes with a value."""
+        (policy,) = (entry.id for entry in self.alone.policies)
+        counts: Counter[str] = Counter()
+        texts: list[str] = []
+        for example, snapshot in self.examples:
+            parameters = {policy: {**example.parameters.get(policy, {}), name: value}}
+            findings = evaluate_example(self.alone, replace(example, parameters=parameters), snapshot).findings
+            counts.update(finding.outcome for finding in findings)
+            results = [(finding.resource, finding.outcome, finding.denials, finding.unknowns) for finding in findings]
+            texts.append(repr(results))
+        return _ValueOutcomes(value, counts, tuple(texts))
+
+
+def _of_parameter(
+    policy: Policy, name: str, values: Sequence[Json], observed: ObservedOutcomes, estates: EstateGenerator
+) -> Iterator[Remark]:
+    if _is_never_read(policy, name, observed.bundle, estates):
+        message, evidence = f"its parameter `{name}` is never read", "its text and that of what it imports"
+        yield Remark(policy.id, "parameter", message, evidence, "remove it", is_proved=bool(policy.rules))
+        return
+    examples_of_parameter = _choose_examples(policy, name, observed, estates)
+    default = examples_of_parameter.results(name, policy.header.defaults[name])
+    results = [default]
+    for value in values:
+        if _is_enough(results) or len(results) == _JUDGED_WITH:
+            break
+        if value != default.value:
+            results.append(examples_of_parameter.results(name, value))
+    evidence = f"{len(results)} values on {len(examples_of_parameter.examples)} cases and examples"
+    yield from _of_values(policy, name, results, evidence, observed)
+
+
+def _is_enough(results: Sequence[_ValueOutcomes]) -> bool:
+    """Check whether the values show all that there is to find: both outcomes, and a difference."""
+    met = sum((entry.counts for entry in results), Counter[str]())
+    return bool(met[Outcome.FAIL] and met[Outcome.PASS]) and len({entry.findings for entry in results}) > 1
+
+
+def _of_values(
+    policy: Policy, name: str, results: Sequence[_ValueOutcomes], evidence: str, observed: ObservedOutcomes
+) -> Iterator[Remark]:
+    seen = observed.seen[policy.id].outcomes  # with values of its cases and examples, too
+    met = sum((entry.counts for entry in results), Counter(seen))
+    if not met:
+        return  # reported elsewhere
+    for outcome, verb in ((Outcome.FAIL, "fail"), (Outcome.PASS, "pass")):
+        if not met[outcome] and len(results) > 1:
+            message = f"it does not {verb} with any tested value of its parameter `{name}`"
+            remedy = "correct the schema or the comparison: the two may count in different units"
+            yield Remark(policy.id, "parameter", message, evidence, remedy)
+            return
+    if len({entry.findings for entry in results}) == 1:
+        message = f"no tested value of its parameter `{name}` makes a difference"
+        remedy = "add a case in which it does; if there cannot be one, remove it"
+        yield Remark(policy.id, "parameter", message, evidence, remedy, is_fault=False)
+        return
+    for outcome, verb in ((Outcome.FAIL, "fails"), (Outcome.PASS, "passes")):
+        if not results[0].counts[outcome]:
+            message = f"with the default of its parameter `{name}`, `{json.dumps(results[0].value)}`, it never {verb}"
+            yield Remark(
+                policy.id, "parameter", message, evidence, "nothing, if users are meant to set it", is_fault=False
+            )
+
+
+def _is_never_read(policy: Policy, name: str, bundle: Bundle, estates: EstateGenerator) -> bool:
+    """Check whether the name of a parameter is nowhere that the policy could read it; False if that is uncertain."""
+    if not policy.rules:
+        words = estates.vocabulary.words[policy.id]
+        stated = policy.python.functions.judge.__globals__.values() if policy.python else ()
+        texts = [value for value in stated if isinstance(value, str)]  # a constant can contain the name
+        return name not in (*words.own, *words.borrowed, *texts)
+    # Any policy may import modules that are not policies, but not the text of another policy.
+    others = {entry.file for entry in (*bundle.policies, *bundle.idle)} - {policy.file}
+    whole = re.compile(rf"\binput\.parameters\b(?![.\[])|\b{re.escape(name)}\b")
+    modules = [_COMMENT.sub("", source) for file, source in bundle.modules if file not in others]
+    return not any(whole.search(text) for text in modules)
+
+
+def _choose_examples(policy: Policy, name: str, observed: ObservedOutcomes, estates: EstateGenerator) -> _Examples:
+    """Return the examples: cases that set the parameter, other cases, and examples that fail or pass."""
+    own = [example for _, example in cases_of(policy.id, estates)]
+    giving = [example for example in own if name in example.parameters.get(policy.id, {})]
+    others = [example for example in own if name not in example.parameters.get(policy.id, {})]
+    step = max(1, len(others) // _CASES)
+    seen = observed.seen[policy.id]
+    kept = [sighting.example for sighting in (*seen.failing[:3], *seen.passing[:3])]
+    chosen = (*giving[:_CASES], *others[::step][:_CASES], *kept)
+    examples = tuple((example, as_read(native_text(example))) for example in chosen)
+    return _Examples(observed.bundle.only([policy]), examples)
+
 
 #: The number of examples in the search for one that distinguishes a policy from those that seem to imply it; as many
 #: again with parameters.

@@ -14,9 +14,8 @@ import orjson
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 from policyeng.testing.report_parts import junit_text, text_of_lines
-from policyeng.verify.example_documents import native
+from policyeng.verify.example_documents import command, list_parameters, native
 from policyeng.verify.generators.examples import Example
-from policyeng.verify.reproduction import command, list_parameters
 
 Kind = Literal["vacuous", "dead", "implied", "equal", "parameter", "never passes", "told apart", "reason", "not tried"]
 

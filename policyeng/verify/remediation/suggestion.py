@@ -22,9 +22,18 @@ from policyeng.parsing.merge_patch import merged
 from policyeng.testing.observed_reads import ObservedReads, observe_finding
 from policyeng.verify.generators.vocabulary import vocabulary_of
 from policyeng.verify.laws.law import by_pair
-from policyeng.verify.remediation.header_patches import Pair, find_worse, select_patches
-from policyeng.verify.remediation.json_patch import DocumentPatch, PatchBuilder, apply_edits, document_of
-from policyeng.verify.remediation.subjects import FindingDocument, Place, find_subject
+from policyeng.verify.remediation.json_patch import (
+    DocumentPatch,
+    FindingDocument,
+    Pair,
+    PatchBuilder,
+    Place,
+    apply_edits,
+    document_of,
+    find_subject,
+    find_worse,
+    select_patches,
+)
 from policyeng.verify.remediation.values import (
     Plain,
     expected_values,

@@ -13,7 +13,7 @@ from policyeng.models import Outcome, Snapshot
 from policyeng.verify.example_documents import read
 from policyeng.verify.generators.examples import Example, Examples
 from policyeng.verify.laws.law import Law, LawContext, Trial, Violation, WholeRun
-from policyeng.verify.shrink_example import NOT_AGAIN, Smallest, shrink_example
+from policyeng.verify.shrinking import NOT_AGAIN, Smallest, shrink_example
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,13 @@ from policyeng.verify.generators.estates import EstateGenerator as DrawnEstates
 from policyeng.verify.generators.vocabulary import Words
 from policyeng.verify.satisfiability.classes import Expected, WorkloadClass
 from policyeng.verify.satisfiability.estates import REMOVED, Assignment, ClassEstates, EstateEdit
-from policyeng.verify.satisfiability.evaluations import BlockingReason, Judge
-from policyeng.verify.satisfiability.search import EstateSearch, Tried, find_smallest_hitting_sets
+from policyeng.verify.satisfiability.search import (
+    BlockingReason,
+    EstateSearch,
+    Judge,
+    Tried,
+    find_smallest_hitting_sets,
+)
 
 #: Fields that identify a resource; no policy requires other values.
 _KEPT = ("/id", "/type", "/name")
