@@ -69,7 +69,7 @@ def test_a_longer_run_begins_as_the_shorter_one(turned: Bundle) -> None:
 
 def test_the_smallest_example_still_breaks_the_law_and_is_read_by_check(turned: Bundle) -> None:
     """One cluster is all that a comparison that is turned round needs."""
-    (found,) = run(turned, laws_named(["monotone"]), examples=40, seed=7).found
+    (found,) = run(turned, laws_named(["monotone"]), examples=200, seed=7).found
 
     assert found.example is not None
     assert found.note == ""
@@ -88,7 +88,7 @@ def test_a_failure_is_kept_tried_first_and_dropped_when_it_holds(
 
     assert run(honest, laws, examples=5, seed=7, database=folder).exit_code == 0
     assert not folder.exists()
-    (first,) = run(turned, laws, examples=40, seed=7, database=folder).found
+    (first,) = run(turned, laws, examples=200, seed=7, database=folder).found
     again = run(turned, laws, examples=1, seed=8, database=folder)
     assert [(entry.again, entry.kept, entry.violation) for entry in again.found] == [
         (True, first.kept, first.violation)
@@ -109,7 +109,7 @@ def test_failures_of_other_bundles_and_laws_are_left_alone_and_said(
     turned: Bundle, honest: Bundle, tmp_path: Path
 ) -> None:
     """Nothing is dropped that was not tried."""
-    (first,) = run(turned, laws_named(["monotone"]), examples=40, seed=7, database=tmp_path / "kept").found
+    (first,) = run(turned, laws_named(["monotone"]), examples=200, seed=7, database=tmp_path / "kept").found
 
     other = run(honest, laws_named(["monotone"]), examples=1, seed=8, database=tmp_path / "kept")
     less = run(turned, laws_named(["total"]), examples=1, seed=8, database=tmp_path / "kept")
@@ -166,7 +166,7 @@ def test_what_cannot_be_kept_or_removed_is_said_and_costs_no_report(
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", full)
-        done = run(turned, laws, examples=40, seed=7, database=folder)
+        done = run(turned, laws, examples=200, seed=7, database=folder)
     assert (done.exit_code, [entry.kept for entry in done.found], list(folder.iterdir())) == (1, [None], [])
     assert "cannot store a failure: no space left on device; name another directory" in as_text(done)
     (found,) = done.found
