@@ -48,7 +48,7 @@ def told(done: LawRun) -> object:
 @pytest.mark.slow
 def test_the_number_of_processes_changes_nothing(turned: Bundle) -> None:
     """Examples, counts, violations and their smallest snapshots are those of the seed."""
-    one, three = (run(turned, laws_named(["total", "monotone"]), examples=45, seed=7, jobs=jobs) for jobs in (1, 3))
+    one, three = (run(turned, laws_named(["total", "monotone"]), examples=200, seed=7, jobs=jobs) for jobs in (1, 3))
 
     assert told(one) == told(three)
     assert one.exit_code == 1
@@ -57,7 +57,7 @@ def test_the_number_of_processes_changes_nothing(turned: Bundle) -> None:
 @pytest.mark.slow
 def test_a_longer_run_begins_as_the_shorter_one(turned: Bundle) -> None:
     """Both meet the same first violation."""
-    (first,) = run(turned, laws_named(["monotone"]), examples=45, seed=7).found
+    (first,) = run(turned, laws_named(["monotone"]), examples=200, seed=7).found
     number = int(first.chance.removeprefix("7/"))
     shorter, none = (
         run(turned, laws_named(["monotone"]), examples=most, seed=7).found for most in (number + 1, number)
