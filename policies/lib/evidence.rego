@@ -30,7 +30,7 @@ state(entries, policy, id, as_of) := "in force" if {
 	_may_cover(entry.scope, id)
 } else := "none"
 
-_is_for(entry, policy) if lower(entry["for"]) == lower(policy)
+_is_for(entry, policy) if lower(entry.for) == lower(policy)
 
 # An entry counts from `givenAt` until just before `expiresAt`.
 _is_in_force(entry, as_of) if {
