@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from policyeng.bundle.data_documents import absolute, join_document, join_given
 from policyeng.bundle.discovery import policies_of
 from policyeng.bundle.files import DATA_NAMES, BundleOrigin, is_gatekeepers, text_of
+from policyeng.bundle.framework_mappings import separate_frameworks
 from policyeng.bundle.gatekeeper import (
     Constraint,
     ConstraintTemplate,
@@ -47,10 +48,12 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
     policies = [*headed, *(entry for policy in foreign for entry in constrained(policy, read.constraints, kinds))]
     own = [origin for origin in origins if not origin.lent]
     rego_v0 = _in_v0(outlines)
+    digest = _digest(read.modules, read.others, as_json(read.data), rego_v0)
+    framework_text = separate_frameworks(read.data, read.modules)
     return Bundle(
         name=", ".join(origin.name for origin in own),
         revision=", ".join(filter(None, (origin.manifest.revision for origin in own))),
-        digest=_digest(read.modules, read.others, as_json(read.data), rego_v0),
+        digest=digest,
         policies=_unique(policies),
         modules=_deduplicate(read.modules),
         data=read.data,
@@ -59,6 +62,7 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
         lent=frozenset(path.parts[0] for origin in origins if origin.lent for path in origin.tree),
         given=tuple(map(absolute, given)),
         origins=tuple(origins),
+        framework_text=framework_text,
     )
 
 

@@ -52,6 +52,7 @@ class Bundle:
         lent: the roots, of `lib` and `facts`, that are the built-in bundle's and not its own.
         given: what was joined into `data` besides, as `--data` names it, with absolute paths.
         origins: what it was read from, with the files that count; none for a bundle that was made otherwise.
+        framework_text: the framework documents by name, as JSON; empty without any.
     """
 
     name: str
@@ -66,6 +67,26 @@ class Bundle:
     lent: frozenset[str] = frozenset()
     given: tuple[str, ...] = ()
     origins: tuple[BundleOrigin, ...] = field(default=(), repr=False, compare=False)
+    framework_text: bytes = field(default=b"", repr=False)
+
+    @cached_property
+    def frameworks(self) -> JsonObject:
+        """The framework documents by name: those of the bundle, or else the built-in ones."""
+        from policyeng.bundle.framework_mappings import shipped_frameworks
+
+        found: JsonObject = orjson.loads(self.framework_text) if self.framework_text else shipped_frameworks()
+        return found
+
+    @cached_property
+    def controls(self) -> Mapping[str, tuple[str, ...]]:
+        """By the id of a policy, active or not, the controls that it tests, as `FRAMEWORK:CONTROL`.
+
+        Raises:
+            BundleError: a header maps its policy to a control to which a framework maps it, too.
+        """
+        from policyeng.bundle.framework_mappings import controls_of
+
+        return controls_of((*self.policies, *self.idle), self.frameworks)
 
     @cached_property
     def facts(self) -> Facts:
@@ -175,7 +196,9 @@ class Bundle:
 
     def _with_same_data(self, other: Bundle) -> Bundle:
         """Return the other bundle, with what was worked out of the data."""
-        vars(other).update({name: vars(self)[name] for name in ("facts", "data_bytes") if name in vars(self)})
+        vars(other).update(
+            {name: vars(self)[name] for name in ("facts", "data_bytes", "frameworks", "controls") if name in vars(self)}
+        )
         return other
 
 
@@ -194,6 +217,8 @@ def load_bundle(
         UsageError: the key or the algorithm of `verification` cannot be used.
     """
     bundle = _opened(paths, data, verification) if paths or data or verification else built_in(_opened)
+    if any(policy.header.controls for policy in bundle.policies):
+        _ = bundle.controls  # a mapping that is stated twice is an error
     if not bundle.policies:
         raise BundleError("no policy was found", place=tuple(map(str, paths[:1])), remedy=_NO_POLICY)
     return bundle

@@ -130,20 +130,23 @@ def selected(bundle: Bundle, select: Sequence[str] = (), ignore: Sequence[str] =
     """Return the bundle with the policies that some `select` names (all when empty) and no `ignore` names.
 
     A selector is a policy id, an area (`network`, or `NET` as in the ids; for a policy of others its package or one of
-    its folders), a control (`NS-2`, or with its framework `mcsb-v1:NS-2`), or a severity (`high`: that one alone,
+    its folders), a framework, a control (`NS-2`, or with its framework
+    `mcsb-v1:NS-2` or `mcsb-v1 NS-2`), or a severity (`high`: that one alone,
     and no policy is an answer too); letters compare without case. A severity that is also the name of an id, an area or
     a control of the bundle is read as that name.
 
     Raises:
         UsageError: a selector names nothing in the bundle.
     """
-    names = {policy.id: _names(policy) for policy in bundle.policies}
+    names = {policy.id: _names(policy, bundle) for policy in bundle.policies}
     known = set().union(*names.values())
     severities = set(map(str, Severity)) - known
     for policy in bundle.policies:
         names[policy.id] |= severities & {policy.header.severity}
     for selector in (*select, *ignore):
         if selector.lower() not in known | severities:
+            if untested := _untested_control(bundle, selector):
+                raise UsageError(f"no policy tests the control `{untested}`", remedy="see `policyeng frameworks show`")
             spelled = {name.upper() if name.upper() in names else name for name in known | severities}
             raise UsageError(
                 f"`{selector}` is no policy id, area, control or severity{suggest_nearest(selector, spelled)}"
@@ -157,7 +160,17 @@ def selected(bundle: Bundle, select: Sequence[str] = (), ignore: Sequence[str] =
     )
 
 
-def _names(policy: Policy) -> set[str]:
+def _untested_control(bundle: Bundle, selector: str) -> str:
+    """Return the control that a selector with its framework names; empty if there is none."""
+    for name, document in bundle.frameworks.items():
+        for control in document.get("controls", ()) if isinstance(document, dict) else ():
+            stated = f"{name}:{control.get('id')}" if isinstance(control, dict) else ""
+            if selector.lower() in (stated.lower(), stated.lower().replace(":", " ", 1)):
+                return stated
+    return ""
+
+
+def _names(policy: Policy, bundle: Bundle) -> set[str]:
     parts = policy.id.lower().split("-")
     names = {policy.id.lower(), policy.area.lower()}
     if policy.input_form == "policy":
@@ -165,8 +178,7 @@ def _names(policy: Policy) -> set[str]:
     else:  # a policy of others: its package, and every folder that it lies in
         names.add(policy.package.lower())
         names.update(part.lower() for part in policy.file.split("/")[:-1])
-    for framework, controls in policy.header.controls.items():
-        names.add(framework.lower())
-        names.update(control.lower() for control in controls)
-        names.update(f"{framework}:{control}".lower() for control in controls)
+    for stated in bundle.controls.get(policy.id, ()):
+        framework, _, control = stated.lower().partition(":")
+        names.update((framework, control, f"{framework}:{control}", f"{framework} {control}"))
     return names - {""}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Nanoseconds for which a file has to be unchanged: within the tick of a clock it may change again and look the same.
 _SETTLED = 2_000_000_000
 #: What is worked out of a bundle for every run, and stored with it.
-_WORKED_OUT = ("asked_types", "clocked", "data_bytes", "facts", "places", "reaches", "spellings")
+_WORKED_OUT = ("asked_types", "clocked", "controls", "data_bytes", "facts", "places", "reaches", "spellings")
 
 
 def built_in(read: Callable[[], Bundle]) -> Bundle:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from policyeng.bundle import Bundle, Policy
+from policyeng.bundle import Bundle
 from policyeng.models import Finding, Snapshot
 from policyeng.models.base import lowered
 from policyeng.redaction import masked_message
@@ -63,7 +63,7 @@ def _tag(tags: object, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PolicyCategory:
-    """The area of a policy, and its controls such as `MCSB NS-2`."""
+    """The area of a policy, and its controls such as `mcsb-v1:NS-2`."""
 
     area: str = ""
     controls: tuple[str, ...] = ()
@@ -105,8 +105,5 @@ def about_of(bundle: Bundle, snapshot: Snapshot, owner_tag: str = OWNER_TAG) -> 
 
 def kinds_of(bundle: Bundle) -> dict[str, PolicyCategory]:
     """Return the categories of the policies of a bundle, by policy id."""
-    return {policy.id: PolicyCategory(policy.area, tuple(_controls(policy))) for policy in bundle.policies}
+    return {policy.id: PolicyCategory(policy.area, bundle.controls.get(policy.id, ())) for policy in bundle.policies}
 
-
-def _controls(policy: Policy) -> list[str]:
-    return [f"{framework} {control}" for framework, ids in policy.header.controls.items() for control in ids]

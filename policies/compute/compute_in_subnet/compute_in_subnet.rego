@@ -21,7 +21,6 @@
 #       - {patch: [{op: test, path: "workspace:/kind", value: Default}, {op: add,
 #         path: "workspace:/properties/managedNetwork/isolationMode", value: AllowOnlyApprovedOutbound}]}
 #   source: CMP-02
-#   controls: {mcsb-v1: [NS-2]}
 #   monotone_in: {"workspace:/properties/managedNetwork/isolationMode": [Disabled, AllowInternetOutbound,
 #     AllowOnlyApprovedOutbound]}
 #   since: 0.1.0

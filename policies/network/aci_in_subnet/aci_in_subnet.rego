@@ -19,7 +19,6 @@
 #       - {patch: [{op: add, path: /properties/ipAddress/type, value: Private}], answers: [/properties/ipAddress/type]}
 #       - {patch: [{op: remove, path: /properties/publicIp}], answers: [/properties/publicIp]}
 #   source: '002 "Azure Container Instances (ACI) and Azure Kubernetes Service (AKS) Integration with VNets"'
-#   controls: {mcsb-v1: [NS-1]}
 #   monotone_in: {/properties/ipAddress/type: [Public, Private]}
 #   since: 0.1.0
 package network.aci_in_subnet

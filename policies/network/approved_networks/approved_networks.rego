@@ -17,7 +17,6 @@
 #       Recreate the compute in a subnet of an approved virtual network (`az ml compute create --subnet <subnet id>
 #       ...`), or add the network's id to `allowed_vnets` of AML-NET-104.
 #   source: '002 "Virtual Networks (VNets)"'
-#   controls: {mcsb-v1: [NS-1]}
 #   parameters:
 #     allowed_vnets:
 #       type: array

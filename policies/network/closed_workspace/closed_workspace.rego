@@ -21,7 +21,6 @@
 #       - {patch: [{op: add, path: /properties/managedNetwork/isolationMode, value: AllowOnlyApprovedOutbound}],
 #         answers: [/properties/managedNetwork/isolationMode]}
 #   source: '002 "Virtual Networks (VNets)"'
-#   controls: {mcsb-v1: [NS-2]}
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
 #       confidential], description: the values of the tag `data-classification` that make work regulated}

@@ -19,7 +19,6 @@
 #     `aksNetworkingConfiguration.subnetId` when Azure Machine Learning creates the cluster), move the work there and
 #     delete the others; the subnet of an existing pool cannot be changed.
 #   source: '002 "Azure Container Instances (ACI) and Azure Kubernetes Service (AKS) Integration with VNets"'
-#   controls: {mcsb-v1: [NS-1]}
 #   since: 0.1.0
 package network.kubernetes_in_subnet
 

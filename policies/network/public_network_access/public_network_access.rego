@@ -16,7 +16,6 @@
 #       Disabled`, after a private endpoint reaches the workspace.
 #     patch: [{op: add, path: /properties/publicNetworkAccess, value: Disabled}]
 #   source: NET-01
-#   controls: {mcsb-v1: [NS-2]}
 #   monotone_in: {/properties/publicNetworkAccess: [Enabled, Disabled]}
 #   since: 0.1.0
 package network.public_network_access

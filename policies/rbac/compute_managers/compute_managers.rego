@@ -16,7 +16,6 @@
 #     patch: [{op: replace, path: /properties/roleDefinitionId, value:
 #       /providers/Microsoft.Authorization/roleDefinitions/acdd72a7-3385-48ef-bd42-f606fba81ae7}] # Reader
 #   source: 002 "Role-Based Access Control (RBAC)"
-#   controls: {mcsb-v1: [PA-7]}
 #   parameters:
 #     compute_actions: {type: array, description: the actions that count as managing compute,
 #       items: {type: string, pattern: "^[Mm]icrosoft[.][Mm]achine[Ll]earning[Ss]ervices/"}, default: [

@@ -16,7 +16,6 @@
 #       snapshot. Where guests are welcome, set `allow_guests`.
 #     patch: [{op: remove, path: ""}]
 #   source: 002 "Role-Based Access Control (RBAC)"
-#   controls: {mcsb-v1: [PA-4]}
 #   parameters: {allow_guests: {type: boolean, default: false, description: whether guests may hold access}}
 #   monotone_in: {"parameter:allow_guests": [true, false]}
 #   since: 0.1.0

@@ -36,7 +36,6 @@ LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
         ],
     },
     source='002 "Role-Based Access Control (RBAC)"',
-    controls={"mcsb-v1": ["PA-7"]},
     since="0.1.0",
 )
 def named_actions(given: PolicyInput) -> Iterator[Denial | Unknown]:
