@@ -6,7 +6,7 @@ ours reads them, so the bundle keeps them as text beside its data, and parses th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import orjson
 
@@ -39,7 +39,7 @@ def shipped_frameworks() -> JsonObject:
     return {place.parent.name: orjson.loads(place.read_bytes()) for place in places}
 
 
-def controls_of(policies: Iterable[Policy], frameworks: JsonObject) -> dict[str, tuple[str, ...]]:
+def controls_of(policies: Collection[Policy], frameworks: JsonObject) -> dict[str, tuple[str, ...]]:
     """Return the controls that each policy tests, as `FRAMEWORK:CONTROL`, by the id of the policy.
 
     Raises:
@@ -47,9 +47,9 @@ def controls_of(policies: Iterable[Policy], frameworks: JsonObject) -> dict[str,
     """
     found: dict[str, list[str]] = {policy.id: [] for policy in policies}
     for name, document in frameworks.items():
-        for control, policy in _direct_mappings(document):
-            if policy in found:
-                found[policy].append(f"{name}:{control}")
+        for control, identity in _direct_mappings(document):
+            if identity in found:
+                found[identity].append(f"{name}:{control}")
     for policy in policies:
         stated = [f"{name}:{control}" for name, ids in policy.header.controls.items() for control in ids]
         known = {lowered(control): control for control in found[policy.id]}

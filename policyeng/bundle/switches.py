@@ -67,7 +67,7 @@ def _in_python(text: bytes) -> Iterator[str]:
         name: {node.id for node in ast.walk(body) if isinstance(node, ast.Name)} for name, body in functions.items()
     }
     for start in _applies_of(functions.values()):
-        nodes = [start] if isinstance(start, ast.Lambda) else []
+        nodes: list[ast.AST] = [start] if isinstance(start, ast.Lambda) else []
         if isinstance(start, ast.Name):
             nodes = [functions[name] for name in _reached(start.id, named)]
         for node in nodes:
