@@ -117,10 +117,10 @@ deny contains "approvals" if {
 
 
 def holders(key: str) -> list[str]:
-    """The subscription, resource group and workspace that hold an id."""
+    """The subscription, resource group and workspace that hold an id, `/` where there is none."""
     parts = segments(key) or ()
     subscription = "/".join(["", *parts[:2]]) if parts[:1] == ("subscriptions",) else None
-    return [scope for scope in (subscription, resource_group_of(key), workspace_of(key)) if scope]
+    return [scope for scope in (subscription, resource_group_of(key), workspace_of(key)) if scope] or ["/"]
 
 
 def by_id_of(snapshot: Snapshot) -> dict[str, JsonObject]:

@@ -108,6 +108,8 @@ def test_what_a_management_group_covers_is_not_told_by_ids(scope: str, arm_id: s
 def test_the_holders_of_an_id_come_as_lower_case_ids() -> None:
     """They are ready to be looked up in the snapshot's index."""
     assert scopes_of(COMPUTE) == (SUBSCRIPTION.lower(), GROUP.lower(), WORKSPACE.lower())
+    group_id = f"{GROUP}/providers/Microsoft.Network/PrivateEndpoints/pe/privateDnsZoneGroups/default"
+    assert scopes_of(group_id)[2:] == (group_id.lower().rpartition("/privatednszonegroups")[0],)
     assert resource_group_of(COMPUTE) == GROUP.lower()
     assert workspace_of(COMPUTE) == WORKSPACE.lower()
     assert workspace_of(WORKSPACE) == WORKSPACE.lower()
