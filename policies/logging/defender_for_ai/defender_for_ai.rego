@@ -1,0 +1,75 @@
+# METADATA
+# scope: package
+# title: Defender for AI Services is on
+# description: >-
+#   Without the plan, nobody is alerted of attacks on models, such as prompt injection and stolen credentials. It is
+#   of the subscription, so all of its workspaces fail where it is off.
+# related_resources: [https://learn.microsoft.com/azure/defender-for-cloud/ai-threat-protection]
+# custom:
+#   id: AML-LOG-010
+#   severity: medium
+#   judges: [Microsoft.MachineLearningServices/workspaces]
+#   remediation:
+#     text: >-
+#       Enable the plan: `az security pricing create --name AI --tier Standard`.
+#   source: LOG-10
+#   parameters:
+#     plan: {type: string, pattern: '\S', default: AI, description: name of the plan}
+#   since: 0.2.0
+package logging.defender_for_ai
+
+import data.lib.ids
+import data.lib.networks
+import data.lib.settings
+import data.lib.words
+
+applies if not networks.is_project(input.resource)
+
+deny contains {
+	"msg": "the plan of Microsoft Defender for Cloud is off",
+	"path": "/id",
+	"actual": tier,
+	"expected": "Standard",
+} if {
+	tier == null
+	count(input.snapshot.incomplete) == 0
+}
+
+deny contains {
+	"msg": "the plan of Microsoft Defender for Cloud is off",
+	"path": "/id",
+	"actual": tier,
+	"expected": "Standard",
+} if {
+	settings.word(tier, {"free"})
+}
+
+unknown contains {"msg": "the pricing tier of the plan cannot be read", "path": "/id"} if {
+	tier != null
+	not settings.word(tier, {"free", "standard"})
+}
+
+unknown contains {"msg": "the snapshot is incomplete: the plan may be on", "path": "/id"} if {
+	tier == null
+	count(input.snapshot.incomplete) > 0
+}
+
+unknown contains {"msg": "the id of the workspace names no subscription", "path": "/id"} if not plan_id
+
+# The tier that is stated, "" where none is, and null without a pricing of the plan.
+tier := object.get(pricing, ["properties", "pricingTier"], "") if {
+	object.get(pricing, ["properties", "pricingTier"], null) != null
+} else := "" if {
+	pricing
+} else := null if {
+	plan_id
+}
+
+pricing := input.snapshot.by_id[plan_id]
+
+plan_id := concat("", [
+	"/subscriptions/",
+	ids.subscription(input.resource.id),
+	"/providers/microsoft.security/pricings/",
+	words.folded(input.parameters.plan),
+])

@@ -1,0 +1,56 @@
+# METADATA
+# scope: package
+# title: Logs and metrics go to the mandated Log Analytics workspace
+# description: >-
+#   Who watches all workspaces needs their logs and metrics in one place. One diagnostic setting has to send both
+#   there.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/monitor-azure-machine-learning]
+# custom:
+#   id: AML-LOG-002
+#   severity: low
+#   judges: [Microsoft.MachineLearningServices/workspaces]
+#   remediation:
+#     text: >-
+#       Send them there: `az monitor diagnostic-settings create --resource <id> --name <name> --workspace <mandated
+#       workspace> --logs <logs> --metrics <metrics>`.
+#   source: LOG-02
+#   parameters:
+#     log_analytics_workspace_id: {type: string, default: "", description: id of the Log Analytics workspace that is
+#       mandated; without one nothing is evaluated}
+#   since: 0.2.0
+package logging.mandated_log_analytics
+
+import data.lib.diagnostics
+import data.lib.words
+
+applies if words.text(input.parameters.log_analytics_workspace_id)
+
+deny contains {
+	"msg": "logs and metrics do not go to the mandated Log Analytics workspace",
+	"path": "/id",
+	"actual": diagnostics.names(found),
+	"expected": input.parameters.log_analytics_workspace_id,
+} if {
+	is_met == "no"
+	count(input.snapshot.incomplete) == 0
+}
+
+unknown contains {"msg": "a diagnostic setting cannot be read", "path": "/id"} if {
+	is_met == "unclear"
+}
+
+unknown contains {"msg": "the snapshot is incomplete: a diagnostic setting may exist", "path": "/id"} if {
+	is_met == "no"
+	count(input.snapshot.incomplete) > 0
+}
+
+found := diagnostics.of(input.resource, input.snapshot)
+
+is_met := diagnostics.any_of({answer |
+	some setting in found
+	answer := diagnostics.all_of({
+		diagnostics.goes_to(setting, {"workspaceId": input.parameters.log_analytics_workspace_id}),
+		diagnostics.has_log(setting),
+		diagnostics.has_metric(setting),
+	})
+})

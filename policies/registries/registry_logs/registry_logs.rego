@@ -1,0 +1,69 @@
+# METADATA
+# scope: package
+# title: Logs of registries are kept
+# description: >-
+#   A registry serves models and environments to many workspaces; its logs record who read and changed them. One
+#   setting has to have the log group `audit` or `allLogs` or all of the categories, and every sink that is mandated.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/monitor-azure-machine-learning]
+# custom:
+#   id: AML-REG-004
+#   severity: medium
+#   judges: [Microsoft.MachineLearningServices/registries]
+#   remediation:
+#     text: >-
+#       Create a diagnostic setting (`az monitor diagnostic-settings create --resource <id> --name <name> --workspace
+#       <Log Analytics workspace> --logs '[{"categoryGroup": "allLogs", "enabled": true}]'`).
+#   source: REG-04
+#   parameters:
+#     categories:
+#       type: array
+#       items: {type: string, pattern: '\S'}
+#       description: the log categories that are enough together, besides log groups
+#       default: [RegistryAssetReadEvent, RegistryAssetWriteEvent]
+#     log_analytics_workspace_id: {type: string, default: "", description: id of the Log Analytics workspace that is
+#       mandated; without one any will do}
+#     event_hub_authorization_rule_id: {type: string, default: "", description: id of the authorization rule of the
+#       event hub that is mandated; without one any will do}
+#     storage_account_id: {type: string, default: "", description: id of the storage account that is mandated; without
+#       one any will do}
+#   since: 0.2.0
+package registries.registry_logs
+
+import data.lib.diagnostics
+
+deny contains {
+	"msg": "no diagnostic setting keeps the logs",
+	"path": "/id",
+	"actual": diagnostics.names(found),
+	"expected": {"groups": ["audit", "allLogs"], "categories": input.parameters.categories, "sinks": stated},
+} if {
+	is_met == "no"
+	count(input.snapshot.incomplete) == 0
+}
+
+unknown contains {"msg": "a diagnostic setting cannot be read", "path": "/id"} if {
+	is_met == "unclear"
+}
+
+unknown contains {"msg": "the snapshot is incomplete: a diagnostic setting may exist", "path": "/id"} if {
+	is_met == "no"
+	count(input.snapshot.incomplete) > 0
+}
+
+found := diagnostics.of(input.resource, input.snapshot)
+
+sinks := {
+	"workspaceId": input.parameters.log_analytics_workspace_id,
+	"eventHubAuthorizationRuleId": input.parameters.event_hub_authorization_rule_id,
+	"storageAccountId": input.parameters.storage_account_id,
+}
+
+is_met := diagnostics.any_of({answer |
+	some setting in found
+	answer := diagnostics.all_of({
+		diagnostics.goes_to(setting, sinks),
+		diagnostics.has_logs(setting, {"audit", "alllogs"}, input.parameters.categories),
+	})
+})
+
+stated := {key: wanted | some key, wanted in sinks; wanted != ""}
