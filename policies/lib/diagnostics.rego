@@ -1,9 +1,9 @@
 # METADATA
 # description: >-
-#   Diagnostic settings of exactly a resource, and what is on in them. Each answer is `yes`, `no`, or `unclear` where a value
-#   cannot be read.
+#   Diagnostic settings of exactly a resource, and what is on in them. What is asked of them is answered as in `lib.answers`.
 package lib.diagnostics
 
+import data.lib.answers
 import data.lib.ids
 import data.lib.numbers
 import data.lib.settings
@@ -17,23 +17,10 @@ of(resource, snapshot) := [snapshot.by_id[id] |
 # names(found): what denials report of settings.
 names(found) := [setting.id | some setting in found]
 
-# any_of(answers), all_of(answers): the answers of a set together.
-any_of(answers) := "yes" if {
-	"yes" in answers
-} else := "unclear" if {
-	"unclear" in answers
-} else := "no"
-
-all_of(answers) := "no" if {
-	"no" in answers
-} else := "unclear" if {
-	"unclear" in answers
-} else := "yes"
-
 # has_log(setting), has_metric(setting): whether one is on.
-has_log(setting) := any_of({is_on(entry) | some entry in logs(setting)})
+has_log(setting) := answers.any_of({is_on(entry) | some entry in logs(setting)})
 
-has_metric(setting) := any_of({is_on(entry) | some entry in _entries(setting, "metrics")})
+has_metric(setting) := answers.any_of({is_on(entry) | some entry in _entries(setting, "metrics")})
 
 # logs(setting): its entries about logs. Where they are no list, one that is no object stands for them.
 logs(setting) := _entries(setting, "logs")
@@ -55,17 +42,17 @@ is_on(entry) := "unclear" if {
 
 # has_group(setting, groups), has_category(setting, category): whether a log of one of the groups, which are in lower
 # case, or of the category is on.
-has_group(setting, groups) := any_of({answer |
+has_group(setting, groups) := answers.any_of({answer |
 	some entry in logs(setting)
-	answer := all_of({is_on(entry), _has_word(entry, "categoryGroup", groups)})
+	answer := answers.all_of({is_on(entry), _has_word(entry, "categoryGroup", groups)})
 })
 
-has_category(setting, category) := any_of({is_of(entry, category) | some entry in logs(setting)})
+has_category(setting, category) := answers.any_of({is_of(entry, category) | some entry in logs(setting)})
 
 # is_of(entry, category): whether a log is on and is of a category, by name or by the group of all.
-is_of(entry, category) := all_of({
+is_of(entry, category) := answers.all_of({
 	is_on(entry),
-	any_of({_has_word(entry, "category", {words.folded(category)}), _has_word(entry, "categoryGroup", {"alllogs"})}),
+	answers.any_of({_has_word(entry, "category", {words.folded(category)}), _has_word(entry, "categoryGroup", {"alllogs"})}),
 })
 
 _has_word(entry, key, wanted) := "unclear" if {
@@ -79,13 +66,13 @@ _has_word(entry, key, wanted) := "unclear" if {
 } else := "no"
 
 # has_logs(setting, groups, categories): whether a log of one of the groups, or one of each category, is on.
-has_logs(setting, groups, categories) := any_of({
+has_logs(setting, groups, categories) := answers.any_of({
 	has_group(setting, groups),
-	all_of({"no" | count(categories) == 0} | {has_category(setting, category) | some category in categories}),
+	answers.all_of({"no" | count(categories) == 0} | {has_category(setting, category) | some category in categories}),
 })
 
 # goes_to(setting, sinks): whether it goes to all of the sinks, by the property that names each; blank ones count as met.
-goes_to(setting, sinks) := all_of({_goes_to(setting, key, wanted) |
+goes_to(setting, sinks) := answers.all_of({_goes_to(setting, key, wanted) |
 	some key, wanted in sinks
 	not words.is_blank(wanted)
 })
@@ -100,7 +87,7 @@ _states(setting, key) := "unclear" if {
 
 # is_kept(setting, entry, days): whether nothing deletes a log from a storage account before so many days have passed:
 # it does not go to one, or its retention is off, forever (0), or long enough.
-is_kept(setting, entry, days) := any_of({_retention(entry, days), _is_not_stored(setting)})
+is_kept(setting, entry, days) := answers.any_of({_retention(entry, days), _is_not_stored(setting)})
 
 _is_not_stored(setting) := "yes" if {
 	settings.at(setting, ["properties", "storageAccountId"]) == null
@@ -125,10 +112,10 @@ _is_enough(stated, days) if stated >= days
 
 # has_sink(setting, entry, days): whether a log goes somewhere that keeps it: to Log Analytics, to an event hub, or to a
 # storage account for so many days.
-has_sink(setting, entry, days) := any_of({
+has_sink(setting, entry, days) := answers.any_of({
 	_names(setting, "workspaceId"),
 	_names(setting, "eventHubAuthorizationRuleId"),
-	all_of({_names(setting, "storageAccountId"), _retention(entry, days)}),
+	answers.all_of({_names(setting, "storageAccountId"), _retention(entry, days)}),
 })
 
 _names(setting, key) := "yes" if {

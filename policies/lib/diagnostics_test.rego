@@ -15,17 +15,6 @@ test_settings_of_exactly_a_resource if {
 	diagnostics.names([found]) == [found.id]
 }
 
-test_answers_together if {
-	diagnostics.any_of({"no", "unclear", "yes"}) == "yes"
-	diagnostics.any_of({"no", "unclear"}) == "unclear"
-	diagnostics.any_of({"no"}) == "no"
-	diagnostics.any_of(set()) == "no"
-	diagnostics.all_of({"no", "unclear", "yes"}) == "no"
-	diagnostics.all_of({"unclear", "yes"}) == "unclear"
-	diagnostics.all_of({"yes"}) == "yes"
-	diagnostics.all_of(set()) == "yes"
-}
-
 test_what_is_on if {
 	every each in [
 		[{"enabled": true}, "yes"],

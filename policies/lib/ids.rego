@@ -52,6 +52,14 @@ subscription(id) := parts[1] if {
 	parts[0] == "subscriptions"
 }
 
+# scopes(id): the set of the ids, in lower case, of itself and of the resource group and the subscription that it is in.
+scopes(id) := {scope |
+	parts := segments(id)
+	some length in [2, 4, count(parts)]
+	length <= count(parts)
+	scope := concat("/", array.concat([""], array.slice(parts, 0, length)))
+}
+
 # workspace_id(id): the Machine Learning workspace that it is or is in, in lower case; types and names come in pairs.
 workspace_id(id) := concat("/", array.concat([""], array.slice(parts, 0, 8))) if {
 	parts := segments(id)

@@ -86,3 +86,10 @@ test_resources_are_found_without_case if {
 	ids.workspace_of(group, by_id) == null
 	ids.workspace_of(concat("", [workspace, "2"]), by_id) == null
 }
+
+test_scopes_of_an_id if {
+	id := "/subscriptions/S/resourceGroups/G/providers/Microsoft.X/a/b"
+	ids.scopes(id) == {lower(id), "/subscriptions/s/resourcegroups/g", "/subscriptions/s"}
+	ids.scopes("/subscriptions/S/") == {"/subscriptions/s"}
+	ids.scopes("text") == set()
+}

@@ -17,6 +17,7 @@
 #   since: 0.2.0
 package logging.audit_logs
 
+import data.lib.answers
 import data.lib.diagnostics
 
 deny contains {
@@ -40,4 +41,4 @@ unknown contains {"msg": "the snapshot is incomplete: a diagnostic setting may e
 
 found := diagnostics.of(input.resource, input.snapshot)
 
-is_met := diagnostics.any_of({diagnostics.has_group(setting, {"audit", "alllogs"}) | some setting in found})
+is_met := answers.any_of({diagnostics.has_group(setting, {"audit", "alllogs"}) | some setting in found})

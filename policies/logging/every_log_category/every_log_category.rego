@@ -33,6 +33,7 @@
 #   since: 0.2.0
 package logging.every_log_category
 
+import data.lib.answers
 import data.lib.diagnostics
 
 applies if count(input.parameters.categories) > 0
@@ -67,7 +68,7 @@ kept := [{"entry": entry, "answer": answer} |
 	answer != "no"
 ]
 
-is_on(category) := diagnostics.any_of({answer |
+is_on(category) := answers.any_of({answer |
 	some each in kept
-	answer := diagnostics.all_of({each.answer, diagnostics.is_of(each.entry, category)})
+	answer := answers.all_of({each.answer, diagnostics.is_of(each.entry, category)})
 })

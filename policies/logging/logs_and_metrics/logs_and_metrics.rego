@@ -30,6 +30,7 @@
 #   since: 0.2.0
 package logging.logs_and_metrics
 
+import data.lib.answers
 import data.lib.diagnostics
 import data.lib.words
 
@@ -44,27 +45,27 @@ deny contains {
 	"actual": diagnostics.names(found),
 	"expected": "a diagnostic setting that has one",
 } if {
-	some kind, answer in answers
+	some kind, answer in kinds
 	answer == "no"
 	count(input.snapshot.incomplete) == 0
 }
 
 unknown contains {"msg": "a diagnostic setting cannot be read", "path": "/id"} if {
-	some answer in answers
+	some answer in kinds
 	answer == "unclear"
 }
 
 unknown contains {"msg": "the snapshot is incomplete: a diagnostic setting may exist", "path": "/id"} if {
-	some answer in answers
+	some answer in kinds
 	answer == "no"
 	count(input.snapshot.incomplete) > 0
 }
 
 faults := {"log": "no log is on", "metric": "no metric is on"}
 
-answers["log"] := diagnostics.any_of({diagnostics.has_log(setting) | some setting in found})
+kinds["log"] := answers.any_of({diagnostics.has_log(setting) | some setting in found})
 
-answers["metric"] := diagnostics.any_of({diagnostics.has_metric(setting) | some setting in found}) if {
+kinds["metric"] := answers.any_of({diagnostics.has_metric(setting) | some setting in found}) if {
 	type != "microsoft.machinelearningservices/registries"
 }
 

@@ -21,6 +21,7 @@
 #   since: 0.2.0
 package logging.mandated_event_hub
 
+import data.lib.answers
 import data.lib.diagnostics
 import data.lib.words
 
@@ -55,7 +56,7 @@ sinks := {
 	"eventHubName": input.parameters.event_hub_name,
 }
 
-is_met := diagnostics.any_of({answer |
+is_met := answers.any_of({answer |
 	some setting in found
-	answer := diagnostics.all_of({diagnostics.goes_to(setting, sinks), diagnostics.has_log(setting)})
+	answer := answers.all_of({diagnostics.goes_to(setting, sinks), diagnostics.has_log(setting)})
 })

@@ -20,6 +20,7 @@
 #   since: 0.2.0
 package logging.mandated_log_analytics
 
+import data.lib.answers
 import data.lib.diagnostics
 import data.lib.words
 
@@ -46,9 +47,9 @@ unknown contains {"msg": "the snapshot is incomplete: a diagnostic setting may e
 
 found := diagnostics.of(input.resource, input.snapshot)
 
-is_met := diagnostics.any_of({answer |
+is_met := answers.any_of({answer |
 	some setting in found
-	answer := diagnostics.all_of({
+	answer := answers.all_of({
 		diagnostics.goes_to(setting, {"workspaceId": input.parameters.log_analytics_workspace_id}),
 		diagnostics.has_log(setting),
 		diagnostics.has_metric(setting),

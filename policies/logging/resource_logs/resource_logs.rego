@@ -22,6 +22,7 @@
 #   since: 0.2.0
 package logging.resource_logs
 
+import data.lib.answers
 import data.lib.diagnostics
 
 deny contains {
@@ -45,10 +46,10 @@ unknown contains {"msg": "the snapshot is incomplete: a diagnostic setting may e
 
 found := diagnostics.of(input.resource, input.snapshot)
 
-is_met := diagnostics.any_of({answer |
+is_met := answers.any_of({answer |
 	some setting in found
 	some entry in diagnostics.logs(setting)
-	answer := diagnostics.all_of({
+	answer := answers.all_of({
 		diagnostics.is_on(entry),
 		diagnostics.is_kept(setting, entry, input.parameters.retention_days),
 	})

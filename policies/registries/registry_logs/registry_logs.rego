@@ -29,6 +29,7 @@
 #   since: 0.2.0
 package registries.registry_logs
 
+import data.lib.answers
 import data.lib.diagnostics
 
 deny contains {
@@ -58,9 +59,9 @@ sinks := {
 	"storageAccountId": input.parameters.storage_account_id,
 }
 
-is_met := diagnostics.any_of({answer |
+is_met := answers.any_of({answer |
 	some setting in found
-	answer := diagnostics.all_of({
+	answer := answers.all_of({
 		diagnostics.goes_to(setting, sinks),
 		diagnostics.has_logs(setting, {"audit", "alllogs"}, input.parameters.categories),
 	})

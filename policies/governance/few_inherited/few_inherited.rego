@@ -1,0 +1,64 @@
+# METADATA
+# scope: package
+# title: Few assignments are inherited from management groups
+# description: >-
+#   A role that is assigned at a management group reaches all of its subscriptions, mostly by far more than somebody
+#   needs.
+# related_resources: [https://learn.microsoft.com/azure/role-based-access-control/scope-overview]
+# custom:
+#   id: AML-GOV-008
+#   severity: low
+#   judges: [Microsoft.MachineLearningServices/workspaces]
+#   remediation:
+#     text: >-
+#       Assign the role where it is needed (`az role assignment create --assignee <principal> --role <role> --scope
+#       <scope>`) and remove it above (`az role assignment delete --ids <id>`).
+#   source: GOV-08
+#   parameters:
+#     most_inherited:
+#       {type: integer, minimum: 0, default: 3, description: how many may be inherited from management groups}
+#   monotone_in: {"parameter:most_inherited": lower}
+#   since: 0.2.0
+package governance.few_inherited
+
+import data.lib.answers
+import data.lib.assignments
+import data.lib.networks
+import data.lib.roles
+
+applies if not networks.is_project(input.resource)
+
+deny contains {
+	"msg": "many assignments are inherited from management groups",
+	"path": "/id",
+	"actual": assignments.shown(counted),
+	"expected": {"at most": input.parameters.most_inherited},
+} if {
+	count(counted) > input.parameters.most_inherited
+}
+
+unknown contains {"msg": "the snapshot has no role assignment", "path": "/id"} if assignments.is_empty(input.snapshot)
+
+unknown contains {"msg": "the snapshot is incomplete: more roles may be assigned", "path": "/id"} if {
+	count(counted) <= input.parameters.most_inherited
+	count(input.snapshot.incomplete) > 0
+}
+
+unknown contains {"msg": "whether an assignment is inherited cannot be read", "path": "/id"} if {
+	count(counted) <= input.parameters.most_inherited
+	count(counted) + count(unclear) > input.parameters.most_inherited
+}
+
+counted := [each.id | some each in found; each.answer == "yes"]
+
+unclear := [each.id | some each in found; each.answer == "unclear"]
+
+found := [{"id": each.assignment.id, "answer": answers.all_of({each.holds, is_inherited(each.assignment)})} |
+	some each in assignments.of(input.resource, input.snapshot)
+]
+
+is_inherited(assignment) := "yes" if {
+	assignments.is_of_group(assignment)
+} else := "no" if {
+	roles.scope(assignment)
+} else := "unclear"

@@ -1,0 +1,69 @@
+# METADATA
+# scope: package
+# title: Few own what holds the workspace
+# description: >-
+#   Owners of a subscription or a management group can give themselves anything in the workspace. Each of them is one
+#   more account to steal.
+# related_resources: [https://learn.microsoft.com/azure/role-based-access-control/best-practices]
+# custom:
+#   id: AML-GOV-007
+#   severity: medium
+#   judges: [Microsoft.MachineLearningServices/workspaces]
+#   remediation:
+#     text: >-
+#       Remove owners (`az role assignment delete --ids <id>`), or give them the role at a resource group.
+#   source: GOV-07
+#   parameters:
+#     most_owners:
+#       {type: integer, minimum: 0, default: 3, description: how many may own the subscription or what is above it}
+#   monotone_in: {"parameter:most_owners": lower}
+#   since: 0.2.0
+package governance.few_owners
+
+import data.lib.answers
+import data.lib.assignments
+import data.lib.networks
+import data.lib.roles
+import data.lib.words
+
+applies if not networks.is_project(input.resource)
+
+deny contains {
+	"msg": "many own the subscription or what is above it",
+	"path": "/id",
+	"actual": assignments.shown(counted),
+	"expected": {"at most": input.parameters.most_owners},
+} if {
+	count(counted) > input.parameters.most_owners
+}
+
+unknown contains {"msg": "the snapshot has no role assignment", "path": "/id"} if assignments.is_empty(input.snapshot)
+
+unknown contains {"msg": "the snapshot is incomplete: more roles may be assigned", "path": "/id"} if {
+	count(counted) <= input.parameters.most_owners
+	count(input.snapshot.incomplete) > 0
+}
+
+unknown contains {"msg": "whether a role is that of an owner cannot be read", "path": "/id"} if {
+	count(counted) <= input.parameters.most_owners
+	count(counted) + count(unclear) > input.parameters.most_owners
+}
+
+counted := [each.id | some each in found; each.answer == "yes"]
+
+unclear := [each.id | some each in found; each.answer == "unclear"]
+
+found := [{"id": each.assignment.id, "answer": answers.all_of({each.holds, is_of_owner(each.assignment)})} |
+	some each in assignments.of(input.resource, input.snapshot)
+]
+
+owner := "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
+
+is_of_owner(assignment) := "no" if {
+	roles.scope(assignment)
+	not assignments.is_wide(assignment)
+} else := "unclear" if {
+	not words.text(object.get(assignment, ["properties", "roleDefinitionId"], null))
+} else := "yes" if {
+	roles.guid(assignment.properties.roleDefinitionId) == owner
+} else := "no"
