@@ -21,12 +21,21 @@
 #       items: {type: string, pattern: '\S'}
 #       description: the log categories that are enough together, besides log groups
 #       default: [AmlOnlineEndpointTrafficLog, AmlOnlineEndpointConsoleLog, AmlOnlineEndpointEventLog]
-#     log_analytics_workspace_id: {type: string, default: "", description: id of the Log Analytics workspace that is
-#       mandated; without one any will do}
-#     event_hub_authorization_rule_id: {type: string, default: "", description: id of the authorization rule of the
-#       event hub that is mandated; without one any will do}
-#     storage_account_id: {type: string, default: "", description: id of the storage account that is mandated; without
-#       one any will do}
+#     log_analytics_workspace_id:
+#       type: string
+#       pattern: '^\s*($|/)'
+#       default: ""
+#       description: id of the Log Analytics workspace that is mandated; without one, any will do
+#     event_hub_authorization_rule_id:
+#       type: string
+#       pattern: '^\s*($|/)'
+#       default: ""
+#       description: id of the authorization rule of the event hub that is mandated; without one, any will do
+#     storage_account_id:
+#       type: string
+#       pattern: '^\s*($|/)'
+#       default: ""
+#       description: id of the storage account that is mandated; without one, any will do
 #   since: 0.2.0
 package endpoints.endpoint_logs
 

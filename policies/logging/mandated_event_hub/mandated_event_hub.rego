@@ -15,9 +15,13 @@
 #       --event-hub-rule <rule> --logs <logs>`.
 #   source: LOG-03
 #   parameters:
-#     event_hub_authorization_rule_id: {type: string, default: "", description: id of the authorization rule of the
-#       event hub that is mandated; without it and a name nothing is evaluated}
-#     event_hub_name: {type: string, default: "", description: name of the event hub}
+#     event_hub_authorization_rule_id:
+#       type: string
+#       pattern: '^\s*($|/)'
+#       default: ""
+#       description: >-
+#         id of the authorization rule of the event hub that is mandated; without it and a name, nothing is evaluated
+#     event_hub_name: {type: string, pattern: '^[A-Za-z0-9._ -]*$', default: "", description: name of the event hub}
 #   since: 0.2.0
 package logging.mandated_event_hub
 

@@ -15,8 +15,11 @@
 #       workspace> --logs <logs> --metrics <metrics>`.
 #   source: LOG-02
 #   parameters:
-#     log_analytics_workspace_id: {type: string, default: "", description: id of the Log Analytics workspace that is
-#       mandated; without one nothing is evaluated}
+#     log_analytics_workspace_id:
+#       type: string
+#       pattern: '^\s*($|/)'
+#       default: ""
+#       description: id of the Log Analytics workspace that is mandated; without one, nothing is evaluated
 #   since: 0.2.0
 package logging.mandated_log_analytics
 

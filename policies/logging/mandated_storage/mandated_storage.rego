@@ -15,8 +15,11 @@
 #       <mandated account> --logs <logs>`.
 #   source: LOG-04
 #   parameters:
-#     storage_account_id: {type: string, default: "", description: id of the storage account that is mandated; without
-#       one nothing is evaluated}
+#     storage_account_id:
+#       type: string
+#       pattern: '^\s*($|/)'
+#       default: ""
+#       description: id of the storage account that is mandated; without one, nothing is evaluated
 #   since: 0.2.0
 package logging.mandated_storage
 

@@ -39,7 +39,7 @@ class _Answer(IntEnum):
     parameters={
         "alerts": {
             "type": "object",
-            "additionalProperties": {"type": "number"},
+            "additionalProperties": {"type": "number", "minimum": 0},
             "description": "highest threshold of an alert by metric; with none, nothing is evaluated",
             "default": {
                 "Failed Runs": 0,
