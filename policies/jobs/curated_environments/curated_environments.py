@@ -1,0 +1,65 @@
+"""Jobs and online deployments on environments that Microsoft does not maintain."""
+
+from collections.abc import Iterator
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts.asset_references import AssetReference, find_asset, list_references
+from policyeng.facts.words import fold, get_inside
+
+_ENVIRONMENTS = "microsoft.machinelearningservices/workspaces/environments/versions"
+_CURATED = "azureml://registries/azureml"
+
+
+def _applies(given: PolicyInput) -> bool:
+    return given.parameters["required"] is True and any(list_references(given.resource, "environmentId", of_trial=True))
+
+
+@policy(
+    id="AML-JOB-011",
+    title="Jobs use curated environments",
+    description="Microsoft patches the environments that it curates, an environment of your own is patched by "
+    "whoever remembers it. Jobs and online deployments are evaluated once `required` is true.",
+    related_resources=["https://learn.microsoft.com/azure/machine-learning/concept-environments"],
+    severity="info",
+    judges=[
+        "Microsoft.MachineLearningServices/workspaces/jobs",
+        "Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments",
+    ],
+    remediation="Use an environment of the registry `azureml` (`az ml environment list --registry-name azureml`).",
+    source="JOB-11",
+    parameters={
+        "required": {
+            "type": "boolean",
+            "default": False,
+            "description": "whether jobs and online deployments must use curated environments",
+        }
+    },
+    since="0.2.0",
+    applies=_applies,
+)
+def curated_environments(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny each environment that is known not to be curated."""
+    for reference in list_references(given.resource, "environmentId", of_trial=True):
+        yield from [reference] if isinstance(reference, Unknown) else _findings(reference, given)
+
+
+def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial | Unknown]:
+    path = reference.pointer
+    if reference.name is None:
+        yield Unknown(msg="the environment is not named in text", path=path)
+    if reference.name is None or reference.registry == _CURATED:
+        return
+    environment = find_asset(reference, given.resource, _ENVIRONMENTS, given.snapshot.by_id)
+    if environment is None:
+        yield Unknown(msg="the environment is not in the snapshot", path=path)
+        return
+    kind = get_inside(environment, "properties", "environmentType")
+    if kind is None or fold(kind) == "usercreated" or (isinstance(kind, str) and fold(kind) is None):
+        yield Denial(
+            msg="the environment is not curated",
+            path=path,
+            actual={"environment": environment["id"], "environmentType": kind},
+            expected="an environment of the registry `azureml`, or one of the type Curated",
+        )
+    elif fold(kind) != "curated":
+        yield Unknown(msg="the type of the environment is none that is known", path=path)

@@ -1,0 +1,138 @@
+"""Packages of environments from indexes that are not allowed."""
+
+from collections.abc import Iterator
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts.asset_references import AssetReference, find_asset, list_references, list_spellings
+from policyeng.facts.package_sources import (
+    DEFAULT_INDEX,
+    INDEX_VARIABLES,
+    PackageSources,
+    is_below,
+    is_listed,
+    normalized_source,
+    parse_conda,
+)
+from policyeng.facts.words import fold, get_inside
+from policyeng.parsing.json_pointer import escaped
+
+_ENVIRONMENTS = "microsoft.machinelearningservices/workspaces/environments/versions"
+_MASKED = "***"
+
+
+def _applies(given: PolicyInput) -> bool:
+    return bool(given.parameters["allowed_package_indexes"]) and any(
+        list_references(given.resource, "environmentId", of_trial=True)
+    )
+
+
+@policy(
+    id="AML-JOB-002",
+    title="Packages come from allowed indexes",
+    description="A package of the same name on another index is the simplest way to run foreign code in your jobs. "
+    "The conda files of environments and the variables that name an index are evaluated once "
+    "`allowed_package_indexes` names the indexes and channels that you trust. Where pip packages name no index, "
+    "they come from https://pypi.org/simple.",
+    related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-use-private-python-packages"],
+    severity="high",
+    judges=[
+        "Microsoft.MachineLearningServices/workspaces/jobs",
+        "Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments",
+        "Microsoft.MachineLearningServices/workspaces/batchEndpoints/deployments",
+    ],
+    remediation="Name an allowed index in the conda file (`--index-url <url>` as the first entry of `pip`, and "
+    "`channels`), or add the index to `allowed_package_indexes` of AML-JOB-002.",
+    source="JOB-02",
+    parameters={
+        "allowed_package_indexes": {
+            "type": "array",
+            "items": {"type": "string", "pattern": r"^\S+$"},
+            "default": [],
+            "description": "addresses of indexes for pip, and names or addresses of channels for conda; with none, "
+            "nothing is evaluated",
+        }
+    },
+    since="0.2.0",
+    applies=_applies,
+)
+def package_sources(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny each index and channel that is not allowed."""
+    listed = list(list_references(given.resource, "environmentId", of_trial=True))
+    references = [one for one in listed if isinstance(one, AssetReference)]
+    yield from (one for one in listed if isinstance(one, Unknown))
+    whole = {"/properties": given.resource["properties"]} if references else {}
+    replacing = set[str]()
+    for pointer, holder in {**whole, **{one.holder_pointer: one.holder for one in references}}.items():
+        is_step = pointer.startswith("/properties/jobs/")
+        names = list_spellings(holder, "environmentVariables") if is_step else ["environmentVariables"]
+        for name in names:
+            place = f"{pointer}/{escaped(name)}"
+            yield from _of_variables(holder.get(name), place, given)
+            if _replaces_default(holder.get(name)):
+                replacing.add(pointer)
+    for reference in references:
+        is_replaced = not replacing.isdisjoint(("/properties", reference.holder_pointer))
+        yield from _of_environment(reference, given, is_replaced=is_replaced)
+
+
+def _replaces_default(variables: object) -> bool:
+    names = variables if isinstance(variables, dict) else {}
+    return any(INDEX_VARIABLES.get(name.upper()) and fold(names[name]) is not None for name in names)
+
+
+def _of_variables(variables: object, place: str, given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Yield what the environment variables of a job, a step or a deployment say about indexes."""
+    if variables is None:
+        return
+    if not isinstance(variables, dict):
+        yield Unknown(msg="the environment variables are no object", path=place)
+        return
+    for name in variables:
+        if name.upper() not in INDEX_VARIABLES:
+            continue
+        pointer, value = f"{place}/{escaped(name)}", variables[name]
+        if value is not None and not isinstance(value, str):
+            yield Unknown(msg="the index is not named in text", path=pointer)
+        for index in value.split() if isinstance(value, str) else ():
+            # uv also takes `name=address`
+            address = index if "://" not in index else index[index.partition("://")[0].rfind("=") + 1 :]
+            if _MASKED in address or "${{" in address:
+                yield Unknown(msg="the index is masked, or an expression", path=pointer)
+            elif not is_listed(address, given.parameters["allowed_package_indexes"]):
+                yield _denial(pointer, normalized_source(address), given)
+
+
+def _of_environment(reference: AssetReference, given: PolicyInput, *, is_replaced: bool) -> Iterator[Denial | Unknown]:
+    """Yield what the conda file of an environment says about indexes."""
+    path, allowed = reference.pointer, given.parameters["allowed_package_indexes"]
+    if reference.name is None:
+        yield Unknown(msg="the environment is not named in text", path=path)
+        return
+    environment = find_asset(reference, given.resource, _ENVIRONMENTS, given.snapshot.by_id)
+    if environment is None:
+        yield Unknown(msg="the environment is not in the snapshot", path=path)
+        return
+    if get_inside(environment, "properties", "build") is not None:
+        yield Unknown(msg="the environment is built by a Dockerfile, which ARM does not have", path=path)
+    conda = get_inside(environment, "properties", "condaFile")
+    if conda is None or (isinstance(conda, str) and fold(conda) is None):
+        return
+    if not isinstance(conda, str) or _MASKED in conda:
+        yield Unknown(msg="the conda file is masked, or no text", path=path)
+        return
+    sources = parse_conda(conda)
+    yield from (Unknown(msg=doubt, path=path) for doubt in sources.doubts)
+    defaults = [DEFAULT_INDEX] if sources.needs_default and not is_replaced else []
+    for source in _unlisted(sources, defaults, allowed):
+        yield _denial(path, {"environment": environment["id"], "source": source}, given)
+
+
+def _unlisted(sources: PackageSources, defaults: list[str], allowed: list[str]) -> list[str]:
+    named = [source for source in (*sources.named, *defaults) if not is_listed(source, allowed)]
+    addresses = [address for address in sources.addresses if not is_below(address, allowed)]
+    return sorted({normalized_source(source) for source in (*named, *addresses)})
+
+
+def _denial(path: str, actual: object, given: PolicyInput) -> Denial:
+    expected = given.parameters["allowed_package_indexes"]
+    return Denial(msg="packages come from an index that is not allowed", path=path, actual=actual, expected=expected)
