@@ -45,7 +45,7 @@ def test_the_baselines_pass_everything_together() -> None:
 
 @pytest.mark.parametrize("stem", BASELINES.resources)
 def test_each_baseline_fails_nothing_with_what_it_names(stem: str) -> None:
-    """Alone in its workspace but for what it refers to; what lies outside of workspaces and what is stated stays."""
+    """Alone in its workspace but for what it refers to and monitors; what is outside of workspaces or stated stays."""
     assert broken(judged(_with_what_it_names(stem), **BASELINES.stated)) == []
 
 
@@ -56,7 +56,9 @@ def _with_what_it_names(stem: str) -> list[JsonObject]:
         text, extensions = orjson.dumps(resource).decode().lower(), f"{resource['id']}/providers/"
         for candidate in BASELINES.resources.values():
             arm_id = str(candidate["id"])
-            if candidate not in wanted and (f'{arm_id.lower()}"' in text or arm_id.startswith(extensions)):
+            is_named = f'{arm_id.lower()}"' in text or arm_id.startswith(extensions)
+            is_monitor = "/schedules/" in arm_id and f'"{resource["id"]}"' in orjson.dumps(candidate).decode()
+            if candidate not in wanted and (is_named or is_monitor):
                 wanted.append(candidate)
     return wanted
 
