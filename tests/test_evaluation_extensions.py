@@ -139,6 +139,17 @@ def test_what_no_subscription_has(tmp_path: Path, inherited: bool, stated: dict[
     assert outcome(tmp_path, ABOVE, "workspaces", further, **stated) == expected
 
 
+@pytest.mark.parametrize("above", ["/", "/providers/Microsoft.Management/managementGroups/m"])
+@pytest.mark.parametrize(("covered", "expected"), [("/", "fail"), (ROOT, "unknown")])
+def test_what_extends_scopes_above_subscriptions(tmp_path: Path, above: str, covered: str, expected: str) -> None:
+    """The lists of subscriptions do not have it, so only an entry of `covers` states that there is no more."""
+    condition = f'not input.snapshot.by_extended["{above.lower()}"]["{FOLDED}"]'
+    inherited = {"id": f"{above.rstrip('/')}/providers/{ASSIGNMENTS}/a", "type": ASSIGNMENTS, "name": "a"}
+    further = [{**inherited, "properties": {}}, setting_on(f"{HOME}2")]
+    stated = {"covers": [f"{SETTINGS} at {covered}", f"{ASSIGNMENTS} at /"]}
+    assert outcome(tmp_path, condition, "workspaces", further, **stated) == expected
+
+
 @pytest.mark.parametrize(
     ("covers", "further", "expected"),
     [

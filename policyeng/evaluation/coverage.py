@@ -188,7 +188,13 @@ class Coverage:
         further = sorted({*self._gaps, *(self._named or ())} - SPELLED.keys())
         self.kinds = (*SPELLED, *further)
         self.lacks = cache(self._lacks)
-        self.has_holes = self._named is None or bool(self._gaps) or any(self.lacks(kind, "") for kind in self._named)
+        # Resources outside subscriptions can be extended by others, which the lists of subscriptions do not have.
+        scopes = ("", "/") if by_scope.get("/") else ("",)
+        self.has_holes = (
+            self._named is None
+            or bool(self._gaps)
+            or any(self.lacks(kind, scope) for kind in self._named for scope in scopes)
+        )
 
     @property
     def anywhere(self) -> Cause:

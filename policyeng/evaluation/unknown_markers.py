@@ -152,7 +152,11 @@ class EstateMarking:
         """Mark the lists of resources that were not read as incomplete."""
         lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
         by_type = {kind: _mark_list(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
-        by_scope = {scope: self._scope(scope, held) for scope, held in {"/": {}, **marked.get("by_scope", {})}.items()}
+        # The lists of a subscription have the resources above it that affect it, so they decide what `/` lacks.
+        by_scope = {
+            scope: self._scope(scope.removesuffix("/"), held)
+            for scope, held in {"/": {}, **marked.get("by_scope", {})}.items()
+        }
         extended = marked.get("by_extended", {})
         by_extended = {
             arm_id: self._scope(arm_id, extended.get(arm_id, {}))
@@ -168,12 +172,8 @@ class EstateMarking:
         }
 
     def _scope(self, scope: str, held: Mapping[str, Value]) -> _OpenObject:
-        """Return the ids of the resources in a scope by type, marked as incomplete where lists were not read.
-
-        The lists of a subscription have the resources above it that affect it, so they decide what `/` lacks.
-        """
+        """Return the ids of the resources in a scope by type, marked as incomplete where lists were not read."""
         lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
-        scope = scope.removesuffix("/")
         entries = {kind: _mark_list(ids, lacks(kind, scope)) for kind, ids in held.items()}
         return _OpenObject(entries, anywhere, lambda kind: lacks(kind, scope))
 
