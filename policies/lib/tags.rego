@@ -3,7 +3,17 @@
 #   Tags that a resource must have itself; neither those of its workspace nor any in `properties.tags` replace them.
 package lib.tags
 
+import data.lib.settings
 import data.lib.words
+
+# has_any(resource): whether the resource has a tag, which may be blank.
+has_any(resource) if {
+	some value in resource.tags
+	value != null
+}
+
+# are_unreadable(resource): whether what stands in place of the tags is no object, and no blank text.
+are_unreadable(resource) if settings.unreadable(resource, ["tags"], "object")
 
 # missing(resource, names): the names of which the resource has no tag or a blank one, compared without case.
 missing(resource, names) := [name | stated := _stated(resource); some name in names; not lower(name) in stated]
@@ -17,7 +27,7 @@ unreadable(resource, names) := [name |
 ]
 
 # pointer(name): the JSON Pointer of a tag.
-pointer(name) := concat("", ["/tags/", replace(replace(name, "~", "~0"), "/", "~1")])
+pointer(name) := settings.pointer(["tags", name])
 
 _stated(resource) := {lower(key) | is_object(resource.tags); some key, value in resource.tags; not words.is_blank(value)}
 

@@ -33,3 +33,20 @@ test_pointers_are_escaped if {
 	tags.pointer("cost-center") == "/tags/cost-center"
 	tags.pointer("a/b~c") == "/tags/a~1b~0c"
 }
+
+test_a_key_with_a_value_is_a_tag if {
+	every value in ["a", "", 0, false] {
+		tags.has_any({"tags": {"owner": value}})
+	}
+	every stated in [null, "", {}, {"owner": null}] {
+		not tags.has_any({"tags": stated})
+		not tags.are_unreadable({"tags": stated})
+	}
+	not tags.has_any({})
+}
+
+test_what_is_no_object_is_unreadable if {
+	every stated in ["owner", ["owner"], 1, true] {
+		tags.are_unreadable({"tags": stated})
+	}
+}

@@ -4,23 +4,12 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import NodeSize, compute_regulated, kind_of, node_sizes
+from policyeng.facts.retirements import retiring_nodes
 from policyeng.facts.words import Regulated
 
 _ML = "Microsoft.MachineLearningServices/workspaces"
 _RETIRED, _RETIRING = "the isolated size is retired", "the isolated size is about to be retired"
 _COMPUTE_TYPES = ["AmlCompute", "ComputeInstance", "VirtualMachine", "AKS"]
-_ABSENT = {
-    "/properties/properties/vmSize": "not_judged",
-    "/properties/properties/virtualMachineSize": "pass",
-    "/properties/resourceId": "pass",
-    "/properties/properties/agentVmSize": "not_judged",
-    "/properties/instanceType": "not_judged",
-    "/properties/endpointComputeType": "pass",
-    "/properties/agentPoolProfiles": "not_judged",
-    "/tags/data-classification": "pass",
-    "workspace:/properties/hbiWorkspace": "pass",
-    "workspace:/tags/data-classification": "pass",
-}
 _REGULATED = ["regulated", "restricted", "confidential"]
 _WORDS = {"type": "array", "items": {"type": "string", "pattern": r"\S"}, "default": _REGULATED}
 
@@ -33,10 +22,10 @@ def _standing(given: PolicyInput) -> Regulated:
     return compute_regulated(given.resource, given.workspace, snapshot.by_id, snapshot.by_host, words)
 
 
-def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
+def _isolated(given: PolicyInput) -> list[NodeSize]:
     """Return the nodes of isolated sizes."""
     nodes = node_sizes(given.resource, given.snapshot.by_id) or []
-    return [(node, node.size) for node in nodes if isinstance(node.size, str) and given.facts.is_isolated(node.size)]
+    return [node for node in nodes if isinstance(node.size, str) and given.facts.is_isolated(node.size)]
 
 
 @policy(
@@ -59,6 +48,7 @@ def _isolated(given: PolicyInput) -> list[tuple[NodeSize, str]]:
         "retirement_notice_days": {"type": "integer", "minimum": 0, "default": 180, "description": "days of notice"},
     },
     monotone_in={"parameter:retirement_notice_days": "higher"},
+    refines=["AML-CMP-014"],
     since="0.1.0",
     applies=lambda given: bool(_isolated(given)) and _standing(given).decided is not False,
 )
@@ -69,9 +59,8 @@ def offered_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
         yield Unknown(msg=standing.reason, path="workspace:/properties/hbiWorkspace")
         return
     because = {"because": standing.reason} if standing.reason else {}
-    for node, size in _isolated(given):
-        retirement = given.facts.retirement(size)
-        if retirement is not None and retirement.comes_within(given.parameters["retirement_notice_days"], given.as_of):
-            message = _RETIRED if retirement.has_come(given.as_of) else _RETIRING
-            actual = {"size": size, "retires": retirement.date.isoformat(), **because}
-            yield Denial(msg=message, path=node.path, actual=actual, expected="an isolated size that is still offered")
+    notice = given.parameters["retirement_notice_days"]
+    for node in retiring_nodes(_isolated(given), given.facts, notice, given.as_of):
+        message = _RETIRED if node.retirement.has_come(given.as_of) else _RETIRING
+        actual = {**node.shown, **because}
+        yield Denial(msg=message, path=node.path, actual=actual, expected="an isolated size that is still offered")
