@@ -22,7 +22,7 @@
 #     patches:
 #       - {patch: [{op: add, path: /properties/properties/vmPriority, value: LowPriority}], provided: [AML-ISO-102,
 #         AML-SKU-105]}
-#   source: '002 "Pricing Models and Cost Optimization Strategies"; 003 (paragraph on dedicated and low priority)'
+#   source: '002 "Pricing Models and Cost Optimization Strategies"; 003 (paragraph on dedicated and low priority); CMP-15'
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,
 #       confidential], description: the values of the tag `data-classification` that make work regulated}

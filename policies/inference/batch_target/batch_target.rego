@@ -20,7 +20,7 @@
 #     patches:
 #       - {patch: [{op: replace, path: /target, value: compute-cluster}], provided: [AML-INF-109, AML-INF-110,
 #         AML-ISO-102, AML-TRN-107]}
-#   source: '000 "Choose a compute target for deployment"; 001 "Compute targets for inference"'
+#   source: '000 "Choose a compute target for deployment"; 001 "Compute targets for inference"; CMP-15'
 #   parameters:
 #     batch_targets:
 #       type: array

@@ -21,7 +21,7 @@
 #     patches:
 #       - {patch: [{op: add, path: /properties/properties/vmPriority, value: Dedicated}], provided: [AML-COST-106,
 #         AML-SKU-105]}
-#   source: '003 (paragraph on dedicated and low priority)'
+#   source: '003 (paragraph on dedicated and low priority); CMP-15'
 #   monotone_in: {/properties/properties/vmPriority: [LowPriority, Dedicated]}
 #   since: 0.1.0
 package sku.low_priority
