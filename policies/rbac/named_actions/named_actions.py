@@ -36,6 +36,7 @@ LISTS = {"actions": "notActions", "dataActions": "notDataActions"}
         ],
     },
     source='002 "Role-Based Access Control (RBAC)"',
+    refines=["AML-GOV-011"],
     since="0.1.0",
 )
 def named_actions(given: PolicyInput) -> Iterator[Denial | Unknown]:

@@ -1,0 +1,49 @@
+# METADATA
+# scope: package
+# title: Workspaces are tagged
+# description: >-
+#   A tag names who owns a workspace and what it is for, so that somebody answers for it. Azure hands no tag down from a
+#   resource group, or from a hub to its projects.
+# related_resources: [https://learn.microsoft.com/azure/cloud-adoption-framework/ready/azure-best-practices/resource-tagging]
+# custom:
+#   id: AML-GOV-001
+#   severity: low
+#   judges: [Microsoft.MachineLearningServices/workspaces]
+#   remediation: "Tag it: `az resource tag --is-incremental --ids <id> --tags owner=<who>`."
+#   source: GOV-01
+#   parameters:
+#     required_tags: {type: array, items: {type: string, pattern: '\S'}, default: [], description: "the names of the
+#       tags that are required, compared without case; empty: any tag will do"}
+#   refines: [AML-COST-101]
+#   since: 0.2.0
+package governance.tagged_workspaces
+
+import data.lib.settings
+import data.lib.tags
+
+deny contains {
+	"msg": "there are no tags",
+	"path": "/tags",
+	"actual": settings.at(input.resource, ["tags"]),
+	"expected": "at least one tag",
+} if {
+	not tags.are_unreadable(input.resource)
+	not tags.has_any(input.resource)
+}
+
+deny contains {
+	"msg": "a required tag is missing or blank",
+	"path": tags.pointer(name),
+	"actual": object.get(input.resource, ["tags", name], null),
+	"expected": "a value",
+} if {
+	not tags.are_unreadable(input.resource)
+	some name in tags.missing(input.resource, input.parameters.required_tags)
+}
+
+unknown contains {"msg": "the tags are not an object", "path": "/tags"} if tags.are_unreadable(input.resource)
+
+unknown contains {"msg": "the value of a required tag is not text", "path": tags.pointer(name)} if {
+	not tags.are_unreadable(input.resource)
+	some name in tags.unreadable(input.resource, input.parameters.required_tags)
+}
