@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TypeVar
 
 from policyeng.admission import Changes
 from policyeng.admission import admit as _admit
@@ -11,8 +13,11 @@ from policyeng.bundle import Bundle
 from policyeng.bundle.parameters import refuse_unknown_ids, spread_parameters
 from policyeng.bundle.policy_selection import with_profile
 from policyeng.engines import OpaOptions
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.evaluation import evaluate as _evaluate
 from policyeng.models import Blame, Decision, Enforcement, Evaluation, Exemption, JsonObject, Severity, Snapshot
+
+_E = TypeVar("_E", bound=StrEnum)
 
 
 def evaluate(
@@ -35,20 +40,22 @@ def evaluate(
     policy id apply to every policy that defines them.
 
     Raises:
-        UsageError: a parameter is not valid or its policy does not exist, or the profile or engine does not exist.
+        UsageError: an argument has the wrong type, a parameter is not valid or its policy does not exist, or the
+            profile or engine does not exist.
         BundleError: the profile is not well formed.
         EngineError: the bundle does not compile, or the OPA server does not return a result for every pair.
     """
+    _check_loaded(bundle, snapshot)
     return _evaluate(
         bundle,
         snapshot,
-        as_of=as_of or datetime.now(UTC),
+        as_of=_check_moment(as_of),
         exemptions=exemptions,
         parameters=parameters_of(bundle, profile, parameters),
         engine=engine,
         opa=opa,
         jobs=jobs,
-        fail_on=Severity(fail_on),
+        fail_on=_find_member(Severity, fail_on, "fail_on"),
         strict_unknown=strict_unknown,
     )
 
@@ -78,27 +85,68 @@ def admit(
 
     Raises:
         InputError: the change is not valid.
-        UsageError: a parameter or mode is not valid or its policy does not exist, or the profile or engine does not
-            exist.
+        UsageError: an argument has the wrong type, a parameter or mode is not valid or its policy does not exist, or
+            the profile or engine does not exist.
         BundleError: the profile is not well formed.
         EngineError: the bundle does not compile, or the OPA server does not return a result for every pair.
     """
+    _check_loaded(bundle, snapshot)
     return _admit(
         bundle,
         snapshot,
         change,
-        as_of=as_of or datetime.now(UTC),
+        as_of=_check_moment(as_of),
         before=before,
         exemptions=exemptions,
         parameters=parameters_of(bundle, profile, parameters),
         engine=engine,
         opa=opa,
-        fail_on=Severity(fail_on),
+        fail_on=_find_member(Severity, fail_on, "fail_on"),
         strict_unknown=strict_unknown,
         modes=modes,
-        blame=Blame(blame),
+        blame=_find_member(Blame, blame, "blame"),
         standing=standing,
     )
+
+
+def _check_loaded(bundle: object, snapshot: object) -> None:
+    """Check the types of the arguments that other functions load.
+
+    Raises:
+        UsageError: one has another type.
+    """
+    for given, kind, function in ((bundle, Bundle, "load_bundle"), (snapshot, Snapshot, "load_snapshot")):
+        if not isinstance(given, kind):
+            message = f"a {kind.__name__} is needed, not `{type(given).__name__}`"
+            raise UsageError(message, remedy=f"pass it through `policyeng.{function}`")
+
+
+def _check_moment(as_of: object) -> datetime:
+    """Return the evaluation time, by default now.
+
+    Raises:
+        UsageError: it is not a time with a zone.
+    """
+    if as_of is None:
+        return datetime.now(UTC)
+    if not isinstance(as_of, datetime) or as_of.tzinfo is None:
+        remedy = "give a datetime with a zone, such as `datetime(2026, 6, 1, tzinfo=UTC)`"
+        raise UsageError(f"`as_of` is not a time with a zone: `{as_of!r}`", remedy=remedy)
+    return as_of
+
+
+def _find_member(kind: type[_E], value: object, name: str) -> _E:
+    """Return the member of an enumeration for an argument.
+
+    Raises:
+        UsageError: there is none.
+    """
+    try:
+        return kind(str(value))
+    except ValueError:
+        known = [str(member.value) for member in kind]
+        message = f"`{name}` cannot be `{value}`{suggest_nearest(str(value), known)}"
+        raise UsageError(message, remedy=f"it is one of {', '.join(known)}") from None
 
 
 def parameters_of(

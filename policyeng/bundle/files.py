@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from policyeng.bundle.document_parsing import bundle_json, bundle_yaml
 from policyeng.bundle.header import carries_our_header, rego_metadata
@@ -16,6 +17,9 @@ from policyeng.facts.catalogue import built_in_root
 from policyeng.frozen import frozen
 from policyeng.later import lazy_pattern
 from policyeng.named import NamedTuple
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 DATA_NAMES = frozenset({"data.json", "data.yaml", "data.yml"})
 TEMPLATE_NAMES = frozenset({"template.yaml", "template.yml"})
@@ -208,11 +212,18 @@ class BundleOrigin:
     signature: Signature | None = None
 
 
-def open_origins(paths: Sequence[str | Path], verification: Verification | None = None) -> list[BundleOrigin]:
+#: What policies are read from: a directory, an archive, the name of an installed package of policies, or the texts of
+#: files by their paths in a directory.
+PolicySource = str | Path | Mapping[str, str]
+#: The entry point group in which packages of policies name the package that contains their directory.
+ENTRY_POINTS = "policyeng.policies"
+
+
+def open_origins(paths: Sequence[PolicySource], verification: Verification | None = None) -> list[BundleOrigin]:
     """Return the origins of a bundle; without paths, the built-in bundle.
 
     Raises:
-        BundleError: a directory or archive cannot be read, or its signature does not hold or is missing.
+        BundleError: a directory, archive or installed package cannot be read, or its signature is not valid or missing.
         UsageError: the key or the algorithm of `verification` cannot be used.
     """
     if verification is not None:
@@ -220,13 +231,49 @@ def open_origins(paths: Sequence[str | Path], verification: Verification | None 
     ours = files_of(built_in_root())
     if not paths:
         return [BundleOrigin("policyeng", built_in_root(), ours, manifest_of(ours, built_in_root()))]
-    origins = [_open(Path(path), verification) for path in paths]
+    origins = [
+        _open_texts(path, verification) if isinstance(path, Mapping) else _open(_find_root(path), verification)
+        for path in paths
+    ]
     if not any(_is_ours(path, content) for origin in origins for path, content in origin.tree.items()):
         return origins
     present = {name for origin in origins for name in _top(origin)}
     wanted = {root for root in _LENT if root not in present}
     lent = {path: content for path, content in ours.items() if path.parts[0] in wanted}
     return [*origins, BundleOrigin("policyeng", built_in_root(), lent, Manifest(), lent=True)] if lent else origins
+
+
+def is_installed(name: str) -> bool:
+    """Check whether a package of policies with a name is installed."""
+    return bool(_list_installed(name))
+
+
+def _list_installed(name: str) -> Collection[EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return entry_points(group=ENTRY_POINTS, name=name)
+
+
+def _find_root(path: str | Path) -> Path:
+    """Return the directory or archive that a path or the name of an installed package of policies stands for."""
+    root = Path(path)
+    for entry in () if root.exists() else _list_installed(str(path)):
+        try:
+            package = entry.load()
+        except Exception as error:
+            message = f"the installed package of policies cannot be loaded: {error}"
+            raise BundleError(message, place=(str(path),), remedy="install it again, or name a directory") from error
+        return Path(package.__path__[0] if hasattr(package, "__path__") else package)
+    return root
+
+
+def _open_texts(texts: Mapping[str, str], verification: Verification | None) -> BundleOrigin:
+    """Return the origin of a bundle whose files are in memory."""
+    if verification is not None and not verification.allow_unsigned_directory:
+        raise BundleError("files in memory carry no signature", remedy="load a signed archive or directory")
+    root = Path("<files>")
+    tree = select_files({PurePosixPath(path): text.encode() for path, text in sorted(texts.items())})
+    return BundleOrigin(root.name, root, tree, manifest_of(tree, root), members=tuple(tree))
 
 
 def _open(root: Path, verification: Verification | None) -> BundleOrigin:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import is_
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import orjson
 
 from policyeng.bundle.dependencies import PolicyReach
 from policyeng.bundle.policy_types import Policy
 from policyeng.bundle.stored_bundle import built_in
-from policyeng.errors import BundleError
+from policyeng.errors import BundleError, UsageError
 from policyeng.facts import Facts
 from policyeng.facts.arm_casing import Spellings
 from policyeng.frozen import field, frozen, replace
@@ -22,7 +22,7 @@ from policyeng.models import JsonObject, lowered, read_only
 if TYPE_CHECKING:  # what reads bundles and works out what is stored with the built-in one is rarely needed
     from policyeng.bundle.analysis import ModuleAnalysis
     from policyeng.bundle.dependencies import PolicyReach
-    from policyeng.bundle.files import BundleOrigin
+    from policyeng.bundle.files import BundleOrigin, PolicySource
     from policyeng.bundle.signature_policy import Verification
 
 
@@ -87,6 +87,9 @@ class Bundle:
         from policyeng.bundle.framework_mappings import controls_of
 
         return controls_of((*self.policies, *self.idle), self.frameworks)
+
+    def __repr__(self) -> str:
+        return f"<Bundle {self.name}: {len(self.policies)} policies, digest {self.digest[:12]}>"
 
     @cached_property
     def facts(self) -> Facts:
@@ -203,29 +206,43 @@ class Bundle:
 
 
 def load_bundle(
-    *paths: str | Path, data: Sequence[str | Path] = (), verification: Verification | None = None
+    *sources: PolicySource | Sequence[PolicySource],
+    data: Sequence[str | Path] = (),
+    verification: Verification | None = None,
 ) -> Bundle:
-    """Read the built-in policies, or those of the given directories and archives joined.
+    """Read the built-in policies, or the policies of other sources as one bundle.
 
-    Those with policies of ours and without packages under `lib` or data under `facts` are lent ours, so that their
-    policies can use them. The built-in policies are trusted as they are installed; `verification` concerns what
-    `paths` name. `data` are files and directories of JSON and YAML that are joined into `data`, as `--data` names them.
+    Sources without packages under `lib` or data under `facts` can use the built-in ones.
+
+    Args:
+        sources: directories, archives, names of installed packages of policies (entry points of the group
+            `policyeng.policies`), texts of files by their paths in a directory, or lists of these.
+        data: files and directories of JSON and YAML to merge into `data`, as `--data` names them.
+        verification: whose signatures the sources need; the built-in policies need none.
 
     Raises:
         BundleError: a directory, archive, signature, module, header or data document is not well formed, or an id
             or the package of a policy is used twice, or no policy is found.
-        UsageError: the key or the algorithm of `verification` cannot be used.
+        UsageError: a source has another type, or the key or the algorithm of `verification` cannot be used.
     """
+    paths: list[PolicySource] = []
+    for source in sources:
+        paths += source if isinstance(source, list | tuple) else [cast("PolicySource", source)]
+    for part in paths:
+        if not isinstance(part, str | Path | Mapping):
+            remedy = "give a path, the name of an installed package of policies, or a dict of file texts by path"
+            raise UsageError(f"cannot read policies from `{type(part).__name__}`", remedy=remedy)
     bundle = _opened(paths, data, verification) if paths or data or verification else built_in(_opened)
     if any(policy.header.controls for policy in bundle.policies):
         _ = bundle.controls  # a mapping that is stated twice is an error
     if not bundle.policies:
-        raise BundleError("no policy was found", place=tuple(map(str, paths[:1])), remedy=_NO_POLICY)
+        place = tuple(str(path) for path in paths[:1] if not isinstance(path, Mapping))
+        raise BundleError("no policy was found", place=place, remedy=_NO_POLICY)
     return bundle
 
 
 def _opened(
-    paths: Sequence[str | Path] = (), data: Sequence[str | Path] = (), verification: Verification | None = None
+    paths: Sequence[PolicySource] = (), data: Sequence[str | Path] = (), verification: Verification | None = None
 ) -> Bundle:
     from policyeng.bundle.assembling import bundle_of
     from policyeng.bundle.files import open_origins

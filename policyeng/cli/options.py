@@ -33,14 +33,26 @@ Inputs = Annotated[
         rich_help_panel=INPUT,
     ),
 ]
+
+
+def _find_policies(value: str) -> Path:
+    """Return the path of a policy directory or archive, or the name of an installed package of policies."""
+    from policyeng.bundle.files import is_installed
+
+    path = Path(value)
+    if not path.exists() and not is_installed(value):
+        raise typer.BadParameter(f"path `{value}` does not exist")
+    return path
+
+
 Policies = Annotated[
     list[Path] | None,
     typer.Option(
         "--policy",
         metavar="PATH",
         envvar="POLICYENG_POLICY",
-        help="Policy directory or bundle archive to use instead of the built-in policies; repeatable.",
-        exists=True,
+        help="Policy directory, archive or installed package to use instead of the built-in policies; repeatable.",
+        parser=_find_policies,
         rich_help_panel=POLICIES,
     ),
 ]

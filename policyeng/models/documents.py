@@ -248,6 +248,10 @@ class Snapshot(Model):
     texts: Annotated[Mapping[str, Any], UNCHECKED] = field(default_factory=dict, repr=False)
     documents: tuple[Document, ...] = ()
 
+    def __repr__(self) -> str:
+        of = f" of {self.scope}" if self.scope else ""
+        return f"<Snapshot{of}: {len(self.resources)} resources, {len(self.documents)} documents>"
+
 
 @frozen(kw_only=True)
 class Exemption(Model):

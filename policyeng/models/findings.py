@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal, overload
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
+from policyeng.errors import UsageError, suggest_nearest
 from policyeng.frozen import field, frozen, replace
 from policyeng.models.base import AwareDatetime, Checked, Model
 from policyeng.named import NamedTuple
 from policyeng.redaction import masked_message
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+#: The formats by the suffix of the file that `Evaluation.save` writes.
+_SUFFIXES = {
+    ".json": "json",
+    ".html": "html",
+    ".md": "markdown",
+    ".csv": "csv",
+    ".sarif": "sarif",
+    ".xml": "junit",
+    ".txt": "text",
+}
+#: The largest number of rows that a notebook shows.
+_MOST_ROWS = 50
 
 
 class Outcome(StrEnum):
@@ -208,7 +228,7 @@ class Findings(Sequence[Finding]):
         return hash(tuple(self))
 
     def __repr__(self) -> str:
-        return repr(tuple(self))
+        return f"<{len(self)} findings>"
 
 
 @frozen(kw_only=True)
@@ -326,6 +346,85 @@ class Evaluation(Model):
     def others(self) -> list[Finding]:
         """The findings that do not pass."""
         return Findings.of(self.findings).others
+
+    def to_json(self) -> str:
+        """Return the JSON report."""
+        return self.render("json")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON report as parsed JSON."""
+        import json
+
+        found: dict[str, Any] = json.loads(self.to_json())
+        return found
+
+    def to_html(self) -> str:
+        """Return the HTML report, a whole page without references to other files."""
+        return self.render("html")
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas DataFrame with one row for each finding, and the columns of the CSV report.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        from io import StringIO
+
+        try:
+            import pandas as pd
+        except ImportError:
+            raise UsageError("pandas is not installed", remedy="install it: `pip install pandas`") from None
+        return pd.read_csv(StringIO(self.render("csv")), keep_default_na=False)
+
+    def save(self, path: str | Path, *, format: str | None = None) -> Path:  # noqa: A002  # as the option is called
+        """Write a report to a file and return its path.
+
+        Args:
+            path: the file.
+            format: a name of `--format`; when None, the suffix of the file decides: `.json`, `.html`, `.md`, `.csv`,
+                `.sarif`, `.xml` (JUnit) or `.txt`.
+
+        Raises:
+            UsageError: no format has the name or the suffix.
+        """
+        target = Path(path)
+        name = format or _SUFFIXES.get(target.suffix.lower())
+        if name is None:
+            known = ", ".join(f"`{suffix}`" for suffix in _SUFFIXES)
+            raise UsageError(f"no format has the suffix `{target.suffix}`", remedy=f"use {known}, or give `format`")
+        target.write_text(self.render(name), encoding="utf-8")
+        return target
+
+    def render(self, format: str) -> str:  # noqa: A002  # as the option is called
+        """Return a report in a format of `--format`.
+
+        Raises:
+            UsageError: no format has the name.
+        """
+        # Reports are a layer above models, and load when one is rendered.
+        formats: Mapping[str, Callable[[Evaluation], str]] = import_module("policyeng.report").FORMATS
+        if format not in formats:
+            remedy = f"the formats are {', '.join(formats)}"
+            raise UsageError(f"no report format is called `{format}`{suggest_nearest(format, formats)}", remedy=remedy)
+        return formats[format](self)
+
+    def __repr__(self) -> str:
+        counts = {name.rstrip("_"): getattr(self.summary, name) for name in ("fail", "unknown", "error", "pass_")}
+        shown = ", ".join(f"{count} {name}" for name, count in counts.items())
+        return f"<Evaluation {shown}; exit code {self.exit_code}>"
+
+    def _repr_html_(self) -> str:
+        """Return the summary and the failures as an HTML table, for notebooks."""
+        from html import escape
+
+        rows = [
+            (one.severity.value, one.policy, one.resource.rpartition("/")[2], one.outcome.value, one.title)
+            for one in sorted(self.others, key=lambda one: (-one.severity.rank, one.outcome.value, one.policy))
+        ]
+        shown = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[:_MOST_ROWS])
+        left = f"<p>and {len(rows) - _MOST_ROWS} more</p>" if len(rows) > _MOST_ROWS else ""
+        head = "".join(f"<th>{name}</th>" for name in ("severity", "policy", "resource", "outcome", "title"))
+        return f"<p>{escape(repr(self)[1:-1])}</p><table><tr>{head}</tr>{shown}</table>{left}"
 
     def _whole(self) -> Evaluation:
         return replace(self, findings=tuple(self.findings))

@@ -48,13 +48,15 @@ class Named(NamedTuple):
 
     Attributes:
         file: how messages and origins name it.
-        path: None for standard input.
+        path: None for standard input and documents in memory.
         found: it was found in a directory, not named by the user.
+        content: the bytes of a document in memory; None for other documents.
     """
 
     file: str
     path: Path | None
     found: bool = False
+    content: bytes | None = None
 
 
 class Skipped(NamedTuple):
@@ -68,7 +70,7 @@ Found = Named | Skipped | InputError
 
 
 def find_inputs(
-    paths: Iterable[str | Path],
+    paths: Iterable[str | Path | Named],
     suffixes: tuple[str, ...] = (".json",),
     walk: FileWalk = EVERYTHING,
     *,
@@ -79,6 +81,9 @@ def find_inputs(
     Without `deep`, a directory yields only the files directly in it.
     """
     for entry in paths:
+        if isinstance(entry, Named):
+            yield entry
+            continue
         if str(entry) == "-":
             yield Named(STDIN, None)
             continue
@@ -97,6 +102,9 @@ def content_of(named: Named, stdin: bytes | None, max_bytes: int) -> bytes:
     Raises:
         InputError: it does not exist, cannot be read, or is larger than the limit.
     """
+    if named.content is not None:
+        refuse_size(len(named.content), named.file, max_bytes)
+        return as_utf8(named.content)
     if named.path is None:
         if stdin is None:
             raise InputError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import orjson
+
 from policyeng._performance import uncollected
 from policyeng.errors import InputError, UsageError
 from policyeng.frozen import replace
@@ -13,7 +15,7 @@ from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources.context import DocumentContext, normalize_context
 from policyeng.sources.detection import DetectedDocument, loaded
-from policyeng.sources.discovery import Found, Skipped, find_inputs
+from policyeng.sources.discovery import Found, Named, Skipped, find_inputs
 from policyeng.sources.documents import warn_about_skipped
 from policyeng.sources.file_collection import FileCollection
 from policyeng.sources.file_patterns import EVERYTHING, FileWalk, excluded
@@ -174,7 +176,7 @@ def reads(done: Iterable[tuple[DetectedDocument, Loaded]]) -> tuple[ReadDocument
 
 @uncollected()
 def read_inputs(
-    paths: Sequence[str | Path],
+    paths: Sequence[str | Path | Named],
     *,
     from_format: str | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
@@ -187,7 +189,7 @@ def read_inputs(
     """Read files, directories (every JSON and YAML file below them) and standard input (`-`) into one snapshot.
 
     Args:
-        paths: as the user named them.
+        paths: as the user named them; or documents in memory.
         from_format: a name among `FORMATS`; by content when None.
         max_bytes: the largest document that is read.
         stdin: the bytes of standard input.
@@ -205,7 +207,8 @@ def read_inputs(
     suffixes = (".json", *YAML_SUFFIXES) if not resources else SUFFIXES
     found = FileCollection(formats if resources else {}, max_bytes, documents=documents)
     done = gathered(found, find_inputs(paths, suffixes, walk), stdin, said or DocumentContext())
-    return _merge_inputs(found, done, warn_about_skipped(paths) if documents else ())
+    files = [path for path in paths if not isinstance(path, Named)] if documents else []
+    return _merge_inputs(found, done, warn_about_skipped(files))
 
 
 @uncollected()
@@ -241,8 +244,12 @@ def _merge_inputs(
     return Inputs(snapshot, (*found.said(), *conflicts, *more), tuple(files), reads(done), tuple(found.skipped))
 
 
+#: What `load_snapshot` reads: a path, or the parsed content of a document in any of the formats.
+SnapshotSource = str | Path | Mapping[str, object] | Sequence["SnapshotSource"]
+
+
 def load_snapshot(
-    path: str | Path,
+    source: SnapshotSource,
     *,
     from_format: str | None = None,
     documents: bool = False,
@@ -253,10 +260,10 @@ def load_snapshot(
     exclude: Sequence[str] = (),
     gitignore: bool = True,
 ) -> Snapshot:
-    """Read one file or directory completely or fail.
+    """Read a snapshot completely or fail.
 
     Args:
-        path: a file or a directory.
+        source: a file, a directory, a parsed document such as a resource or a native snapshot, or a list of these.
         from_format: a name among `FORMATS`; by content when None.
         documents: also store every input as it was written.
         resources: find Azure resources, not only documents.
@@ -268,12 +275,33 @@ def load_snapshot(
 
     Raises:
         InputError: something cannot be read; with the place and remedy of the first fault.
-        UsageError: there is no such format, or `scope`, `workspace` or a pattern is not valid.
+        UsageError: there is no such format, or `source`, `scope`, `workspace` or a pattern is not valid.
     """
     said = normalize_context(scope, workspace, {name.lower(): value for name, value in (parameters or {}).items()})
     walk = FileWalk(excluded(exclude, Path.cwd()), gitignore)
     inputs = read_inputs(
-        [path], from_format=from_format, documents=documents, resources=resources, said=said, walk=walk
+        _list_sources(source), from_format=from_format, documents=documents, resources=resources, said=said, walk=walk
     )
     raise_errors(inputs.problems)
     return inputs.snapshot
+
+
+def _list_sources(source: object) -> list[str | Path | Named]:
+    """Return the paths and the documents in memory of a source."""
+    parts = source if isinstance(source, list | tuple) else [source]
+    found: list[str | Path | Named] = []
+    for number, part in enumerate(parts, 1):
+        if isinstance(part, str | Path):
+            found.append(part)
+        elif isinstance(part, Mapping):
+            name = f"<document {number}>"
+            try:
+                content = orjson.dumps(dict(part))
+            except TypeError as error:
+                remedy = "give what `json.load` returns"
+                raise UsageError(f"not JSON: {str(error).lower()}", place=(name,), remedy=remedy) from None
+            found.append(Named(name, None, content=content))
+        else:
+            remedy = "give a path, a parsed document (a dict), or a list of these"
+            raise UsageError(f"cannot read a snapshot from `{type(part).__name__}`", remedy=remedy)
+    return found
