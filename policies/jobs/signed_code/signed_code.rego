@@ -1,0 +1,66 @@
+# METADATA
+# scope: package
+# title: Training code must be signed
+# description: >-
+#   Code that somebody changed between review and run trains your model. Machine Learning starts only signed code where Azure Policy
+#   assigns a signing key; evaluated once `required` is true.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-integrate-azure-policy]
+# custom:
+#   id: AML-JOB-004
+#   severity: low
+#   judges: [Microsoft.MachineLearningServices/workspaces]
+#   remediation:
+#     text: >-
+#       Assign the built-in definition 6a6f7384-63de-11ea-bc55-0242ac130003 at or above the workspace, for all
+#       computes and with a value for `signingKey`, or state how it is ensured otherwise as `evidence` for AML-JOB-004.
+#   source: JOB-04
+#   parameters:
+#     required: {type: boolean, default: false, description: whether training code must be signed}
+#   since: 0.2.0
+package jobs.signed_code
+
+import data.lib.azure_policy
+import data.lib.evidence
+
+applies if input.parameters.required
+
+deny contains {
+	"msg": "no assignment in force asks for signed training code",
+	"path": "/id",
+	"actual": {"assignment": null, "evidence": state},
+	"expected": {"an assignment in force of": wanted.definition, "with": wanted.parameters},
+} if {
+	state in {"none", "lapsed", "perhaps lapsed"}
+	not azure_policy.is_in_force(input.resource.id, wanted, indices)
+	count(doubts) == 0
+}
+
+unknown contains {"msg": concat(" ", ["an assignment of the definition", doubt]), "path": "/id"} if {
+	state != "in force"
+	not azure_policy.is_in_force(input.resource.id, wanted, indices)
+	some doubt in doubts
+}
+
+unknown contains {"msg": "evidence is given for a scope, and whether it covers the workspace is not known", "path": "/id"} if {
+	state == "perhaps in force"
+	not azure_policy.is_in_force(input.resource.id, wanted, indices)
+}
+
+state := evidence.state(input.snapshot.evidence, "AML-JOB-004", input.resource.id, input.as_of)
+
+doubts := {doubt |
+	some assignment in azure_policy.above(input.resource.id, indices)
+	doubt := azure_policy.state(assignment, input.resource.id, wanted, input.snapshot.by_id)
+	not doubt in {"in force", "not in force"}
+}
+
+indices := {
+	"by_id": input.snapshot.by_id,
+	"by_scope": input.snapshot.by_scope,
+	"by_extended": input.snapshot.by_extended,
+}
+
+wanted := {
+	"definition": "6a6f7384-63de-11ea-bc55-0242ac130003",
+	"parameters": ["signingKey"],
+}
