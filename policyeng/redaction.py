@@ -173,6 +173,16 @@ def masked_message(text: str) -> str:
     return _masked_known(text) if len(text) < _LONGEST_KEPT else _masked_message(text)
 
 
+def has_secret_shape(text: str) -> bool:
+    """Check whether a text has the shape of a secret, whatever its name is."""
+    return _hides(text, secret=False, doubtful=False)
+
+
+def names_secret(name: str, text: str) -> bool:
+    """Check whether the name of a text is one of secrets; of names of much else, too, only random text is secret."""
+    return _is_secret(name, False) or (_is_doubtful(name, False) and _RANDOM.fullmatch(text) is not None)
+
+
 def _masked_message(text: str) -> str:
     if not _has_mark(text) or _PUBLIC_KEY.fullmatch(text):
         return text

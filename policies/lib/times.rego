@@ -36,3 +36,8 @@ _is_leap_year(year) if {
 }
 
 _is_leap_year(year) if year % 400 == 0
+
+# shifted(moment, days): what `ordered` gives for a moment so many days later, or earlier where they are negative.
+shifted(moment, days) := [0, moment[1] + (days * 86400000000000)] if {
+	moment[0] == 0
+} else := moment

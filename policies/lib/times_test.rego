@@ -47,3 +47,8 @@ test_what_is_no_moment if {
 		not times.moment(value)
 	}
 }
+
+test_shifted if {
+	times.shifted(times.ordered("2026-06-01T00:00:00Z"), -31) == times.ordered("2026-05-01T00:00:00Z")
+	times.shifted([1, 0], 1) == [1, 0]
+}

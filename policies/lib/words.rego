@@ -44,6 +44,9 @@ shown(value) := concat("", ["`", trimmed, "`"]) if {
 	is_string(value)
 } else := "not text"
 
+# classifications(document): the values of its own tag that states how sensitive the work is, in all spellings of the tag.
+classifications(document) := _stated(document, classification_tags)
+
 # regulated(resource, workspace, sensitive): {"decided": true|false|null, "reason": why}. It is regulated by
 # `hbiWorkspace` of the workspace, or by the tag of the resource, else of the workspace: by any of its values, where it is
 # there in several spellings. `decided` is null when nothing makes it regulated and something that could is missing or
@@ -73,10 +76,10 @@ _tag_reason(name, of, value) := concat("", ["the tag `", name, "` of the ", of, 
 
 # The values of the tag that count, and whose they are; no values when none is stated.
 _classification(resource, workspace) := {"values": values, "of": "resource"} if {
-	values := _stated(resource, classification_tags)
+	values := classifications(resource)
 	count(values) > 0
 } else := {"values": values, "of": "workspace"} if {
-	values := _stated(workspace, classification_tags)
+	values := classifications(workspace)
 	count(values) > 0
 } else := {"values": [], "of": "neither"}
 

@@ -19,7 +19,8 @@
 #       computes are deleted before and created again after).
 #     patches:
 #       - {patch: [{op: test, path: "workspace:/kind", value: Default}, {op: add,
-#         path: "workspace:/properties/managedNetwork/isolationMode", value: AllowOnlyApprovedOutbound}]}
+#         path: "workspace:/properties/managedNetwork/isolationMode", value: AllowOnlyApprovedOutbound}],
+#         provided: [AML-NET-007, AML-NET-201]}
 #   source: CMP-02
 #   monotone_in: {"workspace:/properties/managedNetwork/isolationMode": [Disabled, AllowInternetOutbound,
 #     AllowOnlyApprovedOutbound]}

@@ -19,7 +19,7 @@
 #       - {patch: [{op: add, path: /properties/publicNetworkAccess, value: Disabled}],
 #         answers: [/properties/publicNetworkAccess]}
 #       - {patch: [{op: add, path: /properties/managedNetwork/isolationMode, value: AllowOnlyApprovedOutbound}],
-#         answers: [/properties/managedNetwork/isolationMode]}
+#         answers: [/properties/managedNetwork/isolationMode], provided: [AML-NET-007, AML-NET-201]}
 #   source: '002 "Virtual Networks (VNets)"'
 #   parameters:
 #     regulated_classifications: {type: array, items: {type: string, pattern: '\S'}, default: [regulated, restricted,

@@ -13,8 +13,10 @@
 #     text: >-
 #       Set the mode: `az ml workspace update --name <workspace> --resource-group <group> --managed-network
 #       allow_only_approved_outbound`; its computes are deleted before and created again after.
-#     patch: [{op: test, path: /kind, value: Default}, {op: add, path: /properties/managedNetwork/isolationMode,
-#       value: AllowOnlyApprovedOutbound}]
+#     patches:
+#       - patch: [{op: test, path: /kind, value: Default}, {op: add, path: /properties/managedNetwork/isolationMode,
+#           value: AllowOnlyApprovedOutbound}]
+#         provided: [AML-NET-007, AML-NET-201]
 #   source: NET-06
 #   parameters:
 #     required_mode:

@@ -1,0 +1,214 @@
+"""Secrets that the settings of computes, deployments, jobs, environments and schedules have in plain text."""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts.words import get_inside, trim
+from policyeng.models import JsonObject
+from policyeng.parsing.json_pointer import escaped
+from policyeng.redaction import MASK, has_secret_shape, names_secret
+
+_WORKSPACES = "Microsoft.MachineLearningServices/workspaces"
+#: The commands write the steps of pipelines with the keys of their own format.
+_VARIABLES = ("environmentVariables", "environment_variables")
+#: How a text begins, in lower case, that only refers to a secret.
+_REFERENCES = ("${{", "{{", "azureml:", "@microsoft.keyvault(", "/subscriptions/")
+_SHORTEST = 4
+
+Place = tuple[str, ...]
+
+
+class _Text(NamedTuple):
+    """A text where a secret may be, with the name of the variable or property; a script has none."""
+
+    place: Place
+    name: str
+    text: str
+
+
+class _Other(NamedTuple):
+    """The place of what is neither a text nor a number or a boolean, or leads to none."""
+
+    place: Place
+
+
+_Found = Iterator[_Text | _Other]
+
+
+@policy(
+    id="AML-DAT-003",
+    title="No secret stands in plain text",
+    description="Environment variables, properties and scripts are shown to everybody who may read the resource, and "
+    "stay in its history, so a secret in them has to be replaced. A value counts by its shape, or by a name such as "
+    "`DB_PASSWORD` unless it is a reference, a number, a boolean or very short.",
+    related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-use-secrets-in-runs"],
+    severity="high",
+    judges=[
+        f"{_WORKSPACES}/computes",
+        f"{_WORKSPACES}/onlineEndpoints/deployments",
+        f"{_WORKSPACES}/batchEndpoints/deployments",
+        f"{_WORKSPACES}/jobs",
+        f"{_WORKSPACES}/environments/versions",
+        f"{_WORKSPACES}/schedules",
+    ],
+    remediation="Replace the secret, move it to Key Vault and read it from there with a managed identity, or use a "
+    "managed identity in place of it.",
+    parameters={
+        "ignored_names": {
+            "type": "array",
+            "items": {"type": "string", "pattern": r"\S"},
+            "default": [],
+            "description": "regular expressions on names of variables and properties that are no names of secrets",
+        }
+    },
+    source="DAT-03",
+    since="0.2.0",
+)
+def plain_secrets(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny each text that is a secret by its shape or by its name; what is masked may be one."""
+    for found in _list_texts(given.resource):
+        pointer = "".join(f"/{escaped(key)}" for key in found.place)
+        if isinstance(found, _Other):
+            yield Unknown(
+                msg="what is stated here cannot be read, so whether it is a secret is not known", path=pointer
+            )
+        elif trim(found.text) == MASK:
+            yield Unknown(msg="the value is masked, so whether it is a secret is not known", path=pointer)
+        elif _is_secret(found, given.parameters["ignored_names"]):
+            yield Denial(
+                msg="a secret is in plain text",
+                path=pointer,
+                actual="a value that looks like a secret",
+                expected="a reference to Key Vault, or a managed identity",
+            )
+
+
+def _is_secret(found: _Text, ignored: Iterable[str]) -> bool:
+    if has_secret_shape(found.text) or (not found.name and has_secret_shape(_decode(found.text))):
+        return True
+    text = trim(found.text)
+    return names_secret(found.name, text) and not _is_harmless(text) and not _is_ignored(found.name, ignored)
+
+
+def _decode(script: str) -> str:
+    """Return the text of a script in base64; empty where it is in plain text."""
+    try:
+        return b64decode("".join(script.split()), validate=True).decode(errors="replace")
+    except (binascii.Error, ValueError):
+        return ""
+
+
+def _is_harmless(text: str) -> bool:
+    lower = text.lower()
+    is_in_vault = lower.startswith("https://") and ".vault." in lower.removeprefix("https://").partition("/")[0]
+    is_number = lower.lstrip("+-").replace(".", "", 1).isdecimal()
+    is_short = len(text) < _SHORTEST or lower in ("true", "false")
+    return is_short or is_number or is_in_vault or lower.startswith(_REFERENCES)
+
+
+def _is_ignored(name: str, ignored: Iterable[str]) -> bool:
+    import re2
+
+    return any(re2.search(expression, name) for expression in ignored)
+
+
+def _list_texts(resource: JsonObject) -> _Found:
+    """Yield the texts of a resource where secrets may be, and what is none there."""
+    is_compute = resource["type"].lower().endswith("/computes")
+    properties = resource.get("properties")
+    yield from _texts_of_task(properties, ("properties",), is_compute=is_compute)
+    yield from _texts_of_action(get_inside(properties, "action"), ("properties", "action"))
+    if is_compute:
+        own, place = get_inside(properties, "properties"), ("properties", "properties")
+        yield from _texts_of_setup(get_inside(own, "setupScripts"), (*place, "setupScripts"))
+        yield from _in_each(get_inside(own, "customServices"), (*place, "customServices"), _texts_of_service)
+
+
+def _texts_of_task(task: object, place: Place, *, is_compute: bool) -> _Found:
+    """Yield the texts of a job, or of what runs like one: its variables and properties, and variables of its steps."""
+    if isinstance(task, dict):
+        yield from _texts_of_step(task, place)
+        yield from _in_each(task.get("jobs"), (*place, "jobs"), _texts_of_step)
+        properties = task.get("properties")
+        yield from _in_each(
+            properties, (*place, "properties"), _texts_among_settings if is_compute else _texts_of_value
+        )
+    elif not _is_absent(task):
+        yield _Other(place)
+
+
+def _texts_of_step(step: object, place: Place) -> _Found:
+    if isinstance(step, dict):
+        for key in _VARIABLES:
+            yield from _in_each(step.get(key), (*place, key), _texts_of_value)
+    elif not _is_absent(step):
+        yield _Other(place)
+
+
+def _texts_of_action(action: object, place: Place) -> _Found:
+    if isinstance(action, dict):
+        yield from _texts_of_task(action.get("jobDefinition"), (*place, "jobDefinition"), is_compute=False)
+    elif not _is_absent(action):
+        yield _Other(place)
+
+
+def _texts_of_setup(setup: object, place: Place) -> _Found:
+    if isinstance(setup, dict):
+        yield from _in_each(setup.get("scripts"), (*place, "scripts"), _texts_of_script)
+    elif not _is_absent(setup):
+        yield _Other(place)
+
+
+def _texts_of_script(script: object, place: Place) -> _Found:
+    if isinstance(script, dict) and isinstance(script.get("scriptData"), str | None):
+        if text := script.get("scriptData"):
+            yield _Text((*place, "scriptData"), "", text)
+    elif not _is_absent(script):
+        yield _Other(place)
+
+
+def _texts_of_service(service: object, place: Place) -> _Found:
+    if isinstance(service, dict):
+        yield from _in_each(service.get("environmentVariables"), (*place, "environmentVariables"), _texts_of_variable)
+    elif not _is_absent(service):
+        yield _Other(place)
+
+
+def _texts_of_variable(variable: object, place: Place) -> _Found:
+    if isinstance(variable, dict):
+        for found in _texts_of_value(variable.get("value"), (*place, "value")):
+            yield found._replace(name=place[-1]) if isinstance(found, _Text) else found
+    elif not _is_absent(variable):
+        yield _Other(place)
+
+
+def _texts_of_value(value: object, place: Place) -> _Found:
+    if isinstance(value, str):
+        yield _Text(place, place[-1], value)
+    elif not isinstance(value, int | float | None):
+        yield _Other(place)
+
+
+def _texts_among_settings(value: object, place: Place) -> _Found:
+    """Yield a text of the settings of a compute, which are also objects and lists."""
+    if isinstance(value, str):
+        yield _Text(place, place[-1], value)
+
+
+def _in_each(holder: object, place: Place, texts_of: Callable[[object, Place], _Found]) -> _Found:
+    """Yield what each member of an object has, or each item of the list of services."""
+    if isinstance(holder, dict):
+        for key, member in holder.items():
+            yield from texts_of(member, (*place, key))
+    elif isinstance(holder, list) and place[-1] == "customServices":
+        for index, item in enumerate(holder):
+            yield from texts_of(item, (*place, str(index)))
+    elif not _is_absent(holder):
+        yield _Other(place)
+
+
+def _is_absent(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not trim(value))
