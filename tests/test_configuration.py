@@ -106,7 +106,7 @@ def test_everything_can_stand_in_the_file(tmp_path: Path) -> None:
             "exclude": f"{path}:15",
             "parameters": f"{path}:17",
             "modes": f"{path}:21",
-            **dict.fromkeys(("store", "expect", "estates", "notify"), "default"),
+            **dict.fromkeys(("frameworks", "store", "expect", "estates", "notify"), "default"),
         },
     )
 

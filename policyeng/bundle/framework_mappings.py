@@ -19,6 +19,11 @@ from policyeng.models import JsonObject, lowered
 ROOT = "frameworks"
 
 
+def is_framework_file(name: str) -> bool:
+    """Return whether a framework is given as a file and not by its name."""
+    return "/" in name or name.lower().endswith((".json", ".yaml", ".yml"))
+
+
 def separate_frameworks(data: JsonObject, modules: Iterable[tuple[str, str]]) -> bytes:
     """Return the framework documents of a bundle as JSON, and remove them from its data unless a module names them.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from policyeng import cache
+from policyeng.bundle.framework_mappings import is_framework_file
 from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import find_known, moment_of, require_text
 from policyeng.cli.evaluation import CheckOutcome, CheckRequest, evaluate_inputs, print_errors
@@ -32,6 +33,7 @@ class CheckOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
     """The options of `policyeng check`."""
 
     inputs: options.Inputs = None
+    framework: options.Framework = None
     format_: options.Format = "text"
     output: options.Output = None
     group_by: options.GroupBy = None
@@ -53,16 +55,18 @@ def check(asked: CheckOptions) -> int:
       policyeng check workspace.json computes.json roles.json --select network --fail-on high
       policyeng check . --exemptions exemptions.yaml --output sarif=findings.sarif
       policyeng check main.json --parameters main.parameters.json
+      policyeng check snapshot.json --framework mcsb-v1 --format html > controls.html
       policyeng check snapshot.json --select AML-NET-001 --minimise > smallest.json
     """
     single = [text for text in (asked.profile, asked.scope, asked.workspace) if text is not None]
-    require_text(asked.inputs, asked.select, asked.ignore, asked.parameters, single)
+    require_text(asked.inputs, asked.select, asked.ignore, asked.framework, asked.parameters, single)
     outputs = [output_of(entry, FORMATS) for entry in asked.output or ()]
     format_ = find_known(asked.format_, FORMATS, "report format")
     _refuse_reports(asked, format_)
     group_by = _grouping(asked.group_by, [format_, *(name for name, _ in outputs)]) if asked.group_by else None
-    settings = asked.settings(exclude=asked.exclude)
-    others = [*asked.policies, *asked.given_data, asked.config, asked.baseline, *(path for _, path in outputs)]
+    settings = asked.settings(exclude=asked.exclude, frameworks=asked.framework)
+    read = [Path(name) for name in settings.frameworks if is_framework_file(name)]
+    others = [*read, *asked.policies, *asked.given_data, asked.config, asked.baseline, *(path for _, path in outputs)]
     request = CheckRequest(
         asked,
         asked.from_format(),

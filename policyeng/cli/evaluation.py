@@ -20,6 +20,7 @@ from policyeng.sources import DocumentContext, FileWalk, read_inputs
 
 if TYPE_CHECKING:
     from policyeng.cli.check import CheckOptions
+    from policyeng.frameworks import Framework
 
 
 @frozen
@@ -58,6 +59,11 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
     """
     asked = request.asked
     held = asked.setup(settings)
+    frameworks: Sequence[Framework] = ()
+    if settings.frameworks:
+        from policyeng.cli.controls import narrow  # most runs name no framework
+
+        held, frameworks = narrow(held, settings)
     earlier = None
     if asked.baseline:
         from policyeng.sources import read_baseline  # most runs have none
@@ -95,6 +101,10 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
             # Why nothing could be read is the cause; that nothing was evaluated follows from it.
             problems = tuple(problem for problem in problems if problem.kind != "nothing_evaluated")
         evaluation = evaluation.model_copy(update={"settings": held.applied, "problems": problems})
+        if frameworks:
+            from policyeng.cli.controls import with_frameworks
+
+            evaluation = with_frameworks(evaluation, frameworks, held, snapshot)
     if earlier is not None:
         from policyeng.evaluation.baseline import apply_baseline
 

@@ -33,6 +33,7 @@ TEXT_LISTS = {
     "-o": "output",
     "--parameters": "parameters",
     "--exclude": "exclude",
+    "--framework": "framework",
 }
 PATH_LISTS = {"--policy": "policy", "--exemptions": "exemptions"}
 FLAGS = {

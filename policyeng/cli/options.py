@@ -85,6 +85,14 @@ Ignore = Annotated[
         rich_help_panel=POLICIES,
     ),
 ]
+Framework = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME|FILE",
+        help="Run the policies that test controls of a framework, and report its controls; repeatable.",
+        rich_help_panel=POLICIES,
+    ),
+]
 Exemptions = Annotated[
     list[Path] | None, typer.Option(metavar="FILE", help="Exemption file; repeatable.", rich_help_panel=POLICIES)
 ]

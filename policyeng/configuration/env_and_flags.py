@@ -8,6 +8,8 @@ from policyeng.configuration.settings import LISTS, NAMES, TABLES, GivenSetting
 from policyeng.errors import suggest_nearest
 
 ENVIRONMENT_PREFIX = "POLICYENG_"
+#: The options of settings that are not called as these.
+_OPTIONS = {"frameworks": "framework"}
 _IN_ENVIRONMENT = tuple(name for name in NAMES if name not in TABLES)
 
 
@@ -18,7 +20,7 @@ def from_flags(flags: Mapping[str, object]) -> Iterator[tuple[str, GivenSetting]
             continue
         if name in ("select", "ignore") and isinstance(value, list | tuple):
             value = [part for entry in value for part in _parts(str(entry))]
-        yield name, GivenSetting(value, f"flag --{name.replace('_', '-')}")
+        yield name, GivenSetting(value, f"flag --{_OPTIONS.get(name, name).replace('_', '-')}")
 
 
 def _parts(text: str) -> list[str]:

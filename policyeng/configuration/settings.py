@@ -29,6 +29,7 @@ class Settings(Model):
         fail_on: failures at or above this severity fail the run.
         strict_unknown: whether unknown findings fail the run.
         select, ignore: policy ids, areas, controls or severities.
+        frameworks: names of frameworks, or files relative to the configuration file; `check` evaluates their policies.
         exemptions: exemption files; relative to the configuration file.
         exclude: patterns of excluded files, as from `policyeng.sources.excluded`; relative to the configuration file.
         max_exemption_days: the longest lifetime of an exemption.
@@ -53,6 +54,7 @@ class Settings(Model):
     strict_unknown: bool = False
     select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    frameworks: tuple[str, ...] = ()
     exemptions: tuple[Path, ...] = ()
     exclude: tuple[str, ...] = ()
     max_exemption_days: Annotated[int, Limited(ge=1, le=36500)] = 365
@@ -76,7 +78,7 @@ class Settings(Model):
 
 NAMES = tuple(entry.name for entry in fields(Settings) if entry.name not in ("origins", "file", "variables"))
 #: Settings that are lists of strings; a single string is accepted as well.
-LISTS = ("select", "ignore", "exemptions", "exclude", "expect")
+LISTS = ("select", "ignore", "frameworks", "exemptions", "exclude", "expect")
 #: Settings that are tables, which can only be set in a file.
 TABLES = ("parameters", "modes", "estates", "notify")
 

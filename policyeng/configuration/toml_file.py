@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from policyeng.bundle.framework_mappings import is_framework_file
 from policyeng.configuration.policy_sections import enforcements, require_parameters, require_trusted
 from policyeng.configuration.settings import LISTS, NAMES, GivenSetting, list_settings
 from policyeng.configuration.toml_positions import File
@@ -118,4 +119,6 @@ def _value(key: str, value: object, file: File, place: str) -> object:
         raise UsageError(f"`{key}` is not a list of strings", place=(place,), remedy=f'write `{key} = ["..."]`')
     if key == "exclude":
         return excluded(listed, file.path.parent)
+    if key == "frameworks":
+        return [str(file.path.parent / entry) if is_framework_file(entry) else entry for entry in listed]
     return [file.path.parent / entry for entry in listed] if key == "exemptions" else listed

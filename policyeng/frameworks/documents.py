@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from policyeng.bundle import Bundle
-from policyeng.bundle.framework_mappings import shipped_frameworks
+from policyeng.bundle.framework_mappings import is_framework_file, shipped_frameworks
 from policyeng.errors import InputError, UsageError, suggest_nearest
 from policyeng.frozen import frozen, replace
 from policyeng.later import lazy_pattern
-from policyeng.models import Checked, Limited, Model, lowered
+from policyeng.models import Checked, ControlMapping, Limited, Model, lowered
+from policyeng.models.frameworks import ControlKind
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json, shortened
 from policyeng.sources.parsed import Refusal
 from policyeng.sources.validation import validated
-
-Basis = Literal["published", "analogue", "derived", "own"]
-Relevance = Literal["direct", "related"]
 
 _ID = lazy_pattern(r"[a-z0-9][a-z0-9.-]*")
 _Text = Annotated[str, Limited(min_length=1)]
@@ -37,30 +35,6 @@ def _check_date(value: str) -> str:
 
 
 @frozen(kw_only=True)
-class ControlMapping(Model):
-    """A policy that maps to a control.
-
-    Attributes:
-        id: of the policy.
-        basis: whose word the mapping is: Microsoft's for this very setting, Microsoft's or prowler's for the same
-            setting of another service, derived from Microsoft's tables, or the author's own.
-        relevance: `direct` if the policy tests what the control asks; only direct mappings count.
-        source: where the mapping stands.
-    """
-
-    id: _Text
-    basis: Basis
-    relevance: Relevance
-    source: str = ""
-    note: str = ""
-
-    @property
-    def is_direct(self) -> bool:
-        """Whether the mapping counts in a status."""
-        return self.relevance == "direct"
-
-
-@frozen(kw_only=True)
 class Control(Model):
     """One requirement of a framework.
 
@@ -75,7 +49,7 @@ class Control(Model):
     id: _Text
     title: str
     domain: str = ""
-    kind: Literal["technical", "process"] = "technical"
+    kind: ControlKind = "technical"
     guidance: str = ""
     policies: tuple[ControlMapping, ...] = ()
 
@@ -143,7 +117,7 @@ def framework_of(bundle: Bundle, name: str) -> Framework:
         # A bundle can have some of the policies to which the built-in frameworks map.
         policies = None if known in shipped_frameworks() else _ids(bundle)
         return _with_headers(_parsed(bundle.frameworks[known], policies, lambda _: f"framework `{known}`"), bundle)
-    if Path(name).suffix.lower() in (".json", ".yaml", ".yml") or "/" in name:
+    if is_framework_file(name):
         return read_framework(Path(name), bundle)
     remedy = f"choose from {', '.join(bundle.frameworks)}, or name a JSON or YAML file"
     raise UsageError(f"no framework is called `{name}`{suggest_nearest(name, bundle.frameworks)}", remedy=remedy)

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
-from functools import cached_property
 
 import orjson
 
@@ -20,117 +17,39 @@ from policyeng.bundle.switches import unset_switches
 from policyeng.facts.evidence import WHOLE_SNAPSHOT, count_evidence
 from policyeng.facts.ids import types_of
 from policyeng.frameworks.documents import Control, Framework
-from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered, to_bytes
-
-
-class Status(StrEnum):
-    """What is known of a control; the first of these that holds, in this order."""
-
-    FAILING = "failing"
-    ERROR = "error"
-    UNDECIDED = "undecided"
-    ACCEPTED = "accepted"
-    PASSING = "passing"
-    DECLARED = "declared"
-    NOT_APPLICABLE = "not applicable here"
-    BY_HAND = "by hand"
-    NOT_COVERED = "not covered"
-
+from policyeng.models import (
+    ControlResult,
+    ControlScore,
+    ControlStatus,
+    Evaluation,
+    Finding,
+    FindingCounts,
+    FrameworkResult,
+    FrameworkSummary,
+    JsonObject,
+    Outcome,
+    Snapshot,
+    to_bytes,
+)
 
 #: The statuses of controls about which policies found something.
-DECIDED = (Status.PASSING, Status.FAILING, Status.ERROR, Status.UNDECIDED, Status.ACCEPTED)
+DECIDED = (
+    ControlStatus.PASSING,
+    ControlStatus.FAILING,
+    ControlStatus.ERROR,
+    ControlStatus.UNDECIDED,
+    ControlStatus.ACCEPTED,
+)
 
 
-@dataclass(frozen=True)
-class ControlStatus:
-    """The status of one control.
-
-    Attributes:
-        words: the status in words, with counts.
-        counts: the findings of its direct policies by `pass`, `fail`, `unknown`, `error` and `exempt`, as in the
-            summary of a report: `exempt` counts the failures that an exemption covers.
-        findings: those that do not pass, the most severe first.
-        evidence: the entries in force for the control or for its policies.
-    """
-
-    control: Control
-    status: Status
-    words: str
-    counts: Mapping[str, int] = field(default_factory=dict)
-    findings: Sequence[Finding] = ()
-    evidence: Sequence[JsonObject] = ()
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether a direct policy has a finding."""
-        return any(self.counts.values())
-
-
-@dataclass(frozen=True)
-class Score:
-    """Three ratios from 0 to 1, or None without anything to divide by.
-
-    Attributes:
-        strict: controls that pass, of all technical controls.
-        decided: controls that pass, of those about which policies found something.
-        coverage: technical controls about which policies found something, of all technical controls.
-    """
-
-    strict: float | None
-    decided: float | None
-    coverage: float | None
-
-    @classmethod
-    def of(cls, controls: Sequence[ControlStatus]) -> Score:
-        """Return the score of some controls."""
-        technical = [one for one in controls if one.control.kind == "technical"]
-        decided = [one for one in controls if one.status in DECIDED]
-        return cls(
-            _ratio(sum(one.status is Status.PASSING for one in technical), len(technical)),
-            _ratio(sum(one.status is Status.PASSING for one in decided), len(decided)),
-            _ratio(sum(one.is_tested for one in technical), len(technical)),
-        )
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
-
-@dataclass(frozen=True)
-class FrameworkStatus:
-    """The statuses of the controls of a framework, in the order of its document."""
-
-    framework: Framework
-    controls: Sequence[ControlStatus]
-
-    @cached_property
-    def score(self) -> Score:
-        """The score of the whole framework."""
-        return Score.of(self.controls)
-
-    @cached_property
-    def domains(self) -> Mapping[str, Sequence[ControlStatus]]:
-        """The statuses by domain."""
-        found: dict[str, list[ControlStatus]] = {}
-        for one in self.controls:
-            found.setdefault(one.control.domain, []).append(one)
-        return found
-
-    @cached_property
-    def counts(self) -> Mapping[Status, int]:
-        """The number of controls with each status."""
-        found = Counter(one.status for one in self.controls)
-        return {status: found[status] for status in Status}
-
-
-def status_of(
+def evaluate_framework(
     framework: Framework,
     evaluation: Evaluation,
     bundle: Bundle,
     snapshot: Snapshot,
     parameters: Mapping[str, JsonObject] | None = None,
-) -> FrameworkStatus:
-    """Return the statuses of the controls of a framework.
+) -> FrameworkResult:
+    """Return what an evaluation says of the controls of a framework.
 
     Args:
         framework: with the mappings of headers.
@@ -139,11 +58,52 @@ def status_of(
         snapshot: gives evidence and its scope.
         parameters: by policy id, values that replace defaults.
     """
-    evaluator = _StatusEvaluator(framework, evaluation, bundle, snapshot, parameters or {})
-    return FrameworkStatus(framework, [evaluator.status(control) for control in framework.controls])
+    evaluator = _ControlEvaluator(framework, evaluation, bundle, snapshot, parameters or {})
+    controls = tuple(map(evaluator.result, framework.controls))
+    return FrameworkResult(
+        id=framework.id,
+        version=framework.version,
+        title=framework.title,
+        preview=framework.preview,
+        disclaimer=framework.disclaimer,
+        summary=_summarize(controls),
+        controls=controls,
+    )
 
 
-class _StatusEvaluator:
+def _summarize(controls: Sequence[ControlResult]) -> FrameworkSummary:
+    whole = _score(controls)
+    statuses = Counter(control.status for control in controls)
+    domains: dict[str, list[ControlResult]] = {}
+    for control in controls:
+        domains.setdefault(control.domain, []).append(control)
+    return FrameworkSummary(
+        controls=whole.controls,
+        strict=whole.strict,
+        decided=whole.decided,
+        coverage=whole.coverage,
+        technical=sum(control.kind == "technical" for control in controls),
+        statuses={str(status): statuses[status] for status in ControlStatus},
+        domains={domain: _score(members) for domain, members in domains.items()},
+    )
+
+
+def _score(controls: Sequence[ControlResult]) -> ControlScore:
+    technical = [control for control in controls if control.kind == "technical"]
+    decided = [control for control in controls if control.status in DECIDED]
+    return ControlScore(
+        controls=len(controls),
+        strict=_percentage(sum(control.status is ControlStatus.PASSING for control in technical), len(technical)),
+        decided=_percentage(sum(control.status is ControlStatus.PASSING for control in decided), len(decided)),
+        coverage=_percentage(sum(control.findings.total > 0 for control in technical), len(technical)),
+    )
+
+
+def _percentage(part: int, whole: int) -> float | None:
+    return round(100 * part / whole, 2) if whole else None
+
+
+class _ControlEvaluator:
     """The findings of an evaluation by policy, and the evidence of a snapshot."""
 
     def __init__(
@@ -162,22 +122,35 @@ class _StatusEvaluator:
         for finding in evaluation.findings:
             self._findings.setdefault(finding.policy, []).append(finding)
         self._modules = dict(bundle.modules)
-        self._evidence = [orjson.loads(to_bytes(entry)) for entry in snapshot.evidence]
+        self._entries = snapshot.evidence
+        self._evidence: list[JsonObject] = [orjson.loads(to_bytes(entry)) for entry in snapshot.evidence]
 
-    def status(self, control: Control) -> ControlStatus:
+    def result(self, control: Control) -> ControlResult:
+        """Return the status of a control, with the policies of the bundle that map to it."""
         direct = [mapping.id for mapping in control.policies if mapping.is_direct]
         active = [self._active[identity] for identity in direct if identity in self._active]
         findings = [finding for policy in active for finding in self._counted(policy)]
         declared = self._declared(control, active)
-        counts = Counter(one.outcome for one in findings)
-        exempt = sum(one.exemption is not None for one in findings)
-        shown = {**{str(outcome): counts[outcome] for outcome in Outcome}, "exempt": exempt}
-        rest = sorted(
-            (one for one in findings if one.outcome is not Outcome.PASS),
-            key=lambda one: (-one.severity.rank, one.policy, lowered(one.resource)),
-        )
+        counts = Counter(finding.outcome for finding in findings)
         status, words = self._conclude(control, active, findings, declared)
-        return ControlStatus(control, status, words, shown, rest, declared)
+        return ControlResult(
+            id=control.id,
+            title=control.title,
+            domain=control.domain,
+            kind=control.kind,
+            status=status,
+            words=words,
+            guidance=control.guidance,
+            policies=tuple(one for one in control.policies if one.id in self._active or one.id in self._idle),
+            findings=FindingCounts(
+                pass_=counts[Outcome.PASS],
+                fail=counts[Outcome.FAIL],
+                unknown=counts[Outcome.UNKNOWN],
+                error=counts[Outcome.ERROR],
+                exempt=sum(finding.exemption is not None for finding in findings),
+            ),
+            evidence=tuple(one for entry, one in zip(self._evidence, self._entries, strict=True) if entry in declared),
+        )
 
     def _counted(self, policy: Policy) -> list[Finding]:
         """Return the findings of a policy that count: none that evidence alone can decide, except that it lapsed."""
@@ -218,52 +191,55 @@ class _StatusEvaluator:
 
     def _conclude(
         self, control: Control, active: Sequence[Policy], findings: Sequence[Finding], declared: Sequence[JsonObject]
-    ) -> tuple[Status, str]:
+    ) -> tuple[ControlStatus, str]:
         """Return the first status that holds, with its words."""
         failing = [one for one in findings if one.outcome is Outcome.FAIL and one.exemption is None]
         if failing:
-            return Status.FAILING, f"{len(failing)} of {len(findings)} findings fail"
+            return ControlStatus.FAILING, f"{len(failing)} of {len(findings)} findings fail"
         if any(one.outcome is Outcome.ERROR for one in findings):
-            return Status.ERROR, "could not be judged"
+            return ControlStatus.ERROR, "could not be judged"
         if unknown := [one for one in findings if one.outcome is Outcome.UNKNOWN]:
             reasons = Counter(reason.msg for one in unknown for reason in one.unknowns[:1])
             missing = f": {reasons.most_common(1)[0][0]}" if reasons else ""
             verb = "finding is" if len(unknown) == 1 else "findings are"
-            return Status.UNDECIDED, f"{len(unknown)} {verb} unknown{missing}"
+            return ControlStatus.UNDECIDED, f"{len(unknown)} {verb} unknown{missing}"
         if accepted := [one.exemption for one in findings if one.exemption is not None]:
             first = min(accepted, key=lambda mark: (mark.expires_at is None, mark.expires_at or self._as_of))
             until = f" until {_day(first.expires_at)}" if first.expires_at else ""
             by = f" by {first.approved_by}" if first.approved_by else f" by {first.id}"
-            return Status.ACCEPTED, f"fails, accepted{until}{by}"
+            return ControlStatus.ACCEPTED, f"fails, accepted{until}{by}"
         if findings:
             policies, resources = len({one.policy for one in findings}), len({one.resource for one in findings})
             counts = f"{_count(policies, 'policy', 'policies')}, {_count(resources, 'resource')}"
-            return Status.PASSING, f"what is checked passes ({counts}); the control asks for more than these check"
+            return (
+                ControlStatus.PASSING,
+                f"what is checked passes ({counts}); the control asks for more than these check",
+            )
         if declared:
             latest = max(declared, key=lambda entry: (str(entry["expiresAt"]), str(entry["id"])))
             return (
-                Status.DECLARED,
+                ControlStatus.DECLARED,
                 f"declared by {latest['givenBy']} until {str(latest['expiresAt'])[:10]}, not checked",
             )
         return self._without_findings(control, active)
 
-    def _without_findings(self, control: Control, active: Sequence[Policy]) -> tuple[Status, str]:
+    def _without_findings(self, control: Control, active: Sequence[Policy]) -> tuple[ControlStatus, str]:
         checking = [policy for policy in active if not policy.header.evidence]
         if checking:
             unset = {policy.id: self._unset(policy) for policy in checking}
             if all(unset.values()):
                 asked = "; ".join(f"`{'`, `'.join(names)}` of {identity}" for identity, names in unset.items())
-                return Status.NOT_APPLICABLE, f"not configured: set {asked}"
-            return Status.NOT_APPLICABLE, "nothing here that it is about"
+                return ControlStatus.NOT_APPLICABLE, f"not configured: set {asked}"
+            return ControlStatus.NOT_APPLICABLE, "nothing here that it is about"
         idle = [one.id for one in control.policies if one.is_direct and one.id in self._idle]
         if idle:
-            return Status.NOT_APPLICABLE, "not evaluated: its policies were not selected"
+            return ControlStatus.NOT_APPLICABLE, "not evaluated: its policies were not selected"
         known = {*self._active, *self._idle}
         mapped = [mapping for mapping in control.policies if mapping.id in known]
         if control.kind == "process" or mapped:
             guidance = f": {control.guidance}" if control.guidance else ""
-            return Status.BY_HAND, f"no policy checks this{guidance}"
-        return Status.NOT_COVERED, "no policy maps to it"
+            return ControlStatus.BY_HAND, f"no policy checks this{guidance}"
+        return ControlStatus.NOT_COVERED, "no policy maps to it"
 
     def _unset(self, policy: Policy) -> tuple[str, ...]:
         values = {**policy.header.defaults, **self._parameters.get(policy.id, {})}

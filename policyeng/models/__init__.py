@@ -54,6 +54,16 @@ from policyeng.models.findings import (
     Summary,
     Unknown,
 )
+from policyeng.models.frameworks import (
+    Basis,
+    ControlMapping,
+    ControlResult,
+    ControlScore,
+    ControlStatus,
+    FindingCounts,
+    FrameworkResult,
+    FrameworkSummary,
+)
 from policyeng.models.read_only import ReadOnlyDict, ReadOnlyList, SortedDict, read_only
 
 __all__ = [
@@ -63,6 +73,7 @@ __all__ = [
     "AppliedSettings",
     "Approval",
     "AwareDatetime",
+    "Basis",
     "Blame",
     "BundleRef",
     "Cadence",
@@ -70,6 +81,10 @@ __all__ = [
     "Change",
     "Changed",
     "Checked",
+    "ControlMapping",
+    "ControlResult",
+    "ControlScore",
+    "ControlStatus",
     "Decision",
     "DeclaredWorkload",
     "Denial",
@@ -83,7 +98,10 @@ __all__ = [
     "Feature",
     "FilePlaces",
     "Finding",
+    "FindingCounts",
     "Findings",
+    "FrameworkResult",
+    "FrameworkSummary",
     "JsonObject",
     "Limited",
     "Location",

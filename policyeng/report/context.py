@@ -106,4 +106,3 @@ def about_of(bundle: Bundle, snapshot: Snapshot, owner_tag: str = OWNER_TAG) -> 
 def kinds_of(bundle: Bundle) -> dict[str, PolicyCategory]:
     """Return the categories of the policies of a bundle, by policy id."""
     return {policy.id: PolicyCategory(policy.area, bundle.controls.get(policy.id, ())) for policy in bundle.policies}
-

@@ -11,6 +11,7 @@ from io import StringIO
 from policyeng.models import Evaluation, Finding, Outcome
 from policyeng.report.context import ReportContext
 from policyeng.report.escaping import visible
+from policyeng.report.frameworks import framework_rows
 from policyeng.report.phrases import denial_sentence, denials, rfc3339, unknown_sentence, unknowns
 
 COLUMNS = (
@@ -49,8 +50,14 @@ _GUARD = re.compile(_BEGINNING + "'")
 
 
 def render(evaluation: Evaluation, *, about: ReportContext | None = None) -> str:
-    """Return a header and the rows, in UTF-8 with CRLF line ends; unprintable characters are JSON escapes."""
-    return "".join(lines(evaluation.findings, about or ReportContext(), headed=True))
+    """Return a header and the rows, in UTF-8 with CRLF line ends; unprintable characters are JSON escapes.
+
+    The controls of frameworks are a second table below an empty line.
+    """
+    text = "".join(lines(evaluation.findings, about or ReportContext(), headed=True))
+    if evaluation.frameworks:
+        text += "\r\n" + "".join(_line(tuple(map(_cell, row))) for row in framework_rows(evaluation))
+    return text
 
 
 def render_marked(evaluation: Evaluation, *, about: ReportContext | None = None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
 from policyeng.report.escaping import compact, markdown_code, markdown_text
+from policyeng.report.frameworks import framework_markdown
 from policyeng.report.locations import find_other_location, place
 from policyeng.report.markdown_tables import fold, prose, table
 from policyeng.report.phrases import (
@@ -28,6 +29,9 @@ from policyeng.report.phrases import (
 )
 from policyeng.report.settings import settings_text
 
+#: The most characters of the controls of frameworks.
+_FRAMEWORKS_LIMIT = 300_000
+
 
 def render(evaluation: Evaluation, *, group_by: str | None = None, profile: str | None = None) -> str:
     """Return a headline, the failures as a table, the other findings in folded sections, and the compliance.
@@ -42,6 +46,8 @@ def render(evaluation: Evaluation, *, group_by: str | None = None, profile: str 
     parts.extend(_render_folded(evaluation))
     if evaluation.problems:
         parts.append("\n".join(["### Problems", "", *map(_problem, evaluation.problems)]))
+    if evaluation.frameworks:
+        parts.append(framework_markdown(evaluation, _FRAMEWORKS_LIMIT))
     parts.append(_compliance(evaluation))
     parts.append(_provenance(evaluation, profile))
     if configured := settings_text(evaluation.settings):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from policyeng.models import Evaluation, Finding, Findings, Outcome, Problem, Severity
 from policyeng.report.escaping import visible
+from policyeng.report.frameworks import framework_lines
 from policyeng.report.grouping import group_by_policy, group_by_resource
 from policyeng.report.layout import BLANK, LABEL, STYLES, Line, heading, labelled, render_lines, wrap_paragraph
 from policyeng.report.phrases import (
@@ -59,6 +60,7 @@ def _lines(evaluation: Evaluation, width: int, group_by: str, profile: str | Non
         for problem in evaluation.problems:
             yield from _problem(problem, width)
         yield BLANK
+    yield from framework_lines(evaluation, width)
     yield from _summary(evaluation, width, profile)
 
 

@@ -18,6 +18,7 @@ from policyeng.models import Evaluation, Outcome, Severity
 from policyeng.report import phrases
 from policyeng.report.context import ReportContext
 from policyeng.report.escaping import compact, visible
+from policyeng.report.frameworks import HTML_FUNCTIONS
 from policyeng.report.html.charts import compliance_chart, severity_chart
 from policyeng.report.html.escaping import escape_unprintable, prose
 from policyeng.report.html.findings import HtmlFindings
@@ -138,5 +139,6 @@ def _environment() -> Environment:
         sign_in=SIGN_IN,
         sign_out=SIGN_OUT,
         rounded=partial(round, ndigits=2),
+        **HTML_FUNCTIONS,
     )
     return environment
