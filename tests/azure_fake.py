@@ -134,6 +134,11 @@ class Azure:
             return []
         depth = scope.count("/providers/") + 1
         lists = [key for key in self.lists if key.startswith(f"{scope}/") and key.endswith(f"/providers/{kind}")]
+        if kind in ("microsoft.authorization/policyassignments", "microsoft.authorization/policyexemptions"):
+            ends = f"/providers/{kind}"  # they apply below, and their lists say so
+            lists += [
+                key for key in self.lists if key.endswith(ends) and f"{scope}/".startswith(key[: -len(ends)] + "/")
+            ]
         return [
             entry for key in sorted(lists) if extends or key.count("/providers/") == depth for entry in self.lists[key]
         ]

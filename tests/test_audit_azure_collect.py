@@ -13,8 +13,9 @@ import pytest
 
 from policyeng.audit.collection.azure import CollectionScope, collect
 from policyeng.audit.collection.azure.clouds import find_cloud
+from policyeng.facts.ids import is_at_or_under
 from policyeng.models import JsonObject
-from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, WORKSPACE, Azure, error, served
+from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, WORKSPACE, Answer, Azure, error, served
 from tests.command import Ran, policyeng
 from tests.real_files import needed
 
@@ -381,3 +382,133 @@ def test_every_option_is_on_the_page() -> None:
     options = set(re.findall(r"--[a-z][a-z-]+", policyeng("snapshot", "collect", "--help").stdout)) - {"--help"}
     assert len(options) >= 11
     assert [option for option in sorted(options) if f"`{option}`" not in page] == []
+
+
+def baselines() -> list[JsonObject]:
+    """The resources of the compliant estate that concern Machine Learning."""
+    paths = sorted((SAMPLES.parent / "baselines").glob("*.json"))
+    held: list[JsonObject] = [json.loads(path.read_bytes()) for path in paths]
+    return [one for one in held if is_asked_for(one, held)]
+
+
+#: The version of the API that each further type is asked with.
+VERSIONS = {
+    "microsoft.authorization/locks": "2020-05-01",
+    "microsoft.authorization/policyassignments": "2023-04-01",
+    "microsoft.authorization/policyexemptions": "2022-07-01-preview",
+    "microsoft.authorization/roleassignmentscheduleinstances": "2020-10-01",
+    "microsoft.cognitiveservices/accounts": "2024-10-01",
+    "microsoft.cognitiveservices/accounts/deployments": "2024-10-01",
+    "microsoft.cognitiveservices/accounts/raipolicies": "2024-10-01",
+    "microsoft.containerregistry/registries": "2023-07-01",
+    "microsoft.insights/autoscalesettings": "2022-10-01",
+    "microsoft.insights/components": "2020-02-02",
+    "microsoft.insights/diagnosticsettings": "2021-05-01-preview",
+    "microsoft.insights/metricalerts": "2018-03-01",
+    "microsoft.keyvault/vaults": "2023-07-01",
+    "microsoft.machinelearningservices/workspaces/components/versions": "2025-07-01-preview",
+    "microsoft.machinelearningservices/workspaces/data": "2025-07-01-preview",
+    "microsoft.machinelearningservices/workspaces/privateendpointconnections": "2025-07-01-preview",
+    "microsoft.machinelearningservices/workspaces/serverlessendpoints": "2025-07-01-preview",
+    "microsoft.network/privateendpoints/privatednszonegroups": "2024-05-01",
+    "microsoft.security/pricings": "2024-01-01",
+    "microsoft.storage/storageaccounts": "2023-05-01",
+}
+
+
+@pytest.mark.parametrize("arguments", [(), ("--resource-group", "rg-ml", "--workspace", "ws")])
+def test_what_surrounds_a_workspace_is_read(arguments: tuple[str, ...]) -> None:
+    """Settings, locks, alerts, plans, policy, the services that it names; each with the version of its API."""
+    versions: dict[str, set[str]] = {}
+    azure, held = Azure(), baselines()
+    azure.hold(*held)
+    connection = f"{WORKSPACE}/privateEndpointConnections/pe-ws"
+    azure.hold({"id": connection, "type": f"{ML}/workspaces/privateEndpointConnections", "properties": {}})
+    real = azure.answer
+
+    def answered(path: str, query: dict[str, str]) -> Answer:
+        parts = path.lower().rpartition("/providers/")[2].split("/")
+        versions.setdefault("/".join((parts[0], *parts[1::2])), set()).add(query.get("api-version", ""))
+        return real(path, query)
+
+    with patch.object(azure, "answer", answered):
+        document = collected(azure, *arguments)
+    read = {one["id"].lower() for one in document["resources"]}
+    expected = [
+        one
+        for one in held
+        if one["type"].lower() in VERSIONS and (not arguments or f"/{ML}/registries/" not in one["id"])
+    ]
+    assert len(expected) > 20
+    assert {one["id"].lower() for one in expected} - read == set()
+    assert connection.lower() in read
+    assert lost(document) == []
+    assert {kind: versions.get(kind) for kind in VERSIONS} == {kind: {version} for kind, version in VERSIONS.items()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "denied", "scope", "elsewhere"),
+    [
+        ("Microsoft.Insights/metricAlerts", f"{ROOT}/providers/Microsoft.Insights/metricAlerts", ROOT, ROOT),
+        ("Microsoft.Security/pricings", f"{ROOT}/providers/Microsoft.Security/pricings", ROOT, ROOT),
+        ("Microsoft.Authorization/locks", f"{ROOT}/providers/Microsoft.Authorization/locks", ROOT, ROOT),
+        (
+            "Microsoft.Authorization/policyExemptions",
+            f"{ROOT}/providers/Microsoft.Authorization/policyExemptions",
+            ROOT,
+            ROOT,
+        ),
+        (
+            "Microsoft.Insights/diagnosticSettings",
+            f"{WORKSPACE}/onlineEndpoints/endpoint/providers/Microsoft.Insights/diagnosticSettings",
+            f"{WORKSPACE}/onlineEndpoints/endpoint",
+            WORKSPACE,
+        ),
+        (f"{ML}/workspaces/data", f"{WORKSPACE}/data", WORKSPACE, WORKSPACE),
+        (
+            "Microsoft.Network/privateEndpoints/privateDnsZoneGroups",
+            f"{GROUP}/providers/Microsoft.Network/privateEndpoints/pe-ws/privateDnsZoneGroups",
+            f"{GROUP}/providers/Microsoft.Network/privateEndpoints/pe-ws",
+            ROOT,
+        ),
+    ],
+)
+def test_further_lists_are_covered_unless_they_are_refused(kind: str, denied: str, scope: str, elsewhere: str) -> None:
+    """A refusal is a line of `incomplete`, and the list is then not covered there."""
+    whole, partly = (
+        collected(azure) for azure in (Azure().hold(*baselines()), Azure().hold(*baselines()).deny(denied))
+    )
+    covered = [
+        entry.partition(" at ")[2] for entry in whole["covers"] if entry.lower().startswith(f"{kind} at ".lower())
+    ]
+    left = [entry.partition(" at ")[2] for entry in partly["covers"] if entry.lower().startswith(f"{kind} at ".lower())]
+
+    assert any(is_at_or_under(scope, one) for one in covered)
+    assert not any(is_at_or_under(scope, one) or one == elsewhere for one in left)
+    assert lost(whole) == []
+    assert [line.lower() for line in lost(partly)] == [
+        f"{kind} at {scope}: not allowed (403 authorizationfailed)".lower()
+    ]
+
+
+def test_an_initiative_that_is_assigned_is_read() -> None:
+    """A single definition is not: its id is all that policies look at."""
+    initiative = f"{ROOT}/providers/Microsoft.Authorization/policySetDefinitions/ours"
+    definition = f"{ROOT}/providers/Microsoft.Authorization/policyDefinitions/one"
+    azure = Azure().hold(
+        {"id": WORKSPACE, "location": "eastus", "properties": {}},
+        {"id": initiative, "properties": {"policyDefinitions": []}},
+        {"id": definition, "properties": {}},
+        *(
+            {
+                "id": f"{GROUP}/providers/Microsoft.Authorization/policyAssignments/{name}",
+                "properties": {"policyDefinitionId": target},
+            }
+            for name, target in (("a", initiative), ("b", definition))
+        ),
+    )
+    document = collected(azure)
+
+    assert within(document, "Microsoft.Authorization/policySetDefinitions") == ["ours"]
+    assert within(document, "Microsoft.Authorization/policyDefinitions") == []
+    assert lost(document) == []

@@ -252,9 +252,6 @@ ROWS: list[tuple[JsonObject, JsonObject, str, object]] = [
         f"{P}/managedNetwork/outboundRules/r/destination",
         {"serviceTag": "DataFactory", "protocol": "TCP", "portRanges": "80, 8080", "addressPrefixes": ["1.0.0.0"]},
     ),
-    (HOME, {"managed_network": {"status": {"status": "Active"}}}, f"{P}/managedNetwork/status/status", "Active"),
-    (HOME, {"managed_network": {"status": {"spark_ready": True}}}, f"{P}/managedNetwork/status/sparkReady", True),
-    (HOME, {"managed_network": {"network_id": "n"}}, f"{P}/managedNetwork/networkId", "n"),
     (HOME, {"provision_network_now": True}, f"{P}/provisionNetworkNow", True),
     (HOME, {"enable_data_isolation": True}, f"{P}/enableDataIsolation", True),
     (HOME, {"allow_roleassignment_on_rg": False}, f"{P}/allowRoleAssignmentOnRG", False),
@@ -390,7 +387,7 @@ def test_what_the_cli_fills_in_is_what_arm_gets(document: JsonObject, pointer: s
         (INSTANCE, f"{C}/schedules"),
         (MACHINE, f"{C}/sshPort"),
         ({**HOME, "hub_id": ID}, f"{P}/hbiWorkspace"),
-        ({**HOME, "hub_id": ID}, f"{P}/managedNetwork"),
+        ({**HOME, "hub_id": ID}, f"{P}/managedNetwork/isolationMode"),
     ],
 )
 def test_what_nobody_says_is_absent(document: JsonObject, pointer: str) -> None:
@@ -1102,3 +1099,14 @@ def test_a_schema_from_elsewhere_does_not_count() -> None:
     page = "https://learn.microsoft.com/azure/machine-learning/reference-yaml-compute-aml"
 
     assert one({"$schema": page, **CLUSTER}).resource == one(CLUSTER).resource
+
+
+def test_the_state_of_a_managed_network_is_that_of_the_service() -> None:
+    """A file cannot state it: the CLI does not send it."""
+    network = {"isolation_mode": "allow_only_approved_outbound", "status": {"status": "Active"}, "network_id": "n"}
+    placed = one({**HOME, "managed_network": network})
+
+    assert value_at(placed.resource, f"{P}/managedNetwork/isolationMode") == "AllowOnlyApprovedOutbound"
+    assert not has_value(placed.resource, f"{P}/managedNetwork/status")
+    assert not has_value(placed.resource, f"{P}/managedNetwork/networkId")
+    assert "the service sets it" in placed.unreadable[f"{P}/managedNetwork/status"]

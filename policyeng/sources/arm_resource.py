@@ -11,6 +11,7 @@ from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.parsed import Placed, Refusal, format_value, keys_seen, kind_of
+from policyeng.sources.printed_resources import is_printed_flat, nest_printed
 
 _NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
 _SAVE_GET = "save the response of the REST API to GET (`az rest --method get --url <id>?api-version=...`)"
@@ -145,10 +146,12 @@ def _refuse_without_id(entry: JsonObject, pointer: str) -> Refusal:
 def _check_properties(entry: JsonObject, pointer: str) -> Placed | Refusal:
     properties = entry.get("properties")
     if isinstance(properties, dict):
-        return Placed(entry, pointer)
+        return nest_printed(entry, pointer) if is_printed_flat(entry["type"]) else Placed(entry, pointer)
     if properties is not None:
         return Refusal(pointer, f"`properties` is {kind_of(properties)}, not an object", _SAVE_GET)
     flat = [key for key in entry if key not in ENVELOPE]
+    if flat and is_printed_flat(entry["type"]):
+        return nest_printed(entry, pointer)
     if flat:
         message = f"a flattened listing: `{shortened(flat[0])}` is next to `id`, and `properties` is missing"
         return Refusal(pointer, message, _SAVE_GET)

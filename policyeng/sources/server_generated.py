@@ -16,17 +16,28 @@ _POINTERS: Mapping[str, tuple[str, ...]] = {
         "/properties/privateEndpointConnections",
         "/properties/privateLinkCount",
         "/properties/workspaceId",
+        "/properties/managedNetwork/status",
     ),
     "microsoft.machinelearningservices/workspaces/computes": (
         "/properties/provisioningState",
         "/properties/properties/state",
         "/properties/properties/lastOperation",
         "/properties/properties/connectivityEndpoints",
+        "/properties/properties/osImageMetadata",
         "/properties/properties/errors",
         "/properties/properties/currentNodeCount",
         "/properties/properties/nodeStateCounts",
     ),
     "microsoft.containerservice/managedclusters": ("/properties/powerState", "/properties/provisioningState"),
+    **dict.fromkeys(
+        (
+            "microsoft.cognitiveservices/accounts",
+            "microsoft.containerregistry/registries",
+            "microsoft.keyvault/vaults",
+            "microsoft.storage/storageaccounts",
+        ),
+        ("/properties/privateEndpointConnections", "/properties/provisioningState"),
+    ),
 }
 _COMPUTE = "microsoft.machinelearningservices/workspaces/computes"
 #: The pointers that determine whether a compute is attached; for AKS, `resourceId` does too.

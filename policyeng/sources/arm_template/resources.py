@@ -181,7 +181,8 @@ class TemplateWalk:
             else:
                 self._remark_keys(level, body, pointer)
                 reasons = [part.reason for part in (base, name) if isinstance(part, Unresolved)]
-                reasons += [level.place.reason] if "{" in level.place.id and base is None else []
+                is_here = base is None or not text_of(base).startswith("/")
+                reasons += [level.place.reason] if "{" in level.place.id and is_here else []
                 draft = _make_draft(body, names, resolver, reasons, doubt)
                 self.drafts.append(draft._replace(pointer=pointer, text=level.text))
         if "resources" in body:

@@ -149,6 +149,10 @@ def _entries(estate: ResolvedInstances, managed: Iterable[Instance]) -> Iterator
     for instance in managed:
         if instance.type in KINDS:
             yield converter.convert_instance(estate, instance)
+            if instance.type == "azurerm_private_endpoint" and (
+                group := converter.convert_zone_group(estate, instance)
+            ):
+                yield group
         elif instance.type in DEPLOYS:
             yield template_deployments.convert_deployment(estate, instance)
         elif instance.type in AZAPI:

@@ -15,7 +15,8 @@ from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.field_mapping import FieldMapping, mapped, put_value
 from policyeng.sources.parsed import Placed
 from policyeng.sources.server_generated import attached
-from policyeng.sources.terraform.instances import Instance
+from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance
+from policyeng.sources.terraform.related_resources import ZONE_GROUP
 from policyeng.sources.terraform.resolution import KINDS, ResolvedInstances, SettledAttributes
 from policyeng.sources.terraform.resource_types import Blocks, Lent
 
@@ -75,6 +76,7 @@ _NOT_LENT = (
     "add it, or check the deployed resource, too"
 )
 _SUBNET = "/subnet/id"
+_ZONES = "privateDnsZoneConfigs"
 
 
 def convert_instance(estate: ResolvedInstances, instance: Instance) -> Placed:
@@ -83,6 +85,9 @@ def convert_instance(estate: ResolvedInstances, instance: Instance) -> Placed:
     settled = estate.settled(instance, kind.named, kind.unstated)
     if instance.type == ASSIGNMENT:
         settled = with_role(estate, instance, settled)
+    if kind.either:
+        filled_in = {key: value for key, value in settled.values.items() if key not in kind.either or value != []}
+        settled = settled._replace(values=filled_in)
     made = mapped(kind.table, settled.values, instance.attributes, _unresolved(kind.table, settled))
     unreadable = {**made.unreadable, **_within(kind.table, settled)}
     resource: JsonObject = {"id": estate.identity(instance), "type": kind.place.arm_type}
@@ -93,6 +98,8 @@ def convert_instance(estate: ResolvedInstances, instance: Instance) -> Placed:
         put_value(resource, pointer, value)
     for pointer in kind.lists:
         _convert_indexed(resource, pointer)
+    for pointer, secrets in kind.secrets.items():
+        _put_secret_kind(resource, unreadable, pointer, secrets, instance)
     for pointer, lent in kind.lent.items():
         if (value := _get_from_other(estate, settled, lent)) is not None:
             put_value(resource, pointer, value)
@@ -105,14 +112,58 @@ def convert_instance(estate: ResolvedInstances, instance: Instance) -> Placed:
     return Placed(resource, instance.pointer, unreadable, _list_carried(instance.type), made.fields)
 
 
+def convert_zone_group(estate: ResolvedInstances, instance: Instance) -> Placed | None:
+    """Return the group of DNS zones that a private endpoint has, which is a resource of its own in ARM."""
+    kind, block = ZONE_GROUP, "/private_dns_zone_group/0"
+    settled = estate.settled(instance, kind.named)
+    has_block = value_at(settled.values, block) is not None
+    if not has_block and not any(at.startswith("/private_dns_zone_group") for at in settled.unread):
+        return None
+    made = mapped(kind.table, settled.values, instance.attributes, settled.unread)
+    inside = {at: why for at, why in settled.unread.items() if at.startswith("/private_dns_zone_group")}
+    unreadable = dict(made.unreadable)
+    if inside and _ZONES not in made.resource.get("properties", {}):
+        unreadable[f"/properties/{_ZONES}"] = next(iter(inside.values()))
+    name = value_at(settled.values, f"{block}/name")
+    above = estate.identity(instance)
+    resource: JsonObject = {
+        "id": f"{above}/privateDnsZoneGroups/{name if isinstance(name, str) else '{name}'}",
+        "type": kind.place.arm_type,
+        **made.resource,
+    }
+    if why := estate.why_unplaced(instance):
+        unreadable["/id"] = why
+    carried = field_mapping.list_carried_fields(resource, kind.table, _NOT_CARRIED, "/id", "/type")
+    fields = {"/properties": f"{instance.attributes}{block}", **made.fields}
+    return Placed(resource, f"{instance.attributes}{block}", unreadable, carried, fields)
+
+
 @cache
 def _list_carried(terraform_type: str) -> Carried:
     kind = KINDS[terraform_type]
     any_such: JsonObject = {"type": kind.place.arm_type}
     for pointer, value in kind.fixed.items():
         put_value(any_such, pointer, value)
-    more = ("/id", "/type", "/properties/isAttachedCompute", *kind.fixed, *kind.foreign, *kind.lent)
+    more = ("/id", "/type", "/properties/isAttachedCompute", *kind.fixed, *kind.foreign, *kind.lent, *kind.secrets)
     return field_mapping.list_carried_fields(any_such, kind.table, _NOT_CARRIED, *more)
+
+
+def _put_secret_kind(
+    resource: JsonObject,
+    unreadable: dict[str, str],
+    pointer: str,
+    secrets: tuple[tuple[str, str], ...],
+    instance: Instance,
+) -> None:
+    """Set a field to the kind of secret that an instance has, whose value is not read."""
+    for attribute, word in secrets:
+        reason = instance.unread.get(f"/{attribute}") if attribute else ""
+        if reason == AFTER_APPLY:
+            unreadable[pointer] = f"`{attribute}` is known only after apply; check the deployed resource, too"
+            return
+        if not attribute or reason == SENSITIVE or instance.values.get(attribute) not in (None, ""):
+            put_value(resource, pointer, word)
+            return
 
 
 def _get_from_other(estate: ResolvedInstances, settled: SettledAttributes, lent: Lent) -> object:

@@ -256,20 +256,32 @@ _PROJECT = TerraformResourceType(
     },
 )
 
+_REGIONS = "/properties/regionDetails"
+#: So many regions beside the main one are read; the places of a list are single digits.
+_MOST_REGIONS = 9
 _REGISTRY = TerraformResourceType(
     Addressed(f"{_PROVIDER}/registries"),
     (
         *GROUPED,
         *IDENTITY,
         FieldMapping("/public_network_access_enabled", "/properties/publicNetworkAccess", access),
-        *passed("main_region", "replication_region"),
+        FieldMapping("/intellectual_property_publisher", "/properties/intellectualPropertyPublisher", text),
+        FieldMapping("/managed_resource_group", "/properties/managedResourceGroup/resourceId", text),
+        FieldMapping("/main_region/0/location", f"{_REGIONS}/0/location", text),
+        *(
+            FieldMapping(f"/replication_region/{at}/location", f"{_REGIONS}/{at + 1}/location", text)
+            for at in range(_MOST_REGIONS)
+        ),
     ),
+    lists=(_REGIONS,),
+    unstated=(Unstated("/intellectual_property_publisher"),),
 )
 
 _AUTHORITY = "/properties/serviceDataAccessAuthIdentity"
+_KEYS = (("account_key", "AccountKey"), ("shared_access_signature", "Sas"))
 
 
-def _datastore(kind: str, *more: FieldMapping) -> TerraformResourceType:
+def _datastore(kind: str, *more: FieldMapping, secrets: tuple[tuple[str, str], ...]) -> TerraformResourceType:
     rows = (
         *COMMON,
         *more,
@@ -279,7 +291,13 @@ def _datastore(kind: str, *more: FieldMapping) -> TerraformResourceType:
     )
     named = {"/workspace_id": WORKSPACE}
     fixed = {"/properties/datastoreType": kind}
-    return TerraformResourceType(Addressed(_DATASTORE, parent="workspace_id"), rows, fixed=fixed, named=named)
+    return TerraformResourceType(
+        Addressed(_DATASTORE, parent="workspace_id"),
+        rows,
+        fixed=fixed,
+        named=named,
+        secrets={"/properties/credentials/credentialsType": (*secrets, ("", "None"))},
+    )
 
 
 def _rule(kind: str, *rows: FieldMapping) -> TerraformResourceType:
@@ -318,15 +336,18 @@ KINDS: Mapping[str, TerraformResourceType] = {
         "AzureBlob",
         FieldMapping("/service_data_auth_identity", _AUTHORITY, text),
         *passed("account_key", "shared_access_signature"),
+        secrets=_KEYS,
     ),
     "azurerm_machine_learning_datastore_datalake_gen2": _datastore(
         "AzureDataLakeGen2",
         FieldMapping("/service_data_identity", _AUTHORITY, text),
         *passed("tenant_id", "client_id", "client_secret", "authority_url"),
+        secrets=(("client_secret", "ServicePrincipal"),),
     ),
     "azurerm_machine_learning_datastore_fileshare": _datastore(
         "AzureFile",
         FieldMapping("/service_data_identity", _AUTHORITY, text),
         *passed("account_key", "shared_access_signature"),
+        secrets=_KEYS,
     ),
 }

@@ -83,6 +83,10 @@ class Configuration:
             return False  # a `dynamic` block is not in the configuration of a plan
         return self.sources(instance, pointer) == ResolvedReference((), whole=True)
 
+    def references(self, instance: Instance, pointer: str) -> list[str]:
+        """Return the references of an attribute of an instance, each resource once."""
+        return _select_longest(_references(self.expression(instance, pointer)))
+
     def sources(self, instance: Instance, pointer: str) -> ResolvedReference:
         """Return the instances that an attribute of an instance comes from."""
         each = _references(self._stated(instance).get("for_each_expression"))

@@ -104,12 +104,26 @@ _NODE_POOL = TerraformResourceType(
 )
 
 
+def _find_ids(value: object) -> object:
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return [{"id": entry} for entry in value]
+    raise UnfitError("a list of ids")
+
+
+def _find_services(value: object) -> object:
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return [{"service": entry} for entry in value]
+    raise UnfitError("a list of services")
+
+
 _SUBNETS = Blocks(
     (
         FieldMapping("/name", "/name", text),
         FieldMapping("/id", "/id", text),
         FieldMapping("/address_prefix", "/properties/addressPrefix", text),
         FieldMapping("/address_prefixes", "/properties/addressPrefixes"),
+        FieldMapping("/service_endpoints", "/properties/serviceEndpoints", _find_services),
+        FieldMapping("/service_endpoint_policy_ids", "/properties/serviceEndpointPolicies", _find_ids),
     )
 )
 _CONTAINERS = Blocks(
@@ -140,12 +154,6 @@ _NOTIFICATIONS = Blocks(
     fixed={"enabled": True},
     numbered=True,
 )
-
-
-def _find_ids(value: object) -> object:
-    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
-        return [{"id": entry} for entry in value]
-    raise UnfitError("a list of ids")
 
 
 def _budget(parent: str, parent_type: str) -> TerraformResourceType:
@@ -188,6 +196,8 @@ KINDS: Mapping[str, TerraformResourceType] = {
             *passed("resource_group_name", "virtual_network_name"),
             FieldMapping("/address_prefix", "/properties/addressPrefix", text),
             FieldMapping("/address_prefixes", "/properties/addressPrefixes"),
+            FieldMapping("/service_endpoints", "/properties/serviceEndpoints", _find_services),
+            FieldMapping("/service_endpoint_policy_ids", "/properties/serviceEndpointPolicies", _find_ids),
             FieldMapping("/default_outbound_access_enabled", "/properties/defaultOutboundAccess", boolean),
         ),
         foreign=("/location",),
@@ -265,6 +275,25 @@ KINDS: Mapping[str, TerraformResourceType] = {
     ),
 }
 
+
+def _name_zones(value: object) -> object:
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return [{"name": entry.rpartition("/")[2], "properties": {"privateDnsZoneId": entry}} for entry in value]
+    raise UnfitError("a list of ids")
+
+
+#: The group of DNS zones in a private endpoint, which is a resource of its own in ARM.
+ZONE_GROUP = TerraformResourceType(
+    Addressed("Microsoft.Network/privateEndpoints/privateDnsZoneGroups"),
+    (
+        FieldMapping("/private_dns_zone_group/0/name", "/name", text),
+        FieldMapping(
+            "/private_dns_zone_group/0/private_dns_zone_ids", "/properties/privateDnsZoneConfigs", _name_zones
+        ),
+    ),
+    named={"/private_dns_zone_group/0/private_dns_zone_ids": "Microsoft.Network/privateDnsZones"},
+)
+
 DEPLOYMENT = "Microsoft.Resources/deployments"
 _SCRIPT = "Microsoft.Resources/deploymentScripts"
 #: By Terraform type, the ARM type of what deploys other resources.
@@ -284,16 +313,13 @@ DEPLOYS: Mapping[str, str] = {
 #: The addresses of resources that are not checked, and that others refer to by id.
 ADDRESSED: Mapping[str, Addressed] = {
     **{name: Addressed(arm_type) for name, arm_type in DEPLOYS.items()},
-    "azurerm_application_insights": Addressed("Microsoft.Insights/components"),
-    "azurerm_cognitive_account": Addressed("Microsoft.CognitiveServices/accounts"),
-    "azurerm_container_registry": Addressed("Microsoft.ContainerRegistry/registries"),
     "azurerm_dedicated_host": Addressed("Microsoft.Compute/hostGroups/hosts", parent="dedicated_host_group_id"),
     "azurerm_dedicated_host_group": Addressed("Microsoft.Compute/hostGroups"),
-    "azurerm_key_vault": Addressed("Microsoft.KeyVault/vaults"),
     "azurerm_log_analytics_workspace": Addressed("Microsoft.OperationalInsights/workspaces"),
+    "azurerm_management_group": Addressed("Microsoft.Management/managementGroups"),
+    "azurerm_private_dns_zone": Addressed("Microsoft.Network/privateDnsZones"),
     "azurerm_redis_cache": Addressed("Microsoft.Cache/redis"),
     "azurerm_search_service": Addressed("Microsoft.Search/searchServices"),
-    "azurerm_storage_account": Addressed("Microsoft.Storage/storageAccounts"),
     "azurerm_synapse_spark_pool": Addressed("Microsoft.Synapse/workspaces/bigDataPools", parent="synapse_workspace_id"),
     "azurerm_synapse_workspace": Addressed("Microsoft.Synapse/workspaces"),
     "azurerm_user_assigned_identity": Addressed("Microsoft.ManagedIdentity/userAssignedIdentities"),

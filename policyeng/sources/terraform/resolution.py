@@ -13,12 +13,18 @@ from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.parsing.json_pointer import filled, keys_of, value_at
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.parsed import Surroundings
-from policyeng.sources.terraform import machine_learning, related_resources
+from policyeng.sources.terraform import governance, machine_learning, monitoring, related_resources, services
 from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance
-from policyeng.sources.terraform.references import Configuration
+from policyeng.sources.terraform.references import Configuration, ResolvedReference
 from policyeng.sources.terraform.resource_types import Addressed, TerraformResourceType, Unstated
 
-KINDS: Mapping[str, TerraformResourceType] = {**machine_learning.KINDS, **related_resources.KINDS}
+KINDS: Mapping[str, TerraformResourceType] = {
+    **machine_learning.KINDS,
+    **related_resources.KINDS,
+    **monitoring.KINDS,
+    **governance.KINDS,
+    **services.KINDS,
+}
 GROUP = "azurerm_resource_group"
 GROUP_TYPE = "microsoft.resources/resourcegroups"
 AZAPI_UPDATE = "azapi_update_resource"
@@ -28,6 +34,8 @@ _PLACED: Mapping[str, Addressed] = {**related_resources.ADDRESSED, **{name: kind
 _NO_SUBSCRIPTION = "/subscriptions/{subscription}"
 _UNKNOWN_GROUP = "{resource-group}"
 _SUBSCRIPTION = re.compile(r"/subscriptions/([^/{}]+)(?:/|$)", re.IGNORECASE)
+#: The ends of attributes that are lists of ids.
+_LISTS = ("_ids", "/scopes")
 #: Ids that lie in one another further than this are not made.
 _MAX_DEPTH = 16
 
@@ -81,19 +89,30 @@ class ResolvedInstances:
                 _forget(unread, one.source)
                 values = filled(values, keys_of(one.source), one.value if before is None else before)
         for pointer, wanted in named.items():
-            if (found := self._named(instance, pointer, wanted)) is not None:
-                arm_id = self.identity(found)
+            if found := self._named(instance, pointer, wanted):
+                ids = [self.identity(one) for one in found]
                 _forget(unread, pointer)
-                values = filled(values, keys_of(pointer), [arm_id] if pointer.endswith("_ids") else arm_id)
+                values = filled(values, keys_of(pointer), ids if pointer.endswith(_LISTS) else ids[0])
         why = {pointer: _why(pointer, reason) for pointer, reason in unread.items()}
         return SettledAttributes(values if isinstance(values, dict) else {}, why)
 
-    def _named(self, instance: Instance, pointer: str, wanted: str) -> Instance | None:
-        """Return the instance whose id an unknown attribute will have."""
+    def _named(self, instance: Instance, pointer: str, wanted: str) -> list[Instance]:
+        """Return the instance whose id an unknown attribute will have, or those of a list; empty if it is not known."""
         unknown = [at for at in instance.unread if f"{at}/".startswith(f"{pointer}/")]
         if not unknown or any(instance.unread[at] != AFTER_APPLY for at in unknown):
-            return None
-        return self.source(instance, pointer, wanted)
+            return []
+        found = self.configuration.sources(instance, pointer)
+        is_list = pointer.endswith(_LISTS) and any(value_at(instance.values, pointer) or [])
+        types = {lowered(self.arm_type(one)) for one in found.instances}
+        if not found.whole or is_list or (len(found.instances) > 1 and not self._are_all(instance, pointer, found)):
+            return []
+        return list(found.instances) if types == {lowered(wanted) or next(iter(types), "")} - {""} else []
+
+    def _are_all(self, instance: Instance, pointer: str, found: ResolvedReference) -> bool:
+        """Check whether each reference of a list leads to one instance, so that the list has the ids of all of them."""
+        return pointer.endswith(_LISTS) and len(found.instances) == len(
+            self.configuration.references(instance, pointer)
+        )
 
     def source(self, instance: Instance, pointer: str, wanted: str) -> Instance | None:
         """Return the only instance that an attribute comes from, if it has the wanted ARM type (any if empty)."""
@@ -202,12 +221,14 @@ class ResolvedInstances:
             stated = instance.values.get("role_definition_resource_id") or stated
         if not isinstance(stated, str):
             return ""
-        stated = stated.partition("|")[0]
+        stated, _, more = stated.partition("|")
+        if instance.type == monitoring.SETTING and more and types_of(stated):
+            return f"{stated}/providers/{_PLACED[instance.type].arm_type}/{more}"
         return stated if types_of(stated) else ""
 
     def _made(self, instance: Instance, depth: int) -> str:
         placeholder = "{" + instance.address.replace("/", "~").replace("{", "(").replace("}", ")") + "}"
-        name = instance.values.get("name")
+        name = instance.values.get(_PLACED[instance.type].name if instance.type in _PLACED else "name")
         name = name.replace("/", "~") if isinstance(name, str) and name.strip() else placeholder
         if instance.type == GROUP:
             return f"{self.subscription}/resourceGroups/{name if name != placeholder else self._group_said}"
@@ -225,6 +246,8 @@ class ResolvedInstances:
     def _holder(self, instance: Instance, place: Addressed, depth: int) -> str:
         """Return the id of an instance's parent."""
         above = place.arm_type.rpartition("/")[0]
+        if place.in_subscription:
+            return self.subscription
         if place.parent:
             wanted = KINDS[instance.type].named.get(f"/{place.parent}", above) if instance.type in KINDS else above
             found = self.parent(instance, place.parent, wanted, depth)

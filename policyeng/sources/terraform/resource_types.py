@@ -22,11 +22,15 @@ class Addressed(NamedTuple):
         arm_type: such as `Microsoft.Network/virtualNetworks/subnets`.
         parent: the attribute with the id of what it lies in; empty for the resource group that it names.
         within: the attribute with the name of what it lies in below that, as `virtual_network_name`.
+        name: the attribute with its name.
+        in_subscription: it lies in the subscription, and in no resource group.
     """
 
     arm_type: str
     parent: str = ""
     within: str = ""
+    name: str = "name"
+    in_subscription: bool = False
 
 
 class Unstated(NamedTuple):
@@ -62,6 +66,9 @@ class TerraformResourceType(NamedTuple):
         unstated: attributes that are computed unless the configuration sets them.
         lists: ARM pointers at which the table fills places of a list.
         lent: by ARM pointer, what the provider takes from another resource.
+        either: attributes of which one has the blocks of a field, so an empty one says nothing.
+        secrets: by ARM pointer, attributes with secrets and the value that the field has if one of them is set; the
+            last value applies if none is.
     """
 
     place: Addressed
@@ -72,6 +79,8 @@ class TerraformResourceType(NamedTuple):
     unstated: tuple[Unstated, ...] = ()
     lists: tuple[str, ...] = ()
     lent: Mapping[str, Lent] = {}
+    either: tuple[str, ...] = ()
+    secrets: Mapping[str, tuple[tuple[str, str], ...]] = {}
 
 
 def passed(*names: str) -> tuple[FieldMapping, ...]:

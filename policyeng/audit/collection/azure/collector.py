@@ -15,6 +15,7 @@ from policyeng.audit.collection.azure.resource_types import (
     DEFINITIONS,
     EVERYWHERE,
     IN_GROUP,
+    IN_SUBSCRIPTION,
     IN_WORKSPACE,
     WORKSPACES,
     Listing,
@@ -56,7 +57,7 @@ class CollectionRun:
 
         crew.do(self._at_scope(), told)
         self._require_something()
-        while tasks := list(references.tasks(self._client, known, self._in_workspace)):
+        while tasks := list(references.tasks(self._client, known, self._in_workspace, self._list)):
             crew.do(tasks, told)
         references.note_incomplete_clusters(known, self._wanted.root)
         crew.do(self._beside(), told)
@@ -67,6 +68,9 @@ class CollectionRun:
         yield self._workspaces
         for listing in (*AT_SCOPE, *(() if wanted.workspace else IN_GROUP)):
             yield partial(self._list, listing, wanted.scope)
+        for listing in IN_SUBSCRIPTION:
+            if listing not in AT_SCOPE or wanted.scope != wanted.root:
+                yield partial(self._list, listing, wanted.root)
         yield partial(self._list, EVERYWHERE, "")
         yield from self._budgets(wanted.root)
 
@@ -132,7 +136,7 @@ class CollectionRun:
         if loss.is_absent or (listing.may_lack and loss.is_unknown):
             return
         where = (workspace_of(home) if listing.newest else home) or "/"  # one line for all models of a workspace
-        for kind in (listing.kind, *(below.kind for below in listing.below)):
+        for kind in (listing.kind, *(below.kind for below in listing.below if below.kind.startswith(listing.kind))):
             self.gathered.lack(kind, where, loss)
 
     def _entries(self, listing: Listing, home: str) -> Iterator[JsonObject | Loss]:

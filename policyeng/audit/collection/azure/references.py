@@ -6,7 +6,19 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from policyeng.audit.collection.azure.client import Client, Loss
-from policyeng.audit.collection.azure.resource_types import COMPUTES, NETWORKS, SUBNETS, WORKSPACES, version_of
+from policyeng.audit.collection.azure.resource_types import (
+    COMPUTES,
+    CONNECTIONS,
+    IN_NAMED,
+    JOBS,
+    NETWORKS,
+    POLICY_ASSIGNMENTS,
+    POLICY_SETS,
+    SUBNETS,
+    WORKSPACES,
+    Listing,
+    version_of,
+)
 from policyeng.audit.collection.azure.snapshot_builder import SnapshotBuilder
 from policyeng.audit.collection.azure.workers import Task
 from policyeng.evaluation.pointers import values_at
@@ -22,7 +34,23 @@ _NAMES = {
         "/properties/properties/subnet/id",
         "/properties/properties/aksNetworkingConfiguration/subnetId",
     ),
-    WORKSPACES: ("/properties/hubResourceId",),
+    WORKSPACES: (
+        "/properties/hubResourceId",
+        "/properties/storageAccount",
+        "/properties/keyVault",
+        "/properties/containerRegistry",
+        "/properties/applicationInsights",
+        "/properties/privateEndpointConnections/*/properties/privateEndpoint/id",
+    ),
+    CONNECTIONS: ("/properties/metadata/ResourceId",),
+    JOBS: (
+        "/properties/componentId",
+        "/properties/environmentId",
+        "/properties/jobs/*/componentId",
+    ),
+    f"{WORKSPACES}/onlineEndpoints/deployments": ("/properties/environmentId",),
+    f"{WORKSPACES}/batchEndpoints/deployments": ("/properties/environmentId",),
+    POLICY_ASSIGNMENTS: ("/properties/policyDefinitionId",),
     _CLUSTERS: (
         "/properties/agentPoolProfiles/*/vnetSubnetID",
         "/properties/agentPoolProfiles/*/podSubnetID",
@@ -30,18 +58,23 @@ _NAMES = {
 }
 
 
-def tasks(client: Client, gathered: SnapshotBuilder, inside: Callable[[str], Iterable[Task]]) -> Iterator[Task]:
+def tasks(
+    client: Client,
+    gathered: SnapshotBuilder,
+    inside: Callable[[str], Iterable[Task]],
+    read: Callable[[Listing, str], Iterable[Task]],
+) -> Iterator[Task]:
     """Yield tasks for the referenced resources that were not requested yet.
 
     Missing ones are skipped: policies check for them. `inside` yields the tasks for everything in a hub, because its
-    projects use it.
+    projects use it; `read` reads a list of a resource.
     """
     named = {
         target for kind in _NAMES for resource in gathered.of_type(kind) for target in _find_references(resource, kind)
     }
     for target, kind in sorted(named):
         if lowered(target) not in gathered.resources and gathered.first_time(target):
-            yield partial(_ask, client, gathered, inside, target, kind)
+            yield partial(_ask, client, gathered, inside, read, target, kind)
 
 
 def note_incomplete_clusters(gathered: SnapshotBuilder, root: str) -> None:
@@ -60,12 +93,21 @@ def _find_references(resource: JsonObject, kind: str) -> Iterator[tuple[str, str
             kinds = types_of(identity)
             if kinds[:1] == (lowered(SUBNETS),):
                 identity, kinds = identity.rpartition("/")[0].rpartition("/")[0], (lowered(NETWORKS),)
+            if kind == POLICY_ASSIGNMENTS and kinds[:1] != (lowered(POLICY_SETS),):
+                continue  # its id says all of a single definition
+            if kind == CONNECTIONS and kinds[:1] not in ((named,) for named in IN_NAMED):
+                continue  # what a connection leads to need not be of Azure Machine Learning
             if kinds:
                 yield lowered(identity), kinds[0]
 
 
 def _ask(
-    client: Client, gathered: SnapshotBuilder, inside: Callable[[str], Iterable[Task]], target: str, kind: str
+    client: Client,
+    gathered: SnapshotBuilder,
+    inside: Callable[[str], Iterable[Task]],
+    read: Callable[[Listing, str], Iterable[Task]],
+    target: str,
+    kind: str,
 ) -> Iterable[Task]:
     version = version_of(kind)
     answer = client.get(target, {"api-version": version}) if version else Loss("it is not known how to read this type")
@@ -73,6 +115,8 @@ def _ask(
         resource = gathered.take(answer, kind, target)
         if resource and kind == lowered(WORKSPACES):
             yield from inside(resource["id"])
+        for listing in IN_NAMED.get(kind, ()) if resource else ():
+            yield partial(read, listing, target)
         if resource and kind == lowered(NETWORKS):
             gathered.ask(kind, resource["id"])
     elif answer.is_absent:
