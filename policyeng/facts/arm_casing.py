@@ -60,7 +60,7 @@ _NAMES = """
     defaultInstanceType deploymentConfiguration deploymentConfigurationType deploymentId destination disableLocalAuth
     distribution docker earlyTermination egressPublicNetworkAccess enabled enableDataIsolation enableNodePublicIp
     enableOSPatching enableRootAccess enableSSO encryption endpointComputeType environmentId environmentType
-    environmentVariables experimentName expiryTime expression fpga gpu hbiWorkspace hubResourceId identity
+    environmentVariables experimentName expiryTime expression fpga gpu groupIds hbiWorkspace hubResourceId identity
     idleTimeBeforeShutdown image imageBuildCompute instanceCount instanceType instanceTypes
     intellectualPropertyPublisher ipAddress ipAllowlist ipRules isArchived isAttachedCompute isEnabled
     isLatestOsImageVersion isolatedNetwork isolationMode isSharedToAll jobDefinition jobs jobType keyIdentifier
@@ -85,10 +85,10 @@ _ELSEWHERE = """
     computeLocation condition containers contentFilters count criteria criterionType dataActions days
     enableAutoScaling enabled endDate endDateTime endpoint enforcementMode environmentVariables
     eventHubAuthorizationRuleId eventHubName exemptionCategory expiresOn expiryDate expiryDateTime filter gpu groupIds
-    hardwareProfile impact impactedField instanceFlexibility ip ipAddress lastUpdated level licenseType limits logs
-    managementGroupId manualPrivateLinkServiceConnections maxCount maxPods memoryInGB metricName metrics minCount
-    minNodeCount mode networkPlugin networkPluginMode networkProfile notActions notDataActions notifications notScopes
-    operator originRoleAssignmentId osDisk osType parameters permissions podSubnetID policyDefinitionId
+    hardwareProfile impact impactedField instanceFlexibility ip ipAddress isEnabled lastUpdated level licenseType
+    limits logs managementGroupId manualPrivateLinkServiceConnections maxCount maxPods memoryInGB metricName metrics
+    minCount minNodeCount mode networkPlugin networkPluginMode networkProfile notActions notDataActions notifications
+    notScopes operator originRoleAssignmentId osDisk osType parameters permissions podSubnetID policyDefinitionId
     policyDefinitions powerState pricingTier principalId principalType privateDnsZoneConfigs privateDnsZoneId
     privateEndpoint privateEndpointConnections privateLinkServiceConnections privateLinkServiceConnectionState
     privateLinkServiceId properties provisioningState publicIp publicNetworkAccess raiPolicyName requests
