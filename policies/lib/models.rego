@@ -26,13 +26,20 @@ unreadable(resource) := settings.unreadable(resource, _place[lower(resource.type
 registry(id) := split(words.folded(id), "/")[3] if startswith(words.folded(id), "azureml://registries/")
 
 # full_id(resource): the model as an id that names its workspace or registry, in lower case and without a slash at its
-# end. Undefined for a short name with a label, which names another version at another time.
-full_id(resource) := ids.folded(words.folded(id(resource))) if {
-	registry(id(resource))
-} else := ids.folded(trim_prefix(words.folded(id(resource)), "azureml:")) if {
-	startswith(trim_prefix(words.folded(id(resource)), "azureml:"), "/")
+# end. Undefined for a name without a version and for a label, which names another version at another time.
+full_id(resource) := _full(id(resource)) if {
+	_full(id(resource))
 } else := concat("/", [ids.workspace_id(resource.id), "models", parts[1], "versions", parts[2]]) if {
 	parts := split(words.folded(id(resource)), ":")
 	parts[0] == "azureml"
 	count(parts) == 3
+}
+
+# same(written, full): whether what is written is an id that names a workspace or registry, and is a model in full.
+same(written, full) if _full(written) == full
+
+_full(written) := ids.folded(words.folded(written)) if {
+	registry(written)
+} else := ids.folded(trim_prefix(words.folded(written), "azureml:")) if {
+	startswith(trim_prefix(words.folded(written), "azureml:"), "/")
 }

@@ -20,7 +20,7 @@ _COMPUTE_KINDS = frozenset(
     {"aks", "amlcompute", "batch", "computeinstance", "databricks", "datafactory", "datalakeanalytics", "hdinsight"}
     | {"kubernetes", "synapsespark", "virtualmachine"}
 )
-_APPROVED = ("vmSeries",)
+_APPROVED = ("vmSeries", "model")
 #: The parameter that names the classifications of regulated work.
 _REGULATED = "regulated_classifications"
 _METRICS = (
@@ -44,7 +44,11 @@ def list_warnings(view: SnapshotView, unreadable: Mapping[str, Mapping[str, str]
         yield from of_compute(compute, unreadable.get(lowered(compute["id"]), {}))
     for approval in view.approvals:
         kind, series, place = approval["kind"], approval["series"], f"approval {approval['id']}"
-        if fold(kind) != "vmseries":
+        if fold(kind) == "model":
+            if fold(approval["model"]) is None:
+                message = "an approval of the kind `model` without `model` has no effect; give the id of the version"
+                yield Problem(level="warning", message=message, place=place)
+        elif fold(kind) != "vmseries":
             yield from _find_misspellings(place, "kind", kind, _APPROVED)
         elif "vm_sizes" in facts.document and not (facts.series(series) or facts.sizes_of(series)):
             meant = suggest_nearest(series, facts.document.get("vm_series", ())) or "; name one, such as `NCsv3`"

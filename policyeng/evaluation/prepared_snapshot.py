@@ -198,6 +198,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
     digested = {**stated, **unread, "workloads": declared, "resources": [orjson.Fragment(row.text) for row in rows]}
     if not evidence:  # nor does the digest depend on this without any
         del digested["evidence"]
+    digested["approvals"] = [_without_absent_model(entry) for entry in stated["approvals"]]
     workloads = [one.document for one in derived]
     document = {**stated, "workloads": orjson.loads(orjson.dumps(workloads)), "resources": [row.plain for row in rows]}
     gaps = gaps_in(snapshot.incomplete)
@@ -417,6 +418,11 @@ def _location(origin: Origin | None) -> Location:
         return _NOWHERE
     file = masked_message(origin.file) if "://" in origin.file else origin.file  # a URL can contain a password
     return Location(file=file, line=origin.line, column=origin.column, fields={})
+
+
+def _without_absent_model(approval: JsonObject) -> JsonObject:
+    """Return an approval without `model` if it is not for one, so that digests of earlier versions stay the same."""
+    return {key: value for key, value in approval.items() if key != "model" or value is not None}
 
 
 def _plain(entry: Model) -> JsonObject:

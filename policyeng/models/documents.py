@@ -21,11 +21,18 @@ _Text = Annotated[str, Limited(min_length=1)]
 
 @frozen(kw_only=True)
 class Approval(Model):
-    """A decision of the organisation, such as the use of a restricted VM series within a scope."""
+    """A decision of the organisation, such as the use of a restricted VM series within a scope.
+
+    Attributes:
+        kind: `vmSeries`, `model`, or a kind that only policies of others read.
+        series: what an approval of the kind `vmSeries` is for.
+        model: what an approval of the kind `model` is for: the id of a version of a model.
+    """
 
     id: _Text
     kind: str = "vmSeries"
     series: str = ""
+    model: str | None = None
     scope: str
     region: str | None = None
     status: Annotated[Literal["requested", "granted", "denied", "revoked"], ANY_CASE]

@@ -58,12 +58,21 @@ def draw_statements(random: Random, document: JsonObject, asked: StatementChoice
         "workloads": [_workload(random, number, document, asked) for number in range(workloads)],
     }
     own = Random(repr(made))  # noqa: S311  # so that a seed gives the same approvals and workloads as before
+    for entry in made["approvals"]:
+        if draw_boolean(own, 0.2):
+            entry |= {"kind": own.choice(("model", "Model")), "model": own.choice(_models(document))}
     made["evidence"] = [_evidence(own, number, document, asked) for number in range(own.randrange(4))]
     for name, entries in made.items():
         entries += [entry for entry in document.get(name, ()) if draw_boolean(random, 0.5)]
     if draw_boolean(random, 0.3):
         made["takenAt"] = _time(random, asked.as_of)
     return made
+
+
+def _models(document: JsonObject) -> list[str]:
+    """Return the models that deployments of a document name, and one that none names."""
+    named = [value_at(one, "/properties/model") for one in document.get("resources", ())]
+    return ["azureml:other:1", *(one for one in named if isinstance(one, str))]
 
 
 def _approval(random: Random, number: int, document: JsonObject, asked: StatementChoice) -> JsonObject:

@@ -228,7 +228,7 @@ def _respell(snapshot: Snapshot, spell: _Spelling) -> Snapshot:
 
 #: The members of statements that refer to Azure resources.
 _REFERENCES = {
-    "approvals": ("scope",),
+    "approvals": ("scope", "model"),
     "evidence": ("scope",),
     "workloads": ("workspace_id", "source_id"),
     "quotas": ("scope",),

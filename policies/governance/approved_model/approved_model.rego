@@ -1,0 +1,89 @@
+# METADATA
+# scope: package
+# title: A model in production was approved by somebody else
+# description: >-
+#   Whoever trains a model should not be the only one to decide that it answers customers. `approvals` of the kind `model` state
+#   who asked and who approved which version; evaluated once `required` is true. Other stages than production are not
+#   evaluated; a missing stage counts as production.
+# related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-model-management-and-deployment]
+# custom:
+#   id: AML-GOV-201
+#   severity: high
+#   judges:
+#     - Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments
+#     - Microsoft.MachineLearningServices/workspaces/batchEndpoints/deployments
+#   remediation:
+#     text: >-
+#       Have somebody other than the person who asked approve this version of the model, and state that under `approvals`
+#       with the kind `model`, or deploy a version that was approved.
+#   source: GOV-201
+#   parameters:
+#     required: {type: boolean, default: false, description: whether models in production must be approved}
+#   since: 0.2.0
+package governance.approved_model
+
+import data.lib.approvals
+import data.lib.models
+import data.lib.words
+
+applies if {
+	input.parameters.required
+	stage.name == "production"
+}
+
+deny contains {
+	"msg": "nobody else approved the model",
+	"path": models.pointer(input.resource),
+	"actual": {
+		"model": models.id(input.resource),
+		"approvals": near,
+		"stage": stage.name,
+		"because": stage.reason,
+	},
+	"expected": "an approval of this version: granted, in force, at or above the workspace, by somebody else",
+} if {
+	model
+	every approval in near {
+		is_void(approval.lacks)
+	}
+}
+
+unknown contains {"msg": "whether somebody else approved the model is not known", "path": models.pointer(input.resource)} if {
+	model
+	every approval in near {
+		count(approval.lacks) > 0
+	}
+	some approval in near
+	not is_void(approval.lacks)
+}
+
+unknown contains {"msg": "the deployment names no version of a model", "path": models.pointer(input.resource)} if {
+	not model
+}
+
+model := models.full_id(input.resource)
+
+# The approvals of the model, in the order of the snapshot.
+near := [{"id": approval.id, "lacks": array.concat(approvals.lacking(approval, asked), parties(approval))} |
+	some approval in input.snapshot.approvals
+	words.folded(approval.kind) == "model"
+	models.same(approval.model, model)
+]
+
+parties(approval) := ["another approver than the person who asked"] if {
+	words.folded(approval.requestedBy) == words.folded(approval.approvedBy)
+} else := [] if {
+	words.folded(approval.requestedBy)
+	words.folded(approval.approvedBy)
+} else := [unnamed]
+
+unnamed := "the names of who asked and who approved"
+
+# What lacks something that is known. The rest may count.
+is_void(lacks) if {
+	some lack in lacks
+	not lack in {unnamed, approvals.unscoped, approvals.unplaced}
+}
+
+asked := approvals.asked(input.resource, input.workspace, input.as_of)
+stage := words.stage(input.resource, input.workspace)
