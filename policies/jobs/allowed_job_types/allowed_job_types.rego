@@ -19,7 +19,7 @@
 #       default: [Spark]
 #       description: types of jobs and of steps that are not allowed; with none, no job is evaluated
 #   since: 0.2.0
-package jobs.allowed_types
+package jobs.allowed_job_types
 
 import data.lib.settings
 import data.lib.words
