@@ -10,7 +10,9 @@ from io import StringIO
 
 import pytest
 
-from policyeng.cli.console import print_line, show_progress
+from policyeng.cli.console import print_line
+from policyeng.cli.progress import show_progress
+from policyeng.progress import counted
 
 
 class Writes(StringIO):
@@ -51,5 +53,38 @@ def test_what_takes_long_is_said_and_taken_away(columns: int, shown: str, monkey
         gone = os.read(ours, 100)
     os.close(ours)
 
-    assert said.decode() == f"{shown}\r"
-    assert gone.decode() == f"{' ' * len(shown)}\r"
+    assert said.decode() == f"\r{shown}"
+    assert gone.decode() == f"\r{' ' * len(shown)}\r"
+
+
+@pytest.mark.parametrize(
+    ("total", "unit", "lines"),
+    [
+        (4, "files", ["1 of 4 files", "2 of 4 files, 2 s left", "3 of 4 files, 1 s left"]),
+        (0, "", ["1", "2", "3"]),
+    ],
+)
+def test_counts_and_the_time_left_are_shown(
+    total: int, unit: str, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the outermost loop alone; without the time left before it can be estimated."""
+    times = iter([0.0, 0.0, 0.5, 2.0, 3.0])
+    monkeypatch.setattr("policyeng.cli.progress.monotonic", lambda: next(times))
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (24, 80))
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with show_progress("reading", unit):
+            inner = [list(counted(range(9), 9)) for _ in counted(range(4), total)]
+        said = os.read(ours, 1000).decode()
+    os.close(ours)
+
+    assert inner == [list(range(9))] * 4
+    assert [line.strip() for line in said.split("\r") if ":" in line] == [f"reading: {line}" for line in lines]
+
+
+def test_nothing_is_counted_without_a_listener() -> None:
+    """A plain run and a server pay nothing for it."""
+    items = [1, 2, 3]
+
+    assert counted(items, 3) is items

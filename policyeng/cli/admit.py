@@ -12,7 +12,7 @@ from policyeng import cache
 from policyeng.admission import admit as decide
 from policyeng.admission.decision import with_problems
 from policyeng.cli import options
-from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import moment_of, plain_format, require_text
 from policyeng.cli.files import output_of, write
 from policyeng.cli.input_options import InputOptions, refuse_urls
@@ -20,6 +20,7 @@ from policyeng.cli.input_summary import reading_lines
 from policyeng.cli.opa_options import RegoEngineOptions
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import CriteriaOptions
+from policyeng.cli.progress import show_progress
 from policyeng.configuration import Settings
 from policyeng.errors import BundleError, UsageError
 from policyeng.frozen import frozen
@@ -174,7 +175,7 @@ def _decision(asked: AdmitOptions, settings: Settings, how: Mapping[str, Any]) -
     held = asked.setup(settings)
     if {lowered(kind.type) for policy in held.bundle.policies for kind in policy.header.judges} <= {"document"}:
         raise BundleError("no selected policy evaluates resources", remedy="change `--select` or `--ignore`")
-    with show_progress("reading"):
+    with show_progress("reading", "files"):
         wants_stdin = "-" in (*asked.changes, *asked.before) and sys.stdin is not None
         stdin = sys.stdin.buffer.read() if wants_stdin else None
         before = read_inputs(asked.before, stdin=stdin, said=how["said"], walk=how["walk"])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TextIO
 
 from policyeng.later import lazy_pattern
@@ -51,25 +49,3 @@ def detect_terminal() -> tuple[bool, int]:
     if not is_terminal(sys.stdout):
         return False, 100
     return "NO_COLOR" not in os.environ, min(os.get_terminal_size(sys.stdout.fileno()).columns, 160)
-
-
-@contextmanager
-def show_progress(what: str) -> Iterator[None]:
-    """Show a progress line on standard error, and remove it afterwards; silent if that is not a terminal.
-
-    No thread animates the line: a lock that a thread holds would stay locked in forked processes.
-    """
-    if not is_terminal(sys.stderr):
-        yield
-        return
-    line = f"{what} ..."[: max(0, os.get_terminal_size(sys.stderr.fileno()).columns - 1)]
-    _draw(f"{line}\r")
-    try:
-        yield
-    finally:
-        _draw(f"{' ' * len(line)}\r")
-
-
-def _draw(text: str) -> None:
-    sys.stderr.write(text)
-    sys.stderr.flush()

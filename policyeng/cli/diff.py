@@ -18,7 +18,7 @@ from policyeng.audit.diff.comparison import compare_states
 from policyeng.audit.diff.fleet import PartPair, compare_parts
 from policyeng.audit.diff.inputs import Comparison, ComparisonThreshold, State
 from policyeng.cli import options
-from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import moment_of, plain_format
 from policyeng.cli.files import output_of, write
 from policyeng.cli.input_options import InputOptions, refuse_urls
@@ -26,12 +26,14 @@ from policyeng.cli.input_summary import reading_lines
 from policyeng.cli.opa_options import RegoEngineOptions
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import CriteriaOptions
+from policyeng.cli.progress import show_progress
 from policyeng.configuration.estates import EstateSettings
 from policyeng.context import EvaluationSetup
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.frozen import frozen, replace
 from policyeng.models import Problem, Snapshot
+from policyeng.progress import counted
 from policyeng.sources import DocumentContext, FileWalk, read_inputs
 
 
@@ -88,7 +90,7 @@ def by_parts(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> C
     for side in (before, after):
         if not Path(side.named).is_dir():
             raise UsageError("--parts compares directories", place=(side.named,), remedy="pass two directories")
-    with show_progress("comparing"):
+    with show_progress("comparing", "files"):
         return compare_parts(
             _pairs(before, after, reading),
             (before.state(Snapshot(), reading), after.state(Snapshot(), reading)),
@@ -101,7 +103,8 @@ def by_parts(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> C
 def _pairs(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Iterator[PartPair]:
     """Yield the parts of both sides by name, each read on demand."""
     named = [{one.name: one for one in sources_of(_estate(side), reading.walk)} for side in (before, after)]
-    for name in sorted({**named[0], **named[1]}):
+    names = sorted({**named[0], **named[1]})
+    for name in counted(names, len(names)):
         one, other = (sources.get(name) for sources in named)
         old = read(one, before.held.bundle.wanted) if one else Collected(name, None)
         if before.held is after.held and before.as_of == after.as_of and _has_same_bytes(one, other):
@@ -227,7 +230,7 @@ def _compare_whole(before: DiffSide, after: DiffSide, reading: ComparisonOptions
 
 def _state(side: DiffSide, reading: ComparisonOptions) -> State:
     """Read one side."""
-    with show_progress(f"reading {side.named}"):
+    with show_progress(f"reading {side.named}", "files"):
         stdin = sys.stdin.buffer.read() if side.named == "-" and sys.stdin is not None else None
         wanted = side.held.bundle.wanted
         read = read_inputs(

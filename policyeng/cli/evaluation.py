@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from policyeng.bundle import Bundle
-from policyeng.cli.console import print_line, show_progress
+from policyeng.cli.console import print_line
 from policyeng.cli.input_options import refuse_urls
 from policyeng.cli.input_summary import reading_lines
+from policyeng.cli.progress import show_progress
 from policyeng.configuration import Settings
 from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
@@ -70,7 +71,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
 
         earlier = read_baseline(asked.baseline)
     refuse_urls(request.inputs)
-    with show_progress("reading"):
+    with show_progress("reading", "files"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
         read = read_inputs(
             request.inputs,
@@ -83,7 +84,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
     snapshot = read.snapshot
     for line in reading_lines(read.read, read.skipped, show_skipped=asked.show_skipped):
         print_line(line, error=True)
-    with show_progress(f"evaluating {len(snapshot.resources) or len(snapshot.documents)} resources"):
+    with show_progress("evaluating", "pairs"):
         options: dict[str, Any] = {
             "as_of": request.as_of,
             "exemptions": held.exemptions,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -15,10 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from policyeng.audit.collection import azure
 from policyeng.audit.collection.azure.clouds import Cloud, find_cloud
-from policyeng.cli.console import is_terminal, print_line
+from policyeng.cli.console import print_line
 from policyeng.cli.files import require_directory, write
 from policyeng.cli.lazy_commands import Group
 from policyeng.cli.option_groups import with_group
+from policyeng.cli.progress import show_progress
 from policyeng.cli.strict_command import Command
 from policyeng.errors import UsageError
 
@@ -125,7 +124,8 @@ def collect(output: Output = None, quiet: Quiet = False, *, asking: CollectionOp
     wanted, cloud, concurrency, patience = asking
     azure.require_libraries()
     require_directory(output, "snapshot")
-    with _progress(quiet=quiet) as progress:
+    with nullcontext(None) if quiet else show_progress("collecting from Azure", "requests") as show:
+        progress = None if show is None else lambda done, known, _read: show(done, known)
         document = azure.collect(wanted, cloud, concurrency=concurrency, patience=patience, progress=progress)
     content = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     if output is None:
@@ -137,17 +137,3 @@ def collect(output: Output = None, quiet: Quiet = False, *, asking: CollectionOp
         for line in document.get("incomplete", []):
             print_line(f"policyeng: incomplete: {line}", error=True)
     return 0
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[int, int, int], None] | None]:
-    """Show progress on standard error if that is a terminal."""
-    if quiet or not is_terminal(sys.stderr):
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("collecting from Azure …") as status:
-        yield lambda done, known, read: status.update(
-            f"collecting from Azure: {done} of {known} requests, {read} resources"
-        )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from policyeng.cli.console import print_line, show_progress
+from policyeng.cli.console import print_line
 from policyeng.cli.evaluation import CheckOutcome, print_errors
+from policyeng.cli.progress import show_progress
+from policyeng.models import Outcome
+from policyeng.progress import counted
 from policyeng.verify.remediation.report import as_json, as_text
 from policyeng.verify.remediation.suggestion import Suggester
 
@@ -12,7 +15,8 @@ def print_suggestions(judged: CheckOutcome, format_: str) -> None:
     """Print the edits as text or JSON, and errors on standard error."""
     evaluation, snapshot, options = judged.evaluation, judged.snapshot, judged.options
     mender = Suggester(judged.bundle, snapshot, evaluation.as_of, options["parameters"], options["exemptions"])
-    with show_progress("searching for edits"):
-        found = [one for finding in evaluation.findings if (one := mender.suggestion(finding)) is not None]
+    failing = [finding for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
+    with show_progress("searching for edits", "findings"):
+        found = [one for finding in counted(failing, len(failing)) if (one := mender.suggestion(finding)) is not None]
     print_line((as_json if format_ == "json" else as_text)(found, snapshot).rstrip("\n"))
     print_errors(evaluation)

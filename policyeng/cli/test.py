@@ -17,6 +17,7 @@ from policyeng.cli.context import plain_format
 from policyeng.cli.files import write
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import SelectionOptions
+from policyeng.cli.progress import show_progress
 from policyeng.errors import BundleError
 from policyeng.frozen import frozen
 from policyeng.models import JsonObject
@@ -60,7 +61,7 @@ def test(asked: CaseOptions) -> int:
     if coverage or needs_session(bundle):
         whole = not (asked.select or asked.ignore)
         session = open_session(bundle, lambda line: print_line(line, error=True), whole=whole, cover=coverage)
-    with use_program(session.program, bundle) if session else nullcontext():
+    with use_program(session.program, bundle) if session else nullcontext(), show_progress("testing", "policies"):
         runs = list(run_cases(bundle))
     tests = list(run_unit_tests(session)) if session else []
     missed = lines_missed(session) if session and coverage else {}

@@ -30,6 +30,7 @@ from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, within
 from policyeng.errors import EngineError
 from policyeng.models import Denial, JsonObject, Unknown, lowered
 from policyeng.named import NamedTuple
+from policyeng.progress import counted
 from policyeng.rego import markers
 from policyeng.rego.budget import EvaluationLimits
 from policyeng.rego.compiled import Compiled
@@ -147,7 +148,7 @@ def evaluate_embedded(
     evaluator = _Evaluator(work, recording)
     bundle = work.bundle
     found = []
-    for pair in pairs:
+    for pair in counted(pairs, len(pairs)):
         policy = bundle.policies[pair.policy]
         if bundle.overruns and is_switched_off(bundle, policy):
             found.append(SWITCHED_OFF)

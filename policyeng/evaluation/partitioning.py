@@ -35,6 +35,7 @@ from policyeng.models import (
     lowered,
 )
 from policyeng.processes import REMEDY, Lost, processes, processors
+from policyeng.progress import counted
 
 #: Parts for each process; with several parts the processes finish at about the same time.
 _PARTS = 4
@@ -92,7 +93,7 @@ def findings_by_processes(prepared: EvaluationContext, work: EvaluationRequest, 
     found, overruns = dict[int, Entry](), Counter[str]()
     with processes(partition, count, ahead=2) as pool:
         tasks = [pool.ask(_Partition.evaluate, number) for number in range(len(partition.parts))]
-        for part, task in zip(partition.parts, tasks, strict=True):
+        for part, task in counted(zip(partition.parts, tasks, strict=True), len(tasks)):
             result = pool.outcome(task)
             if isinstance(result, Lost):
                 result = partition.to_result(part, repeat(_unevaluated(result)))

@@ -13,6 +13,7 @@ from policyeng.frozen import replace
 from policyeng.models import Problem, Snapshot
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
+from policyeng.progress import counted
 from policyeng.sources.context import DocumentContext, normalize_context
 from policyeng.sources.detection import DetectedDocument, loaded
 from policyeng.sources.discovery import Found, Named, Skipped, find_inputs
@@ -151,7 +152,7 @@ def gathered(
         said: the context that the user states.
         embedded: also read the templates that resources contain.
     """
-    for named in inputs:
+    for named in counted(inputs):
         found.add(named, stdin)
     if found.formats and not found.documents:
         found.add_what_lies_beside()

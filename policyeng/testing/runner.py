@@ -31,6 +31,7 @@ from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Sn
 from policyeng.parsing.json_pointer import keys_of
 from policyeng.parsing.merge_patch import merged
 from policyeng.parsing.yaml_writer import flow
+from policyeng.progress import counted
 from policyeng.testing.observed_reads import observe
 from policyeng.workloads import derive
 
@@ -86,7 +87,7 @@ def run_cases(bundle: Bundle) -> Iterator[CaseRun]:
         EngineError: the bundle does not compile.
     """
     baselines = baselines_of(bundle)
-    for policy in bundle.policies:
+    for policy in counted(bundle.policies, len(bundle.policies)):
         file = read_cases(policy)
         if file is None:
             continue

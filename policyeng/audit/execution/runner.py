@@ -40,6 +40,7 @@ from policyeng.exemptions import in_force_of, unused
 from policyeng.frozen import frozen
 from policyeng.models import BundleRef, EngineRef, Problem, Summary
 from policyeng.processes import Processes, Task, processes
+from policyeng.progress import counted
 from policyeng.report.phrases import rfc3339
 from policyeng.sources import FileWalk
 
@@ -272,7 +273,7 @@ def run_estate(
             store, None if full else last, held.bundle.policies, digest_grounds(policies, options), options
         )
         sources = sources_of(estate, FileWalk(held.settings.exclude))
-        for part in evaluate_parts(earlier.resumed(sources), held.bundle, policies, options, jobs):
+        for part in counted(evaluate_parts(earlier.resumed(sources), held.bundle, policies, options, jobs)):
             if last and part.entry is None and part.name in before:
                 part = missed(part, last.number)
             tally.add(part)

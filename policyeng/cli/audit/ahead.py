@@ -12,11 +12,12 @@ import typer
 from policyeng.audit.diff.inputs import ComparisonThreshold, State
 from policyeng.cli.audit.estate_argument import EstateName, estates_of
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import find_known, moment_of
 from policyeng.cli.opa_options import RegoEngineOptions
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import CriteriaOptions
+from policyeng.cli.progress import show_progress
 from policyeng.configuration import Settings
 from policyeng.configuration.estate_sections import input_of
 from policyeng.configuration.estates import EstateSettings

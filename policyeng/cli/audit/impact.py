@@ -10,11 +10,12 @@ import typer
 from policyeng.cli.audit.ahead import FORMATS, TableFormat
 from policyeng.cli.audit.estate_argument import EstateName, estates_of
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import find_known
 from policyeng.cli.opa_options import OpaServerOptions
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import SetupOptions
+from policyeng.cli.progress import show_progress
 from policyeng.frozen import frozen
 from policyeng.report.context import OWNER_TAG
 

@@ -10,8 +10,9 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import print_line, show_progress
+from policyeng.cli.console import print_line
 from policyeng.cli.context import plain_format
+from policyeng.cli.progress import show_progress
 from policyeng.errors import UsageError
 from policyeng.report.phrases import count
 

@@ -9,10 +9,11 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import print_line, show_progress
+from policyeng.cli.console import print_line
 from policyeng.cli.context import plain_format
 from policyeng.cli.opa_options import OpaServerOptions
 from policyeng.cli.option_groups import with_group
+from policyeng.cli.progress import show_progress
 from policyeng.report.phrases import count
 
 Number = Annotated[int, typer.Argument(metavar="RUN", help="Run number, as listed by `audit runs`.")]

@@ -13,11 +13,12 @@ from policyeng.cli import options
 from policyeng.cli.audit.notify_after_run import notify_about_runs
 from policyeng.cli.audit.options import StoreUrl, require_expandable_urls
 from policyeng.cli.completion import complete_estates
-from policyeng.cli.console import print_line, show_progress
+from policyeng.cli.console import print_line
 from policyeng.cli.context import moment_of, plain_format, require_text
 from policyeng.cli.opa_options import RegoEngineOptions
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import CriteriaOptions
+from policyeng.cli.progress import show_progress
 from policyeng.configuration import Settings
 from policyeng.configuration.estate_sections import input_of, require_name
 from policyeng.configuration.estates import EstateSettings
@@ -113,7 +114,7 @@ def audited(
 ) -> tuple[int, JsonObject | None]:
     """Audit an estate, print the run and return its exit code and JSON; an error does not stop the other estates."""
     try:
-        with show_progress(f"auditing {estate.name}"):
+        with show_progress(f"auditing {estate.name}", "parts"):
             made = audit(estate)
     except PolicyengError as error:
         print_line(f"policyeng: {estate.name}: {error}", error=True)

@@ -11,8 +11,8 @@ import typer
 
 from policyeng.cli.context import split
 from policyeng.cli.files import FileWriter
+from policyeng.cli.progress import show_progress
 from policyeng.cli.verify_modes.options import EngineOptions, VerifyOptions
-from policyeng.cli.verify_modes.progress import progress
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.frozen import replace
@@ -38,7 +38,7 @@ def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions
     started = time.monotonic()
     bundle = asked.bundle
     compared = contestants(bundle, without=_list_left_out(options.without, opa), opa=opa)
-    with progress(f"comparing, seed {asked.seed}", options.pairs) as advance:
+    with show_progress(f"comparing, seed {asked.seed}", "pairs", options.pairs) as advance:
         tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
     run = report.DifferentialRun(bundle, compared, tally, found, time.monotonic() - started)

@@ -10,8 +10,8 @@ import typer
 
 from policyeng.cli.context import split
 from policyeng.cli.files import FileWriter
+from policyeng.cli.progress import show_progress
 from policyeng.cli.verify_modes.options import LawOptions, VerifyOptions
-from policyeng.cli.verify_modes.progress import progress
 
 if TYPE_CHECKING:
     from policyeng.verify.runner.run import LawRun, ReportedViolation
@@ -29,7 +29,7 @@ def verify_laws(asked: VerifyOptions, options: LawOptions) -> int:
     from policyeng.verify.runner.run import run
 
     chosen = laws_named(split(options.names))
-    with progress(f"testing {len(chosen)} laws, seed {asked.seed}", asked.examples) as advance:
+    with show_progress(f"testing {len(chosen)} laws, seed {asked.seed}", "examples", asked.examples) as advance:
         done = run(
             asked.bundle,
             chosen,

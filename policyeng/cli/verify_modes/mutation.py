@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from policyeng.cli.console import print_line
+from policyeng.cli.progress import show_progress
 from policyeng.cli.verify_modes.options import MutationOptions, VerifyOptions
-from policyeng.cli.verify_modes.progress import progress
 
 if TYPE_CHECKING:
     from policyeng.verify.mutation.run import MutationRun
@@ -30,7 +30,7 @@ def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
     from policyeng.verify.mutation.run import run
 
     bundle, minimum = asked.bundle, options.minimum
-    with progress("mutating", len(bundle.policies)) as advance:
+    with show_progress("mutating", "policies", len(bundle.policies)) as advance:
         made = run(bundle, seed=asked.seed, sample=options.sample, laws=LAWS, progress=advance)
     if asked.format == "text":
         typer.echo(report.as_text(made))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from policyeng.bundle import Policy
+from policyeng.cli.progress import show_progress
 from policyeng.cli.verify_modes.options import VerifyOptions
-from policyeng.cli.verify_modes.progress import progress
 from policyeng.errors import BundleError
 
 
@@ -26,7 +26,7 @@ def verify_redundancy(asked: VerifyOptions) -> int:
         message = "all policies evaluate documents, and --redundancy only supports policies that evaluate resources"
         raise BundleError(message, remedy="pass policies that evaluate resources")
     total = sum(map(_cases, bundle.policies)) + examples
-    with progress(f"searching for redundancy, seed {asked.seed}", total) as advance:
+    with show_progress(f"searching for redundancy, seed {asked.seed}", "examples", total) as advance:
         analysis = analysed(bundle, examples, asked.seed, progress=advance)
     if asked.format == "text":
         typer.echo(report.as_text(analysis, asked.naming))

@@ -12,9 +12,9 @@ import orjson
 
 from policyeng.cli.console import print_line
 from policyeng.cli.files import FileWriter
+from policyeng.cli.progress import show_progress
 from policyeng.cli.verify_modes.classes import ClassOptions
 from policyeng.cli.verify_modes.options import VerifyOptions
-from policyeng.cli.verify_modes.progress import progress
 from policyeng.configuration import Settings
 from policyeng.context import parameters_given
 from policyeng.errors import UsageError
@@ -42,7 +42,7 @@ def verify_satisfiable(asked: VerifyOptions, settings: Settings, options: ClassO
         _make(options.witness)
     now = datetime.now(UTC)
     answers: list[SatisfiabilityResult] = []
-    with progress("searching for example snapshots", len(subjects)) as advance:
+    with show_progress("searching for example snapshots", "classes", len(subjects)) as advance:
         for number, subject in enumerate(subjects, 1):
             answers.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
             advance(number)
