@@ -75,7 +75,7 @@ def test_processes_judge_as_one_does(folder: Path) -> None:
     """Each gets the policies as they are stored, and the content of the run is the same."""
     for number in range(5):
         put(folder / "bad" / f"w{number}.json", number % 2)
-    words = ("audit", "run", "bad", "--policy", "policies", "--as-of", "2026-06-01", "--format", "json")
+    words = ("audit", "run", "bad", "--policy", "policies", "--as-of", "2026-06-01T00:00:00Z", "--format", "json")
     one, two = (policyeng(*words, "--store", f"sqlite:///{jobs}.db", "--jobs", jobs, folder=folder) for jobs in "12")
     first, second = (orjson.loads(ran.stdout)["runs"][0] for ran in (one, two))
     assert first["content"] == second["content"]
@@ -118,7 +118,7 @@ def test_what_cannot_be_run_is_a_usage_error(folder: Path, words: list[str], mes
 def test_a_run_warns_of_a_store_that_lacks_an_expected_hash(tmp_path: Path) -> None:
     """As after it was deleted; one that is there needs no warning, and the exit code stays."""
     snapshot = ROOT / "samples" / "workspaces" / "compliant.json"
-    given = ("audit", "run", "--input", str(snapshot), "--estate", "e", "--as-of", "2026-06-01", "--format", "json")
+    given = ("audit", "run", "--input", str(snapshot), "--estate", "e", "--as-of", "2026-06-01T00:00:00Z", "--format", "json")
     [first] = json.loads(policyeng(*given, folder=tmp_path).stdout)["runs"]
     (tmp_path / "policyeng.toml").write_text(f'expect = "{first["hash"]}"\n', encoding="utf-8")
     there = policyeng(*given, folder=tmp_path)

@@ -34,7 +34,7 @@ def native(*resources: object) -> str:
 
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     """Exit code, output and errors of a run with the policy and the state."""
-    code = run(["admit", *words, "--policy", "b", "--snapshot", "before.json", "--as-of", "2026-06-01"])
+    code = run(["admit", *words, "--policy", "b", "--snapshot", "before.json", "--as-of", "2026-06-01T00:00:00Z"])
     said = capsys.readouterr()
     return code, said.out, said.err
 

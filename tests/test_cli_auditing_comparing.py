@@ -96,7 +96,7 @@ def test_what_is_ahead_of_the_newest_run_fails_the_gate(folder: Path) -> None:
     """The exemption lapses on the eleventh day."""
     begin = ("--since", START.isoformat())
     ran = audit(folder, "ahead", "production", *begin, "--days", "30")
-    soon = audit(folder, "ahead", *begin, "--as-of", "2026-06-05")
+    soon = audit(folder, "ahead", *begin, "--as-of", "2026-06-05T00:00:00Z")
     rows = list(csv.DictReader(audit(folder, "ahead", *begin, "--format", "csv").stdout.splitlines()))
 
     assert (ran.returncode, ran.stderr) == (1, "")
@@ -110,7 +110,7 @@ def test_what_is_ahead_of_the_newest_run_fails_the_gate(folder: Path) -> None:
 def test_what_is_ahead_of_files_takes_no_store(folder: Path) -> None:
     """With the options of `check`; a part that cannot be read is undecided."""
     write(folder, {"e/area/p.rego": rego("p", deny_when('input.as_of > "2026-06-10T00"'))})
-    words = ("ahead", "--input", "estate", "--policy", "e", "--since", "2026-06-01", "--as-of", "2026-07-01")
+    words = ("ahead", "--input", "estate", "--policy", "e", "--since", "2026-06-01", "--as-of", "2026-07-01T00:00:00Z")
     ran = audit(folder, *words, "--format", "json")
     (folder / "estate" / "broken.json").write_text('{"resources": [{"id": "/subscriptions/x",', encoding="utf-8")
 
@@ -138,8 +138,8 @@ def test_an_impact_is_told_and_gated(folder: Path) -> None:
         (["history", "--since", "soon"], "`soon` is not a valid time for --since", 3),
         (["history", "--store", "sqlite:///none.db"], "there is no store", 2),
         (["history", "--format", "html"], "unknown format `html`", 3),
-        (["ahead", "--days", "3", "--as-of", "2027-01-01"], "`--days` and `--as-of` cannot be combined", 3),
-        (["ahead", "--as-of", "2001-01-01"], "the end of the forecast is not after", 3),
+        (["ahead", "--days", "3", "--as-of", "2027-01-01T00:00:00Z"], "`--days` and `--as-of` cannot be combined", 3),
+        (["ahead", "--as-of", "2001-01-01T00:00:00Z"], "the end of the forecast is not after", 3),
         (["ahead", "--days", "36500", "--since", "9990-01-01"], "`--days` is out of range", 3),
         (["ahead", "--policy", "other"], "is evaluated with its own policies", 3),
         (["ahead", "production", "--input", "estate"], "`--input` and an estate cannot be combined", 3),

@@ -38,7 +38,7 @@ def native(*resources: object) -> str:
 
 def diff(folder: Path, *words: str, stdin: str = "") -> Ran:
     """The command with the policies, at the usual clock."""
-    return policyeng("diff", *words, "--policy", "b", "--as-of", "2026-06-01", folder=folder, stdin=stdin)
+    return policyeng("diff", *words, "--policy", "b", "--as-of", "2026-06-01T00:00:00Z", folder=folder, stdin=stdin)
 
 
 def test_what_is_new_fixed_and_persisting_is_printed_with_its_cause(folder: Path) -> None:

@@ -87,7 +87,7 @@ def test_the_reports_of_formats_that_cannot_say_everything_are_the_same() -> Non
 @pytest.mark.parametrize("jobs", [2, 3])
 def test_the_command_prints_the_same_bytes(jobs: int) -> None:
     """With its exit code and what it says on standard error."""
-    words = ("check", str(SAMPLES / "training.json"), "--as-of", "2026-06-01", "--format", "json", "--jobs")
+    words = ("check", str(SAMPLES / "training.json"), "--as-of", "2026-06-01T00:00:00Z", "--format", "json", "--jobs")
     one, more = (policyeng(*words, str(number)) for number in (1, jobs))
 
     assert (more.stdout, more.stderr, more.returncode) == (one.stdout, one.stderr, one.returncode)

@@ -65,7 +65,7 @@ def test_a_command_without_its_extra_says_how_to_install_it(extra: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", ["check --as-of 2026-06-01", "diff samples/workspaces/exempted.json", "audit ahead --days 3 --input"]
+    "command", ["check --as-of 2026-06-01T00:00:00Z", "diff samples/workspaces/exempted.json", "audit ahead --days 3 --input"]
 )
 def test_what_needs_no_extra_does_without_them(command: str) -> None:
     """Snapshots are judged and compared without a database."""
@@ -128,7 +128,7 @@ def test_a_bundle_whose_builtin_has_no_library_is_not_evaluated(
     monkeypatch.setenv("POLICYENG_CACHE_DIR", str(tmp_path / "cache"))
     body = deny_when('crypto.x509.parse_certificates(input.resource.properties.x)[0].Subject == "x"')
     folder = write(tmp_path / "bundle", {".manifest": '{"roots": [""]}', "area/keyed/keyed.rego": rego("keyed", body)})
-    command = ["check", "samples/workspaces/exempted.json", "--as-of", "2026-06-01", "--policy", str(folder)]
+    command = ["check", "samples/workspaces/exempted.json", "--as-of", "2026-06-01T00:00:00Z", "--policy", str(folder)]
 
     installed = ran(WITHOUT, "none", *command)
     answer = ran(WITHOUT, ",".join(EXTRAS["rego"]), *command)

@@ -51,7 +51,7 @@ PLACEHOLDERS: Mapping[str, str] = {
     r"(members, )\d+( bytes)": r"\1<size>\2",
 }
 
-AT = "--as-of 2026-06-01"
+AT = "--as-of 2026-06-01T00:00:00Z"
 _WORKSPACES, _FORMATS = "samples/workspaces", "samples/formats"
 _OWN = "--policy inputs/policies"
 _STORED = "--store sqlite:///audits.db"
@@ -102,7 +102,7 @@ SCENES: Mapping[str, tuple[str, ...]] = {
         for given in (
             f"inputs/monday inputs/tuesday {_OWN} {AT}",
             f"inputs/monday inputs/tuesday {_OWN} {AT} --parts",
-            f"inputs/monday inputs/monday {_OWN} --as-of-before 2026-06-01 --as-of 2026-07-01",
+            f"inputs/monday inputs/monday {_OWN} --as-of-before 2026-06-01T00:00:00Z --as-of 2026-07-01T00:00:00Z",
             f"{_WORKSPACES}/compliant.json {_WORKSPACES}/regulated.json {AT} --select network --no-causes",
         )
         for format_ in ("text", "json", "markdown")
@@ -126,8 +126,8 @@ SCENES: Mapping[str, tuple[str, ...]] = {
     ),
     "audit": (
         f"audit run --input inputs/monday --estate production {_OWN} {AT} {_STORED}",
-        f"audit run --input inputs/tuesday --estate production {_OWN} --as-of 2026-06-02 {_STORED} --format json",
-        f"audit run --input {_WORKSPACES}/exempted.json --estate lab {_OWN} --as-of 2026-06-03 {_STORED}",
+        f"audit run --input inputs/tuesday --estate production {_OWN} --as-of 2026-06-02T00:00:00Z {_STORED} --format json",
+        f"audit run --input {_WORKSPACES}/exempted.json --estate lab {_OWN} --as-of 2026-06-03T00:00:00Z {_STORED}",
         *(f"audit runs {_STORED} --format {format_}" for format_ in ("text", "json")),
         *(
             f"audit report production {_STORED} --format {format_}"
@@ -156,7 +156,7 @@ SCENES: Mapping[str, tuple[str, ...]] = {
         f"audit replay 2 {_STORED}",
         f"audit history {_STORED} --format json",
         f"audit report {_STORED} --format json",
-        f"audit run --input inputs/monday --estate production {_OWN} --as-of 2026-06-03 {_STORED}",
+        f"audit run --input inputs/monday --estate production {_OWN} --as-of 2026-06-03T00:00:00Z {_STORED}",
         f"audit history {_STORED}",
         f"audit verify-history {_STORED}",
     ),

@@ -16,7 +16,7 @@ from policyeng.sources import excluded
 from tests.command import ROOT, policyeng
 
 SNAPSHOT = str(ROOT / "samples" / "workspaces" / "training.json")
-CLOCK = ("--as-of", "2026-06-01")
+CLOCK = ("--as-of", "2026-06-01T00:00:00Z")
 CONFIGURATION = 'ignore = ["AML-NET-001"]\nfail_on = "critical"\n\n[parameters."AML-SKU-102"]\napiKey = "hunter2"\n'
 READABLE = [name for name in FORMATS if not name.startswith("csv")]
 

@@ -41,7 +41,7 @@ def test_the_findings_are_those_of_the_file(kind: str, tmp_path: Path) -> None:
     entries = [applied(kind, WORKSPACE, "claims"), applied(kind, CLUSTER, "nodes")]
     (tmp_path / "plan.json").write_text(json.dumps(planned(*entries)))
     (tmp_path / "empty.json").write_text('{"snapshotVersion": 1}')
-    given = ("--as-of", "2026-06-01", "--format", "json", "--scope", SCOPE)
+    given = ("--as-of", "2026-06-01T00:00:00Z", "--format", "json", "--scope", SCOPE)
     admitting = ("--snapshot", str(tmp_path / "empty.json"))
     checked, admitted = [], []
     for file in (str(FILE), str(tmp_path / "plan.json")):

@@ -240,7 +240,7 @@ def test_a_users_class_has_a_witness_that_check_accepts(user: Path) -> None:
     """The file that is written passes with the printed command."""
     ours = ("--policy", str(user / "b"))
     asked = ("--classes", str(user / "tagged.yaml"), "--class", "tagged", "--witness", str(user / "w"))
-    ran = policyeng("verify", "--satisfiable", *ours, *asked, "--as-of", "2026-06-01")
+    ran = policyeng("verify", "--satisfiable", *ours, *asked, "--as-of", "2026-06-01T00:00:00Z")
 
     assert (ran.returncode, ran.stderr) == (0, "")
     assert 'witness: region "westus"' in ran.stdout
