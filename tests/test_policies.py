@@ -71,8 +71,9 @@ def test_parameters_say_what_they_mean_and_refuse_what_is_misspelt(policy: Polic
 def _loose(schema: JsonObject) -> Iterator[JsonObject]:
     """The parts of a JSON Schema that take any text, any number or any member."""
     bounds = {"string": {"enum", "pattern"}, "integer": {"minimum"}, "number": {"minimum"}}
-    bounds |= {"object": {"additionalProperties"}, "array": {"items"}, "boolean": {"type"}}
-    if not bounds[schema["type"]] & schema.keys():
+    bounds |= {"object": {"additionalProperties"}, "array": {"items"}, "boolean": {"type"}, "null": {"type"}}
+    kinds = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    if not all(bounds[kind] & schema.keys() for kind in kinds):
         yield schema
     inner = [schema.get("items"), schema.get("additionalProperties"), *schema.get("properties", {}).values()]
     for part in inner:
