@@ -17,13 +17,12 @@
 #   parameters:
 #     zone_sets:
 #       type: array
-#       minItems: 1
 #       items: {type: array, minItems: 1, items: {type: string, pattern: '\S'}}
 #       default:
 #         - [privatelink.api.azureml.ms, privatelink.notebooks.azure.net]
 #         - [privatelink.api.ml.azure.us, privatelink.notebooks.usgovcloudapi.net]
 #         - [privatelink.api.ml.azure.cn, privatelink.notebooks.chinacloudapi.cn]
-#       description: names of DNS zones; all zones of one of these lists are required
+#       description: names of DNS zones; all zones of one of these lists are required, and without lists the policy is off
 #   since: 0.2.0
 package network.private_endpoint_dns
 
@@ -31,9 +30,15 @@ import data.lib.ids
 import data.lib.settings
 import data.lib.words
 
-applies if reaches_workspace
+applies if {
+	count(input.parameters.zone_sets) > 0
+	reaches_workspace
+}
 
-applies if count(unreadable_groups) > 0
+applies if {
+	count(input.parameters.zone_sets) > 0
+	count(unreadable_groups) > 0
+}
 
 deny contains {
 	"msg": "the private endpoint has no DNS zone group with all zones of a workspace",
