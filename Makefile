@@ -182,6 +182,7 @@ kubernetes-test: setup-tests .tools/bin/etcd .tools/bin/kube-apiserver .tools/bi
 docs: setup
 	$(call say,the pages of the policies and the picture of a report)
 	@$(BIN)/policyeng policies list --format markdown --output docs/policies
+	@$(BIN)/policyeng frameworks list --format markdown --output docs/frameworks
 	@$(BIN)/python -m tests.report_picture
 
 # BENCH_FAST=1 tries it in two minutes, REMARK="..." puts a sentence on the page; measure on a machine with nothing else to do.

@@ -40,6 +40,9 @@ COMMANDS = {
         "Run an HTTP server that checks documents and decides whether changes are allowed (docs/server.md).",
     ),
     "policies": Late("policies:policies", "List policies, show a policy, or create one."),
+    "frameworks": Late(
+        "frameworks:frameworks", "List frameworks, or show the controls of one and the policies that test them."
+    ),
     "bundle": Late("bundle:bundle", "Build, sign or verify a policy bundle."),
     "audit": Late("audit.app:audit", "Run, store, compare and report on audits."),
     "snapshot": Late("snapshot:snapshot", "Collect a snapshot from live Azure resources."),

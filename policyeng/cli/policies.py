@@ -391,12 +391,23 @@ def _print_markdown(bundle: Bundle, given: Sequence[str], output: Path | None) -
 
 def _pages(bundle: Bundle, given: Sequence[str]) -> list[PolicyPage]:
     from policyeng.bundle.cases import read_cases
+    from policyeng.frameworks import frameworks_of, tested_controls
     from policyeng.policy_docs import PolicyPage, cited
     from policyeng.testing.observed_reads import UNOBSERVED, observe
+
+    tested = tested_controls(frameworks_of(bundle))
 
     def page(policy: Policy) -> PolicyPage:
         # Python of third-party policies is not run just to describe them.
         observed = observe(bundle, policy) if policy.rules or not given else UNOBSERVED
-        return PolicyPage(policy, read_cases(policy), given=given, cited=cited(policy, bundle), observed=observed)
+        controls = tested.get(policy.id, {})
+        return PolicyPage(
+            policy,
+            read_cases(policy),
+            given=given,
+            cited=cited(policy, bundle),
+            observed=observed,
+            controls=controls,
+        )
 
     return list(map(page, bundle.policies))

@@ -28,9 +28,14 @@ from policyeng.models import (
     Severity,
     Snapshot,
     SnapshotRef,
+    lowered,
 )
 from policyeng.redaction import masked_message
 from policyeng.rego.clock import Clock
+
+
+#: More types than this are not listed in a message.
+_MOST_TYPES = 8
 
 
 def evaluate(
@@ -142,5 +147,9 @@ def _check_not_empty(findings: Sequence[Finding], prepared: EvaluationContext) -
     if all((finding.resource_type, finding.resource) in gaps for finding in findings):
         resources, policies = sum(not subject.is_gap for subject in subjects), len(prepared.bundle.policies)
         counts = f"none of {policies} policies applies to any of {resources} resources"
-        message = f"nothing was evaluated: {counts}; see `policyeng policies list` for the types that policies check"
+        kinds = {lowered(kind.type): kind.type for one in prepared.bundle.policies for kind in one.header.judges}
+        needed = f"they check {', '.join(sorted(kinds.values()))}; add such resources"
+        if len(kinds) > _MOST_TYPES:
+            needed = "see `policyeng policies list` for the types that policies check"
+        message = f"nothing was evaluated: {counts}; {needed}"
         yield Problem(level="error", message=message, kind="nothing_evaluated")

@@ -1,6 +1,13 @@
 """Frameworks: published standards, the policies that map to their controls, and what an evaluation says of them."""
 
-from policyeng.frameworks.documents import Control, Framework, framework_of, frameworks_of, read_framework
+from policyeng.frameworks.documents import (
+    Control,
+    Framework,
+    framework_of,
+    frameworks_of,
+    read_framework,
+    tested_controls,
+)
 from policyeng.frameworks.status import DECIDED, evaluate_framework
 
 __all__ = [
@@ -11,4 +18,5 @@ __all__ = [
     "framework_of",
     "frameworks_of",
     "read_framework",
+    "tested_controls",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -147,6 +147,18 @@ def read_framework(path: Path, bundle: Bundle) -> Framework:
     except InputError as error:
         raise UsageError(error.message, place=error.place, remedy=error.remedy) from None
     return _with_headers(_parsed(document, _ids(bundle), lambda at: f"{file}:{places.get(at, (1, 1))[0]}"), bundle)
+
+
+def tested_controls(frameworks: Iterable[Framework]) -> dict[str, dict[str, list[str]]]:
+    """Return by policy id and framework the controls that the policy tests, such as `NS-2 (published)`."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for framework in frameworks:
+        for control in framework.controls:
+            for mapping in control.policies:
+                if mapping.is_direct:
+                    listed = found.setdefault(mapping.id, {}).setdefault(framework.id, [])
+                    listed.append(f"{control.id} ({mapping.basis})")
+    return found
 
 
 def _ids(bundle: Bundle) -> set[str]:

@@ -13,6 +13,7 @@ from policyeng.policy_docs.page import (
     UNRECORDED,
     PolicyPage,
     case_groups,
+    control_lines,
     describe_narrowing,
     describe_strictness,
     describe_type,
@@ -77,10 +78,9 @@ def _facts(page: PolicyPage) -> str:
 def _why(page: PolicyPage) -> Iterator[str]:
     header = page.policy.header
     yield from (prose(" ".join(part.split())) for part in re.split(r"\n\s*\n", header.description) if part.strip())
-    controls = (f"{framework} {', '.join(ids)}" for framework, ids in header.controls.items())
     lines = [f"Source: {prose(header.source)}"] if header.source else []
     lines += [f"{markdown_text(name)}: {prose(source.title)}" for name, source in page.cited.items()]
-    lines += [f"Controls: {markdown_text(ids)}" for ids in controls]
+    lines += [f"Controls: {markdown_text(line)}" for line in control_lines(page)]
     lines += [f"See {_link(related.ref, related.description)}" for related in header.related_resources]
     if lines:
         yield "\n".join(f"- {line}" for line in lines)

@@ -58,6 +58,7 @@ class PolicyPage:
         values: the parameters that it judges with here, where that is known.
         cited: what its `source` cites, by the name that it has there.
         observed: what its cases read, where it has cases here.
+        controls: by framework, the controls that it tests, each with the basis; None where that is not known.
     """
 
     policy: Policy
@@ -67,6 +68,7 @@ class PolicyPage:
     values: Mapping[str, object] = field(default_factory=dict)
     cited: Mapping[str, Cited] = field(default_factory=dict)
     observed: ObservedReads = UNOBSERVED
+    controls: Mapping[str, Sequence[str]] | None = None
 
     @property
     def absences(self) -> Mapping[str, Verdict | None]:
@@ -114,6 +116,14 @@ def cited(policy: Policy, bundle: Bundle) -> dict[str, Cited]:
     names = re.findall(r"[\w-]+", re.sub(r'"[^"]*"', "", policy.header.source))
     found = {name: rows[name] for name in names if isinstance(rows.get(name), dict)}
     return {name: Cited(str(row.get("title", "")), str(row.get("path", ""))) for name, row in found.items()}
+
+
+def control_lines(page: PolicyPage) -> Iterator[str]:
+    """Yield the controls that a policy tests, one line for each framework."""
+    if page.controls is not None:
+        yield from (f"{framework} {', '.join(controls)}" for framework, controls in page.controls.items())
+        if not page.controls:
+            yield "maps to no control of the frameworks shipped"
 
 
 class Group(NamedTuple):

@@ -13,6 +13,7 @@ from policyeng.policy_docs.page import (
     UNRECORDED,
     PolicyPage,
     case_groups,
+    control_lines,
     describe_narrowing,
     describe_type,
     exemption_words,
@@ -82,8 +83,8 @@ def _why(page: PolicyPage, width: int) -> Iterator[Line]:
     yield from labelled("source", _line(header.source), width, indent=2)
     for name, source in page.cited.items():
         yield from labelled("", _line(f"{name}: {source.title}"), width, indent=2)
-    for framework, controls in header.controls.items():
-        yield from labelled("controls", visible(f"{framework} {', '.join(controls)}"), width, indent=2)
+    for line in control_lines(page):
+        yield from labelled("controls", visible(line), width, indent=2)
     for related in header.related_resources:
         yield from labelled("see", _line(f"{related.description} {related.ref}"), width, indent=2)
 
