@@ -33,7 +33,6 @@ from policyeng.models import (
 from policyeng.redaction import masked_message
 from policyeng.rego.clock import Clock
 
-
 #: More types than this are not listed in a message.
 _MOST_TYPES = 8
 
