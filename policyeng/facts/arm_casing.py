@@ -81,22 +81,22 @@ _NAMES = """
 #: Those of other providers, as far as policies and workloads look at them.
 _ELSEWHERE = """
     actions addressPrefix addressPrefixes agentPoolProfiles allOf amount appliedScopeProperties appliedScopes
-    appliedScopeType assignableScopes assignmentType benefitStartTime blocking capacity category categoryGroup code
-    computeLocation condition containers contentFilters count criteria criterionType dataActions days
-    enableAutoScaling enabled endDate endDateTime endpoint enforcementMode environmentVariables
+    appliedScopeType approvalEndpoint assignableScopes assignmentType benefitStartTime blocking capacity category
+    categoryGroup code computeLocation condition containers contentFilters count criteria criterionType dataActions
+    days disableLocalAuth enableAutoScaling enabled endDate endDateTime endpoint enforcementMode environmentVariables
     eventHubAuthorizationRuleId eventHubName exemptionCategory expiresOn expiryDate expiryDateTime filter gpu groupIds
     hardwareProfile impact impactedField instanceFlexibility ip ipAddress ipRules isEnabled lastUpdated level
-    licenseType limits logs managementGroupId manualPrivateLinkServiceConnections maxCount maxPods memoryInGB
-    metricName metrics minCount minNodeCount mode networkAcls networkPlugin networkPluginMode networkProfile
-    notActions notDataActions notifications notScopes operator originRoleAssignmentId osDisk osType parameters
-    permissions podSubnetID policyDefinitionId policyDefinitions powerState pricingTier principalId principalType
-    privateDnsZoneConfigs privateDnsZoneId privateEndpoint privateEndpointConnections privateLinkServiceConnections
-    privateLinkServiceConnectionState privateLinkServiceId properties provisioningState publicIp publicNetworkAccess
-    raiPolicyName requests reservedResourceType resourceGroup resourceId resources retentionPolicy roleDefinitionId
-    roleName roleType scaleSetPriority scaleSettings scope scopes service serviceEndpointPolicies serviceEndpoints
-    shortDescription startDate status storageAccountId storageProfile subnetId subnetIds subnetName subnets
-    suppressionIds targetResourceType targetResourceUri threshold timePeriod vmSize vnetConfiguration vnetName
-    vnetSubnetID workspaceId
+    licenseType limits logFilters logs managementGroupId manualPrivateLinkServiceConnections maxCount maxPods
+    memoryInGB metricName metrics minCount minNodeCount mode networkAcls networkPlugin networkPluginMode
+    networkProfile notActions notDataActions notifications notScopes operator originRoleAssignmentId osDisk osType
+    parameters permissions podSubnetID policyDefinitionId policyDefinitions powerState pricingTier principalId
+    principalType privateDnsZoneConfigs privateDnsZoneId privateEndpoint privateEndpointConnections
+    privateLinkServiceConnections privateLinkServiceConnectionState privateLinkServiceId properties provisioningState
+    publicIp publicNetworkAccess raiPolicyName requests reservedResourceType resourceGroup resourceId resources
+    retentionPolicy roleDefinitionId roleName roleType scaleSetPriority scaleSettings scope scopes service
+    serviceEndpointPolicies serviceEndpoints shortDescription signingKey startDate status storageAccountId
+    storageProfile subnetId subnetIds subnetName subnets suppressionIds targetResourceType targetResourceUri threshold
+    timePeriod vmSize vnetConfiguration vnetName vnetSubnetID workspaceId
 """
 _SPELLED: Mapping[str, str] = {lowered(name): name for name in _NAMES.split()}
 _SPELLED_ELSEWHERE: Mapping[str, str] = {lowered(name): name for name in _ELSEWHERE.split()}
