@@ -135,7 +135,7 @@ def test_what_cannot_be_read_is_undecided(folder: Path) -> None:
     ("words", "said"),
     [
         (["-", "-"], "`-` is given twice"),
-        (["good.json"], "Missing argument"),
+        (["good.json"], "missing argument"),
         (["good.json", "bad.json", "--format", "sarif"], "unknown format `sarif`"),
         (["good.json", "bad.json", "--as-of-before", "soon"], "`soon` is not a valid time for --as-of-before"),
         (["good.json", "bad.json", "--output", "json"], "`json` is not FORMAT=PATH"),

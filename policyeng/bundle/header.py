@@ -29,7 +29,7 @@ Verdict = Literal["pass", "fail", "unknown", "not_judged"]
 
 _METADATA = lazy_pattern(r"^#[ \t]*METADATA[ \t]*$", re.MULTILINE)
 _ID = lazy_pattern(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
-_OPA_ONLY = frozenset({"scope", "entrypoint", "authors", "organizations", "schemas", "custom"})
+OPA_ONLY = frozenset({"scope", "entrypoint", "authors", "organizations", "schemas", "custom"})
 
 
 def _own_pointers(value: dict[str, object]) -> dict[str, object]:
@@ -254,7 +254,7 @@ def header_from_metadata(metadata: object, place: str) -> PolicyHeader | None:
     if not carries_our_header(metadata):
         return None
     custom = metadata["custom"]
-    outer = {key: value for key, value in metadata.items() if key not in _OPA_ONLY}
+    outer = {key: value for key, value in metadata.items() if key not in OPA_ONLY}
     twice = sorted(set(outer) & set(custom))
     if twice:
         raise BundleError(f"`{twice[0]}` stands both in METADATA and under `custom`", place=(place,))

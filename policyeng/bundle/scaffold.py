@@ -40,7 +40,12 @@ class Subject:
 
 @dataclass(frozen=True)
 class Scaffold:
-    """The header of a policy that is not written yet; `since` is the first version with it, if known."""
+    """The header of a policy that is not written yet.
+
+    Attributes:
+        since: the first version with it, if known.
+        schema: the path from `cases.yaml` to its JSON Schema, for editors; empty without one.
+    """
 
     area: str
     name: str
@@ -50,6 +55,7 @@ class Scaffold:
     severity: str
     subject: Subject
     since: str = ""
+    schema: str = ""
 
     def files(self) -> dict[str, str]:
         """Return the files by path within the bundle.
@@ -107,7 +113,8 @@ class Scaffold:
                 ("over", "a value just over the limit"),
             )
         }
-        return _CASES.format(case=self.subject.case, pointer=self._pointer, **edits)
+        comment = f"# yaml-language-server: $schema={self.schema}\n" if self.schema else ""
+        return comment + _CASES.format(case=self.subject.case, pointer=self._pointer, **edits)
 
     @property
     def _documented(self) -> str:

@@ -45,6 +45,10 @@ COMMANDS = {
     ),
     "bundle": Late("bundle:bundle", "Build, sign or verify a policy bundle."),
     "audit": Late("audit.app:audit", "Run, store, compare and report on audits."),
+    "init": Late("init:init", "Write a commented policyeng.toml to the current directory."),
+    "schema": Late(
+        "schema:schema", "Print the JSON Schema of a document, for editors, validators and `opa check --schema`."
+    ),
     "snapshot": Late("snapshot:snapshot", "Collect a snapshot from live Azure resources."),
 }
 

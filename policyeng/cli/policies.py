@@ -28,6 +28,7 @@ from policyeng.cli.files import write
 from policyeng.cli.lazy_commands import Group
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import PolicyOptions, SelectionOptions
+from policyeng.cli.schema import SCHEMA_DIRECTORY, write_schemas
 from policyeng.cli.strict_command import Command
 from policyeng.context import bundle_of
 from policyeng.errors import BundleError, UsageError, suggest_nearest
@@ -125,13 +126,25 @@ def new(
         severity=find_known(severity, Severity, "severity"),
         subject=subject,
         since=manifest.revision if _VERSION.fullmatch(manifest.revision) else "",
+        schema=_schema_from(root),
     )
     _write(root, f"{area}/{name}", policy.files())
+    if policy.schema:
+        for written in write_schemas(SCHEMA_DIRECTORY, ("cases",)):
+            print_line(f"wrote {written}")
     notes = [*_add_root(root, manifest, area, name), *lacking]
     if (root / SIGNATURES).is_file():
         notes.append("the directory is signed; sign it again")
     _print_next_steps(root, policy.id, notes)
     return 0
+
+
+def _schema_from(root: Path) -> str:
+    """Return the path from the cases of a policy to their schema below the current directory; empty without one."""
+    below, here = root.resolve(), Path.cwd()
+    if _is_built_in(root) or not below.is_relative_to(here):
+        return ""
+    return f"{'../' * (len(below.relative_to(here).parts) + 2)}{SCHEMA_DIRECTORY}/cases.schema.json"
 
 
 def _title(given: str) -> str:

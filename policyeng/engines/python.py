@@ -32,7 +32,7 @@ from policyeng.rego.markers import UnknownValue as Marker
 #: The largest number of denials and unknowns for one resource, which ends infinite generators.
 MOST_YIELDED = 10_000
 #: What policies see of a snapshot.
-_SEEN = tuple(member.name for member in fields(SnapshotView) if member.init)
+SNAPSHOT_FIELDS = tuple(member.name for member in fields(SnapshotView) if member.init)
 
 
 def evaluate_pair(work: EvaluationRequest, pair: Pair, recording: RecordedView | None = None) -> Judgement:
@@ -98,7 +98,7 @@ def _marked(work: EvaluationRequest, marking: Marking) -> tuple[SnapshotView, Se
     made = work.made.setdefault(MARKED_VIEW, {})
     cached = made.get(marking.named)
     if cached is None or cached[0] is not work.snapshot:
-        found, subjects = marking.mark({name: getattr(work.snapshot, name) for name in _SEEN}, work.subjects)
+        found, subjects = marking.mark({name: getattr(work.snapshot, name) for name in SNAPSHOT_FIELDS}, work.subjects)
         cached = made[marking.named] = work.snapshot, SnapshotView(**found), subjects
     return cached[1], cached[2]
 

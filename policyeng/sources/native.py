@@ -69,6 +69,11 @@ _KEYS = (*_HEADER_KEYS, "covers", "resources", *_COLLECTIONS)
 _ENTRY = "write `TYPE at ID`, such as `Microsoft.MachineLearningServices/workspaces/computes at /subscriptions/...`"
 
 
+def known_keys() -> tuple[str, ...]:
+    """Return the keys of a snapshot at the top level."""
+    return _KEYS
+
+
 def detect(document: object) -> bool:
     """Check whether the document states that it is a native snapshot."""
     return isinstance(document, dict) and "snapshotVersion" in document
