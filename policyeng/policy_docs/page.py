@@ -120,7 +120,9 @@ def cited(policy: Policy, bundle: Bundle) -> dict[str, Cited]:
 
 def control_lines(page: PolicyPage) -> Iterator[str]:
     """Yield the controls that a policy tests, one line for each framework."""
-    if page.controls is not None:
+    if page.controls is None:
+        yield from (f"{name} {', '.join(ids)}" for name, ids in page.policy.header.controls.items())
+    else:
         yield from (f"{framework} {', '.join(controls)}" for framework, controls in page.controls.items())
         if not page.controls:
             yield "maps to no control of the frameworks shipped"

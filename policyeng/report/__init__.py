@@ -35,6 +35,7 @@ FORMATS: Mapping[str, Render] = MappingProxyType(
         "html": _lazy(".html"),
         "csv": _lazy(".csv"),
         "csv-bom": _lazy(".csv", "render_marked"),
+        "oscal": _lazy(".oscal"),
     }
 )
 #: The formats for people: they accept `group_by`, one of `GROUPS` or None.
