@@ -128,7 +128,7 @@ def control_lines(page: PolicyPage) -> Iterator[str]:
             yield "maps to no control of the frameworks shipped"
 
 
-class Group(NamedTuple):
+class CaseGroup(NamedTuple):
     """The cases that have one outcome, each by name with what it changes."""
 
     verdict: Verdict
@@ -136,12 +136,12 @@ class Group(NamedTuple):
     cases: Mapping[str, JsonObject]
 
 
-def case_groups(file: CaseFile) -> Iterator[Group]:
+def case_groups(file: CaseFile) -> Iterator[CaseGroup]:
     """Yield the cases by outcome, as they are written, without what holds for all of them."""
     groups = zip(_OUTCOMES.items(), (file.pass_, file.fail, file.unknown, file.not_judged), strict=True)
     for (verdict, title), cases in groups:
         if cases:
-            yield Group(verdict, title, {name: _describe_case(case) for name, case in cases.items()})
+            yield CaseGroup(verdict, title, {name: _describe_case(case) for name, case in cases.items()})
 
 
 def shared_case(file: CaseFile) -> JsonObject:

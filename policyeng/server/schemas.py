@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from policyeng.models import Decision, Evaluation, JsonObject
 from policyeng.models.base import adapter_of
 from policyeng.server.routes.admission_review import FORMS, RestrictionsRequest
-from policyeng.server.routes.check import CheckOptions
+from policyeng.server.routes.check import CheckRequestOptions
 
 _ANY: JsonObject = {"$ref": "#/components/schemas/Json"}
 _ABOUT = ("kind", "resource", "subResource", "name", "namespace", "operation", "object", "oldObject", "dryRun")
@@ -105,7 +105,7 @@ def _find_named(name: str) -> JsonObject:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _of(noun: type[CheckOptions] | type[RestrictionsRequest]) -> JsonObject:
+def _of(noun: type[CheckRequestOptions] | type[RestrictionsRequest]) -> JsonObject:
     """Return the complete schema of a request, without references to other documents."""
     schema = noun.model_json_schema(by_alias=True)
     inner = schema.pop("$defs", {})
@@ -130,7 +130,7 @@ def _values() -> JsonObject:
 
 
 def _check_request() -> JsonObject:
-    options = _of(CheckOptions)
+    options = _of(CheckRequestOptions)
     options["properties"] = {"snapshot": _find_named("Json"), **options["properties"]}
     options["properties"]["exemptions"] = {"anyOf": [{"type": "array", "items": _find_named("Json")}, {"type": "null"}]}
     document = {"type": "object", "additionalProperties": _find_named("Json"), "not": {"required": ["snapshot"]}}

@@ -118,12 +118,12 @@ class _Http(HTTPHandler):
         """Open a URL."""
         limit = self._limit
 
-        class Connection(HTTPConnection):
+        class PlainConnection(HTTPConnection):
             def connect(self) -> None:
                 super().connect()
                 limit.add(self.sock)
 
-        return self.do_open(Connection, req)
+        return self.do_open(PlainConnection, req)
 
 
 class _Https(HTTPSHandler):
@@ -137,12 +137,12 @@ class _Https(HTTPSHandler):
         """Open a URL."""
         limit = self._limit
 
-        class Connection(HTTPSConnection):
+        class SecureConnection(HTTPSConnection):
             def connect(self) -> None:
                 super().connect()
                 limit.add(self.sock)
 
-        return self.do_open(Connection, req)
+        return self.do_open(SecureConnection, req)
 
 
 class _OntoNoWorse(HTTPRedirectHandler):

@@ -30,7 +30,7 @@ CHECK = Endpoint(Route.CHECK, TokenScope.CHECK, (JSON, *YAML))
 
 
 @frozen(kw_only=True)
-class CheckOptions(Model):
+class CheckRequestOptions(Model):
     """What stands beside `snapshot` in a request to judge, as `policyeng check` takes it.
 
     Attributes:
@@ -93,22 +93,22 @@ def report_on_document(service: Service, asked: RouteRequest) -> RouteResponse:
     return RouteResponse(render(evaluation).encode(), held, outcome=evaluation)
 
 
-def _apply_settings(held: EvaluationSetup, options: CheckOptions) -> AppliedSettings:
+def _apply_settings(held: EvaluationSetup, options: CheckRequestOptions) -> AppliedSettings:
     """Return the settings of the server, without those that the request replaces."""
     replaced = {name for name in ("exemptions", "fail_on", "strict_unknown") if getattr(options, name) is not None}
     changes = tuple(change for change in held.applied.changes if change.setting not in replaced)
     return held.applied.model_copy(update={"changes": changes}) if replaced else held.applied
 
 
-def _read_request(asked: RouteRequest) -> tuple[bytes, CheckOptions]:
+def _read_request(asked: RouteRequest) -> tuple[bytes, CheckRequestOptions]:
     """Read the document to evaluate, and its options."""
     if asked.media_type in YAML:
-        return asked.content, CheckOptions()
+        return asked.content, CheckRequestOptions()
     document = json_of(asked.content)
     if b'"snapshot"' not in asked.content or not isinstance(document, dict) or "snapshot" not in document:
-        return asked.content, CheckOptions()
+        return asked.content, CheckRequestOptions()
     snapshot = document.pop("snapshot")
-    options, faults = validated(CheckOptions, document, "")
+    options, faults = validated(CheckRequestOptions, document, "")
     if options is None:
         raise _refuse(faults[0].message, faults[0].pointer, faults[0].remedy)
     try:
@@ -122,7 +122,7 @@ def _refuse(message: str, pointer: str, remedy: str) -> RequestRefusedError:
     return RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)
 
 
-def _exemptions(options: CheckOptions, held: EvaluationSetup) -> tuple[list[Exemption], list[Problem]]:
+def _exemptions(options: CheckRequestOptions, held: EvaluationSetup) -> tuple[list[Exemption], list[Problem]]:
     """Those of the request, else those in force; as in a file, a faulty one is a problem and hides no other."""
     if options.exemptions is None:
         return list(held.exemptions), list(held.problems)
