@@ -40,6 +40,8 @@ state(assignment, id, wanted, by_id) := "not in force" if {
 	ids.is_at_or_under(id, excluded)
 } else := "not in force" if {
 	settings.word(assignment.properties.enforcementMode, _modes) == "donotenforce"
+} else := "cannot be read" if {
+	settings.unreadable(assignment, ["properties", "policyDefinitionId"], "string")
 } else := "is of a policy set that is not in the snapshot" if {
 	_is_of_set(assignment)
 	not ids.named(assignment.properties.policyDefinitionId, by_id)
@@ -47,6 +49,10 @@ state(assignment, id, wanted, by_id) := "not in force" if {
 	count(_values(assignment, wanted, by_id)) == 0
 } else := "cannot be read" if {
 	settings.unreadable_word(assignment, ["properties", "enforcementMode"], _modes)
+} else := "cannot be read" if {
+	settings.unreadable(assignment, ["properties", "parameters"], "object")
+} else := "cannot be read" if {
+	settings.unreadable(assignment, ["properties", "notScopes"], "array")
 } else := best if {
 	states := {_narrowed(_state(values, wanted), assignment) | some values in _values(assignment, wanted, by_id)}
 	best := [each | some each in _from_best; each in states][0]
@@ -102,12 +108,14 @@ _values(assignment, wanted, by_id) := [_stated(assignment)] if {
 _is_of_set(assignment) if contains(words.folded(assignment.properties.policyDefinitionId), "/policysetdefinitions/")
 
 _stated(assignment) := {lower(name): object.get(parameter, "value", null) |
+	is_object(assignment.properties.parameters)
 	some name, parameter in assignment.properties.parameters
 	is_object(parameter)
 }
 
 # A member of a set hands on the parameters of the set, which have defaults.
 _of_member(member, assignment, set) := {lower(name): _handed_on(object.get(parameter, "value", null), assignment, set) |
+	is_object(member.parameters)
 	some name, parameter in member.parameters
 	is_object(parameter)
 }
@@ -121,6 +129,7 @@ _handed_on(value, assignment, set) := object.get(_stated(assignment), name, defa
 } else := value
 
 _defaults(set) := {lower(name): object.get(parameter, "defaultValue", null) |
+	is_object(set.properties.parameters)
 	some name, parameter in set.properties.parameters
 	is_object(parameter)
 }

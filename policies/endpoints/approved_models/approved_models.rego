@@ -90,12 +90,15 @@ is_published_otherwise if count(input.parameters.allowed_publishers) == 0
 
 is_published_otherwise if publisher
 
-publisher := stated if {
-	stated := words.folded(input.parameters.publishers[name])
+publisher := array.concat(stated_publishers, publishers_of_registry)[0]
+
+stated_publishers := [words.folded(stated) |
+	some name, stated in input.parameters.publishers
 	words.folded(name) == models.registry(id)
-} else := publishers_of_registry[0]
+]
 
 publishers_of_registry := [publisher_of |
+	stated_publishers == []
 	count(input.parameters.allowed_publishers) > 0
 	some registry in input.snapshot.by_type["microsoft.machinelearningservices/registries"]
 	registry_name(registry) == models.registry(id)

@@ -43,6 +43,7 @@ deny contains {
 	kind == "managed"
 	not is_scaled
 	count(doubts) == 0
+	count(input.snapshot.incomplete) == 0
 }
 
 deny contains {
@@ -65,6 +66,12 @@ unknown contains {"msg": "whether an autoscale setting for the deployment is ena
 	kind == "managed"
 	not is_scaled
 	count(doubts) > 0
+}
+
+unknown contains {"msg": "the snapshot is incomplete: an autoscale setting may exist", "path": "/id"} if {
+	kind == "managed"
+	count(input.snapshot.incomplete) > 0
+	not is_scaled
 }
 
 unknown contains {"msg": "the scale type is none that is known", "path": pointer} if {

@@ -84,8 +84,10 @@ is_unreadable if {
 
 is_unreadable if {
 	some filter in filter_policy.properties.contentFilters
-	not words.folded(object.get(filter, "name", null))
+	not has_name(filter)
 }
+
+has_name(filter) if words.folded(filter.name)
 
 is_guarding(filter) if {
 	replace(words.folded(filter.name), "-", "") in {"hate", "sexual", "violence", "selfharm", "jailbreak"}
@@ -94,7 +96,7 @@ is_guarding(filter) if {
 is_connected if {
 	some connection in input.snapshot.by_type["microsoft.machinelearningservices/workspaces/connections"]
 	some key, named in connection.properties.metadata
-	lower(key) == "resourceid"
+	words.folded(key) == "resourceid"
 	ids.folded(words.folded(named)) == account_id
 }
 

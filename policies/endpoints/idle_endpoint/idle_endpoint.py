@@ -75,20 +75,20 @@ def _applies(given: PolicyInput) -> bool:
 def idle_endpoint(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny an endpoint with no more than `most_requests` requests in a period of `idle_days`."""
     most, period = given.parameters["most_requests"], timedelta(days=given.parameters["idle_days"])
-    idle, reasons = None, set()
+    idle, doubt = None, ""
     for sample in _samples(given):
         begin, end, total = moment(sample.get("from")), moment(sample.get("to")), sample.get("total")
-        if begin is None or end is None:
-            reasons.add("a sample does not state from when to when it was taken")
-        elif total is None:
-            reasons.add("a sample does not state the total of requests")
+        if total is None:
+            doubt = doubt or "a sample does not state the total of requests"
+        elif begin is None or end is None:
+            doubt = "a sample with requests does not state when it was taken" if total > most else doubt
         elif total > most:
             if max(end - period, begin) >= given.as_of - period - _FRESH:
                 return
         elif end - begin >= period and given.as_of - end <= _FRESH:
             idle = sample
-    if reasons:
-        yield Unknown(msg=min(reasons), path="/id")
+    if doubt:
+        yield Unknown(msg=doubt, path="/id")
     elif idle is None:
         yield Unknown(msg="no sample covers the days that count, up to a week ago", path="/id")
     else:

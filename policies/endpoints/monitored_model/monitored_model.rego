@@ -31,6 +31,12 @@ deny contains {
 } if {
 	not is_monitored
 	count(doubts) == 0
+	count(input.snapshot.incomplete) == 0
+}
+
+unknown contains {"msg": "the snapshot is incomplete: a monitor may exist", "path": "/id"} if {
+	count(input.snapshot.incomplete) > 0
+	not is_monitored
 }
 
 unknown contains {"msg": "whether a monitor of the deployment is enabled cannot be read", "path": "/id"} if {

@@ -21,6 +21,7 @@ package jobs.pinned_images
 
 import data.lib.images
 import data.lib.settings
+import data.lib.words
 
 applies if {
 	not is_archived
@@ -42,6 +43,7 @@ deny contains {
 	"actual": image,
 	"expected": expected,
 } if {
+	image
 	not is_pinned
 	not settings.unreadable_flag(input.resource, archived)
 	not settings.unreadable_word(input.resource, type, types)
@@ -68,7 +70,7 @@ expected := "a digest" if input.parameters.require_digest
 
 else := "a digest, or a tag other than `latest`"
 
-image := settings.at(input.resource, place) if not settings.unreadable(input.resource, place, "string")
+image := words.text(settings.at(input.resource, place))
 
 place := ["properties", "image"]
 archived := ["properties", "isArchived"]
