@@ -15,6 +15,7 @@ from policyeng.evaluation import evaluate
 from policyeng.frameworks import evaluate_framework, framework_of, read_framework
 from policyeng.models import ControlResult, ControlStatus, Exemption, FrameworkResult, JsonObject, Snapshot
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
+from tests.command import policyeng
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 ROOT = Path(__file__).resolve().parents[1]
@@ -338,3 +339,62 @@ def test_no_text_says_compliant() -> None:
         ROOT / "policyeng" / "report" / "html" / "frameworks.html",
     ]
     assert not [place for place in places if "complian" in place.read_text(encoding="utf-8").lower()]
+
+
+def test_a_check_reports_the_controls_of_a_framework(tmp_path: Path) -> None:
+    """Only the policies with a direct mapping are evaluated, and every format shows the controls."""
+    sample = ROOT / "samples" / "workspaces" / "regulated.json"
+    outputs = [part for name in ("csv", "html", "markdown", "oscal") for part in ("--output", f"{name}={name}.out")]
+    ran = policyeng("check", str(sample), "--framework", "MCSB-V1", "--format", "json", *outputs, folder=tmp_path)
+    report = json.loads(ran.stdout)
+
+    assert ran.returncode == 1
+    (framework,) = report["frameworks"]
+    assert (framework["id"], len(framework["controls"])) == ("mcsb-v1", 85)
+    tested = {one["id"] for item in framework["controls"] for one in item["policies"] if one["relevance"] == "direct"}
+    assert {finding["policy"] for finding in report["findings"]} <= tested
+    (failing,) = (item for item in framework["controls"] if item["id"] == "NS-2")
+    assert failing["status"] == "failing"
+    texts = {name: (tmp_path / f"{name}.out").read_text(encoding="utf-8") for name in ("csv", "html", "markdown")}
+    assert "control,status,basis,passing,failing,unknown,exempt\n" in texts["csv"].replace("\r", "")
+    assert "\nmcsb-v1:NS-2,failing,published," in texts["csv"]
+    assert all("NS-4" in text and "not covered" in text for text in texts.values())
+    assert "complian" not in texts["html"].partition('class="framework"')[2].partition("</section>")[0].lower()
+
+
+def test_files_and_selections_of_a_check(tmp_path: Path) -> None:
+    """A file of the configuration is relative to it, and `--select` narrows; a selection that leaves nothing is an error."""
+    sample = str(ROOT / "samples" / "workspaces" / "compliant.json")
+    own = {"id": "acme", "title": "A", "version": "1", "source": "us", "controls": [{"id": "A", "title": "t"}]}
+    mapping = {"id": "AML-NET-001", "basis": "own", "relevance": "direct"}
+    own["controls"] = [{"id": "A", "title": "t", "policies": [mapping]}]
+    write(tmp_path, {"conf/acme.json": json.dumps(own), "conf/policyeng.toml": 'frameworks = ["acme.json"]'})
+    ran = policyeng("check", sample, "--config", "conf/policyeng.toml", "--format", "json", folder=tmp_path)
+    assert {finding["policy"] for finding in json.loads(ran.stdout)["findings"]} == {"AML-NET-001"}
+
+    none = policyeng("check", sample, "--framework", "mcsb-v1", "--select", "AML-COST-102", folder=tmp_path)
+    assert (none.returncode, "no selected policy tests a control of `mcsb-v1`" in none.stderr) == (3, True)
+    some = policyeng("check", sample, "--select", "nist-800-53-r5 sc-12", "--format", "json", folder=tmp_path)
+    assert {finding["policy"] for finding in json.loads(some.stdout)["findings"]} <= {"AML-ENC-001"}
+    untested = policyeng("check", sample, "--select", "mcsb-v1:NS-9", folder=tmp_path)
+    assert (untested.returncode, "no policy tests the control `mcsb-v1:NS-9`" in untested.stderr) == (3, True)
+
+
+def test_frameworks_are_listed_and_shown() -> None:
+    """As text and as JSON, one control alone, and with the nearest id for one that there is not."""
+    listed = json.loads(policyeng("frameworks", "list", "--format", "json").stdout)
+    assert {one["id"]: one["controls"] for one in listed} == COUNTS
+    shown = json.loads(policyeng("frameworks", "show", "mcsb-v1", "ns-2", "--format", "json").stdout)
+    assert shown["id"] == "NS-2"
+    text = policyeng("frameworks", "show", "mcsb-v1", "NS-4").stdout
+    assert "Show the network diagram" in text
+    assert "No policy maps to it." in text
+    wrong = policyeng("frameworks", "show", "mcsb-v1", "NS-99")
+    assert (wrong.returncode, "`mcsb-v1` has no control `NS-99`; did you mean" in wrong.stderr) == (3, True)
+
+
+def test_pages_show_controls_with_their_basis() -> None:
+    """A policy without controls says so."""
+    assert "mcsb-v1 NS-2 (published)" in policyeng("policies", "show", "AML-NET-001", "--format", "markdown").stdout
+    cost = policyeng("policies", "show", "AML-COST-102").stdout
+    assert "maps to no control of the frameworks shipped" in cost
