@@ -363,7 +363,7 @@ def test_a_check_reports_the_controls_of_a_framework(tmp_path: Path) -> None:
 
 
 def test_files_and_selections_of_a_check(tmp_path: Path) -> None:
-    """A file of the configuration is relative to it, and `--select` narrows; a selection that leaves nothing is an error."""
+    """A file of the configuration is relative to it, and `--select` narrows; nothing left is an error."""
     sample = str(ROOT / "samples" / "workspaces" / "compliant.json")
     own = {"id": "acme", "title": "A", "version": "1", "source": "us", "controls": [{"id": "A", "title": "t"}]}
     mapping = {"id": "AML-NET-001", "basis": "own", "relevance": "direct"}
