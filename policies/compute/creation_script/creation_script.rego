@@ -8,9 +8,7 @@
 # custom:
 #   id: AML-CMP-012
 #   severity: low
-#   judges:
-#     - type: Microsoft.MachineLearningServices/workspaces/computes
-#       where: {/properties/computeType: [ComputeInstance]}
+#   judges: [Microsoft.MachineLearningServices/workspaces/computes]
 #   remediation: >-
 #     Recreate the instance with the script (`setup_scripts.creation_script` in its YAML, then `az ml compute create`).
 #   source: CMP-12
@@ -21,10 +19,15 @@
 #   since: 0.2.0
 package compute.creation_script
 
+import data.lib.computes
 import data.lib.settings
 import data.lib.words
 
-applies if count(demanded) > 0
+# The type is read only where there is something to compare.
+applies if {
+	count(demanded) > 0
+	computes.kind(input.resource) in {"computeinstance"}
+}
 
 deny contains {
 	"msg": "the creation script is not the mandated one",

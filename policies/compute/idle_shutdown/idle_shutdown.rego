@@ -18,7 +18,8 @@
 #     patch: [{op: add, path: /properties/properties/idleTimeBeforeShutdown, value: PT60M}]
 #   source: CMP-05
 #   parameters:
-#     longest: {type: string, pattern: '^P([0-9]+W|([0-9]+D)?(T([0-9]+H)?([0-9]+M)?([0-9]+S)?)?)$', default: P3D,
+#     longest: {type: string, pattern: '^P([0-9]{1,9}W|[0-9]{1,9}D|([0-9]{1,9}D)?T([0-9]{1,9}H([0-9]{1,9}M)?([0-9]{1,9}S)?|[0-9]{1,9}M([0-9]{1,9}S)?|[0-9]{1,9}S))$',
+#       default: P3D,
 #       description: the longest idle time that is allowed, as an ISO 8601 duration}
 #   since: 0.2.0
 package compute.idle_shutdown

@@ -8,9 +8,7 @@
 # custom:
 #   id: AML-CMP-007
 #   severity: medium
-#   judges:
-#     - type: Microsoft.MachineLearningServices/workspaces/computes
-#       where: {/properties/computeType: [AmlCompute, ComputeInstance]}
+#   judges: [Microsoft.MachineLearningServices/workspaces/computes]
 #   remediation: >-
 #     Recreate the compute with a size of the list (`az ml compute create --size <size> ...`), or add the size to
 #     `allowed_vm_sizes`.
@@ -21,10 +19,15 @@
 #   since: 0.2.0
 package compute.listed_sizes
 
+import data.lib.computes
 import data.lib.settings
 import data.lib.words
 
-applies if count(input.parameters.allowed_vm_sizes) > 0
+# The type is read only where there is something to compare.
+applies if {
+	count(input.parameters.allowed_vm_sizes) > 0
+	computes.kind(input.resource) in {"amlcompute", "computeinstance"}
+}
 
 deny contains {
 	"msg": "the VM size is not on the list",

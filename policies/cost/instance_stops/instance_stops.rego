@@ -25,30 +25,27 @@
 package cost.instance_stops
 
 import data.lib.durations
+import data.lib.settings
 import data.lib.words
 
 deny contains {
 	"msg": "the instance has neither an idle shutdown nor an enabled stop schedule",
-	"path": "/properties/properties/idleTimeBeforeShutdown",
+	"path": settings.pointer(place),
 	"actual": idle,
 	"expected": "a duration such as PT60M, or an enabled stop schedule",
 } if {
-	not is_unreadable
+	not unreadable
 	not stops_when_idle
 	not stops_on_schedule
 }
 
-unknown contains {
-	"msg": "the idle time is not text",
-	"path": "/properties/properties/idleTimeBeforeShutdown",
-} if {
-	is_unreadable
-	not stops_on_schedule
-}
+unknown contains {"msg": "the idle time is not text", "path": unreadable} if not stops_on_schedule
 
-idle := object.get(input.resource, ["properties", "properties", "idleTimeBeforeShutdown"], null)
+idle := object.get(input.resource, place, null)
 
-is_unreadable if not type_name(idle) in {"null", "string"}
+unreadable := settings.unreadable(input.resource, place, "string")
+
+place := ["properties", "properties", "idleTimeBeforeShutdown"]
 
 # A duration of more than nothing; Azure allows 15 minutes to 3 days.
 stops_when_idle if durations.seconds(idle) > 0
