@@ -140,6 +140,18 @@ def test_a_policy_that_says_whom_it_refines_is_no_fault_until_it_is_refuted(tmp_
     assert refuted.example is not None
 
 
+def test_parameters_do_not_refute_what_a_policy_refines(tmp_path: Path) -> None:
+    """The claim is about the defaults of parameters; that others tell the policies apart is a remark."""
+    wide = deny_when("input.resource.properties.publicNetworkAccess != `Disabled`")
+    narrow = deny_when("input.resource.properties.publicNetworkAccess == input.parameters.denied")
+    denied = "refines: [T-A-1]\nparameters: {denied: {type: string, enum: [Enabled, Disabled], default: Enabled}}"
+    bundle = small(tmp_path, ("a", wide, ""), ("b", narrow, denied))
+
+    (remark,) = of(analysed(bundle, 25, 1, tries=40), "T-A-2", "told apart")
+    assert not remark.is_fault
+    assert "refines" not in remark.message
+
+
 def test_a_default_that_switches_off_is_a_remark(tmp_path: Path) -> None:
     """A value is meant to be given, or it is a slip."""
     body = deny_when("input.parameters.on; input.resource.properties.publicNetworkAccess != `Disabled`")

@@ -137,7 +137,8 @@ class PolicyHeader(Strict):
         insensitive_to: JSON Pointers of fields whose value changes nothing.
         clock: what it promises of `as_of`; nothing where it is empty.
         evidence: only `evidence` of the snapshot decides it, and it has no rules.
-        refines: ids of policies that fail wherever this one does, and which this one is meant to say more than.
+        refines: ids of policies that fail wherever this one does while parameters have their defaults, and which this
+            one is meant to say more than.
     """
 
     id: Annotated[str, Checked(_check_id)]

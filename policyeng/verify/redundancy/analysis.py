@@ -399,8 +399,9 @@ def _find_implying(
     for other in together - others.keys():
         is_often = seen.failures >= _ENOUGH and seen.together[other] >= _OFTEN * seen.failures
         if is_often or other in stated:
+            plainly = seen.plainly_apart.get(other)
             others[other] = _DistinguishingExample(
-                (seen.plainly_apart.get(other) or seen.apart[other]).example, tries, was_searched=False
+                (plainly or seen.apart[other]).example, tries, was_searched=False, with_parameters=plainly is None
             )
     return others
 
@@ -413,7 +414,7 @@ def _remark(
     if apart.example is None:
         evidence += f", then {apart.tries:,} attempts to distinguish them"
         return _remark_implied(policy, other, observed, evidence, is_equal=is_equal)
-    breaks = other in policy.header.refines
+    breaks = other in policy.header.refines and not apart.with_parameters  # it is a claim about the defaults
     small = shrink_distinguishing(observed.bundle, policy.id, other, apart.example, most=_SHRINKING)
     example, resource = small or (apart.example, "")
     message, remedy = _describe_distinction(other, apart, breaks=breaks)
