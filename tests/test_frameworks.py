@@ -398,3 +398,12 @@ def test_pages_show_controls_with_their_basis() -> None:
     assert "mcsb-v1 NS-2 (published)" in policyeng("policies", "show", "AML-NET-001", "--format", "markdown").stdout
     cost = policyeng("policies", "show", "AML-COST-102").stdout
     assert "maps to no control of the frameworks shipped" in cost
+
+
+def test_policies_that_are_not_configured_are_listed_so(tmp_path: Path) -> None:
+    """With the parameters to set, until the configuration sets one."""
+    line = next(one for one in policyeng("policies", "list").stdout.splitlines() if one.startswith("AML-NET-008"))
+    assert line.endswith("(not configured: set `required`)")
+    write(tmp_path, {"policyeng.toml": '[parameters."AML-NET-008"]\nrequired = true\n'})
+    listed = policyeng("policies", "list", "--select", "AML-NET-008", folder=tmp_path).stdout
+    assert "not configured" not in listed

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import repeat
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +21,7 @@ from policyeng.bundle.policy_ids import next_id, split_name, title_of
 from policyeng.bundle.policy_selection import Profile, profiles_of, with_profile
 from policyeng.bundle.scaffold import Language, Scaffold, Subject
 from policyeng.bundle.signature_policy import SIGNATURES
+from policyeng.bundle.switches import unset_switches
 from policyeng.cli import options
 from policyeng.cli.completion import complete_ids
 from policyeng.cli.console import detect_terminal, print_line
@@ -295,7 +297,8 @@ def list_policies(asked: ListOptions) -> int:
         raise UsageError("`--output` requires Markdown", remedy="add `--format markdown`")
     if asked.profiles and (asked.select or asked.ignore):
         raise UsageError("`--profiles` does not go with `--select` or `--ignore`", remedy="remove one of them")
-    bundle = asked.bundle(asked.settings())
+    settings = asked.settings()
+    bundle = asked.bundle(settings)
     if asked.profiles:
         _print_profiles(profiles_of(bundle), format_)
         return 0
@@ -306,7 +309,9 @@ def list_policies(asked: ListOptions) -> int:
         entries = [described(entry) for entry in bundle.policies]
         typer.echo(orjson.dumps(entries, option=orjson.OPT_INDENT_2))
         return 0
-    _print_list(bundle)
+    given = spread_parameters(bundle, settings.parameters, settings.origins.get("parameters", ""))
+    values = ({**entry.header.defaults, **given.get(entry.id, {})} for entry in bundle.policies)
+    _print_list(bundle, list(map(unset_switches, bundle.policies, repeat(bundle), values)))
     return 0
 
 
@@ -378,13 +383,14 @@ def described(policy: Policy) -> JsonObject:
     return {**header, "area": policy.area, "language": policy.language, "twin": twin, "file": policy.file}
 
 
-def _print_list(bundle: Bundle) -> None:
-    """Print one line per policy, in columns."""
+def _print_list(bundle: Bundle, unset: Sequence[Sequence[str]]) -> None:
+    """Print one line per policy, in columns; `unset` has the parameters to set before each has findings."""
     rows = [(entry.id, entry.header.severity.value, entry.language) for entry in bundle.policies]
     widths = [max(map(len, column), default=0) for column in zip(*rows, strict=True)]
-    for row, entry in zip(rows, bundle.policies, strict=True):
+    for row, entry, names in zip(rows, bundle.policies, unset, strict=True):
         cells = [f"{cell:{width}}" for cell, width in zip(row, widths, strict=True) if width]
-        typer.echo(visible("  ".join((*cells, entry.header.title))))
+        off = f" (not configured: set {', '.join(f'`{name}`' for name in names)})" if names else ""
+        typer.echo(visible("  ".join((*cells, f"{entry.header.title}{off}"))))
     number = count(len(bundle.policies), "policy")
     typer.echo(f"{number}, revision {bundle.revision or 'none'}, digest {bundle.digest[:12]}")
 
