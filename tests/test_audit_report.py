@@ -162,7 +162,7 @@ def test_the_command_writes_each_format(audited: Audited, tmp_path: Path) -> Non
     assert json.loads(written["json"])["summary"]["fail"] == 1
     assert written["csv-bom"] == "\ufeff".encode() + written["csv"]
     assert printed.encode() == written["csv"]
-    assert "exit 1: 1 failure" in text
+    assert "FAILED: 1 failure" in text
     assert written["markdown"].startswith(b"## policyeng: 1 failure")
 
 

@@ -149,7 +149,7 @@ def test_the_reason_names_the_type_and_the_place(tmp_path: Path) -> None:
     finding = of_home(checked(looking(tmp_path, "by type", "rego"), native(workspace())))
     [unknown] = finding.unknowns
     assert unknown.path == f"{ROOT}:"
-    assert unknown.msg.startswith(f"the inputs do not list all {FOLDED}; add what `az rest` lists of them")
+    assert unknown.msg.startswith(f"not all resources of type {FOLDED} were collected; add what `az rest` lists")
 
 
 def test_a_snapshot_beside_it_can_state_that_there_is_none(tmp_path: Path) -> None:

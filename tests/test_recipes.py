@@ -519,7 +519,7 @@ def test_a_commit_that_is_compliant_passes(compliant: Repository) -> None:
 
     assert ran.returncode == 0, ran.stdout
     assert "Passed" in ran.stdout
-    assert "exit 0: no failures" in ran.stdout
+    assert "PASSED: no failures" in ran.stdout
 
 
 def test_a_commit_of_other_files_starts_nothing(failing: Repository) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from policyeng.models import Evaluation, Outcome
+from policyeng.models import Evaluation
 from policyeng.report.azure_devops import render
 from policyeng.report.escaping import visible
 from policyeng.report.locations import find_location
-from policyeng.report.phrases import describe_exit_code
+from policyeng.report.phrases import describe_exit_code, worst_first
 from tests.report_samples import SAMPLES, WORKSPACE, evaluations, laws
 
 PREFIX = "##vso["
@@ -38,10 +38,11 @@ def commands_of(evaluation: Evaluation) -> list[tuple[str, dict[str, str], str]]
 @given(evaluations())
 def test_every_finding_that_is_not_a_pass_is_one_line(evaluation: Evaluation) -> None:
     """Law 7: policy, resource and place are exact; an exempt failure is a plain line; problems follow."""
-    findings = [finding for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
+    findings = worst_first(evaluation.others)
+    errors = sum(problem.level == "error" for problem in evaluation.problems)
     *lines, _ = render(evaluation).splitlines()
     assert len(lines) == len(findings) + len(evaluation.problems)
-    for line, finding in zip(lines, findings, strict=False):
+    for line, finding in zip(lines[errors:], findings, strict=False):
         assert (PREFIX in line) is (finding.exemption is None)
         if finding.exemption is None:
             name, properties, message = parsed(line)
@@ -54,8 +55,8 @@ def test_every_finding_that_is_not_a_pass_is_one_line(evaluation: Evaluation) ->
             assert visible(finding.resource) in message
         else:
             assert line.startswith(finding.policy)
-    types = [parsed(line)[1]["type"] for line in lines[len(findings) :]]
-    assert types == [problem.level for problem in evaluation.problems]
+    types = [parsed(line)[1]["type"] for line in (*lines[:errors], *lines[errors + len(findings) :])]
+    assert types == ["error"] * errors + ["warning"] * (len(evaluation.problems) - errors)
 
 
 @laws
@@ -95,7 +96,19 @@ def test_a_failure_reads_as_documented() -> None:
         "##vso[task.logissue type=error;sourcepath=samples/inference.json;linenumber=12;columnnumber=1;"
         "code=AML-NET-001;](high) "
         f"Public network access to the workspace is disabled: {WORKSPACE}; public network access is not disabled: "
-        '/properties/publicNetworkAccess is "Enabled", expected "Disabled"; '
+        "/properties/publicNetworkAccess is Enabled, expected Disabled; "
         "fix: Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint."
     )
     assert last == describe_exit_code(SAMPLES["below the limit"])
+
+
+def test_with_exit_zero_failures_do_not_fail_the_task() -> None:
+    """A run that could not decide still does."""
+    assert render(SAMPLES["failures"], exit_zero=True).count("task.complete result=SucceededWithIssues;") == 1
+    assert render(SAMPLES["empty"], exit_zero=True).count("task.complete result=Failed;") == 1
+
+
+def test_the_most_severe_come_first() -> None:
+    """The agent shows ten of each type."""
+    codes = [properties["code"] for _, properties, _ in commands_of(SAMPLES["failures"]) if "code" in properties]
+    assert codes == ["AML-ISO-101", "AML-NET-001"]

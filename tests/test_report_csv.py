@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.models import Evaluation
+from policyeng.models import Evaluation, Location, Place
 from policyeng.report.csv import COLUMNS, guarded, render, render_marked, unguarded
 from policyeng.report.escaping import visible
 from tests.command import policyeng
 from tests.report_pages import ABOUT
-from tests.report_samples import PUBLIC_ACCESS, SAMPLES, evaluation_of, evaluations, laws
+from tests.report_samples import ISOLATION, PUBLIC_ACCESS, SAMPLES, evaluation_of, evaluations, laws
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -38,8 +38,8 @@ def test_a_row_says_what_a_finding_says() -> None:
         "area": "network",
         "controls": "mcsb-v1 NS-2",
         "since": "2026-05-23T00:00:00Z",
-        "reasons": 'public network access is not disabled: /properties/publicNetworkAccess is "Enabled", '
-        'expected "Disabled"',
+        "reasons": "public network access is not disabled: /properties/publicNetworkAccess is Enabled, "
+        "expected Disabled",
         "undecided": "",
         "exemption": "",
         "exempt_until": "",
@@ -49,7 +49,19 @@ def test_a_row_says_what_a_finding_says() -> None:
         "file": "samples/inference.json",
         "line": "12",
         "column": "1",
+        "address": "",
+        "why": "",
+        "url": "",
     }
+
+
+def test_the_place_is_that_of_the_field() -> None:
+    """As in the text report, and its name in the format of the file."""
+    path = ISOLATION.denials[0].path
+    location = Location(fields={path: Place(file="infra/cluster.yml", line=9, column=7, address="size")})
+    (row,) = rows(render(evaluation_of([ISOLATION.model_copy(update={"location": location})])))
+
+    assert (row["file"], row["line"], row["column"], row["address"]) == ("infra/cluster.yml", "9", "7", "size")
 
 
 def test_what_is_exempt_or_undecided_says_why() -> None:

@@ -8,11 +8,11 @@ from collections import Counter
 import pytest
 from hypothesis import given
 
-from policyeng.models import Evaluation, Outcome, Severity
+from policyeng.models import Evaluation, Severity
 from policyeng.report.escaping import visible
 from policyeng.report.github import render
 from policyeng.report.locations import find_location
-from policyeng.report.phrases import describe_exit_code
+from policyeng.report.phrases import describe_exit_code, worst_first
 from tests.report_samples import SAMPLES, WORKSPACE, evaluations, laws
 
 _COMMAND = re.compile(r"::(?P<name>[a-z]+) (?P<properties>[^:]*)::(?P<message>.*)")
@@ -38,15 +38,18 @@ def test_every_finding_that_is_not_a_pass_is_one_command(evaluation: Evaluation)
     """Law 7: the commands name the policy, the resource and the place exactly; problems follow; then the exit."""
     *lines, last = render(evaluation).splitlines()
     commands = [parsed(line) for line in lines]
-    findings = [finding for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
+    findings = worst_first(evaluation.others)
+    errors = [problem for problem in evaluation.problems if problem.level == "error"]
+    warnings = [problem for problem in evaluation.problems if problem.level == "warning"]
     assert len(commands) == len(findings) + len(evaluation.problems)
-    for (_, properties, message), finding in zip(commands, findings, strict=False):
+    for (_, properties, message), finding in zip(commands[len(errors) :], findings, strict=False):
         assert properties["title"] == visible(f"{finding.policy} ({finding.severity}): {finding.title}")
         assert message.splitlines()[-1] == visible(f"resource: {finding.resource}")
         at = find_location(finding)
         given = (properties.get("file", ""), properties.get("line"), properties.get("col"))
         assert given == (visible(at.file), str(at.line), str(at.column)) if at.file else ("", None, None)
-    assert [name for name, _, _ in commands[len(findings) :]] == [problem.level for problem in evaluation.problems]
+    assert [name for name, _, _ in commands[: len(errors)]] == ["error"] * len(errors)
+    assert [name for name, _, _ in commands[len(errors) + len(findings) :]] == ["warning"] * len(warnings)
     assert last == describe_exit_code(evaluation)
 
 
@@ -87,7 +90,7 @@ def test_a_failure_reads_as_documented() -> None:
     assert first == (
         "::error file=samples/inference.json,line=12,col=1,"
         "title=AML-NET-001 (high)%3A Public network access to the workspace is disabled::ws"
-        '%0Apublic network access is not disabled: /properties/publicNetworkAccess is "Enabled", expected "Disabled"'
+        "%0Apublic network access is not disabled: /properties/publicNetworkAccess is Enabled, expected Disabled"
         "%0Afix: Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint."
         f"%0Aresource: {WORKSPACE}"
     )

@@ -106,7 +106,7 @@ def test_a_page_says_what_judged_what_and_when() -> None:
     for words in ("sha256:" + "ab12" * 16, "sha256:" + "cd34" * 16, "2026-06-01T00:00:00Z", "embedded 0.14.1"):
         assert words in text
     assert "profile azureml-v2" in text
-    assert "exit 2: could not decide" in text
+    assert "UNDECIDED: " in text
     assert "30.00 %" in text
     assert "50.00 %" in text
 

@@ -54,7 +54,7 @@ def test_the_form_is_the_documented_one() -> None:
     report = json.loads(render(SAMPLES["every outcome"]))
     assert list(report) == [
         "reportVersion", "bundle", "snapshot", "asOf", "engine", "exitCode", "summary", "findings", "problems",
-        "settings", "frameworks",
+        "settings", "frameworks", "failOn", "strictUnknown",
     ]  # fmt: skip
     assert list(report["bundle"]) == ["name", "revision", "digest"]
     assert list(report["snapshot"]) == ["scope", "takenAt", "digest"]
@@ -64,10 +64,12 @@ def test_the_form_is_the_documented_one() -> None:
     finding = report["findings"][0]
     assert list(finding) == [
         "policy", "title", "severity", "resource", "resourceType", "outcome", "denials", "unknowns", "exemption",
-        "remediation", "source", "location",
+        "remediation", "source", "area", "controls", "why", "url", "owner", "location",
     ]  # fmt: skip
     assert list(finding["denials"][0]) == ["msg", "path", "actual", "expected"]
-    assert finding["location"] == {"file": "samples/inference.json", "line": 48, "column": 1, "fields": {}}
+    assert finding["location"] == {
+        "file": "samples/inference.json", "line": 48, "column": 1, "address": "", "fields": {},
+    }  # fmt: skip
 
 
 def test_places_of_fields_stand_below_the_place_of_the_resource() -> None:
@@ -76,7 +78,9 @@ def test_places_of_fields_stand_below_the_place_of_the_resource() -> None:
     paths = [reason["path"] for reason in (*finding["denials"], *finding["unknowns"])]
 
     assert list(finding["location"]["fields"]) == paths
-    assert finding["location"]["fields"][paths[0]] == {"file": "infra/cluster.yml", "line": 9, "column": 7}
+    assert finding["location"]["fields"][paths[0]] == {
+        "file": "infra/cluster.yml", "line": 9, "column": 7, "address": "",
+    }  # fmt: skip
 
 
 def test_a_report_without_columns_is_read() -> None:

@@ -11,11 +11,12 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from policyeng.models import Denial, Evaluation, Outcome
-from policyeng.report.escaping import compact, visible
-from policyeng.report.markdown import render
-from policyeng.report.phrases import denials, exempt, failed
+from policyeng.report.escaping import visible
+from policyeng.report.grouping import group_findings
+from policyeng.report.markdown import LIMIT, render
+from policyeng.report.phrases import by_policy, denials, describe_found, exempt, failed, split_reason
 from policyeng.report.text import render as render_text
-from tests.report_samples import PUBLIC_ACCESS, SAMPLES, WORKSPACE, evaluation_of, evaluations, laws
+from tests.report_samples import ISOLATION, PUBLIC_ACCESS, SAMPLES, WORKSPACE, evaluation_of, evaluations, laws
 
 _TAG = re.compile(r"</?(?:code|br|sub|details|summary)>")
 _PARSER = MarkdownIt("commonmark").enable("table")
@@ -55,7 +56,8 @@ def test_every_finding_has_its_row(evaluation: Evaluation) -> None:
         [finding for finding in evaluation.findings if finding.outcome is Outcome.UNKNOWN],
         [finding for finding in evaluation.findings if finding.outcome is Outcome.ERROR],
     ]
-    assert rows == sum(1 + len(group) for group in groups if group) + 2
+    headings = len(by_policy(groups[0])) + sum(bool(group) for group in groups[1:])
+    assert rows == sum(map(len, groups)) + headings + 2
 
 
 @laws
@@ -68,61 +70,70 @@ def test_every_denial_is_read_as_it_was_written(evaluation: Evaluation) -> None:
             assert visible(finding.resource).strip() in text
             for denial in denials(finding):
                 if denial.actual is not None:
-                    assert f"actual {compact(denial.actual)}, expected" in text
+                    assert f"found {describe_found(split_reason(denial)[0])}".rstrip() in text
 
 
 def test_a_failure_reads_as_documented() -> None:
-    """Severity, policy, resource with the whole id folded away, what, and how to mend it with why."""
-    row = render(SAMPLES["below the limit"]).splitlines()[6]
+    """The policy and its fix once, then the resource with the whole id folded away, and the reason."""
+    heading, _, fix, _, titles, _, row = render(SAMPLES["below the limit"]).splitlines()[4:11]
+    assert heading == "### high <code>AML-NET-001</code> Public network access to the workspace is disabled (1)"
+    assert fix == (
+        "Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint.<br>"
+        '<sub>004 "Network isolation"; Azure Policy 438c38d2-3772-465a-a9cc-7a6666a275ce</sub>'
+    )
+    assert titles == "| Resource | Reason |"
     assert row == (
-        "| high | <code>AML-NET-001</code><br>Public network access to the workspace is disabled | <details><summary>"
+        "| <details><summary>"
         f"<code>ws</code></summary><code>{WORKSPACE}</code><br>"
         "<code>samples/inference.json&#58;12&#58;1</code></details> | "
         "public network access is not disabled <code>/properties/publicNetworkAccess</code><br>"
-        'actual <code>"Enabled"</code>, expected <code>"Disabled"</code> | '
-        "Set publicNetworkAccess to Disabled and reach the workspace through a private endpoint.<br>"
-        '<sub>004 "Network isolation"; Azure Policy 438c38d2-3772-465a-a9cc-7a6666a275ce</sub> |'
+        "found <code>Enabled</code>, expected <code>Disabled</code> |"
     )
 
 
-@pytest.mark.parametrize("group_by", ["resource", "policy"])
+@pytest.mark.parametrize("group_by", ["resource", "owner", "control", "input"])
 @laws
 @given(evaluation=evaluations())
 def test_grouped_failures_are_all_there(group_by: str, evaluation: Evaluation) -> None:
-    """One heading for each resource or policy that fails, one row for each failure, and no markup but ours."""
-    plain, grouped = render(evaluation), render(evaluation, group_by=group_by)
-    failures = failed(evaluation)
-    tables = sum(token.type == "table_open" for token in tokens_of(grouped)) - (
-        sum(token.type == "table_open" for token in tokens_of(plain)) - bool(failures)
-    )
-    rows = [sum(token.type == "tr_open" for token in tokens_of(text)) for text in (plain, grouped)]
+    """One heading and one table for each group, and a row for each failure in it."""
+    groups = group_findings(failed(evaluation), group_by)
+    tokens = list(tokens_of(render(evaluation, group_by=group_by)))
+    headings = sum(token.type == "heading_open" and token.tag == "h3" for token in tokens)
+    rest = sum(token.type == "tr_open" for token in tokens_of(render(evaluation)))
+    rest -= len(failed(evaluation)) + len(by_policy(failed(evaluation)))
 
-    assert tables == sum(token.type == "heading_open" and token.tag == "h3" for token in tokens_of(grouped)) - bool(
-        evaluation.problems
-    )
-    assert rows[1] - tables == rows[0] - bool(failures)
-    for token in tokens_of(grouped):
-        assert token.type not in ("link_open", "image", "code_inline", "em_open", "fence", "code_block", "s_open")
-        if token.type in ("html_inline", "html_block"):
-            assert "<" not in _TAG.sub("", token.content)
+    assert headings == len(groups) + bool(evaluation.problems)
+    assert sum(token.type == "tr_open" for token in tokens) == rest + sum(1 + len(group.findings) for group in groups)
 
 
 def test_groups_read_as_documented() -> None:
-    """A heading, what the rows have in common once, and the rows."""
-    by_policy = render(SAMPLES["failures"], group_by="policy", profile="azureml-v2").splitlines()
-    by_resource = render(SAMPLES["failures"], group_by="resource").splitlines()
+    """A heading, and the rows with the fix of each."""
+    by_resource = render(SAMPLES["failures"], group_by="resource", profile="azureml-v2").splitlines()
 
-    assert by_policy[4:8] == [
-        "### critical <code>AML-ISO-101</code> Regulated work runs on an isolated VM size",
-        "",
-        "Choose one of the isolated sizes, or move the regulated data out of the workspace.<br>"
-        '<sub>001 "Compute isolation"</sub>',
-        "",
+    assert by_resource[4] == "### <code>ws/train-gpu</code> (1)"
+    assert by_resource[6] == "| Severity | Policy | Resource | Reason | Fix |"
+    assert ", profile <code>azureml-v2</code>, as of" in by_resource[-1]
+
+
+def test_why_and_its_page_come_before_the_fix() -> None:
+    """Only HTTPS addresses become links, and nothing in one ends it."""
+    told = PUBLIC_ACCESS.model_copy(update={"why": "It is open.", "url": "https://x.example/a>b"})
+    assert "It is open. <https://x.example/a%3Eb>\n\nSet" in render(evaluation_of([told]))
+    assert "<javascript" not in render(evaluation_of([told.model_copy(update={"url": "javascript:x"})]))
+
+
+def test_a_report_beyond_the_limit_says_what_it_leaves_out() -> None:
+    """GitHub refuses larger summaries; the most severe findings are in it."""
+    many = [
+        PUBLIC_ACCESS.model_copy(update={"resource": f"{WORKSPACE}/computes/c{number}"}) for number in range(1, 3001)
     ]
-    assert by_policy[8] == "| Resource | Reason |"
-    assert ", profile <code>azureml-v2</code>, as of" in by_policy[-1]
-    assert by_resource[4] == "### <code>ws/train-gpu</code>"
-    assert by_resource[8] == "| Severity | Policy | Reason | Fix |"
+    worst = ISOLATION.model_copy(update={"policy": "ZZZ-ISO-101"})
+    text = render(evaluation_of([*many, worst]))
+
+    assert 700_000 < len(text.encode()) < LIMIT
+    assert text.index("ZZZ-ISO-101") < text.index("AML-NET-001")
+    left = int(re.findall(r"\*\*(\d+) findings left out", text)[0])
+    assert text.count("<summary><code>ws/c") == len(many) - left
 
 
 def test_why_a_policy_concerns_a_resource_is_a_line_of_its_own() -> None:
@@ -131,8 +142,7 @@ def test_why_a_policy_concerns_a_resource_is_a_line_of_its_own() -> None:
     text = render(evaluation_of([PUBLIC_ACCESS.model_copy(update={"denials": (denial,)})]))
 
     assert (
-        'm<br>actual <code>&#123;"size": 1&#125;</code>, expected <code>2</code>'
-        "<br>because the tag <code>stage</code> is <code>x</code> |"
+        "m<br>found <code>1</code>, expected <code>2</code><br>because the tag <code>stage</code> is <code>x</code> |"
     ) in text
 
 
@@ -141,10 +151,10 @@ def test_code_in_a_remedy_is_code_and_nothing_else(name: str) -> None:
     """What stands between backticks, whatever it is; a lone backtick stays one."""
     finding = PUBLIC_ACCESS.model_copy(update={"remediation": f"Set `{name}` to `x`, not `", "source": "`y`"})
     text = render(evaluation_of([finding]))
-    row = next(line for line in text.splitlines() if line.startswith("| high"))
+    fix = next(line for line in text.splitlines() if line.startswith("Set"))
 
-    assert row.endswith("to <code>x</code>, not &#96;<br><sub><code>y</code></sub> |") or name in ("", "``")
-    assert sum(token.type == "td_open" for token in tokens_of(text)) == 5 + 7
+    assert fix.endswith("to <code>x</code>, not &#96;<br><sub><code>y</code></sub>") or name in ("", "``")
+    assert sum(token.type == "td_open" for token in tokens_of(text)) == 2 + 7
     assert f"Set {visible(name)} to" in text_of(text) or name in ("", "``")
 
 
@@ -155,14 +165,14 @@ def test_a_bundle_without_a_revision_leaves_no_blank() -> None:
     bare = evaluation.model_copy(update={"bundle": bundle})
 
     assert "evaluated with ours as of" in render(bare)
-    assert "with 1 policy of ours, snapshot" in " ".join(render_text(bare).split())
+    assert "with 1 policy of ours, snapshot" in " ".join(render_text(bare, form="verbose").split())
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "## policyeng: 4 failures, 1 exempt, 1 unknown, 1 error, 3 problems",
-        "**exit 2: could not decide: 1 policy error, 2 problems; also 4 failures**",
+        "**UNDECIDED: 1 policy error, 2 problems; also 4 failures**",
         "<details><summary>Error (1)</summary>",
         "<details><summary>Unknown (1)</summary>",
         "<details><summary>Exempt (1)</summary>",
@@ -179,5 +189,5 @@ def test_lines_of_every_outcome(line: str) -> None:
 def test_parts_with_nothing_to_say_are_left_out() -> None:
     """A compliant run is a headline, the exit, the counts and what was judged."""
     text = render(SAMPLES["all pass"])
-    assert text.startswith("## policyeng: all 2 findings pass\n\n**exit 0: no failures**\n\n| Pass |")
+    assert text.startswith("## policyeng: all 2 findings pass\n\n**PASSED: no failures**\n\n| Pass |")
     assert "<details>" not in text

@@ -6,7 +6,7 @@ import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.models import DeclaredWorkload, Snapshot
-from policyeng.report.context import PolicyCategory, kinds_of, owners_of
+from policyeng.report.context import kinds_of, owners_of
 from tests.report_samples import CLUSTER, WORKSPACE
 
 SNAPSHOT = Snapshot(
@@ -51,7 +51,8 @@ def test_any_tag_can_name_the_owner() -> None:
 
 
 def test_policies_know_their_area_and_controls() -> None:
-    """From the folder and the header."""
+    """From the folder, and from the frameworks and the header."""
     kinds = kinds_of(load_bundle())
 
-    assert kinds["AML-NET-001"] == PolicyCategory("network", ("mcsb-v1 NS-2",))
+    assert kinds["AML-NET-001"].area == "network"
+    assert "mcsb-v1:NS-2" in kinds["AML-NET-001"].controls

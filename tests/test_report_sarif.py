@@ -15,7 +15,7 @@ from jsonschema import Draft4Validator
 
 from policyeng.models import Denial, Evaluation, JsonObject, Location, Outcome, Place
 from policyeng.report.escaping import visible
-from policyeng.report.phrases import unknowns
+from policyeng.report.phrases import unknowns, worst_first
 from policyeng.report.sarif import render
 from tests.report_samples import CLUSTER, ISOLATION, PUBLIC_ACCESS, SAMPLES, WORKSPACE, evaluation_of, evaluations, laws
 
@@ -44,7 +44,7 @@ def told(evaluation: Evaluation, *, include_exempt: bool = False) -> list[tuple[
     """Policy, resource and path of every denial that the log must tell."""
     return [
         (finding.policy, finding.resource, denial.path)
-        for finding in evaluation.findings
+        for finding in worst_first(evaluation.others)
         if finding.outcome is Outcome.FAIL and (include_exempt or finding.exemption is None)
         for denial in finding.denials
     ]
@@ -141,7 +141,7 @@ def test_an_alert_says_what_where_and_what_should_be() -> None:
     """The message carries actual and expected; the logical location is the ARM id with the JSON path."""
     result = log_of(evaluation_of([PUBLIC_ACCESS]))["results"][0]
     assert result["message"]["text"] == (
-        'public network access is not disabled: /properties/publicNetworkAccess is "Enabled", expected "Disabled" (ws)'
+        "public network access is not disabled: /properties/publicNetworkAccess is Enabled, expected Disabled (ws)"
     )
     (location,) = result["locations"]
     assert location["logicalLocations"] == [
@@ -160,7 +160,7 @@ def test_every_place_is_that_of_the_field(include_exempt: bool, evaluation: Eval
     (invocation,) = run["invocations"]
     failing = [
         (finding, denial.path)
-        for finding in evaluation.findings
+        for finding in worst_first(evaluation.others)
         if finding.outcome is Outcome.FAIL and (include_exempt or finding.exemption is None)
         for denial in finding.denials
     ]
@@ -280,3 +280,29 @@ def test_text_is_neither_placeholder_nor_link() -> None:
     assert "{{0}}" in text
     assert "[y](" not in text
     assert text == visible(text)
+
+
+def test_a_rule_explains_itself() -> None:
+    """Why, the fix and a page for the reader of an alert; the area and the controls as tags."""
+    more = {
+        "area": "network",
+        "controls": ("mcsb-v1:NS-2",),
+        "why": "It is open to all.",
+        "url": "https://learn.example/a",
+    }
+    (rule,) = log_of(evaluation_of([PUBLIC_ACCESS.model_copy(update=more)]))["tool"]["driver"]["rules"]
+
+    assert rule["fullDescription"]["text"] == "It is open to all."
+    assert rule["helpUri"] == "https://learn.example/a"
+    assert "[https&#58;//learn.example/a](<https://learn.example/a>)" in rule["help"]["markdown"]
+    assert f"Fix: {PUBLIC_ACCESS.remediation}" in rule["help"]["text"]
+    assert rule["properties"]["tags"][-2:] == ["network", "mcsb-v1:NS-2"]
+
+
+def test_an_address_that_is_no_link_is_left_out() -> None:
+    """A policy of others can state anything."""
+    finding = PUBLIC_ACCESS.model_copy(update={"url": "javascript:alert(1)"})
+    (rule,) = log_of(evaluation_of([finding]))["tool"]["driver"]["rules"]
+
+    assert "helpUri" not in rule
+    assert "javascript" not in rule["help"]["markdown"]

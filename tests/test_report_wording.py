@@ -10,6 +10,7 @@ from policyeng.models import Denial, Severity
 from policyeng.report.phrases import (
     denial_sentence,
     describe_counts,
+    describe_denial,
     describe_exit_code,
     level,
     rfc3339,
@@ -41,20 +42,41 @@ def test_short_name(resource: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("denial", "sentence"),
     [
-        (Denial(msg="is open", path="/a", actual="x", expected="y"), 'is open: /a is "x", expected "y"'),
-        (Denial(msg="is open", actual=1), "is open: is 1, expected null"),
+        (Denial(msg="is open", path="/a", actual="x", expected="y"), "is open: /a is x, expected y"),
+        (Denial(msg="is open", actual=1), "is open: found 1"),
         (Denial(msg="is open", path="/a"), "is open: /a"),
         (Denial(msg="is open"), "is open"),
         (
             Denial(msg="is open", path="/a", actual={"x": 1, "because": "`stage` is `y`"}, expected=2),
-            'is open: /a is {"x": 1}, expected 2, because `stage` is `y`',
+            "is open: /a is 1, expected 2, because `stage` is `y`",
         ),
-        (Denial(msg="is open", actual={"because": 7}, expected=2), 'is open: is {"because": 7}, expected 2'),
+        (Denial(msg="is open", actual={"because": 7}, expected=2), "is open: found 7, expected 2"),
     ],
 )
 def test_denial_sentence(denial: Denial, sentence: str) -> None:
     """What a denial leaves out is left out."""
     assert denial_sentence(denial) == sentence
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "prose"),
+    [
+        ({"size": "Standard_E8s_v3"}, "an isolated size", "found Standard_E8s_v3, expected an isolated size"),
+        (2, {"at most": 0}, "found 2, expected at most 0"),
+        (None, "a value", "subnet.id not set, expected a value"),
+        ({"isolationMode": None}, "x", "isolationMode not set, expected x"),
+        ([], ["a", "b"], "found none, expected a, b"),
+        ({"actions": ["x"], "role": "Owner"}, None, "is open: found role Owner, actions x"),
+        (31.0, {"days": 7}, "found 31, expected 7 days"),
+        (False, True, "found false, expected true"),
+        ("", "a name", "found empty, expected a name"),
+        (None, None, "is open"),
+    ],
+)
+def test_values_are_prose(actual: object, expected: object, prose: str) -> None:
+    """No JSON where a reader expects words."""
+    denial = Denial(msg="is open", path="/properties/subnet/id", actual=actual, expected=expected)
+    assert describe_denial(denial) == prose
 
 
 def test_levels() -> None:
@@ -74,13 +96,13 @@ def test_moments_are_utc_with_z() -> None:
 @pytest.mark.parametrize(
     ("sample", "words"),
     [
-        ("every outcome", "exit 2: could not decide: 1 policy error, 2 problems; also 4 failures"),
-        ("failures", "exit 1: 2 failures, at least one at or above --fail-on"),
-        ("all pass", "exit 0: no failures"),
-        ("only exempt", "exit 0: no failures except 1 exempt failure"),
-        ("below the limit", "exit 0: 1 failure, below --fail-on or in the baseline"),
-        ("empty", "exit 2: could not decide: no resources evaluated"),
-        ("only problems", "exit 2: could not decide: 2 problems, no resources evaluated"),
+        ("every outcome", "UNDECIDED: 1 policy error, 2 problems; also 4 failures"),
+        ("failures", "FAILED: 2 failures (>= low)"),
+        ("all pass", "PASSED: no failures"),
+        ("only exempt", "PASSED: no failures, 1 exempt"),
+        ("below the limit", "PASSED: 1 failure below --fail-on critical"),
+        ("empty", "UNDECIDED: no resources evaluated"),
+        ("only problems", "UNDECIDED: 2 problems, no resources evaluated"),
     ],
 )
 def test_verdict(sample: str, words: str) -> None:
@@ -106,4 +128,18 @@ def test_a_run_that_passes_its_gate_says_what_it_could_not_decide() -> None:
     evaluation = SAMPLES["all pass"]
     unsure = evaluation.model_copy(update={"summary": evaluation.summary.model_copy(update={"unknown": 2})})
 
-    assert describe_exit_code(unsure) == "exit 0: no failures; 2 unknown findings"
+    assert describe_exit_code(unsure) == "PASSED: no failures, 2 unknown"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "changes", "words"),
+    [
+        (1, {}, "FAILED: 2 failures (>= low)"),
+        (1, {"fail_on": Severity.CRITICAL}, "FAILED: 1 failure (>= critical), 1 below"),
+        (0, {}, "PASSED: 2 failures in the baseline"),
+        (0, {"fail_on": Severity.CRITICAL}, "PASSED: 1 failure in the baseline, 1 failure below --fail-on critical"),
+    ],
+)
+def test_the_result_names_the_limit(exit_code: int, changes: dict[str, object], words: str) -> None:
+    """What counts, and why other failures do not."""
+    assert describe_exit_code(SAMPLES["failures"].model_copy(update={"exit_code": exit_code, **changes})) == words

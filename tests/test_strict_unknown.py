@@ -57,7 +57,7 @@ def test_the_exit_with_and_without(
     loose, tight = judged(bundle, *resources), judged(bundle, *resources, strict_unknown=True)
 
     assert (loose.exit_code, tight.exit_code) == (plain, strict)
-    assert loose.model_copy(update={"exit_code": strict}) == tight
+    assert loose.model_copy(update={"exit_code": strict, "strict_unknown": True}) == tight
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_part_that_was_not_read_counts(bundle: Bundle) -> None:
 
     assert (loose.exit_code, tight.exit_code) == (0, 1)
     assert [problem.message.rpartition(": ")[2] for problem in tight.problems] == ["forbidden"]
-    assert describe_exit_code(tight) == "exit 1: 1 unread part of the inputs, not allowed with --strict-unknown"
+    assert describe_exit_code(tight) == "FAILED: 1 unread part of the inputs (--strict-unknown)"
 
 
 def test_an_error_outranks_it(bundle: Bundle) -> None:
@@ -150,16 +150,14 @@ def test_the_verdict_says_what_decided(bundle: Bundle, tmp_path: Path) -> None:
     low = rego("b", deny_when("true"), identity="T-B-1", severity="low")
     both = load_bundle(write(tmp_path / "both", {**files(), "area/b/b.rego": low}))
 
-    assert describe_exit_code(judged(bundle, UNSURE, strict_unknown=True)) == (
-        "exit 1: 1 unknown finding, not allowed with --strict-unknown"
-    )
+    assert describe_exit_code(judged(bundle, UNSURE, strict_unknown=True)) == ("FAILED: 1 unknown (--strict-unknown)")
     assert describe_exit_code(judged(both, UNSURE, strict_unknown=True, fail_on=Severity.HIGH)) == (
-        "exit 1: 1 failure and 1 unknown finding, at least one at or above --fail-on"
+        "FAILED: 1 failure below high, 1 unknown (--strict-unknown)"
     )
     assert describe_exit_code(judged(bundle, FAILS, UNSURE, strict_unknown=True)) == (
-        "exit 1: 1 failure, at least one at or above --fail-on"
+        "FAILED: 1 failure (>= low), 1 unknown (--strict-unknown)"
     )
-    assert describe_exit_code(judged(bundle, UNSURE)) == "exit 0: no failures; 1 unknown finding"
+    assert describe_exit_code(judged(bundle, UNSURE)) == "PASSED: no failures, 1 unknown"
 
 
 def test_the_library_takes_it(bundle: Bundle) -> None:

@@ -10,7 +10,8 @@ from itertools import accumulate
 from policyeng.audit.records import AuditRun, FindingSpan, History, RunPart
 from policyeng.errors import UsageError, suggest_nearest
 from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, SnapshotRef
-from policyeng.report.context import OWNER_TAG, ReportContext, kinds_of, owners_of
+from policyeng.ownership import OWNER_TAG
+from policyeng.report.context import ReportContext, assign_owners, kinds_of, owners_of
 from policyeng.report.csv import lines
 from policyeng.report.history import HistoryPoint, Since, Trend
 
@@ -79,6 +80,8 @@ def reported(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> 
         as_of=run.as_of,
         engine=run.engine,
         exit_code=run.exit_code,
+        fail_on=run.fail_on,
+        strict_unknown=run.strict_unknown,
         summary=run.summary,
         findings=findings,
         problems=(*kept.problems(), *problems[:PROBLEMS], *_shorten(problems)),
@@ -86,6 +89,8 @@ def reported(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> 
     )
     resources = {finding.resource for finding in findings}
     named = {resource: owner for resource, owner in owners.items() if resource in resources}
+    if owner_tag.lower() != OWNER_TAG:
+        evaluation = assign_owners(evaluation, named)
     return Reported(
         evaluation, ReportContext(owner_tag, named, kinds_of(history.bundle(run)), trend_of(history, run, findings))
     )

@@ -12,6 +12,9 @@ from policyeng.cli.fast_path import plain_check, print_version
 from policyeng.errors import PolicyengError
 from policyeng.later import when_used
 
+#: What shells report for a process that SIGPIPE ended.
+_BROKEN_PIPE = 141
+
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; raises nothing and prints no traceback."""
@@ -30,7 +33,7 @@ def _run(arguments: Sequence[str]) -> tuple[int, bool]:
         return 130, False
     except BrokenPipeError:  # the reader of the output, such as `head`, has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at exit
-        return 2, False
+        return _BROKEN_PIPE, False
     except OSError as error:  # such as a full disk or a closed terminal while printing
         print_line(f"policyeng: {(error.strerror or str(error)).lower()}", error=True)
         return 2, False

@@ -19,6 +19,9 @@ COMMANDS = {
         "Check workspace snapshots and report violations with their location, reason and fix.",
         CheckCommand,
     ),
+    "report": Late(
+        "report:report", "Convert a JSON report of `check` to other formats, without evaluating anything again."
+    ),
     "admit": Late(
         "admit:admit",
         "Decide whether a change to a snapshot is allowed. Exit codes: 0 allowed, 1 denied, 2 undecided.",

@@ -17,6 +17,7 @@ from policyeng.engines import OpaOptions
 from policyeng.evaluation import evaluate
 from policyeng.frozen import frozen
 from policyeng.models import Evaluation, Snapshot
+from policyeng.ownership import OWNER_TAG
 from policyeng.sources import DocumentContext, FileWalk, read_inputs
 
 if TYPE_CHECKING:
@@ -67,9 +68,9 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
         held, frameworks = narrow(held, settings)
     earlier = None
     if asked.baseline:
-        from policyeng.sources import read_baseline  # most runs have none
+        from policyeng.sources import read_report  # most runs have none
 
-        earlier = read_baseline(asked.baseline)
+        earlier = read_report(asked.baseline)
     refuse_urls(request.inputs)
     with show_progress("reading", "files"):
         stdin = sys.stdin.buffer.read() if "-" in request.inputs and sys.stdin is not None else None
@@ -106,16 +107,12 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
             from policyeng.cli.controls import with_frameworks
 
             evaluation = with_frameworks(evaluation, frameworks, held, snapshot)
+    if asked.owner_tag.lower() != OWNER_TAG:
+        from policyeng.report.context import assign_owners, owners_of
+
+        evaluation = assign_owners(evaluation, owners_of(snapshot, asked.owner_tag))
     if earlier is not None:
         from policyeng.evaluation.baseline import apply_baseline
 
         evaluation = apply_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
     return CheckOutcome(held.bundle, snapshot, options, evaluation)
-
-
-def print_errors(evaluation: Evaluation) -> None:
-    """Print errors on standard error for report formats that do not show them."""
-    for problem in evaluation.problems:
-        if problem.level == "error":
-            place = f"{problem.place}: " if problem.place else ""
-            print_line(f"policyeng: {place}{problem.message}", error=True)

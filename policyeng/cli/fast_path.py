@@ -24,6 +24,7 @@ TEXTS = {
     "--owner-tag": "owner_tag",
     "--fail-on": "fail_on",
     "--as-of": "as_of",
+    "--color": "color",
 }
 TEXT_LISTS = {
     "--select": "select",
@@ -42,6 +43,13 @@ FLAGS = {
     "--strict-unknown": "strict_unknown",
     "--show-skipped": "show_skipped",
     "--no-gitignore": "no_gitignore",
+    "--verbose": "verbose",
+    "-v": "verbose",
+    "--summary": "summary",
+    "--quiet": "quiet",
+    "-q": "quiet",
+    "--all": "all_",
+    "--exit-zero": "exit_zero",
 }
 
 #: Variables that do not set an option of `check`.

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from policyeng.bundle import Bundle
-from policyeng.cli.console import print_line
-from policyeng.cli.evaluation import CheckOutcome, CheckRequest, print_errors
+from policyeng.cli.console import print_errors, print_line
+from policyeng.cli.evaluation import CheckOutcome, CheckRequest
 from policyeng.configuration import Settings
 from policyeng.errors import InputError, UsageError
 from policyeng.evaluation import evaluate

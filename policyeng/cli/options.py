@@ -10,7 +10,7 @@ import typer
 from policyeng.cli.completion import choose, choose_output, complete_profiles, complete_selectors
 from policyeng.engines import ENGINES
 from policyeng.models import Severity
-from policyeng.report import FORMATS, GROUPS, INFORMED, PROSE
+from policyeng.report import FORMATS, GROUPS, PROSE
 from policyeng.sources import FORMATS as SOURCES
 
 #: The sections of the help, in its order; options of one command only come first.
@@ -182,17 +182,47 @@ StrictUnknown = Annotated[
     bool, typer.Option("--strict-unknown", help="Treat unknown findings as failures.", rich_help_panel=EXIT)
 ]
 Format = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--format",
         "-f",
         metavar="FORMAT",
         envvar="POLICYENG_FORMAT",
-        help=f"Output format: {', '.join(FORMATS)}.",
+        help=f"Output format: {', '.join(FORMATS)}. Default: github in GitHub Actions, azure-devops in Azure "
+        "Pipelines, else text.",
         autocompletion=choose(FORMATS),
         rich_help_panel=OUTPUT,
     ),
 ]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="Print every reason with its path, values, source and the complete fix (text).",
+        rich_help_panel=OUTPUT,
+    ),
+]
+SummaryOnly = Annotated[bool, typer.Option("--summary", help="Print only the summary (text).", rich_help_panel=OUTPUT)]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Print only failures and errors, one line each (text).", rich_help_panel=OUTPUT),
+]
+All = Annotated[
+    bool,
+    typer.Option(
+        "--all", help="Print every resource of a policy instead of the first 20 (text).", rich_help_panel=OUTPUT
+    ),
+]
+Color = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHEN",
+        help="Color the text: always, never or auto (on a terminal). Default: auto, or as NO_COLOR or FORCE_COLOR say.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 even if there are failures.", rich_help_panel=EXIT)]
 PlainFormat = Annotated[
     str,
     typer.Option(
@@ -262,7 +292,7 @@ OwnerTag = Annotated[
     typer.Option(
         metavar="TAG",
         envvar="POLICYENG_OWNER_TAG",
-        help=f"Tag that contains the owner of a resource (formats {', '.join(INFORMED)}).",
+        help="Tag that contains the owner of a resource.",
         rich_help_panel=OUTPUT,
     ),
 ]

@@ -1,40 +1,140 @@
-"""Options of the report formats."""
+"""The options of reports, and writing and printing an evaluation with them."""
 
 from __future__ import annotations
 
-from functools import cached_property
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from policyeng.cli.evaluation import CheckOutcome
+from policyeng.cli.console import detect_terminal, print_errors, print_line
+from policyeng.cli.context import find_known
+from policyeng.cli.files import output_of, write
+from policyeng.errors import UsageError
 from policyeng.frozen import frozen
-from policyeng.report import INFORMED, PROFILED, PROSE
+from policyeng.report import FORMATS, GROUPS, INFORMED, PROFILED, PROSE
+
+if TYPE_CHECKING:  # the options need typer, and a plain run does not
+    from policyeng.cli import options
+    from policyeng.models import Evaluation
+
+#: The format for each build agent, by an environment variable that it sets to `true`.
+_AGENTS = {"GITHUB_ACTIONS": "github", "TF_BUILD": "azure-devops"}
+#: Formats that print problems themselves.
+_SHOWING_PROBLEMS = ("text", "github", "azure-devops")
+
+
+@frozen(kw_only=True)
+class ReportOptions:
+    """How to report an evaluation."""
+
+    format_: options.Format = None
+    output: options.Output = None
+    group_by: options.GroupBy = None
+    verbose: options.Verbose = False
+    summary: options.SummaryOnly = False
+    quiet: options.Quiet = False
+    all_: options.All = False
+    color: options.Color = None
+
+    def printer(self, *, owner_tag: str = "owner", exit_zero: bool = False) -> ReportPrinter:
+        """Return what prints reports with these options.
+
+        Args:
+            owner_tag: the tag that contains the owners of resources.
+            exit_zero: failures do not fail the task of a build agent.
+
+        Raises:
+            UsageError: an option is not valid, or does not apply to any of the formats.
+        """
+        outputs = [output_of(entry, FORMATS) for entry in self.output or ()]
+        forms = [name for name in ("verbose", "summary", "quiet") if getattr(self, name)]
+        if len(forms) > 1:
+            raise UsageError(f"--{forms[0]} and --{forms[1]} exclude each other", remedy="remove one of them")
+        if self.all_ and forms:
+            raise UsageError(f"--all does not apply to --{forms[0]}", remedy="remove one of them")
+        textual = [*forms, *(["all"] if self.all_ else [])]
+        name = find_known(self.format_, FORMATS, "report format") if self.format_ else self._default_format(textual)
+        names = [name, *(each for each, _ in outputs)]
+        if textual and "text" not in names:
+            raise UsageError(f"--{textual[0]} does not apply to {_listed(names)}", remedy="use it with text")
+        group_by = find_known(self.group_by, GROUPS, "grouping") if self.group_by else None
+        if group_by and not any(each in PROSE for each in names):
+            raise UsageError(
+                f"--group-by does not apply to {_listed(names)}", remedy=f"use it with {' or '.join(PROSE)}"
+            )
+        color, width = detect_terminal(self.color)
+        form = forms[0] if forms else "compact"
+        return ReportPrinter(name, outputs, group_by, form, self.all_, color, width, owner_tag, exit_zero)
+
+    def _default_format(self, textual: Sequence[str]) -> str:
+        """Return the format of the build agent that runs the command; text elsewhere, and with options of text."""
+        if textual or self.group_by:
+            return "text"
+        return next((name for agent, name in _AGENTS.items() if os.environ.get(agent, "").lower() == "true"), "text")
 
 
 @frozen
-class ReportOptions:
-    """An evaluation and how to report it.
+class ReportPrinter:
+    """Valid options of a report.
 
     Attributes:
+        name: the format to print.
+        outputs: the formats and paths of files to write.
         group_by: one of `GROUPS`, or None.
-        profile: the profile whose parameters were used.
-        owner_tag: the tag that contains the owner of a resource.
+        form: the form of text, one of `policyeng.report.text.FORMS`.
+        every: the compact form of text lists every resource.
+        color, width: of the printed text.
+        owner_tag: the tag that contains the owners of resources.
+        exit_zero: failures do not fail the task of a build agent.
     """
 
-    judged: CheckOutcome
+    name: str
+    outputs: Sequence[tuple[str, Path]]
     group_by: str | None
-    profile: str | None
+    form: str
+    every: bool
+    color: bool
+    width: int
     owner_tag: str
+    exit_zero: bool
 
-    def options(self, name: str) -> dict[str, object]:
+    def write_files(self, evaluation: Evaluation, profile: str | None) -> None:
+        """Write the files.
+
+        Raises:
+            UsageError: a file cannot be written.
+        """
+        for name, path in self.outputs:
+            write(path, FORMATS[name](evaluation, **self._options(name, profile)), "report")
+
+    def print(self, evaluation: Evaluation, profile: str | None) -> None:
+        """Print the report, and on standard error the problems that its format leaves out."""
+        given = self._options(self.name, profile)
+        if self.name == "text":
+            given |= {"color": self.color, "width": self.width}
+        if text := FORMATS[self.name](evaluation, **given).rstrip("\n"):
+            print_line(text)
+        if self.name not in _SHOWING_PROBLEMS:
+            print_errors(evaluation)
+
+    def _options(self, name: str, profile: str | None) -> dict[str, object]:
         """Return the options that a report format accepts."""
-        return {
-            **({"group_by": self.group_by} if name in PROSE else {}),
-            **({"profile": self.profile} if name in PROFILED else {}),
-            **({"about": self._about} if name in INFORMED else {}),
-        }
+        given: dict[str, object] = {}
+        if name in PROSE:
+            given["group_by"] = self.group_by
+        if name in PROFILED:
+            given["profile"] = profile
+        if name in INFORMED:
+            from policyeng.report.context import ReportContext
 
-    @cached_property
-    def _about(self) -> object:
-        """The `About`, created when a format first needs it."""
-        from policyeng.report.context import about_of
+            given["about"] = ReportContext(self.owner_tag)
+        if name == "text":
+            given |= {"form": self.form, "every": self.every}
+        if name == "azure-devops":
+            given["exit_zero"] = self.exit_zero
+        return given
 
-        return about_of(self.judged.bundle, self.judged.snapshot, self.owner_tag)
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(names))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policyeng.cli.console import print_line
-from policyeng.cli.evaluation import CheckOutcome, print_errors
+from policyeng.cli.console import print_errors, print_line
+from policyeng.cli.evaluation import CheckOutcome
 from policyeng.cli.progress import show_progress
 from policyeng.models import Outcome
 from policyeng.progress import counted

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 
-from policyeng.facts.coverage import SPELLED, TYPE, is_whole, parse_entry
+from policyeng.facts.coverage import NOUNS, SPELLED, TYPE, is_whole, parse_entry
 from policyeng.facts.ids import covers, is_open, scopes_of, segments, types_of
 from policyeng.later import lazy_pattern
 from policyeng.models import WORKSPACE_TYPE, Unknown, lowered
@@ -199,7 +199,7 @@ class Coverage:
     @property
     def anywhere(self) -> Cause:
         """The cause if a loop over an index is undecided."""
-        return (f"{self._subscriptions[0]}:", "the inputs do not list all resources")
+        return (f"{self._subscriptions[0]}:", "not all resources were collected")
 
     def _lacks(self, kind: str, scope: str) -> tuple[Cause, ...]:
         if kind in self._gaps:
@@ -215,7 +215,8 @@ class Coverage:
         for required in [scope] if scope else self._subscriptions:
             if not self._is_covered(kind, required):
                 place = next(reversed(scopes_of(required)), "/")
-                message = f"the inputs do not list all {SPELLED.get(kind, kind)}; {_REMEDIES[kind in SPELLED]}"
+                noun = NOUNS[SPELLED[kind]] if kind in SPELLED else f"resources of type {kind}"
+                message = f"not all {noun} were collected; {_REMEDIES[kind in SPELLED]}"
                 return ((f"{place}:", message),)
         return ()
 

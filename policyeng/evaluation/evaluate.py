@@ -134,6 +134,8 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
         as_of=options.moment,
         engine=engine,
         exit_code=exit_code(marked.others, problems, options.fail_on, strict_unknown=options.strict_unknown),
+        fail_on=options.fail_on,
+        strict_unknown=options.strict_unknown,
         summary=summary_of(marked),
         findings=marked,
         problems=tuple(problems),

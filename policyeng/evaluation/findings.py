@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from policyeng.bundle import Policy
 from policyeng.engines import Judgement, Pair
 from policyeng.evaluation.context import EvaluationContext
+from policyeng.evaluation.owners import SubjectOwners
 from policyeng.evaluation.prepared_snapshot import Resource
 from policyeng.evaluation.source_locations import with_places
+from policyeng.later import lazy_pattern
 from policyeng.models import (
     Denial,
     Finding,
@@ -25,6 +27,9 @@ from policyeng.models import (
 from policyeng.redaction import masked, masked_message
 
 Entry = Finding | Passed
+
+#: The end of a sentence: its mark, a closing quote or parenthesis, and the space before the next sentence.
+_SENTENCE_END = lazy_pattern(r"[.!?][\"')]?\s+(?=[\"'`(]?[A-Z])")
 
 
 def findings_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> Findings:
@@ -46,6 +51,7 @@ def entries_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> 
     """Return a sorted entry for each planned pair, with the pair; see `findings_of`."""
     subjects, results = prepared.estate.subjects, iter(judgements)
     policies = prepared.bundle.policies
+    owners = SubjectOwners(prepared.estate)
     templates: dict[int, JsonObject] = {}
     references: dict[int, tuple[tuple[str, str], SubjectRef]] = {}
     found: list[tuple[tuple[str, tuple[str, str]], Entry, Pair]] = []
@@ -57,11 +63,12 @@ def entries_of(prepared: EvaluationContext, judgements: Iterable[Judgement]) -> 
         number, position = pair.policy, pair.subject
         template = templates.get(number)
         if template is None:
-            template = templates[number] = template_of(policies[number])
+            template = templates[number] = template_of(policies[number], prepared.bundle.controls)
         at = references.get(position)
         if at is None:
             subject = subjects[position]
-            at = references[position] = (lowered(subject.reported_id), subject.reported_id), reference_of(subject)
+            key = lowered(subject.reported_id), subject.reported_id
+            at = references[position] = key, reference_of(subject, owners)
         if judgement.denials or judgement.unknowns or judgement.error is not None:
             explained.append(len(found))
             entry: Entry = _finding(template, at[1], judgement)
@@ -92,13 +99,13 @@ def order_of(finding: Finding) -> tuple[str, str, str]:
     return finding.policy, lowered(finding.resource), finding.resource
 
 
-def reference_of(subject: Resource) -> SubjectRef:
+def reference_of(subject: Resource, owners: SubjectOwners) -> SubjectRef:
     """Return the fields of a finding that depend on its resource."""
-    return SubjectRef(subject.reported_id, subject.reported_type, subject.location)
+    return SubjectRef(subject.reported_id, subject.reported_type, owners.owner(subject), subject.location)
 
 
-def template_of(policy: Policy) -> JsonObject:
-    """Return the fields of a finding that depend on its policy."""
+def template_of(policy: Policy, controls: Mapping[str, tuple[str, ...]]) -> JsonObject:
+    """Return the fields of a finding that depend on its policy; `controls` are those of policies by id."""
     header = policy.header
     return {
         "policy": header.id,
@@ -106,7 +113,19 @@ def template_of(policy: Policy) -> JsonObject:
         "severity": header.severity,
         "remediation": header.remediation.text if header.remediation else "",
         "source": header.source,
+        "area": policy.area,
+        "controls": controls.get(header.id, ()),
+        "why": _first_sentence(header.description),
+        "url": header.related_resources[0].ref if header.related_resources else "",
     }
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of a description, with a quotation that continues after it closed."""
+    words = " ".join(text.split())
+    end = _SENTENCE_END.search(words)
+    sentence = words[: end.end()].rstrip() if end else words
+    return f'{sentence}"' if sentence.count('"') % 2 else sentence
 
 
 def _finding(template: JsonObject, subject: SubjectRef, judgement: Judgement) -> Finding:

@@ -19,6 +19,7 @@ from policyeng.errors import UsageError
 from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.findings import Entry, entries_of, reference_of, template_of
 from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
+from policyeng.evaluation.owners import SubjectOwners
 from policyeng.evaluation.plan import PlannedPair
 from policyeng.frozen import replace
 from policyeng.models import (
@@ -144,14 +145,14 @@ class _Partition:
     @cached_property
     def _references(self) -> list[SubjectRef]:
         """The fields of findings that depend on the resource, in the order of findings."""
-        subjects = self._prepared.estate.subjects
-        return [reference_of(subjects[position]) for position in self._subjects]
+        subjects, owners = self._prepared.estate.subjects, SubjectOwners(self._prepared.estate)
+        return [reference_of(subjects[position], owners) for position in self._subjects]
 
     @cached_property
     def _templates(self) -> list[JsonObject]:
         """The fields of findings that depend on the policy, in the order of findings."""
-        policies = self._prepared.bundle.policies
-        return [template_of(policies[number]) for number in self._policies]
+        bundle = self._prepared.bundle
+        return [template_of(bundle.policies[number], bundle.controls) for number in self._policies]
 
     def number_of(self, pair: Pair) -> int:
         """Return the position of the finding of a pair among those of all possible pairs."""

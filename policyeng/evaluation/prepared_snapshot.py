@@ -417,7 +417,7 @@ def _location(origin: Origin | None) -> Location:
     if origin is None:
         return _NOWHERE
     file = masked_message(origin.file) if "://" in origin.file else origin.file  # a URL can contain a password
-    return Location(file=file, line=origin.line, column=origin.column, fields={})
+    return Location(file=file, line=origin.line, column=origin.column, address=origin.names.address, fields={})
 
 
 def _without_absent_model(approval: JsonObject) -> JsonObject:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from policyeng.bundle.header_validators import WORKSPACE
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
-from policyeng.models import FilePlaces, Finding, Location, Origin, Place, Snapshot, lowered
+from policyeng.frozen import replace
+from policyeng.models import FilePlaces, Finding, Origin, Place, Snapshot, lowered
 from policyeng.redaction import masked_message
 
 #: Ends the path of a finding about a complete scope; the scope's id comes before it.
@@ -26,10 +27,10 @@ def with_places(findings: Sequence[tuple[Finding, int]], estate: PreparedSnapsho
     if not snapshot.texts:
         return [finding for finding, _ in findings]
     wanted: dict[str, dict[str, Place | None]] = {}
-    fields_of: dict[int, list[tuple[str, Origin, str]]] = {}
+    fields_of: dict[int, list[tuple[str, Origin, str, str]]] = {}
     for number, (finding, position) in enumerate(findings):
         fields = fields_of[number] = list(_fields(finding, estate.subjects[position], estate.subjects, snapshot))
-        for _, origin, pointer in fields:
+        for _, origin, _, pointer in fields:
             wanted.setdefault(origin.file, {})[pointer] = None
     for file, pointers in wanted.items():
         text: FilePlaces = snapshot.texts[file]
@@ -39,8 +40,11 @@ def with_places(findings: Sequence[tuple[Finding, int]], estate: PreparedSnapsho
             pointers[pointer] = Place(file=shown, line=line, column=column)
     placed = [finding for finding, _ in findings]
     for number, fields in fields_of.items():
-        found = ((path, wanted[origin.file][pointer]) for path, origin, pointer in fields)
-        placed[number] = _add_fields(placed[number], {path: place for path, place in found if place})
+        found = ((path, wanted[origin.file][pointer], origin.name_of(inner)) for path, origin, inner, pointer in fields)
+        placed[number] = _add_fields(
+            placed[number],
+            {path: replace(place, address=name) if name else place for path, place, name in found if place},
+        )
     return placed
 
 
@@ -48,19 +52,18 @@ def _add_fields(finding: Finding, fields: dict[str, Place]) -> Finding:
     if not fields:
         return finding
     at = finding.location
-    location = Location(file=at.file, line=at.line, column=at.column, fields=fields)
-    return finding.model_copy(update={"location": location})
+    return finding.model_copy(update={"location": replace(at, fields=fields)})
 
 
 def _fields(
     finding: Finding, subject: Resource, subjects: Sequence[Resource], snapshot: Snapshot
-) -> Iterator[tuple[str, Origin, str]]:
-    """Yield each path in a finding, the origin of its resource, and the pointer in the file."""
+) -> Iterator[tuple[str, Origin, str, str]]:
+    """Yield each path in a finding, the origin of its resource, the pointer into that, and the pointer in the file."""
     for path in dict.fromkeys(reason.path for reason in (*finding.denials, *finding.unknowns)):
         holder, inner = find_holder(path, subject, subjects)
         origin = snapshot.origins.get(lowered(holder))
         if origin is not None and inner.startswith("/") and origin.file in snapshot.texts:
-            yield path, origin, origin.pointer_to(inner)
+            yield path, origin, inner, origin.pointer_to(inner)
 
 
 def find_holder(path: str, subject: Resource, subjects: Sequence[Resource]) -> tuple[str, str]:

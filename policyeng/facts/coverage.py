@@ -16,22 +16,30 @@ _CLOSE = 0.85
 _ENTRY = lazy_pattern(rf"(?P<kind>{TYPE}) at (?P<scope>/\S*)")
 
 _WORKSPACES = "Microsoft.MachineLearningServices/workspaces"
-#: The types that policies look up; a snapshot that does not state what it covers has all of these.
-LISTED = (
-    *(f"{_WORKSPACES}{part}" for part in ("", "/computes", "/jobs", "/services")),
-    *(f"{_WORKSPACES}/{kind}Endpoints{part}" for kind in ("online", "batch") for part in ("", "/deployments")),
-    "Microsoft.Compute/virtualMachines",
-    "Microsoft.ContainerService/managedClusters",
-    "Microsoft.ContainerInstance/containerGroups",
-    "Microsoft.Network/virtualNetworks",
-    "Microsoft.Network/virtualNetworks/subnets",
-    "Microsoft.Authorization/roleDefinitions",
-    "Microsoft.Authorization/roleAssignments",
-    "Microsoft.Consumption/budgets",
-    "Microsoft.CostManagement/budgets",
-    "Microsoft.Capacity/reservationOrders/reservations",
-    "Microsoft.Advisor/recommendations",
-)
+#: The types that policies look up, with the plural noun for each; a snapshot that does not state what it covers has all
+#: of these.
+NOUNS = {
+    _WORKSPACES: "workspaces",
+    f"{_WORKSPACES}/computes": "computes",
+    f"{_WORKSPACES}/jobs": "jobs",
+    f"{_WORKSPACES}/services": "AKS and ACI services",
+    f"{_WORKSPACES}/onlineEndpoints": "online endpoints",
+    f"{_WORKSPACES}/onlineEndpoints/deployments": "online deployments",
+    f"{_WORKSPACES}/batchEndpoints": "batch endpoints",
+    f"{_WORKSPACES}/batchEndpoints/deployments": "batch deployments",
+    "Microsoft.Compute/virtualMachines": "virtual machines",
+    "Microsoft.ContainerService/managedClusters": "AKS clusters",
+    "Microsoft.ContainerInstance/containerGroups": "container groups",
+    "Microsoft.Network/virtualNetworks": "virtual networks",
+    "Microsoft.Network/virtualNetworks/subnets": "subnets",
+    "Microsoft.Authorization/roleDefinitions": "role definitions",
+    "Microsoft.Authorization/roleAssignments": "role assignments",
+    "Microsoft.Consumption/budgets": "budgets",
+    "Microsoft.CostManagement/budgets": "Cost Management budgets",
+    "Microsoft.Capacity/reservationOrders/reservations": "reservations",
+    "Microsoft.Advisor/recommendations": "Advisor recommendations",
+}
+LISTED = tuple(NOUNS)
 #: They by their names in lower case.
 SPELLED = {lowered(kind): kind for kind in LISTED}
 #: What a snapshot covers that does not state it.

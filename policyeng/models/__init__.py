@@ -14,6 +14,7 @@ from policyeng.models.base import (
 )
 from policyeng.models.decisions import Blame, Change, Changed, Decision, Enforcement, Mode, Operation
 from policyeng.models.documents import (
+    NO_NAMES,
     Accelerator,
     Approval,
     Cadence,
@@ -31,9 +32,12 @@ from policyeng.models.documents import (
     Purpose,
     Quota,
     Snapshot,
+    SourceNames,
     Target,
+    dotted,
 )
 from policyeng.models.findings import (
+    POLICY_FIELDS,
     AppliedSettings,
     BundleRef,
     Denial,
@@ -67,6 +71,8 @@ from policyeng.models.frameworks import (
 from policyeng.models.read_only import ReadOnlyDict, ReadOnlyList, SortedDict, read_only
 
 __all__ = [
+    "NO_NAMES",
+    "POLICY_FIELDS",
     "UNCHECKED",
     "WORKSPACE_TYPE",
     "Accelerator",
@@ -125,10 +131,12 @@ __all__ = [
     "Snapshot",
     "SnapshotRef",
     "SortedDict",
+    "SourceNames",
     "SubjectRef",
     "Summary",
     "Target",
     "Unknown",
+    "dotted",
     "lowered",
     "name_in_json",
     "read_only",

@@ -84,7 +84,18 @@ class _Unchecked:
         return core_schema.any_schema()
 
 
+class _Unstored:
+    """Take the values of a mapping as they are, and write an empty one."""
+
+    def __get_pydantic_core_schema__(self, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        from pydantic_core import core_schema
+
+        serialized = core_schema.plain_serializer_function_ser_schema(lambda _: {})
+        return core_schema.any_schema(serialization=serialized)
+
+
 UNCHECKED = _Unchecked()
+UNSTORED = _Unstored()
 AwareDatetime = Annotated[datetime, Limited(tz_constraint="aware")]
 
 

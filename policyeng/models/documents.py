@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, Protocol
 
 from policyeng.frozen import field, frozen
-from policyeng.models.base import UNCHECKED, AwareDatetime, Checked, JsonObject, Limited, Model, lowered
+from policyeng.models.base import UNCHECKED, UNSTORED, AwareDatetime, Checked, JsonObject, Limited, Model, lowered
 
 
 def _lowered(value: object) -> object:
@@ -151,6 +152,27 @@ class Evidence(Model):
 
 
 @frozen(kw_only=True)
+class SourceNames(Model):
+    """The names that a format has for a resource and its fields.
+
+    Attributes:
+        address: of the resource, such as `azurerm_machine_learning_workspace.ml`; empty if it has none.
+        base: the JSON Pointer in the file below which the names of fields begin.
+        fields: by JSON Pointer into the resource, the pointer below `base` that the format has for a field. It also has
+            fields that the file does not state. What lies below a field moves with it.
+        units: JSON Pointers into the resource of fields that the format has as a unit, with other names inside.
+    """
+
+    address: str = ""
+    base: str = ""
+    fields: Annotated[Mapping[str, str], UNSTORED] = field(default_factory=dict)
+    units: Annotated[Collection[str], UNSTORED] = ()
+
+
+NO_NAMES = SourceNames()
+
+
+@frozen(kw_only=True)
 class Origin(Model):
     """Where a resource was read.
 
@@ -160,6 +182,7 @@ class Origin(Model):
         line, column: its first line and column, from 1.
         fields: by JSON Pointer into the resource, the pointer in the file of what stands elsewhere or is called
             otherwise there; what lies below moves with it.
+        names: what the format calls the resource and its fields.
     """
 
     file: str
@@ -167,6 +190,7 @@ class Origin(Model):
     line: int = 1
     column: int = 1
     fields: Annotated[Mapping[str, str], UNCHECKED] = field(default_factory=dict)
+    names: SourceNames = NO_NAMES
 
     def pointer_to(self, path: str) -> str:
         """Return the JSON Pointer in the file of a field, or of the nearest known field above it."""
@@ -176,6 +200,32 @@ class Origin(Model):
             if above in self.fields:
                 return self.fields[above] + path[len(above) :]
         return self.pointer + path
+
+    def name_of(self, path: str) -> str:
+        """Return what the format calls a field, such as `scale_settings[0].min_node_count`; empty if it is unknown."""
+        base, parts = f"{self.names.base}/", path.split("/")
+        for length in range(len(parts), 0, -1):
+            above = "/".join(parts[:length])
+            stated, rest = self.fields.get(above, ""), path[len(above) :]
+            if above not in self.names.fields and not (self.names.fields and stated.startswith(base)):
+                continue
+            pointer = stated[len(base) - 1 :] if stated.startswith(base) else self.names.fields[above]
+            return dotted(pointer + ("" if above in self.names.units else rest))
+        return ""
+
+
+def dotted(pointer: str) -> str:
+    """Return a JSON Pointer as people write paths: `a.b[0]["c.d"]`."""
+    shown = ""
+    for part in pointer.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        if key.isascii() and key.isdigit():
+            shown += f"[{key}]"
+        elif key.replace("-", "").replace("_", "").isalnum():
+            shown += f".{key}" if shown else key
+        else:
+            shown += f"[{json.dumps(key, ensure_ascii=False)}]"
+    return shown
 
 
 @frozen(kw_only=True)

@@ -104,11 +104,17 @@ class ExemptionMark(Model):
 
 @frozen(kw_only=True)
 class Place(Model):
-    """A file as the user named it, and a line and a column in it, from 1."""
+    """A file as the user named it, and a line and a column in it, from 1.
+
+    Attributes:
+        address: the name of the resource or the field in its format, such as `azurerm_machine_learning_workspace.ml` or
+            `scale_settings[0].min_node_count` in Terraform; empty for formats without names of their own.
+    """
 
     file: str = ""
     line: int = 1
     column: int = 1
+    address: str = ""
 
 
 @frozen(kw_only=True)
@@ -131,6 +137,10 @@ class Finding(Model):
         denials: the reasons of a `fail`, sorted; empty otherwise.
         unknowns: the reasons of an `unknown` or `error`, sorted; a fail can carry what else could not be decided.
         exemption: set on a `fail` that an exemption in force covers; the outcome stays `fail`.
+        controls: the controls of the policy, as `FRAMEWORK:CONTROL`.
+        why: the first sentence of the description of the policy.
+        url: the first page about the policy; empty if it names none.
+        owner: the value of the owner tag of the resource or of the nearest resource above it; empty without one.
     """
 
     policy: str
@@ -144,6 +154,11 @@ class Finding(Model):
     exemption: ExemptionMark | None = None
     remediation: str = ""
     source: str = ""
+    area: str = ""
+    controls: tuple[str, ...] = ()
+    why: str = ""
+    url: str = ""
+    owner: str = ""
     location: Location = field(default_factory=Location)
 
 
@@ -152,7 +167,12 @@ class SubjectRef(NamedTuple):
 
     resource: str
     resource_type: str
+    owner: str
     location: Location
+
+
+#: The fields of a finding that depend on its policy, in the order of the JSON report: before and after the reasons.
+POLICY_FIELDS = ("policy", "title", "severity"), ("remediation", "source", "area", "controls", "why", "url")
 
 
 class Passed(NamedTuple):
@@ -330,7 +350,12 @@ class AppliedSettings(Model):
 
 @frozen(kw_only=True)
 class Evaluation(Model):
-    """All findings of a bundle over a snapshot, sorted by policy and resource; its JSON is the JSON report."""
+    """All findings of a bundle over a snapshot, sorted by policy and resource; its JSON is the JSON report.
+
+    Attributes:
+        fail_on: the lowest severity whose failures set the exit code to 1.
+        strict_unknown: whether unknown findings count as failures.
+    """
 
     report_version: Literal[1] = 1
     bundle: BundleRef
@@ -343,6 +368,8 @@ class Evaluation(Model):
     problems: tuple[Problem, ...] = ()
     settings: AppliedSettings = field(default_factory=AppliedSettings)
     frameworks: tuple[FrameworkResult, ...] = ()
+    fail_on: Severity = Severity.LOW
+    strict_unknown: bool = False
 
     @property
     def others(self) -> list[Finding]:

@@ -44,4 +44,4 @@ PROSE = ("text", "markdown", "html")
 PROFILED = (*PROSE, "sarif", "junit")
 #: The formats that add context to findings, such as owners: they accept `about`, a `ReportContext` or None.
 INFORMED = ("html", "csv", "csv-bom")
-GROUPS = ("resource", "policy")
+GROUPS = ("resource", "policy", "owner", "control", "input")

@@ -10,23 +10,28 @@ from collections.abc import Iterator
 from policyeng.models import Evaluation, Finding, Outcome, Place, Problem
 from policyeng.report.escaping import visible
 from policyeng.report.locations import find_location, problem_place, reasons
-from policyeng.report.phrases import describe_exit_code, exemption_sentence, level
+from policyeng.report.phrases import describe_exit_code, exemption_sentence, level, worst_first
 from policyeng.report.settings import settings_text
 
 
-def render(evaluation: Evaluation) -> str:
-    """Return `task.logissue` commands, then `task.complete result=Failed` unless the exit code is 0.
+def render(evaluation: Evaluation, *, exit_zero: bool = False) -> str:
+    """Return `task.logissue` commands, the worst first, then `task.complete` unless the exit code is 0.
+
+    The result of the task is `Failed`, or with `exit_zero` `SucceededWithIssues` for an exit code of 1.
 
     Failures of severity high or above and error findings are errors; other failures and unknown findings are warnings.
     The agent has no third type, so an exempt failure is a plain log line. Each command has the location of the first
     field in its finding and names the locations of the others in its message.
     """
-    lines = [_line(finding) for finding in evaluation.others]
-    lines.extend(_problem(problem) for problem in evaluation.problems)
+    problems = sorted(evaluation.problems, key=lambda problem: problem.level != "error")
+    errors = sum(problem.level == "error" for problem in problems)
+    lines = [*map(_problem, problems[:errors]), *map(_line, worst_first(evaluation.others))]
+    lines += map(_problem, problems[errors:])
     if configured := settings_text(evaluation.settings):
         lines.append(f"settings: {configured}")  # the agent has no notices
     words = describe_exit_code(evaluation)
-    lines.append(_command("task.complete", {"result": "Failed"}, words) if evaluation.exit_code else words)
+    result = "SucceededWithIssues" if exit_zero and evaluation.exit_code == 1 else "Failed"
+    lines.append(_command("task.complete", {"result": result}, words) if evaluation.exit_code else words)
     return "".join(f"{line}\n" for line in lines)
 
 

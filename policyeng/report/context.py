@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from policyeng.bundle import Bundle
-from policyeng.models import Finding, Snapshot
+from policyeng.models import Evaluation, Finding, Snapshot
 from policyeng.models.base import lowered
-from policyeng.redaction import masked_message
+from policyeng.ownership import OWNER_TAG, owner_in_tags
 from policyeng.report.history import Since, Trend
-
-OWNER_TAG = "owner"
 
 
 class Owners(Mapping[str, str]):
@@ -45,20 +43,21 @@ def owners_of(snapshot: Snapshot, tag: str = OWNER_TAG) -> Owners:
     """
     known = {}
     for resource in snapshot.resources:
-        if owner := _tag(resource.get("tags"), tag):
+        if owner := owner_in_tags(resource.get("tags"), tag):
             known[lowered(str(resource.get("id", "")))] = owner
     for workload in snapshot.workloads:
         above = Owners(known).get(workload.workspace_id or "", "")
-        if owner := _tag(workload.tags, tag) or above:
+        if owner := owner_in_tags(workload.tags, tag) or above:
             known[lowered(workload.id)] = owner
     return Owners(known)
 
 
-def _tag(tags: object, name: str) -> str:
-    if not isinstance(tags, Mapping):
-        return ""
-    values = (value for key, value in tags.items() if str(key).lower() == name.lower())
-    return next((masked_message(value.strip()) for value in values if isinstance(value, str)), "")
+def assign_owners(evaluation: Evaluation, owners: Mapping[str, str]) -> Evaluation:
+    """Return an evaluation with these owners of its resources."""
+    findings = tuple(
+        finding.model_copy(update={"owner": owners.get(finding.resource, "")}) for finding in evaluation.findings
+    )
+    return evaluation.model_copy(update={"findings": findings})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ class ReportContext:
 
     Attributes:
         owner_tag: the name of the tag that contains the owner.
-        owners: owners by resource id.
+        owners: owners by resource id, where they are not those of the findings.
         kinds: categories by policy id.
         trend: the history of the estate, where the report is about a stored audit run.
     """
@@ -87,20 +86,15 @@ class ReportContext:
 
     def owner(self, finding: Finding) -> str:
         """Return the owner of the resource of a finding; empty if unknown."""
-        return self.owners.get(finding.resource, "")
+        return self.owners.get(finding.resource, finding.owner)
 
     def kind(self, finding: Finding) -> PolicyCategory:
         """Return the category of the policy of a finding."""
-        return self.kinds.get(finding.policy, PolicyCategory())
+        return self.kinds.get(finding.policy) or PolicyCategory(finding.area, finding.controls)
 
     def since(self, finding: Finding) -> Since | None:
         """Return when the finding first appeared, if the history is known."""
         return self.trend.since.get((finding.policy, finding.resource)) if self.trend else None
-
-
-def about_of(bundle: Bundle, snapshot: Snapshot, owner_tag: str = OWNER_TAG) -> ReportContext:
-    """Create the context of an evaluation of a snapshot with a bundle."""
-    return ReportContext(owner_tag, owners_of(snapshot, owner_tag), kinds_of(bundle))
 
 
 def kinds_of(bundle: Bundle) -> dict[str, PolicyCategory]:

@@ -12,6 +12,7 @@ from policyeng.models import Evaluation, Finding, Outcome
 from policyeng.report.context import ReportContext
 from policyeng.report.escaping import visible
 from policyeng.report.frameworks import framework_rows
+from policyeng.report.locations import field_address, find_location
 from policyeng.report.phrases import denial_sentence, denials, rfc3339, unknown_sentence, unknowns
 
 COLUMNS = (
@@ -35,6 +36,9 @@ COLUMNS = (
     "file",
     "line",
     "column",
+    "address",
+    "why",
+    "url",
 )
 #: Cells shorter than this are cached: most cells repeat those of other rows.
 _SHORT = 200
@@ -93,8 +97,9 @@ def unguarded(text: str) -> str:
 
 
 def _cells(finding: Finding, about: ReportContext) -> tuple[str, ...]:
-    category, since, mark, at = about.kind(finding), about.since(finding), finding.exemption, finding.location
-    reasons = map(denial_sentence, denials(finding)) if finding.outcome is Outcome.FAIL else ()
+    category, since, mark, at = about.kind(finding), about.since(finding), finding.exemption, find_location(finding)
+    denied = denials(finding) if finding.outcome is Outcome.FAIL else ()
+    reasons = (denial_sentence(denial, field_address(finding, denial.path)) for denial in denied)
     return (
         finding.policy,
         finding.title,
@@ -115,6 +120,9 @@ def _cells(finding: Finding, about: ReportContext) -> tuple[str, ...]:
         finding.source,
         at.file,
         *((str(at.line), str(at.column)) if at.file else ("", "")),
+        at.address or finding.location.address,
+        finding.why,
+        finding.url,
     )
 
 

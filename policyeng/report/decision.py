@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from policyeng.models import Decision, Finding
+from policyeng.report.detailed import group_by_resource
 from policyeng.report.escaping import visible
-from policyeng.report.grouping import group_by_resource
 from policyeng.report.layout import (
     BLANK,
     LABEL,

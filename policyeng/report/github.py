@@ -10,22 +10,25 @@ from collections.abc import Iterator
 from policyeng.models import Evaluation, Finding, Outcome, Problem
 from policyeng.report.escaping import visible
 from policyeng.report.locations import find_location, problem_place, reasons
-from policyeng.report.phrases import describe_exit_code, exemption_sentence, level, shorten_id
+from policyeng.report.phrases import describe_exit_code, exemption_sentence, level, shorten_id, worst_first
 from policyeng.report.settings import settings_text
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(evaluation: Evaluation) -> str:
-    """Return `::error`, `::warning` and `::notice` commands, a notice of the active settings, then the verdict.
+    """Return `::error`, `::warning` and `::notice` commands, the worst first, the active settings, and the result.
 
     A failure has the level of its severity (high and above: error; medium, low: warning; info: notice). An exempt one
     is a notice, an unknown finding is a warning, an error finding is an error, and a problem has its own level. There
-    is one annotation per finding, because GitHub shows only ten of each level per step. It has the location of the
+    is one annotation per finding, because GitHub shows only ten of each level per step: those of the problems that are
+    errors, then those of the most severe findings. It has the location of the
     first field in the finding and names the locations of the others in its message.
     """
-    lines = [_annotation(finding) for finding in evaluation.others]
-    lines.extend(_problem(problem) for problem in evaluation.problems)
+    problems = sorted(evaluation.problems, key=lambda problem: problem.level != "error")
+    errors = sum(problem.level == "error" for problem in problems)
+    lines = [*map(_problem, problems[:errors]), *map(_annotation, worst_first(evaluation.others))]
+    lines += map(_problem, problems[errors:])
     if configured := settings_text(evaluation.settings):
         lines.append(_command("notice", {"title": "policyeng settings"}, configured))
     return "".join(f"{line}\n" for line in (*lines, describe_exit_code(evaluation)))
@@ -48,7 +51,7 @@ def _name(finding: Finding) -> str:
 
 
 def _sentences(finding: Finding) -> Iterator[str]:
-    yield shorten_id(finding.resource)
+    yield visible(finding.location.address) or shorten_id(finding.resource)
     yield from reasons(finding, find_location(finding), "error" if finding.outcome is Outcome.ERROR else "unknown")
     if finding.outcome is Outcome.FAIL and finding.remediation:
         yield visible(f"fix: {finding.remediation}")

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from policyeng.models import Evaluation, Finding, Findings, JsonObject, Model, Passed, SnapshotRef, to_bytes
+from policyeng.models import (
+    POLICY_FIELDS,
+    Evaluation,
+    Finding,
+    Findings,
+    JsonObject,
+    Model,
+    Passed,
+    SnapshotRef,
+    to_bytes,
+)
 from policyeng.report.escaping import visible
 from policyeng.report.phrases import in_utc
 
@@ -36,15 +46,14 @@ def _findings(findings: Findings) -> Iterator[str]:
     @cache
     def of_policy(policy: int) -> tuple[str, str]:
         fields = policies[policy]
-        first = {name: fields[name] for name in ("policy", "title", "severity")}
-        last = {name: fields[name] for name in ("remediation", "source")}
+        first, last = ({name: fields[name] for name in names} for names in POLICY_FIELDS)
         return _render_members(first), _render_members(last)
 
     @cache
     def of_subject(subject: int) -> tuple[str, str]:
-        resource, resource_type, location = subjects[subject]
+        resource, resource_type, owner, location = subjects[subject]
         names = {"resource": resource, "resourceType": resource_type}
-        return _render_members(names), _render_members({"location": location})
+        return _render_members(names), _render_members({"owner": owner, "location": location})
 
     passed = [entry for entry in findings.entries if isinstance(entry, Passed)]
     policies = {id(entry.policy): entry.policy for entry in passed}
@@ -52,8 +61,8 @@ def _findings(findings: Findings) -> Iterator[str]:
     for entry in findings.entries:
         if isinstance(entry, Passed):
             first, last = of_policy(id(entry.policy))
-            names, location = of_subject(id(entry.subject))
-            yield f"    {{\n{first},\n{names},\n{_PASSED}{last},\n{location}\n    }}"
+            names, rest = of_subject(id(entry.subject))
+            yield f"    {{\n{first},\n{names},\n{_PASSED}{last},\n{rest}\n    }}"
         else:
             yield "    " + _text(_expiry_in_utc(entry)).replace("\n", "\n    ")
 

@@ -32,6 +32,12 @@ def place_of(finding: Finding, path: str) -> Place:
     return finding.location.fields.get(path, finding.location)
 
 
+def field_address(finding: Finding, path: str) -> str:
+    """Return the name that the field at a path has in the format of the input; empty if it has none of its own."""
+    at = finding.location.fields.get(path)
+    return visible(at.address) if at else ""
+
+
 def find_location(finding: Finding) -> Place:
     """Return the first known location of a field in the finding, else that of the resource."""
     paths = (reason.path for reason in (*finding.denials, *finding.unknowns))
@@ -57,7 +63,10 @@ def reasons(finding: Finding, at: Place, unknown_label: str = "unknown") -> Iter
     `unknown_label` starts the sentences about what could not be decided.
     """
     if finding.outcome is Outcome.FAIL:
-        yield from (denial_sentence(denial) + _at(finding, denial.path, at) for denial in denials(finding))
+        yield from (
+            denial_sentence(denial, field_address(finding, denial.path)) + _at(finding, denial.path, at)
+            for denial in denials(finding)
+        )
     for unknown in unknowns(finding):
         yield f"{unknown_label}: {unknown_sentence(unknown)}{_at(finding, unknown.path, at)}"
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from urllib.parse import quote
 
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
-from policyeng.report.escaping import compact, markdown_code, markdown_text
+from policyeng.report.escaping import markdown_code, markdown_text
 from policyeng.report.frameworks import framework_markdown
-from policyeng.report.locations import find_other_location, place
-from policyeng.report.markdown_tables import fold, prose, table
+from policyeng.report.grouping import group_findings
+from policyeng.report.locations import field_address, find_other_location, place
+from policyeng.report.markdown_tables import fold, prose, row, table
 from policyeng.report.phrases import (
     by_policy,
-    by_resource,
+    count,
     denials,
     describe_counts,
     describe_exit_code,
+    describe_found,
+    describe_value,
     exempt,
     exemption_sentence,
     failed,
@@ -26,72 +30,136 @@ from policyeng.report.phrases import (
     split_reason,
     to_the_second,
     unknowns,
+    worst_first,
 )
 from policyeng.report.settings import settings_text
 
+#: The largest size of the report in bytes; GitHub refuses a job summary of more than 1,024 kB.
+LIMIT = 900_000
+#: The part of it that problems may take.
+_PROBLEMS_LIMIT = 100_000
 #: The most characters of the controls of frameworks.
 _FRAMEWORKS_LIMIT = 300_000
+#: The room for the last line of problems.
+_REST = 100
+#: Characters of a URL that need no escape.
+_URL = ":/?#[]@!$&'()*+,;=%~"
+
+
+class _MarkdownWriter:
+    """A report that leaves out rows beyond its largest size, and counts them."""
+
+    def __init__(self, limit: int) -> None:
+        self.parts: list[str] = []
+        self.left_out = 0
+        self._room = limit
+
+    def add(self, part: str) -> None:
+        """Add a part that is always written."""
+        self.parts.append(part)
+        self._room -= _size(part)
+
+    def add_rows(self, before: str, rows: Iterable[str], after: str = "") -> None:
+        """Add rows between two texts as far as there is room."""
+        lines, room = [before], self._room - _size(before) - _size(after)
+        for line in rows:
+            room -= _size(line)
+            if room < 0 or self.left_out:
+                self.left_out += 1
+            else:
+                lines.append(line)
+        if len(lines) > 1:
+            self.parts.append("\n".join(lines) + after)
+            self._room = room
+
+
+def _size(text: str) -> int:
+    return len(text.encode()) + 2  # and the line ends
 
 
 def render(evaluation: Evaluation, *, group_by: str | None = None, profile: str | None = None) -> str:
-    """Return a headline, the failures as a table, the other findings in folded sections, and the compliance.
+    """Return a headline, the failures in tables, the worst first, the other findings folded, and the compliance.
 
-    With `group_by` there is one heading and one table for each `resource` or `policy` that fails. `profile` is the name
-    of the parameter profile of the evaluation. Text from the snapshot is in `<code>`, without formatting, links and
-    mentions.
+    Failures are grouped by policy, or by `group_by`, one of `GROUPS`. `profile` is the name of the parameter profile of
+    the evaluation. Text from the snapshot is in `<code>`, without formatting, links and mentions. The report has at
+    most `LIMIT` bytes; it states how many findings it leaves out.
     """
-    parts = [f"## policyeng: {describe_counts(evaluation)}", f"**{markdown_text(describe_exit_code(evaluation))}**"]
-    if failures := failed(evaluation):
-        parts.extend(_FAILURES[group_by](failures))
-    parts.extend(_render_folded(evaluation))
-    if evaluation.problems:
-        parts.append("\n".join(["### Problems", "", *map(_problem, evaluation.problems)]))
-    if evaluation.frameworks:
-        parts.append(framework_markdown(evaluation, _FRAMEWORKS_LIMIT))
-    parts.append(_compliance(evaluation))
-    parts.append(_provenance(evaluation, profile))
+    last = [_compliance(evaluation), _provenance(evaluation, profile)]
     if configured := settings_text(evaluation.settings):
-        parts.append(f"<sub>Settings: {markdown_text(configured)}</sub>")
-    return "\n\n".join(parts) + "\n"
+        last.append(f"<sub>Settings: {markdown_text(configured)}</sub>")
+    reserved = _PROBLEMS_LIMIT + _size(framework_markdown(evaluation, _FRAMEWORKS_LIMIT))
+    writer = _MarkdownWriter(LIMIT - sum(map(_size, last)) - reserved)
+    writer.add(f"## policyeng: {describe_counts(evaluation)}")
+    writer.add(f"**{markdown_text(describe_exit_code(evaluation))}**")
+    if failures := failed(evaluation):
+        if group_by in (None, "policy"):
+            _add_policies(writer, failures)
+        else:
+            _add_groups(writer, failures, group_by)
+    _add_folded(writer, evaluation)
+    if writer.left_out:
+        left = count(writer.left_out, "finding")
+        writer.parts.append(f"**{left} left out, the least severe; the JSON, CSV and SARIF reports have all.**")
+    for section in _SECTIONS:
+        section(writer, evaluation)
+    return "\n\n".join([*writer.parts, *last]) + "\n"
 
 
-def _render_ungrouped(failures: Sequence[Finding]) -> Iterator[str]:
-    yield table(("Severity", "Policy", "Resource", "Reason", "Fix"), map(_failure, failures))
-
-
-def _render_by_resource(failures: Sequence[Finding]) -> Iterator[str]:
-    titles = ("Severity", "Policy", "Reason", "Fix")
-    for members in by_resource(failures):
-        first = members[0]
-        yield f"### {markdown_code(shorten_id(first.resource))}"
-        details = filter(None, (first.resource_type, first.resource, place(first.location)))
-        yield " · ".join(map(markdown_code, details))
-        yield table(titles, ((f.severity, _policy(f), _describe(f), _remedy(f)) for f in members))
-
-
-def _render_by_policy(failures: Sequence[Finding]) -> Iterator[str]:
+def _add_policies(writer: _MarkdownWriter, failures: Sequence[Finding]) -> None:
     for members in by_policy(failures):
         first = members[0]
-        yield f"### {first.severity} {markdown_code(first.policy)} {markdown_text(first.title)}".rstrip()
-        if remedy := _remedy(first):
-            yield remedy
-        yield table(("Resource", "Reason"), ((_resource(f), _describe(f)) for f in members))
+        title = f"### {first.severity} {markdown_code(first.policy)} {markdown_text(first.title)}".rstrip()
+        heading = [f"{title} ({len(members)})", *filter(None, [_why(first), _remedy(first)])]
+        rows = (row((_resource(finding), _describe(finding))) for finding in members)
+        writer.add_rows("\n\n".join([*heading, table(("Resource", "Reason"), ())]), rows)
 
 
-_FAILURES: Mapping[str | None, Callable[[Sequence[Finding]], Iterator[str]]] = {
-    None: _render_ungrouped,
-    "resource": _render_by_resource,
-    "policy": _render_by_policy,
-}
+def _add_groups(writer: _MarkdownWriter, failures: Sequence[Finding], by: str) -> None:
+    titles = ("Severity", "Policy", "Resource", "Reason", "Fix")
+    for group in group_findings(failures, by):
+        title = f"### {markdown_code(group.title)} ({len(group.findings)})"
+        writer.add_rows(f"{title}\n\n{table(titles, ())}", map(row, map(_failure, group.findings)))
 
 
-def _render_folded(evaluation: Evaluation) -> Iterator[str]:
+def _add_folded(writer: _MarkdownWriter, evaluation: Evaluation) -> None:
     titles = ("Severity", "Policy", "Resource", "Reason")
     for title, outcome in (("Error", Outcome.ERROR), ("Unknown", Outcome.UNKNOWN)):
-        if findings := select_outcome(evaluation, outcome):
-            yield fold(f"{title} ({len(findings)})", table(titles, map(_undecided, findings)))
-    if findings := exempt(evaluation):
-        yield fold(f"Exempt ({len(findings)})", table((*titles, "Exemption"), map(_exempt, findings)))
+        if findings := worst_first(select_outcome(evaluation, outcome)):
+            _add_fold(writer, f"{title} ({len(findings)})", titles, map(_undecided, findings))
+    if findings := worst_first(exempt(evaluation)):
+        _add_fold(writer, f"Exempt ({len(findings)})", (*titles, "Exemption"), map(_exempt, findings))
+
+
+def _add_fold(writer: _MarkdownWriter, summary: str, titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    before, after = fold(summary, f"{table(titles, ())}\0").split("\0")
+    writer.add_rows(before, map(row, rows), after)
+
+
+def _add_problems(writer: _MarkdownWriter, evaluation: Evaluation) -> None:
+    room, lines = _PROBLEMS_LIMIT, ["### Problems", ""]
+    for number, problem in enumerate(sorted(evaluation.problems, key=lambda problem: problem.level != "error")):
+        line = _problem(problem)
+        room -= _size(line)
+        if room < _REST:
+            lines.append(f"- and {len(evaluation.problems) - number} more")
+            break
+        lines.append(line)
+    if evaluation.problems:
+        writer.parts.append("\n".join(lines))
+
+
+def _add_frameworks(writer: _MarkdownWriter, evaluation: Evaluation) -> None:
+    if evaluation.frameworks:
+        writer.parts.append(framework_markdown(evaluation, _FRAMEWORKS_LIMIT))
+
+
+#: What the report has between the findings and the compliance: functions of a writer and an evaluation.
+_SECTIONS: tuple[Callable[[_MarkdownWriter, Evaluation], None], ...] = (_add_problems, _add_frameworks)
+
+
+def _why(finding: Finding) -> str:
+    url = f" <{quote(finding.url, safe=_URL)}>" if finding.url.startswith("https://") else ""
+    return f"{prose(finding.why, markdown_code)}{url}".strip()
 
 
 def _failure(finding: Finding) -> tuple[str, ...]:
@@ -123,7 +191,10 @@ def _policy(finding: Finding) -> str:
 def _resource(finding: Finding) -> str:
     full_id = markdown_code(finding.resource)
     where = f"<br>{markdown_code(place(finding.location))}" if finding.location.file else ""
-    return f"<details><summary>{markdown_code(shorten_id(finding.resource))}</summary>{full_id}{where}</details>"
+    address = f"<br>{markdown_code(finding.location.address)}" if finding.location.address else ""
+    return (
+        f"<details><summary>{markdown_code(shorten_id(finding.resource))}</summary>{full_id}{where}{address}</details>"
+    )
 
 
 def _describe(finding: Finding) -> str:
@@ -137,13 +208,16 @@ def _denial(finding: Finding, denial: Denial) -> str:
     if not has_values(denial):
         return message
     value, because = split_reason(denial)
-    actual, expected = markdown_code(compact(value)), markdown_code(compact(denial.expected))
+    found = markdown_code(describe_found(value))
+    expected = f", expected {markdown_code(describe_value(denial.expected))}" if denial.expected is not None else ""
     reason = f"<br>because {prose(because, markdown_code)}" if because else ""
-    return f"{message}<br>actual {actual}, expected {expected}{reason}"
+    return f"{message}<br>found {found}{expected}{reason}"
 
 
 def _unknown(finding: Finding, unknown: Unknown) -> str:
-    path = f" {markdown_code(format_path(unknown.path))}" if unknown.path else ""
+    path = (
+        f" {markdown_code(field_address(finding, unknown.path) or format_path(unknown.path))}" if unknown.path else ""
+    )
     at = find_other_location(finding, unknown.path)
     return markdown_text(unknown.msg) + path + (f" at {markdown_code(at)}" if at else "")
 

@@ -25,8 +25,12 @@ def prose(text: str, code: Callable[[str], str] = code) -> str:
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table; the cells are Markdown already."""
-    lines = (titles, ["---"] * len(titles), *rows)
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(map(row, (titles, ["---"] * len(titles), *rows)))
+
+
+def row(cells: Sequence[str]) -> str:
+    """Return a row of a table; the cells are Markdown already."""
+    return f"| {' | '.join(cells)} |"
 
 
 def fold(summary: str, body: str) -> str:

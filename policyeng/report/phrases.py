@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Literal
@@ -22,6 +23,14 @@ from policyeng.report.escaping import compact, visible
 Level = Literal["error", "warning", "note"]
 
 _NO_REASON = "no reason given"
+#: The order of outcomes of one severity.
+_OUTCOMES = {Outcome.FAIL: 0, Outcome.ERROR: 1, Outcome.UNKNOWN: 2, Outcome.PASS: 3}
+#: Keys of values that are numbers of something.
+_UNITS = frozenset({"days", "hours", "minutes", "seconds", "nodes"})
+#: Names of fields that do not tell what they are the field of.
+_COMMON = frozenset({"id", "name", "type"})
+#: Floating-point numbers below are exact where they are whole.
+_EXACT = 2**53
 
 
 def level(severity: Severity) -> Level:
@@ -98,14 +107,89 @@ def split_reason(denial: Denial) -> tuple[object, str]:
     return {key: value for key, value in actual.items() if key != "because"}, because
 
 
-def denial_sentence(denial: Denial) -> str:
-    """Return a denial on one line: ``message: /path is actual, expected value, because reason``."""
+def denial_sentence(denial: Denial, field: str = "") -> str:
+    """Return a denial on one line: ``message: /path is actual, expected value, because reason``.
+
+    `field` is the name of the field in the format of the input; it comes before the path.
+    """
     if not has_values(denial):
         return unknown_sentence(Unknown(msg=denial.msg, path=denial.path))
-    subject = visible(f"{denial.path} is" if denial.path else "is")
+    path = format_path(denial.path)
+    subject = f"{visible(field)} ({path}) is" if field else f"{path} is" if path else "found"
     actual, because = split_reason(denial)
+    expected = f", expected {describe_value(denial.expected)}" if denial.expected is not None else ""
     reason = f", because {visible(because)}" if because else ""
-    return f"{visible(denial.msg)}: {subject} {compact(actual)}, expected {compact(denial.expected)}{reason}"
+    return f"{visible(denial.msg)}: {subject} {describe_found(actual)}{expected}{reason}"
+
+
+def describe_value(value: object) -> str:
+    """Return a value of a denial as prose: `not set` for null, `at most 0` for `{"at most": 0}`, lists with commas."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return visible(value) if value.strip() else "empty"
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return str(int(value))
+    if value == {}:
+        return "none"
+    if isinstance(value, dict):
+        members = sorted(value.items(), key=lambda member: isinstance(member[1], list | tuple | dict))
+        return ", ".join(_describe_member(str(key), inner) for key, inner in members)
+    if isinstance(value, list | tuple) and not any(isinstance(inner, list | tuple | dict) for inner in value):
+        return ", ".join(map(describe_value, value)) or "none"
+    return compact(value)
+
+
+def describe_found(actual: object) -> str:
+    """Return the actual value of a denial as prose; the name of an only member is left out unless it is not set."""
+    if isinstance(actual, dict) and len(actual) == 1:
+        (inner,) = actual.values()
+        return describe_value(actual if inner is None else inner)
+    return describe_value(actual)
+
+
+def _describe_member(key: str, value: object) -> str:
+    if key in _UNITS and isinstance(value, int | float):
+        return count(value, key[:-1]) if isinstance(value, int) else f"{describe_value(value)} {key}"
+    shown = f"({describe_value(value)})" if isinstance(value, dict) and value else describe_value(value)
+    return f"{visible(key)} {shown}"
+
+
+def describe_denial(denial: Denial, field: str = "", *, short: bool = False) -> str:
+    """Return a denial as prose: `found Standard_E8s_v3, expected an isolated size`.
+
+    Args:
+        denial: the denial; one without values gives its message.
+        field: the name of the field in the format of the input; by default the last part of the path, and only where
+            the field is not set.
+        short: resources have their short names, and why the policy applies is left out.
+    """
+    if not has_values(denial):
+        return visible(denial.msg)
+    actual, because = split_reason(denial)
+    name = visible(field) or _name_field(denial.path)
+    if isinstance(actual, dict) and len(actual) == 1:
+        (key, inner), *_ = actual.items()
+        actual = inner
+        name = name if field else visible(str(key))
+    label = f"{visible(field)}: " if field else ""
+    if denial.expected is None:
+        label = f"{visible(denial.msg)}: {label}"
+    if short and isinstance(actual, str):
+        actual = shorten_id(actual)
+    found = f"{name} not set".lstrip() if actual is None else f"{label}found {describe_value(actual)}"
+    expected = f", expected {describe_value(denial.expected)}" if denial.expected is not None else ""
+    reason = f", because {visible(because)}" if because and not short else ""
+    return f"{found}{expected}{reason}"
+
+
+def _name_field(path: str) -> str:
+    """Return the last part of a path, with the part before it if it is a word that many objects have."""
+    *above, last = path.rstrip(":").split("/")
+    parts = [*above[-1:], last] if last in _COMMON and any(above) else [last]
+    return visible(".".join(part.replace("~1", "/").replace("~0", "~") for part in parts))
 
 
 def format_path(path: str) -> str:
@@ -131,21 +215,42 @@ def exemption_sentence(mark: ExemptionMark) -> str:
 
 
 def by_resource(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Group findings by resource, in the order of the evaluation."""
+    """Group findings by resource: those with the most severe finding first, then those with the most findings."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
-    for finding in findings:
+    for finding in worst_first(findings):
         at = finding.location
         groups.setdefault((finding.resource, finding.resource_type, at.file, at.line, at.column), []).append(finding)
-    return list(groups.values())
+    return sorted(groups.values(), key=lambda members: (-worst_rank(members), -len(members)))
+
+
+def worst_rank(findings: Iterable[Finding]) -> int:
+    """Return the rank of the most severe finding without an exemption; -1 if there is none."""
+    return max((finding.severity.rank for finding in findings if finding.exemption is None), default=-1)
 
 
 def by_policy(findings: Iterable[Finding]) -> list[list[Finding]]:
-    """Group findings by policy, the most severe first, then in the order of the evaluation."""
+    """Group findings by policy: the most severe first, then those with the most findings."""
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         key = (finding.policy, finding.title, finding.severity, finding.remediation, finding.source)
         groups.setdefault(key, []).append(finding)
-    return sorted(groups.values(), key=lambda members: -members[0].severity.rank)
+    return sorted(groups.values(), key=lambda members: (-members[0].severity.rank, -len(members)))
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings by severity and then by the number of findings of their policy, exempt ones last."""
+    findings = list(findings)
+    counts = Counter(finding.policy for finding in findings if finding.exemption is None)
+    return sorted(
+        findings,
+        key=lambda finding: (
+            finding.exemption is not None,
+            -finding.severity.rank,
+            _OUTCOMES[finding.outcome],
+            -counts[finding.policy],
+            finding.policy,
+        ),
+    )
 
 
 def failed(evaluation: Evaluation) -> list[Finding]:
@@ -183,42 +288,30 @@ def describe_counts(evaluation: Evaluation) -> str:
 
 
 def describe_exit_code(evaluation: Evaluation) -> str:
-    """Return the exit code with its reason in words."""
+    """Return the result of a run with its reason: `FAILED: 1 failure (>= low), 4 unknown`."""
     summary = evaluation.summary
-    failures = summary.fail - summary.exempt
+    # The summary counts all findings. A report that lists only some of them lists the most severe.
+    failures, limit = summary.fail - summary.exempt, evaluation.fail_on
+    counted = sum(finding.severity.rank >= limit.rank for finding in failed(evaluation))
+    unknown = f"{summary.unknown} unknown" if summary.unknown else ""
+    exempted = f"{summary.exempt} exempt" if summary.exempt else ""
     if evaluation.exit_code == 0:
-        words = _compliant(failures, summary.exempt)
-        words += f"; {count(summary.unknown, 'unknown finding')}" if summary.unknown else ""
-    elif evaluation.exit_code == 1:
-        unread = sum(problem.kind == "unread" for problem in evaluation.problems)
-        words = _failing(failures, evaluation, unread)
-    else:
-        words = f"could not decide: {', '.join(_undecided(evaluation))}"
-        words += f"; also {count(failures, 'failure')}" if failures else ""
-    return f"exit {evaluation.exit_code}: {words}"
-
-
-def _failing(failures: int, evaluation: Evaluation, unread: int) -> str:
-    """Return the reason for exit 1; an evaluation does not record whether unknown findings counted."""
-    unknown = evaluation.summary.unknown
-    undecided = count(unknown, "unknown finding")
-    if not failures:
-        parts = f"{count(unread, 'unread part')} of the inputs"
-        both = [words for words, number in ((undecided, unknown), (parts, unread)) if number]
-        return f"{' and '.join(both)}, not allowed with --strict-unknown"
-    if _find_worst(select_outcome(evaluation, Outcome.UNKNOWN)) > _find_worst(failed(evaluation)):
-        return f"{count(failures, 'failure')} and {undecided}, at least one at or above --fail-on"
-    return f"{count(failures, 'failure')}, at least one at or above --fail-on"
-
-
-def _find_worst(findings: Iterable[Finding]) -> int:
-    return max((finding.severity.rank for finding in findings), default=-1)
-
-
-def _compliant(failures: int, exempted: int) -> str:
-    if failures:
-        return f"{count(failures, 'failure')}, below --fail-on or in the baseline"
-    return f"no failures except {count(exempted, 'exempt failure')}" if exempted else "no failures"
+        known = f"{count(counted, 'failure')} in the baseline" if counted else ""
+        below = f"{count(failures - counted, 'failure')} below --fail-on {limit}" if failures > counted else ""
+        parts = [known or below or "no failures", below if known else "", exempted, unknown]
+        return f"PASSED: {', '.join(filter(None, parts))}"
+    if evaluation.exit_code == 1:
+        failing = f"{count(counted, 'failure')} (>= {limit})" if counted else ""
+        below = f"{failures - counted} below" if failures > counted else ""
+        strict = " (--strict-unknown)" if evaluation.strict_unknown else ""
+        unread = sum(problem.kind == "unread" for problem in evaluation.problems) if strict else 0
+        if not failing and below:
+            below = f"{count(failures, 'failure')} below {limit}"
+        parts = [failing, below, exempted, unknown and unknown + strict]
+        parts += [f"{count(unread, 'unread part')} of the inputs{strict}"] if unread else []
+        return f"FAILED: {', '.join(filter(None, parts))}"
+    also = f"; also {count(failures, 'failure')}" if failures else ""
+    return f"UNDECIDED: {', '.join(_undecided(evaluation))}{also}"
 
 
 def _undecided(evaluation: Evaluation) -> list[str]:

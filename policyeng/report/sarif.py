@@ -12,14 +12,16 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from urllib.parse import quote
 
 from pydantic_core import to_json
 
 from policyeng import __version__
 from policyeng.models import Denial, Evaluation, Finding, Findings, JsonObject, Outcome, Place, Severity, Unknown
-from policyeng.report.escaping import markdown_text, visible
+from policyeng.report.escaping import markdown_code, markdown_text, visible
 from policyeng.report.locations import find_other_location, place_of, problem_place
+from policyeng.report.markdown_tables import prose
 from policyeng.report.phrases import (
     denial_sentence,
     denials,
@@ -30,6 +32,7 @@ from policyeng.report.phrases import (
     shorten_id,
     unknown_sentence,
     unknowns,
+    worst_first,
 )
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -42,6 +45,10 @@ _SECURITY_SEVERITY = {
     Severity.INFO: "1.0",
 }
 _DESCRIPTION_LIMIT = 1024
+#: GitHub refuses rules with more tags.
+_MOST_TAGS = 20
+#: The labels of package metadata with the page about the tool, the best first.
+_PAGES = ("homepage", "documentation", "source", "repository")
 _DRIVE = re.compile(r"[A-Za-z]:/")
 
 
@@ -63,7 +70,12 @@ def _run(evaluation: Evaluation, include_exempt: bool) -> JsonObject:
     subject = _subject(evaluation.snapshot.scope)
     return {
         "tool": {
-            "driver": {"name": "policyeng", "version": __version__, "rules": [_rule(rules[policy]) for policy in index]}
+            "driver": {
+                "name": "policyeng",
+                "version": __version__,
+                **_information(),
+                "rules": [_rule(rules[policy]) for policy in index],
+            }
         },
         "automationDetails": {"id": f"policyeng/{subject}/"},
         "invocations": [_invocation(evaluation, index, subject)],
@@ -79,6 +91,19 @@ def _run(evaluation: Evaluation, include_exempt: bool) -> JsonObject:
     }
 
 
+@cache
+def _information() -> JsonObject:
+    """Return the page about policyeng that the metadata of the package names, if it names one."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
+    try:
+        stated = metadata("policyeng").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return {}
+    pages = {label.strip().lower(): url.strip() for label, _, url in (entry.partition(",") for entry in stated)}
+    return next(({"informationUri": pages[label]} for label in _PAGES if label in pages), {})
+
+
 def _subject(scope: str) -> str:
     """Return the scope as a relative URI: the category of an upload, and the location where there is no file."""
     segments = [segment for segment in scope.casefold().split("/") if segment not in ("", ".", "..")]
@@ -87,24 +112,38 @@ def _subject(scope: str) -> str:
 
 def _rule(finding: Finding) -> JsonObject:
     title = visible(finding.title) or finding.policy
+    description = visible(finding.why) or title
+    url = finding.url if _is_link(finding.url) else ""
     source = f"Source: {visible(finding.source)}" if finding.source else ""
     fix = f"Fix: {visible(finding.remediation)}" if finding.remediation else ""
-    paragraphs = [part for part in (title, fix, source) if part]
+    text = [part for part in (title, visible(finding.why), fix, url and f"More: {url}", source) if part]
+    markdown = [prose(part, markdown_code) for part in text if not part.startswith("More: ")]
+    link = [f"[{markdown_text(url)}](<{url}>)"] if url else []
     return {
         "id": finding.policy,
         "shortDescription": {"text": _described(title)},
-        "fullDescription": {"text": _described(f"{title}. {source}" if source else title)},
-        "help": {
-            "text": _literal("\n".join(paragraphs)),
-            "markdown": "\n\n".join(map(markdown_text, paragraphs)),
-        },
+        "fullDescription": {"text": _described(description)},
+        "help": {"text": _literal("\n".join(text)), "markdown": "\n\n".join([*markdown, *link])},
+        **({"helpUri": url} if url else {}),
         "defaultConfiguration": {"level": level(finding.severity)},
         "properties": {
             "security-severity": _SECURITY_SEVERITY[finding.severity],
             "precision": "very-high",
-            "tags": ["security", "compliance", "azure-machine-learning"],
+            "tags": _tags(finding),
         },
     }
+
+
+def _tags(finding: Finding) -> list[str]:
+    """Return the tags of a rule, among them its area and its controls, as far as GitHub takes them."""
+    own = [finding.area, *finding.controls]
+    tags = dict.fromkeys(filter(None, ["security", "compliance", "azure-machine-learning", *map(visible, own)]))
+    return list(tags)[:_MOST_TAGS]
+
+
+def _is_link(url: str) -> bool:
+    """Check whether a URL can stand in a report as it is: HTTPS, printable ASCII, without what ends a link."""
+    return url.startswith("https://") and url.isascii() and url.isprintable() and not set(url) & set(' <>"\\`')
 
 
 def _described(text: str) -> str:
@@ -122,7 +161,7 @@ def _alerts(
     evaluation: Evaluation, index: Mapping[str, int], subject: str, include_exempt: bool
 ) -> Iterator[JsonObject]:
     seen: Counter[str] = Counter()
-    for finding in evaluation.others:
+    for finding in worst_first(evaluation.others):
         if finding.outcome is not Outcome.FAIL or (finding.exemption is not None and not include_exempt):
             continue
         for denial in denials(finding):
@@ -147,9 +186,15 @@ def _alert(finding: Finding, denial: Denial, subject: str) -> JsonObject:
             "severity": finding.severity,
             "resource": finding.resource,
             "resourceType": finding.resource_type,
+            **({"owner": finding.owner} if finding.owner else {}),
+            **({"address": address} if (address := _address(finding, denial.path)) else {}),
             **denial.model_dump(by_alias=True),
         },
     }
+
+
+def _address(finding: Finding, path: str) -> str:
+    return place_of(finding, path).address or finding.location.address
 
 
 def _location(finding: Finding, path: str, subject: str) -> JsonObject:

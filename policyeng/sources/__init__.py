@@ -14,7 +14,6 @@ from policyeng.later import attributes
 if TYPE_CHECKING:
     from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
     from policyeng.sources.arm_resource import is_resource_id
-    from policyeng.sources.baseline_report import read_baseline
     from policyeng.sources.changes import CHANGE_FORMATS, ChangesRead, parse_changes, read_changes, read_whole
     from policyeng.sources.context import DocumentContext, normalize_context
     from policyeng.sources.discovery import Skipped
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from policyeng.sources.file_patterns import EVERYTHING, FileWalk, excluded, resolve_paths
     from policyeng.sources.formats import FORMATS
     from policyeng.sources.reader import Inputs, ReadDocument, load_snapshot, read_inputs
+    from policyeng.sources.saved_report import read_report
     from policyeng.sources.template_parameters import read_parameters
 
 __all__ = [
@@ -43,11 +43,11 @@ __all__ = [
     "load_snapshot",
     "normalize_context",
     "parse_changes",
-    "read_baseline",
     "read_changes",
     "read_exemptions",
     "read_inputs",
     "read_parameters",
+    "read_report",
     "read_whole",
     "resolve_paths",
 ]
@@ -74,7 +74,7 @@ __getattr__ = attributes(
         "load_exemptions": "exemptions_file",
         "load_snapshot": "reader",
         "parse_changes": "changes",
-        "read_baseline": "baseline_report",
+        "read_report": "saved_report",
         "read_changes": "changes",
         "read_exemptions": "exemptions_file",
         "read_inputs": "reader",

@@ -139,6 +139,11 @@ def list_carried_fields(resource: JsonObject, table: Iterable[FieldMapping], rea
     return Carried(pointers=tuple(targets), reason=reason)
 
 
+def list_names(table: Iterable[FieldMapping]) -> dict[str, str]:
+    """Return by ARM pointer the source pointer of each field; of two names the later one."""
+    return {row.target: row.source for row in table if row.target}
+
+
 def put_value(resource: JsonObject, pointer: str, value: object) -> None:
     """Set a value at a JSON Pointer of plain keys; missing parents are created, and objects are merged."""
     *parents, last = keys_of(pointer)

@@ -10,6 +10,7 @@ from typing import Literal, NoReturn, Protocol, TypeVar
 from policyeng.errors import InputError
 from policyeng.frozen import field, frozen, replace
 from policyeng.models import (
+    NO_NAMES,
     Approval,
     Carried,
     Change,
@@ -20,6 +21,7 @@ from policyeng.models import (
     Origin,
     Principal,
     Quota,
+    SourceNames,
 )
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import shortened
@@ -76,6 +78,7 @@ class Placed(NamedTuple):
         carried: the fields that the format can express for such a resource; None if it can express all.
         fields: by JSON Pointer into it, the pointer in the document of a value that is elsewhere there.
         text: the file that contains it; None if that is the file of the document.
+        names: what the format calls it and its fields.
     """
 
     resource: JsonObject
@@ -84,6 +87,7 @@ class Placed(NamedTuple):
     carried: Carried | None = None
     fields: Mapping[str, str] = _NONE
     text: Text | None = None
+    names: SourceNames = NO_NAMES
 
 
 class Stated(NamedTuple):
@@ -205,7 +209,11 @@ def move_pointers(reading: ParsedDocument, base: str) -> ParsedDocument:
         reading,
         resources=tuple(
             placed._replace(
-                pointer=base + placed.pointer, fields={key: base + place for key, place in placed.fields.items()}
+                pointer=base + placed.pointer,
+                fields={key: base + place for key, place in placed.fields.items()},
+                names=replace(placed.names, base=base + placed.names.base)
+                if placed.names is not NO_NAMES
+                else NO_NAMES,
             )
             if placed.text is None
             else placed
@@ -331,6 +339,7 @@ class Loaded(NamedTuple):
                 line=found[text][part.pointer][0],
                 column=found[text][part.pointer][1],
                 fields=part.fields if isinstance(part, Placed) else {},
+                names=part.names if isinstance(part, Placed) else NO_NAMES,
             )
             for part, text in zip(parts, texts, strict=True)
         ]

@@ -15,7 +15,17 @@ from sqlalchemy.dialects import postgresql, sqlite
 from policyeng.audit.records import AuditRun
 from policyeng.audit.store.tables import CONTENTS
 from policyeng.errors import InputError, StoreError
-from policyeng.models import Evaluation, Finding, Findings, JsonObject, Outcome, Passed, Snapshot, to_bytes
+from policyeng.models import (
+    POLICY_FIELDS,
+    Evaluation,
+    Finding,
+    Findings,
+    JsonObject,
+    Outcome,
+    Passed,
+    Snapshot,
+    to_bytes,
+)
 
 _Value = TypeVar("_Value")
 
@@ -279,13 +289,15 @@ def _encode_findings(findings: Findings) -> Iterator[bytes]:
         policy, subject = entry
         of_policy = policies.get(id(policy))
         if of_policy is None:
-            first = _encode_members({name: policy[name] for name in ("policy", "title", "severity")})
-            last = _encode_members({name: policy[name] for name in ("remediation", "source")})
+            first, last = (_encode_members({name: policy[name] for name in names}) for names in POLICY_FIELDS)
             of_policy = policies[id(policy)] = b"{%b," % first, b"%b%b," % (_PASSED, last)
         of_subject = subjects.get(id(subject))
         if of_subject is None:
             names = _encode_members({"resource": subject.resource, "resourceType": subject.resource_type})
-            of_subject = subjects[id(subject)] = names, _encode_members({"location": subject.location}) + b"}"
+            of_subject = subjects[id(subject)] = (
+                names,
+                _encode_members({"owner": subject.owner, "location": subject.location}) + b"}",
+            )
         yield of_policy[0] + of_subject[0] + of_policy[1] + of_subject[1]
 
 

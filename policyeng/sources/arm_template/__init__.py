@@ -9,7 +9,7 @@ from pathlib import PurePath
 from policyeng.errors import InputError
 from policyeng.facts.ids import types_of
 from policyeng.frozen import replace
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import filled, keys_of
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_template.deployments import deployed, with_outputs
@@ -227,4 +227,5 @@ def _place_resource(draft: PartialResource, identity: str, known: frozenset[str]
         why["/id"] = draft.reason
     why |= {**service_made(draft.names.arm_type), **unreadable}
     resource: JsonObject = {**body, "id": identity}  # a template cannot state an id
-    return Placed(attached(resource, why), draft.pointer, why, None, draft.fields, draft.text)
+    names = SourceNames(address=draft.address, base=draft.pointer)  # fields have the names of ARM
+    return Placed(attached(resource, why), draft.pointer, why, None, draft.fields, draft.text, names)

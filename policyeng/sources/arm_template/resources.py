@@ -60,6 +60,7 @@ class PartialResource(NamedTuple):
         pointer: its JSON Pointer in the document.
         fields: by pointer into it, the pointer in the document of a value that is elsewhere there.
         text: the file of the linked template to which the pointers refer; None for the document.
+        address: its symbolic name, or its name as the template states it.
     """
 
     resource: JsonObject
@@ -69,6 +70,7 @@ class PartialResource(NamedTuple):
     pointer: str
     fields: Mapping[str, str]
     text: Text | None = None
+    address: str = ""
 
 
 class TemplateLevel(NamedTuple):
@@ -184,7 +186,8 @@ class TemplateWalk:
                 is_here = base is None or not text_of(base).startswith("/")
                 reasons += [level.place.reason] if "{" in level.place.id and is_here else []
                 draft = _make_draft(body, names, resolver, reasons, doubt)
-                self.drafts.append(draft._replace(pointer=pointer, text=level.text))
+                address = entry.symbol or str(body.get("name", ""))
+                self.drafts.append(draft._replace(pointer=pointer, text=level.text, address=address))
         if "resources" in body:
             self.resources(body["resources"], f"{entry.pointer}/resources", level, names)
 

@@ -6,12 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import NamedTuple
 
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, SourceNames, dotted, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.sources.arm_resource import is_placeholder, stands_for_value
 from policyeng.sources.azure_cli.base import build_id, unplaced
 from policyeng.sources.azure_cli.value_converters import prose, unfit_tags
-from policyeng.sources.field_mapping import FieldMapping, Mapped, list_carried_fields, mapped, put_value, without
+from policyeng.sources.field_mapping import (
+    FieldMapping,
+    Mapped,
+    list_carried_fields,
+    list_names,
+    mapped,
+    put_value,
+    without,
+)
 from policyeng.sources.parsed import Placed, Surroundings, format_value
 from policyeng.sources.server_generated import service_made
 
@@ -70,6 +78,7 @@ def place_resource(
         # The CLI sets the location to that of the workspace.
         list_carried_fields({"type": arm_type}, table, NO_KEY, "/name", "/location", *made.defaults, *made.elsewhere),
         {"/id": f"{pointer}/name", **done.fields},
+        names=SourceNames(address=dotted(pointer), base=pointer, fields=list_names(table)),
     )
 
 

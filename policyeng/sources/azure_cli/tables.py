@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, SourceNames, dotted
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import stands_for_value
 from policyeng.sources.azure_cli.value_converters import tags, unfit_tags
-from policyeng.sources.field_mapping import FieldMapping, list_carried_fields, mapped, put_value, without
+from policyeng.sources.field_mapping import FieldMapping, list_carried_fields, list_names, mapped, put_value, without
 from policyeng.sources.parsed import Placed, kind_of
 from policyeng.sources.server_generated import service_made
 
@@ -108,7 +108,8 @@ def convert_document(
     fields = {"/name": f"{pointer}/name", **found.fields}
     more = (*(sent.target for sent in shape.sent), *shape.never, *unreadable)
     stated = list_carried_fields(whole, rows, NOT_CARRIED, "/id", "/name", "/type", *more)
-    return Placed(whole, pointer, unreadable, stated, fields)
+    names = SourceNames(address=dotted(pointer), base=pointer, fields=list_names(rows))
+    return Placed(whole, pointer, unreadable, stated, fields, names=names)
 
 
 def convert_output(shape: DocumentTables, document: JsonObject, given: Placed) -> Placed:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from policyeng.errors import suggest_nearest
-from policyeng.models import JsonObject, lowered
+from policyeng.models import JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.field_mapping import FieldMapping, list_carried_fields, mapped
@@ -260,7 +260,10 @@ def _place(
     fields = {f"/{key}": f"/spec/{key}" for key in _TOP} | {"/name": "/metadata/name", "/properties": "/spec"}
     fields |= drawn.fields
     placed = {key: pointer + place for key, place in fields.items()}
-    return ConvertedObject(Placed(attached(resource, unreadable), pointer, unreadable, said, placed), tuple(remarks))
+    called = words(get_inner(document, "metadata", "name"))
+    names = SourceNames(address=f"{document['kind']}/{called}", base=pointer, fields={"/properties": "/spec"})
+    converted = Placed(attached(resource, unreadable), pointer, unreadable, said, placed, names=names)
+    return ConvertedObject(converted, tuple(remarks))
 
 
 def _draw(drawn: _Conversion, spec: AsoObject, document: JsonObject) -> Refusal | None:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.errors import InputError
 from policyeng.facts.arm_casing import has_own_map, is_respelled, respell, respell_pointer
-from policyeng.models import Carried, JsonObject, lowered
+from policyeng.models import Carried, JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
-from policyeng.sources.field_mapping import FieldMapping, mapped, text
+from policyeng.sources.field_mapping import FieldMapping, list_names, mapped, text
 from policyeng.sources.parsed import Placed, Refusal
 from policyeng.sources.server_generated import attached, service_made
 from policyeng.sources.template_carriers import carrier_of
@@ -27,6 +27,8 @@ _ROWS = (
     FieldMapping("/tags", "/tags"),
     *IDENTITY,
 )
+#: Where the fields of a resource are among the attributes.
+_NAMES = {**list_names(_ROWS), **{f"/{part}": f"/body/{part}" for part in ("properties", "kind", "sku")}}
 _UPDATED = "an update states only its changes; add the deployed resource"
 _WRITE_ONLY = "`sensitive_body` contains parts of it and is not read; check the deployed resource instead"
 #: The parts of a body that are not attributes.
@@ -61,11 +63,12 @@ def convert_azapi(estate: ResolvedInstances, instance: Instance) -> Placed | Ref
     if why := estate.why_unplaced(instance):
         unreadable["/id"] = why
     fields = {**of_body, **made.fields}
+    names = SourceNames(address=instance.address, base=instance.attributes, fields=_NAMES)
     if instance.type == "azapi_update_resource":
         carried = Carried(pointers=("/id", "/type", *list_leaves(body)), reason=_UPDATED)
-        return Placed(resource, instance.pointer, unreadable, carried, fields)
+        return Placed(resource, instance.pointer, unreadable, carried, fields, names=names)
     resource = attached(resource, unreadable)
-    return _with_made(estate, instance, Placed(resource, instance.pointer, unreadable, None, fields))
+    return _with_made(estate, instance, Placed(resource, instance.pointer, unreadable, None, fields, names=names))
 
 
 def _with_made(estate: ResolvedInstances, instance: Instance, placed: Placed) -> Placed:

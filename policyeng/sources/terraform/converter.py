@@ -7,12 +7,13 @@ from functools import cache
 
 from policyeng.facts import Facts
 from policyeng.facts.catalogue import built_in_root
-from policyeng.models import Carried, JsonObject, lowered
+from policyeng.frozen import replace
+from policyeng.models import Carried, JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources import field_mapping
 from policyeng.sources.arm_resource import is_placeholder
-from policyeng.sources.field_mapping import FieldMapping, mapped, put_value
+from policyeng.sources.field_mapping import FieldMapping, list_names, mapped, put_value
 from policyeng.sources.parsed import Placed
 from policyeng.sources.server_generated import attached
 from policyeng.sources.terraform.instances import AFTER_APPLY, SENSITIVE, Instance
@@ -109,7 +110,23 @@ def convert_instance(estate: ResolvedInstances, instance: Instance) -> Placed:
     if why := estate.why_unplaced(instance):
         unreadable["/id"] = why
     unreadable |= _explain_unknown_network(resource, kind.table)
-    return Placed(resource, instance.pointer, unreadable, _list_carried(instance.type), made.fields)
+    carried, names = _list_carried(instance.type), _list_names(instance.type)
+    return Placed(
+        resource,
+        instance.pointer,
+        unreadable,
+        carried,
+        made.fields,
+        names=replace(names, address=instance.address, base=instance.attributes),
+    )
+
+
+@cache
+def _list_names(terraform_type: str) -> SourceNames:
+    """Return the names of the fields of a type of resources."""
+    table = KINDS[terraform_type].table
+    units = frozenset(row.target for row in table if isinstance(row.bring, Blocks))
+    return SourceNames(fields=list_names(table), units=units)
 
 
 def convert_zone_group(estate: ResolvedInstances, instance: Instance) -> Placed | None:

@@ -5,6 +5,7 @@ Source: https://developer.hashicorp.com/terraform/internals/json-format and the 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ class Instance:
     """One resource instance.
 
     Attributes:
-        address: such as `module.ml["a"].azurerm_subnet.this[0]`; not of the instance where the state does not say it.
+        address: such as `module.ml["a"].azurerm_subnet.this[0]`.
         module: the address of its module instance; empty for the root.
         name: its Terraform name, such as `this`.
         index: its key in `count` or `for_each`; None without one.
@@ -98,7 +99,7 @@ def in_state_file(document: JsonObject) -> Iterator[Instance]:
             unread = {path: SENSITIVE for path in sensitive if path}
             values, unread = _without(values, unread)
             yield Instance(
-                address=f"{module}.{entry['type']}.{name}".lstrip("."),
+                address=f"{module}.{entry['type']}.{name}".lstrip(".") + _show_index(stored.get("index_key")),
                 module=module,
                 type=entry["type"],
                 name=name,
@@ -150,6 +151,11 @@ def _instance(entry: JsonObject, module: str, pointer: str, changes: Mapping[str
         before=change.before,
         is_data=entry.get("mode") == "data",
     )
+
+
+def _show_index(index: object) -> str:
+    """Return the key of an instance in `count` or `for_each` as addresses have it; empty without one."""
+    return "" if index is None else f"[{json.dumps(index, ensure_ascii=False)}]"
 
 
 def _marked(marks: object) -> Iterator[str]:

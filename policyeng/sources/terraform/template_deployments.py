@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from policyeng.models import JsonObject
+from policyeng.models import JsonObject, SourceNames
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.arm_template.unresolved import in_braces
 from policyeng.sources.parsed import Placed
@@ -65,7 +65,8 @@ def convert_deployment(estate: ResolvedInstances, instance: Instance) -> Placed:
     if is_placeholder(identity):
         unreadable["/id"] = estate.why_unplaced(instance) or "its deployment scope is known only after apply"
     resource = {"id": identity, "type": DEPLOYS[instance.type], "properties": properties}
-    return Placed(resource, instance.pointer, unreadable, None, fields)
+    names = SourceNames(address=instance.address, base=instance.attributes)
+    return Placed(resource, instance.pointer, unreadable, None, fields, names=names)
 
 
 def _stored(estate: ResolvedInstances, version: object) -> _Attribute | None:

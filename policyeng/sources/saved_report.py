@@ -1,4 +1,4 @@
-"""The JSON report for `--baseline`: only failures that it does not contain are new."""
+"""JSON reports of earlier runs, for `--baseline` and for `policyeng report`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from pathlib import Path
 from policyeng.errors import InputError
 from policyeng.models import Evaluation
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json
-from policyeng.sources.discovery import Named, content_of, display
+from policyeng.sources.discovery import STDIN, Named, content_of, display
 from policyeng.sources.parsed import Refusal, format_value, seen
 from policyeng.sources.validation import validated
 
 _REMEDY = "give a report that `--output json=PATH` wrote"
 
 
-def read_baseline(path: str | Path, *, max_bytes: int = DEFAULT_MAX_BYTES) -> Evaluation:
-    """Read a JSON report.
+def read_report(path: str | Path, *, stdin: bytes | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> Evaluation:
+    """Read a JSON report; `-` is standard input.
 
     Raises:
         InputError: it cannot be read, is not a report, has another version, or is not valid; with the file, line, JSON
             Pointer and remedy of the first fault.
     """
-    file = display(Path(path))
-    content = content_of(Named(file, Path(path)), None, max_bytes)
+    named = Named(STDIN, None) if path == "-" else Named(display(Path(path)), Path(path))
+    file, content = named.file, content_of(named, stdin, max_bytes)
     document = parse_json(content, file, max_bytes=max_bytes)
     evaluation, faults = _read(document)
     if evaluation is not None:

@@ -22,7 +22,7 @@ from policyeng.models import (
     SnapshotRef,
     Summary,
 )
-from policyeng.sources import read_baseline
+from policyeng.sources import read_report
 
 EVALUATION = Evaluation(
     bundle=BundleRef(name="b", revision="1", digest="d"),
@@ -58,7 +58,7 @@ def test_a_report_is_read_back_equal(here: Path) -> None:
     """What was written is what is read."""
     (here / "r.json").write_text(json.dumps(REPORT))
 
-    assert read_baseline("r.json").model_dump(mode="json", by_alias=True) == REPORT
+    assert read_report("r.json").model_dump(mode="json", by_alias=True) == REPORT
 
 
 REFUSED: dict[str, tuple[object, str]] = {
@@ -93,7 +93,7 @@ def test_what_is_no_report_is_refused(here: Path, document: object, said: str) -
     """File, line, pointer and remedy stand in the message."""
     (here / "r.json").write_text(json.dumps(document, indent=1))
     with pytest.raises(InputError) as refused:
-        read_baseline(Path("r.json"))
+        read_report(Path("r.json"))
 
     assert said in str(refused.value)
     assert str(refused.value).startswith("r.json:")
@@ -103,4 +103,4 @@ def test_what_is_no_report_is_refused(here: Path, document: object, said: str) -
 def test_a_missing_report_is_refused() -> None:
     """The message names it."""
     with pytest.raises(InputError, match=r"^none\.json: cannot be read \(no such file or directory\)"):
-        read_baseline("none.json")
+        read_report("none.json")
