@@ -37,6 +37,10 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 typer.main.get_command = cache(typer.main.get_command)
 compile_only_named_libraries()
 
+# The default format of reports depends on the build agent that runs the tests.
+for _agent in ("GITHUB_ACTIONS", "TF_BUILD"):
+    os.environ.pop(_agent, None)
+
 
 def pytest_collection_finish() -> None:
     """Leave what is there when all tests are collected out of every garbage collection: it stays until the end."""

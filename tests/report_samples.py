@@ -258,7 +258,7 @@ SAMPLES = {
 # ---------------------------------------------------------------- strategies
 
 #: How the laws run: an evaluation takes long to draw, and a shared machine knows no deadline.
-laws = settings(max_examples=4, deadline=None)
+laws = settings(max_examples=40, deadline=None)
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
