@@ -178,7 +178,7 @@ PAGE_OF = {
     **{f"audit {name}": "docs/audit.md" for name in ("run", "runs", "verify-history", "replay", "prune")},
     **{f"audit {name}": "docs/comparing.md" for name in ("history", "ahead", "impact")},
     **{f"audit {name}": "docs/scheduling.md" for name in ("schedule", "notify")},
-    "audit report": "docs/reports.md",
+    **dict.fromkeys(("report", "audit report"), "docs/reports.md"),
 }
 
 

@@ -78,7 +78,7 @@ def check(asked: CheckOptions) -> int:
         if asked.minimise:
             return _minimize(judged, request, settings)
         if asked.suggest:
-            _suggest(judged, printer.name)
+            _suggest(judged, printer.name if asked.format_ else "text")
         else:
             printer.print(evaluation, settings.profile)
     return 0 if asked.exit_zero and evaluation.exit_code == 1 else evaluation.exit_code
@@ -91,9 +91,10 @@ def _refuse_reports(asked: CheckOptions, format_: str) -> None:
         UsageError: naming that option.
     """
     remedy = "remove --group-by, --baseline, --output and --format, or run a separate `policyeng check`"
-    others = asked.group_by or asked.output or asked.baseline
-    others = others or asked.verbose or asked.summary or asked.quiet or asked.all_
-    if asked.minimise and (asked.suggest or others or asked.format_ not in (None, "text")):
+    forms = (asked.group_by, asked.verbose, asked.summary, asked.quiet, asked.all_)
+    if asked.minimise and (
+        asked.suggest or asked.output or asked.baseline or any(forms) or asked.format_ not in (None, "text")
+    ):
         raise UsageError("--minimise prints a snapshot instead of a report", remedy=remedy)
     if asked.suggest and (asked.group_by or (asked.format_ and format_ not in ("text", "json"))):
         raise UsageError("--suggest prints edits instead of a report, as text or json only", remedy=remedy)
