@@ -16,10 +16,12 @@ from policyeng.evaluation.context import EvaluationContext, prepare
 from policyeng.evaluation.findings import findings_of
 from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
 from policyeng.evaluation.summary import exit_code, find_scopes, problems_of, summary_of
+from policyeng.facts.evidence import mask_evidence
 from policyeng.models import (
     BundleRef,
     EngineRef,
     Evaluation,
+    Evidence,
     Exemption,
     Finding,
     Findings,
@@ -139,7 +141,17 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
         summary=summary_of(marked),
         findings=marked,
         problems=tuple(problems),
+        evidence=tuple(_evidence_in_force(prepared, options.moment)),
     )
+
+
+def _evidence_in_force(prepared: EvaluationContext, moment: datetime) -> Iterator[Evidence]:
+    """Yield the evidence in force for policies in force and for controls, by id."""
+    policies = {lowered(policy.id) for policy in prepared.bundle.policies}
+    for entry in sorted(prepared.snapshot.evidence, key=lambda one: lowered(one.id)):
+        is_meant = ":" in entry.for_ or lowered(entry.for_) in policies
+        if is_meant and entry.given_at <= moment < entry.expires_at:
+            yield mask_evidence(entry)
 
 
 def _check_not_empty(findings: Sequence[Finding], prepared: EvaluationContext) -> Iterator[Problem]:

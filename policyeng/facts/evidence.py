@@ -8,8 +8,9 @@ from typing import Literal
 
 from policyeng.facts.ids import covers
 from policyeng.facts.times import moment as moment_of
-from policyeng.models import JsonObject, lowered
+from policyeng.models import Evidence, JsonObject, lowered
 from policyeng.named import NamedTuple
+from policyeng.redaction import masked_message
 
 #: The scope of evidence for all that a snapshot holds.
 WHOLE_SNAPSHOT = "-"
@@ -29,6 +30,12 @@ class CountedEvidence(NamedTuple):
     entry: JsonObject
     state: Literal["in force", "lapsed"]
     covers: bool | None
+
+
+def mask_evidence(entry: Evidence) -> Evidence:
+    """Return an entry for a report, with secrets in its texts masked."""
+    texts = {"statement": entry.statement, "reference": entry.reference, "given_by": entry.given_by}
+    return entry.model_copy(update={name: text and masked_message(text) for name, text in texts.items()})
 
 
 def count_evidence(

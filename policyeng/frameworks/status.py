@@ -14,7 +14,7 @@ import orjson
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.switches import unset_switches
-from policyeng.facts.evidence import WHOLE_SNAPSHOT, count_evidence
+from policyeng.facts.evidence import WHOLE_SNAPSHOT, count_evidence, mask_evidence
 from policyeng.facts.ids import types_of
 from policyeng.frameworks.documents import Control, Framework
 from policyeng.models import (
@@ -122,8 +122,8 @@ class _ControlEvaluator:
         for finding in evaluation.findings:
             self._findings.setdefault(finding.policy, []).append(finding)
         self._modules = dict(bundle.modules)
-        self._entries = snapshot.evidence
-        self._evidence: list[JsonObject] = [orjson.loads(to_bytes(entry)) for entry in snapshot.evidence]
+        self._entries = tuple(map(mask_evidence, snapshot.evidence))
+        self._evidence: list[JsonObject] = [orjson.loads(to_bytes(entry)) for entry in self._entries]
 
     def result(self, control: Control) -> ControlResult:
         """Return the status of a control, with the policies of the bundle that map to it."""

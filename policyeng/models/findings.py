@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 from policyeng.errors import UsageError, suggest_nearest
 from policyeng.frozen import field, frozen, replace
 from policyeng.models.base import AwareDatetime, Checked, Model
+from policyeng.models.documents import Evidence
 from policyeng.models.frameworks import FrameworkResult
 from policyeng.named import NamedTuple
 from policyeng.redaction import masked_message
@@ -368,6 +369,7 @@ class Evaluation(Model):
     problems: tuple[Problem, ...] = ()
     settings: AppliedSettings = field(default_factory=AppliedSettings)
     frameworks: tuple[FrameworkResult, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
     fail_on: Severity = Severity.LOW
     strict_unknown: bool = False
 

@@ -7,11 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from policyeng.models import ControlResult, ControlScore, ControlStatus, Evaluation, Finding, FrameworkResult
+from policyeng.models import (
+    ControlResult,
+    ControlScore,
+    ControlStatus,
+    Evaluation,
+    Evidence,
+    Finding,
+    FrameworkResult,
+)
 from policyeng.report.escaping import markdown_code, markdown_text, visible
-from policyeng.report.layout import BLANK, Line, heading, place_text, wrap_paragraph
+from policyeng.report.layout import BLANK, Line, heading, labelled, place_text, wrap_paragraph
 from policyeng.report.markdown_tables import fold, prose, table
-from policyeng.report.phrases import count, shorten_id
+from policyeng.report.phrases import count, rfc3339, shorten_id
 
 CSV_COLUMNS = ("control", "status", "basis", "passing", "failing", "unknown", "exempt")
 #: The statuses that are shown with their words, each control on its own; the others are listed by status.
@@ -37,7 +45,12 @@ _STATUS = max(map(len, SHOWN))
 
 
 def framework_lines(evaluation: Evaluation, width: int) -> Iterator[Line]:
-    """Yield a section for each framework of the text report."""
+    """Yield the evidence in force and a section for each framework of the text report."""
+    if evaluation.evidence:
+        yield ((f"Evidence ({len(evaluation.evidence)})", "bold"),)
+        for entry in evaluation.evidence:
+            yield from labelled("given", visible(evidence_sentence(entry)), width, indent=2)
+        yield BLANK
     for framework in evaluation.frameworks:
         yield from heading(visible(f"{framework.id}: {_title(framework)}"))
         yield from wrap_paragraph(scores(framework.summary), width, indent=2)
@@ -67,6 +80,13 @@ def _control(evaluation: Evaluation, control: ControlResult, width: int) -> Iter
     policies = ", ".join(dict.fromkeys(finding.policy for finding in open_findings(evaluation, control)))
     words = f"{control.words}; {policies}" if policies else control.words
     yield from wrap_paragraph(visible(words), width, indent=_STATUS + 6, style="dim")
+
+
+def evidence_sentence(entry: Evidence) -> str:
+    """Return for what evidence is, who gave it, until when it counts, and what it states."""
+    reference = f" ({entry.reference})" if entry.reference else ""
+    until = rfc3339(entry.expires_at)[:10]
+    return f"{entry.id} for {entry.for_}, by {entry.given_by} until {until}, not checked: {entry.statement}{reference}"
 
 
 def listed(controls: Iterable[ControlResult]) -> Iterator[tuple[str, list[str]]]:
@@ -185,6 +205,7 @@ def resource_name(finding: Finding) -> str:
 HTML_FUNCTIONS: dict[str, Callable[..., object]] = {
     "basis_of": basis_of,
     "direct_policies": direct_policies,
+    "evidence_sentence": evidence_sentence,
     "open_findings": open_findings,
     "outcome_of_finding": outcome_of,
     "percentage": percentage,
