@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.redaction import MASK, SHAPES, SecretRule, masked, masked_message
+from policyeng.redaction import MASK, SHAPES, SecretRule, has_secret_shape, masked, masked_message, names_secret
 from tests.product_patterns import example
 
 ROOT = Path(__file__).parent.parent
@@ -427,3 +427,19 @@ def test_ids_sizes_durations_and_public_keys_are_never_masked(text: str) -> None
 def test_every_key_of_64_bytes_is_masked(key: bytes) -> None:
     """A storage account's key is masked whatever its bytes."""
     assert masked(base64.b64encode(key).decode(), "/properties/description") == MASK
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "by_shape", "by_name"),
+    [
+        ("LOG_LEVEL", "debug", False, False),
+        ("DB_PASSWORD", "hunter22", False, True),
+        ("STORE", "AccountName=st;AccountKey=c2VjcmV0", True, False),
+        ("key", "a1B2c3D4e5F6g7H8i9J0k1", False, True),
+        ("key", "region", False, False),
+        ("PUBLIC_KEY_URL", "https://contoso.example", False, False),
+    ],
+)
+def test_shapes_and_names_are_told_apart(name: str, text: str, by_shape: bool, by_name: bool) -> None:
+    """A policy treats a name that only may be one of secrets otherwise than a shape."""
+    assert (has_secret_shape(text), names_secret(name, text)) == (by_shape, by_name)
