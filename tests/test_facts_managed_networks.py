@@ -170,3 +170,14 @@ def test_outbound_rules_of_a_workspace_are_its_own() -> None:
     document = {"snapshotVersion": 1, "resources": [workspace(), child]}
     [found, _] = read_inputs(["-"], stdin=json.dumps(document).encode()).snapshot.resources
     assert found["properties"]["managedNetwork"] == {"outboundRules": {"pypi": properties}}
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"), [({}, "fail"), ({"managedNetwork": {"isolationMode": CLOSED}}, "pass")]
+)
+def test_a_template_without_a_managed_network_has_none(bundle: Bundle, stated: JsonObject, expected: str) -> None:
+    """The status that the service adds to a managed network says nothing of whether there is one."""
+    document = template(workspace(**stated))
+    snapshot = read_inputs(["-"], stdin=json.dumps(document).encode()).snapshot
+    found = {one.policy: one.outcome.value for one in policyeng.evaluate(bundle, snapshot, as_of=AS_OF).findings}
+    assert (found["AML-NET-006"], found.get("AML-NET-201")) == (expected, "unknown" if stated else None)

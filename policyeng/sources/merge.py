@@ -15,6 +15,7 @@ from policyeng.models import WORKSPACE_TYPE, Origin, Problem, Snapshot, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import value_at
 from policyeng.sources.parsed import Collection, Loaded, Noun, ParsedDocument, Placed
+from policyeng.sources.server_generated import drop_additions
 
 
 def separate_ids(documents: Sequence[Loaded]) -> list[Loaded]:
@@ -127,7 +128,11 @@ def joined(documents: Sequence[Loaded]) -> tuple[Snapshot, tuple[Problem, ...]]:
         resources=tuple(entry.value.resource for entry in resources),
         incomplete=tuple(dict.fromkeys(line for document in documents for line in _incomplete(document))),
         covers=tuple(sorted({entry for reading in readings for entry in reading.covers})),
-        unreadable={entry.key: entry.value.unreadable for entry in resources if entry.value.unreadable},
+        unreadable={
+            entry.key: lost
+            for entry in resources
+            if (lost := drop_additions(entry.value.resource, entry.value.unreadable))
+        },
         carried={entry.key: entry.value.carried for entry in resources if entry.value.carried},
         origins=origins,
         texts={file: text for document in documents for file, text in document.texts().items()},

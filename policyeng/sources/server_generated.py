@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from policyeng.models import JsonObject, lowered
+from policyeng.parsing.json_pointer import value_at
 
 _REASON = "the service sets it when it creates the resource, and this input describes the resource before that"
 _POINTERS: Mapping[str, tuple[str, ...]] = {
@@ -39,6 +40,8 @@ _POINTERS: Mapping[str, tuple[str, ...]] = {
         ("/properties/privateEndpointConnections", "/properties/provisioningState"),
     ),
 }
+#: By a field of these, the object that it is in and that the service only adds to: without the object, it has none.
+_ADDED_TO = {"/properties/managedNetwork/status": "/properties/managedNetwork"}
 _COMPUTE = "microsoft.machinelearningservices/workspaces/computes"
 #: The pointers that determine whether a compute is attached; for AKS, `resourceId` does too.
 _ATTACHED_BY = ("", "/properties", "/properties/computeType")
@@ -48,6 +51,17 @@ def service_made(arm_type: str, reason: str = _REASON) -> dict[str, str]:
     """Return the fields that the service sets for a resource type, with the reason why each is not known."""
     pointers = _POINTERS.get(lowered(arm_type), ("/properties/provisioningState",))
     return dict.fromkeys(pointers, reason)
+
+
+def drop_additions(resource: JsonObject, unreadable: Mapping[str, str]) -> Mapping[str, str]:
+    """Return why parts of a resource cannot be read, without fields of the service in an object that is not stated.
+
+    Args:
+        resource: of any type.
+        unreadable: by JSON Pointer into it, why a part cannot be read.
+    """
+    absent = {field for field, above in _ADDED_TO.items() if field in unreadable and value_at(resource, above) is None}
+    return {field: reason for field, reason in unreadable.items() if field not in absent} if absent else unreadable
 
 
 def attached(resource: JsonObject, unreadable: dict[str, str]) -> JsonObject:
