@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.words import get_inside, trim
+from policyeng.facts.words import fold, trim
 from policyeng.models import JsonObject
 from policyeng.parsing.json_pointer import escaped
 from policyeng.redaction import MASK, has_secret_shape, names_secret
@@ -17,6 +17,29 @@ _VARIABLES = ("environmentVariables", "environment_variables")
 #: How a text begins, in lower case, that only refers to a secret.
 _REFERENCES = ("${{", "{{", "azureml:", "@microsoft.keyvault(", "/subscriptions/")
 _SHORTEST = 4
+#: The settings of computes whose words Azure defines, or that the service sets; many formats do not state all of them.
+_WITHOUT_SECRETS = frozenset(
+    {
+        *("allocationState", "applicationSharingPolicy", "clusterPurpose", "computeInstanceAuthorizationType"),
+        *(
+            "connectivityEndpoints",
+            "currentNodeCount",
+            "errors",
+            "lastOperation",
+            "loadBalancerType",
+            "nodeStateCounts",
+        ),
+        *(
+            "osImageMetadata",
+            "osType",
+            "remoteLoginPortPublicAccess",
+            "state",
+            "targetNodeCount",
+            "vmPriority",
+            "vmSize",
+        ),
+    }
+)
 
 Place = tuple[str, ...]
 
@@ -117,85 +140,96 @@ def _is_ignored(name: str, ignored: Iterable[str]) -> bool:
 
 def _list_texts(resource: JsonObject) -> _Found:
     """Yield the texts of a resource where secrets may be, and what is none there."""
-    is_compute = resource["type"].lower().endswith("/computes")
+    kind, place = resource["type"].lower().rpartition("/")[2], ("properties",)
     properties = resource.get("properties")
-    yield from _texts_of_task(properties, ("properties",), is_compute=is_compute)
-    yield from _texts_of_action(get_inside(properties, "action"), ("properties", "action"))
-    if is_compute:
-        own, place = get_inside(properties, "properties"), ("properties", "properties")
-        yield from _texts_of_setup(get_inside(own, "setupScripts"), (*place, "setupScripts"))
-        yield from _in_each(get_inside(own, "customServices"), (*place, "customServices"), _texts_of_service)
+    if not isinstance(properties, dict):
+        yield from _unexpected(properties, place)
+    elif kind == "computes":
+        yield from _texts_of_settings(properties.get("properties"), (*place, "properties"))
+        if fold(properties.get("computeType")) == "computeinstance":
+            yield from _texts_of_instance(properties.get("properties"), (*place, "properties"))
+    elif kind == "schedules":
+        yield from _in_each(properties.get("properties"), (*place, "properties"), _texts_of_value)
+        yield from _texts_of_action(properties.get("action"), (*place, "action"))
+    else:
+        # An environment has no variables of its own in most formats.
+        if kind != "versions" or "environmentVariables" in _known_keys(properties):
+            yield from _texts_of_step(properties, place)
+        yield from _in_each(properties.get("properties"), (*place, "properties"), _texts_of_value)
+        if kind == "jobs":
+            yield from _in_each(properties.get("jobs"), (*place, "jobs"), _texts_of_step)
 
 
-def _texts_of_task(task: object, place: Place, *, is_compute: bool) -> _Found:
-    """Yield the texts of a job, or of what runs like one: its variables and properties, and variables of its steps."""
-    if isinstance(task, dict):
-        yield from _texts_of_step(task, place)
-        yield from _in_each(task.get("jobs"), (*place, "jobs"), _texts_of_step)
-        properties = task.get("properties")
-        yield from _in_each(
-            properties, (*place, "properties"), _texts_among_settings if is_compute else _texts_of_value
-        )
-    elif not _is_absent(task):
-        yield _Other(place)
+def _texts_of_settings(settings: object, place: Place) -> _Found:
+    """Yield the texts among the settings of a compute, which are also numbers, objects and lists."""
+    if isinstance(settings, dict):
+        for key in _known_keys(settings):
+            if key not in _WITHOUT_SECRETS and isinstance(value := settings[key], str):
+                yield _Text((*place, key), key, value)
+    else:
+        yield from _unexpected(settings, place)
 
 
-def _texts_of_step(step: object, place: Place) -> _Found:
-    if isinstance(step, dict):
-        for key in _VARIABLES:
-            yield from _in_each(step.get(key), (*place, key), _texts_of_value)
-    elif not _is_absent(step):
-        yield _Other(place)
+def _texts_of_instance(settings: object, place: Place) -> _Found:
+    if isinstance(settings, dict):
+        setup = settings.get("setupScripts")
+        if isinstance(setup, dict):
+            yield from _in_each(setup.get("scripts"), (*place, "setupScripts", "scripts"), _texts_of_script)
+        else:
+            yield from _unexpected(setup, (*place, "setupScripts"))
+        yield from _in_each(settings.get("customServices"), (*place, "customServices"), _texts_of_service)
 
 
 def _texts_of_action(action: object, place: Place) -> _Found:
-    if isinstance(action, dict):
-        yield from _texts_of_task(action.get("jobDefinition"), (*place, "jobDefinition"), is_compute=False)
-    elif not _is_absent(action):
-        yield _Other(place)
+    definition = action.get("jobDefinition") if isinstance(action, dict) else action
+    inner = (*place, "jobDefinition") if isinstance(action, dict) else place
+    if isinstance(definition, dict):
+        yield from _texts_of_step(definition, inner)
+        yield from _in_each(definition.get("properties"), (*inner, "properties"), _texts_of_value)
+        yield from _in_each(definition.get("jobs"), (*inner, "jobs"), _texts_of_step)
+    else:
+        yield from _unexpected(definition, inner)
 
 
-def _texts_of_setup(setup: object, place: Place) -> _Found:
-    if isinstance(setup, dict):
-        yield from _in_each(setup.get("scripts"), (*place, "scripts"), _texts_of_script)
-    elif not _is_absent(setup):
-        yield _Other(place)
+def _texts_of_step(step: object, place: Place) -> _Found:
+    """Yield the variables of a job, a step of a pipeline or a deployment."""
+    if isinstance(step, dict):
+        for key in _VARIABLES:
+            if key == _VARIABLES[0] or key in _known_keys(step):
+                yield from _in_each(step.get(key), (*place, key), _texts_of_value)
+    else:
+        yield from _unexpected(step, place)
 
 
 def _texts_of_script(script: object, place: Place) -> _Found:
-    if isinstance(script, dict) and isinstance(script.get("scriptData"), str | None):
-        if text := script.get("scriptData"):
-            yield _Text((*place, "scriptData"), "", text)
-    elif not _is_absent(script):
-        yield _Other(place)
+    text = script.get("scriptData") if isinstance(script, dict) else script
+    inner = (*place, "scriptData") if isinstance(script, dict) else place
+    if isinstance(script, dict) and isinstance(text, str):
+        yield _Text(inner, "", text)
+    else:
+        yield from _unexpected(text, inner)
 
 
 def _texts_of_service(service: object, place: Place) -> _Found:
     if isinstance(service, dict):
         yield from _in_each(service.get("environmentVariables"), (*place, "environmentVariables"), _texts_of_variable)
-    elif not _is_absent(service):
-        yield _Other(place)
+    else:
+        yield from _unexpected(service, place)
 
 
 def _texts_of_variable(variable: object, place: Place) -> _Found:
     if isinstance(variable, dict):
         for found in _texts_of_value(variable.get("value"), (*place, "value")):
             yield found._replace(name=place[-1]) if isinstance(found, _Text) else found
-    elif not _is_absent(variable):
-        yield _Other(place)
+    else:
+        yield from _unexpected(variable, place)
 
 
 def _texts_of_value(value: object, place: Place) -> _Found:
     if isinstance(value, str):
         yield _Text(place, place[-1], value)
-    elif not isinstance(value, int | float | None):
-        yield _Other(place)
-
-
-def _texts_among_settings(value: object, place: Place) -> _Found:
-    """Yield a text of the settings of a compute, which are also objects and lists."""
-    if isinstance(value, str):
-        yield _Text(place, place[-1], value)
+    elif not isinstance(value, int | float):
+        yield from _unexpected(value, place)
 
 
 def _in_each(holder: object, place: Place, texts_of: Callable[[object, Place], _Found]) -> _Found:
@@ -206,9 +240,16 @@ def _in_each(holder: object, place: Place, texts_of: Callable[[object, Place], _
     elif isinstance(holder, list) and place[-1] == "customServices":
         for index, item in enumerate(holder):
             yield from texts_of(item, (*place, str(index)))
-    elif not _is_absent(holder):
+    else:
+        yield from _unexpected(holder, place)
+
+
+def _unexpected(value: object, place: Place) -> _Found:
+    """Yield a place where neither nothing nor the expected is stated."""
+    if not (value is None or (isinstance(value, str) and not trim(value))):
         yield _Other(place)
 
 
-def _is_absent(value: object) -> bool:
-    return value is None or (isinstance(value, str) and not trim(value))
+def _known_keys(holder: JsonObject) -> list[str]:
+    """Return the keys that are stated, whether or not the format of the input has others."""
+    return list(getattr(holder, "known_keys", holder.keys)())

@@ -103,7 +103,7 @@ unknown contains {"msg": "the destination of an outbound rule cannot be read", "
 
 unknown contains {"msg": "the action of an outbound rule cannot be read", "path": pointer} if {
 	some name in undenied
-	pointer := settings.unreadable_word(input.resource, action(name), {"allow", "deny"})
+	pointer := settings.unreadable_word(input.resource, action(name), {"allow"})
 }
 
 place(name) := array.concat(managed_networks.rules_place, [name])
@@ -142,7 +142,7 @@ undenied contains name if {
 
 allowing contains name if {
 	some name in undenied
-	not settings.unreadable_word(input.resource, action(name), {"allow", "deny"})
+	not settings.unreadable_word(input.resource, action(name), {"allow"})
 }
 
 prefixes(name) := {prefix |
