@@ -29,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: Pages that are generated: `test_pages.py` reads their blocks, all in one test.
 GENERATED = ROOT / "docs" / "policies"
+#: Its commands need the files of the steps before, so that one test runs all of it.
+TUTORIAL = ROOT / "docs" / "tutorial-first-policy.md"
 #: Where a server of the documents listens.
 SERVED = "127.0.0.1:8180"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -38,7 +40,7 @@ def blocks(language: str, *, runs: bool = False) -> list[ParameterSet]:
     """Every fenced block of a language, named by page and line; outside of the README, those that run are slow."""
     found = []
     for page in PAGES:
-        if page.parent == GENERATED:
+        if page.parent == GENERATED or (page == TUTORIAL and runs):
             continue
         text = page.read_text(encoding="utf-8")
         for fence in FENCE.finditer(text):
@@ -69,6 +71,26 @@ def test_commands_print_what_the_documents_say(text: str, folder: Path) -> None:
     A line that ends in `&` is a server, which the lines after it ask where it listens by default.
     """
     environ = {**os.environ, "PATH": f"{folder / '.venv/bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    run_block(text, folder, environ)
+
+
+def test_the_tutorial_leads_to_a_policy_that_passes(folder: Path) -> None:
+    """Each file is written as shown, and each command prints what is shown, in order."""
+    environ = {**os.environ, "PATH": f"{folder / '.venv/bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    page = TUTORIAL.read_text(encoding="utf-8")
+    replaced = iter(re.findall(r"^Replace `([^`]+)` with:$", page, re.MULTILINE))
+    for fence in FENCE.finditer(page):
+        if fence[1] == "console":
+            run_block(fence[2], folder, environ)
+        else:
+            (folder / next(replaced)).write_text(fence[2], encoding="utf-8")
+    assert next(replaced, "") == ""
+    report = (folder / "findings.csv").read_text(encoding="utf-8")
+    assert "ORG-ACME-001,Computes have an owner,medium,pass," in report
+
+
+def run_block(text: str, folder: Path, environ: dict[str, str]) -> None:
+    """Run the commands of a block and compare what they print."""
     address = SERVED
     with ExitStack() as servers:
         for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
@@ -170,7 +192,7 @@ def test_the_picture_is_what_check_prints() -> None:
 
 #: The commands, each with the page that has its options.
 PAGE_OF = {
-    **dict.fromkeys(("admit", "check", "serve", "test", "verify"), "docs/commands.md"),
+    **dict.fromkeys(("admit", "check", "init", "schema", "serve", "test", "verify"), "docs/commands.md"),
     **{f"policies {name}": "docs/commands.md" for name in ("list", "show", "new")},
     **{f"bundle {name}": "docs/bundles.md" for name in ("build", "sign", "verify")},
     "diff": "docs/comparing.md",

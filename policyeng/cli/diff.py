@@ -163,7 +163,7 @@ class DiffOptions(InputOptions, CriteriaOptions, RegoEngineOptions):
     no_cache: options.NoCache = False
     policy_before: Annotated[
         list[Path] | None,
-        typer.Option(metavar="PATH", help="Policies to evaluate BEFORE with; repeatable.", exists=True),
+        typer.Option(metavar="PATH", help="Policies to evaluate BEFORE with; repeatable."),
     ] = None
     exemptions_before: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Exemption file for BEFORE; repeatable.")

@@ -336,7 +336,8 @@ def show(asked: ShowOptions) -> int:
     known = {entry.id.upper(): entry for entry in bundle.policies}
     found = known.get(asked.identity.upper())
     if found is None:
-        raise UsageError(f"unknown policy `{asked.identity}`{suggest_nearest(asked.identity, known)}")
+        remedy = "" if asked.policy else "only the built-in policies were searched; add `--policy PATH` for others"
+        raise UsageError(f"unknown policy `{asked.identity}`{suggest_nearest(asked.identity, known)}", remedy=remedy)
     alone = bundle.only([found])
     origin = settings.origins.get("parameters", "")
     given = spread_parameters(bundle, settings.parameters, origin)

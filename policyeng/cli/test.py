@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from time import sleep
 from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
 
+from policyeng.bundle.data_documents import path_given
 from policyeng.cli import options
 from policyeng.cli.console import print_line
 from policyeng.cli.context import plain_format
@@ -18,7 +21,8 @@ from policyeng.cli.files import write
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import SelectionOptions
 from policyeng.cli.progress import show_progress
-from policyeng.errors import BundleError
+from policyeng.errors import BundleError, PolicyengError, UsageError
+from policyeng.facts.catalogue import built_in_root
 from policyeng.frozen import frozen
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
@@ -26,6 +30,9 @@ from policyeng.report.phrases import count
 if TYPE_CHECKING:
     from policyeng.testing.rego_tests import UnitTest
     from policyeng.testing.runner import CaseRun
+
+#: The seconds between two looks at the files with `--watch`.
+_INTERVAL = 0.3
 
 
 @frozen(kw_only=True)
@@ -36,6 +43,10 @@ class CaseOptions(SelectionOptions):
         bool,
         typer.Option("--coverage", help="Print the Rego lines that no test covers; exit 1 if there are any."),
     ] = False
+    case: Annotated[str, typer.Option(metavar="NAME", help="Run only the cases with this name.")] = ""
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Run the tests again whenever a file of the policies changes.")
+    ] = False
     format_: options.PlainFormat = "text"
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a JUnit report.")] = None
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="List all test cases, not only failures.")] = False
@@ -43,11 +54,54 @@ class CaseOptions(SelectionOptions):
 
 @with_options(CaseOptions)
 def test(asked: CaseOptions) -> int:
-    """Run the test cases of every policy, the generated tests for absent fields and the Rego unit tests."""
+    """Run the test cases of every policy, the generated tests for absent fields and the Rego unit tests.
+
+    Examples:
+      policyeng test --policy policies
+      policyeng test --policy policies --select ORG-ACME-001 --case "a wrong value"
+      policyeng test --policy policies --watch
+    """
+    return _watch(asked) if asked.watch else _run(asked)
+
+
+def _watch(asked: CaseOptions) -> int:
+    """Run the tests again whenever a file of the policies changes, until it is interrupted."""
+    roots = [*map(Path, asked.policies), *map(path_given, asked.given_data)] or [built_in_root()]
+    while True:
+        seen = fingerprint(roots)
+        try:
+            _run(asked)
+        except PolicyengError as error:
+            print_line(f"policyeng: {error}", error=True)
+        print_line("policyeng: waiting for changes; Ctrl+C ends", error=True)
+        while fingerprint(roots) == seen:
+            sleep(_INTERVAL)
+
+
+def fingerprint(roots: Iterable[Path]) -> Mapping[str, tuple[int, int]]:
+    """Return the size and the modification time of every file at or below some paths."""
+    found = {}
+    for root in roots:
+        for path in [root, *root.rglob("*")] if root.is_dir() else [root]:
+            try:
+                status = path.stat()
+            except OSError:  # deleted meanwhile
+                continue
+            if not path.is_dir():
+                found[str(path)] = status.st_size, status.st_mtime_ns
+    return found
+
+
+def _run(asked: CaseOptions) -> int:
     from policyeng.engines.embedded import use_program  # only this command loads these
     from policyeng.rego.syntax import lines_of
     from policyeng.testing.rego_tests import lines_missed, needs_session, open_session, run_unit_tests
-    from policyeng.testing.runner import find_misspelled_pointers, run_cases
+    from policyeng.testing.runner import (
+        find_misspelled_pointers,
+        find_misspelled_types,
+        find_unknown_inputs,
+        run_cases,
+    )
 
     format_, coverage = plain_format(asked.format_), asked.coverage
     bundle = asked.bundle(asked.settings())
@@ -62,8 +116,8 @@ def test(asked: CaseOptions) -> int:
         whole = not (asked.select or asked.ignore)
         session = open_session(bundle, lambda line: print_line(line, error=True), whole=whole, cover=coverage)
     with use_program(session.program, bundle) if session else nullcontext(), show_progress("testing", "policies"):
-        runs = list(run_cases(bundle))
-    tests = list(run_unit_tests(session)) if session else []
+        runs = list(run_cases(bundle, asked.case))
+    tests = list(run_unit_tests(session)) if session and not asked.case else []
     missed = lines_missed(session) if session and coverage else {}
     counted = sum(len(lines_of(module)) for module in session.modules) if session and coverage else 0
     failed = sum(bool(run.reason) for run in runs) + sum(found.outcome in ("failed", "error") for found in tests)
@@ -71,7 +125,8 @@ def test(asked: CaseOptions) -> int:
         from policyeng.testing.junit import render
 
         write(asked.junit, f"{render(runs, tests)}\n", "JUnit report")
-    for remark in find_misspelled_pointers(bundle):
+    finders = (find_unknown_inputs, find_misspelled_types, find_misspelled_pointers)
+    for remark in () if asked.case else [remark for find in finders for remark in find(bundle)]:
         print_line(f"warning: {remark}", error=True)
     without = [entry.id for entry in bundle.policies if entry.cases is None]
     if without:
@@ -82,13 +137,15 @@ def test(asked: CaseOptions) -> int:
             found["coverage"] = {"lines": counted, "missed": missed}
         typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2))
     else:
-        _print(runs, tests, verbose=asked.verbose)
+        _print(runs, tests, asked)
         if coverage:
             _print_coverage(missed, counted)
         skipped = sum(found.outcome == "skipped" for found in tests)
         passed = len(runs) + len(tests) - failed - skipped
         typer.echo(f"{passed} passed, {failed} failed{f', {skipped} skipped' if skipped else ''}")
     if not runs and not tests:
+        if asked.case:
+            raise UsageError(f"no case is called `{asked.case}`", remedy="`policyeng test --verbose` lists the cases")
         print_line("policyeng: no test cases found; add a `cases.yaml` next to each policy", error=True)
         return 2
     return int(bool(failed or missed))
@@ -98,11 +155,17 @@ def _object(run: CaseRun) -> JsonObject:
     return {**asdict(run), "outcome": "failed" if run.reason else "passed"}
 
 
-def _print(runs: Iterable[CaseRun], tests: Iterable[UnitTest], *, verbose: bool) -> None:
+def _print(runs: Iterable[CaseRun], tests: Iterable[UnitTest], asked: CaseOptions) -> None:
+    verbose = asked.verbose
     for run in runs:
         if run.reason:
             typer.echo(f"FAIL {run.policy} {run.name}: {run.reason}")
-            typer.echo(f"  {run.file}:{run.line}{f': patch: {run.edit}' if run.edit else ''}")
+            typer.echo(f"  {run.file}:{run.line}")
+            if run.edit:
+                typer.echo(f"  input: {run.edit}")
+            if not run.name.startswith("absent"):
+                words = ["policyeng", "test", *asked.repeated, "--select", run.policy, "--case", run.name]
+                typer.echo(f"  alone: {shlex.join(words)}")
         elif verbose:
             typer.echo(f"ok   {run.policy} {run.name}")
     for test in tests:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import (
     DEFAULT_AS_OF,
+    STATED,
     Baselines,
     Case,
     CaseFile,
@@ -22,13 +24,13 @@ from policyeng.bundle.cases import (
     read_cases,
 )
 from policyeng.bundle.header import Verdict
-from policyeng.errors import BundleError, PolicyengError
+from policyeng.errors import BundleError, PolicyengError, suggest_nearest
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import has_value
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot, lowered
-from policyeng.parsing.json_pointer import keys_of
+from policyeng.parsing.json_pointer import escaped, keys_of
 from policyeng.parsing.merge_patch import merged
 from policyeng.parsing.yaml_writer import flow
 from policyeng.progress import counted
@@ -37,6 +39,10 @@ from policyeng.workloads import derive
 
 _WORKLOAD_FIELDS = ("workspaceId", "purpose", "target", "features", "accelerator", "cadence", "model", "tags")
 _ABSENT_ID = "absent-test"
+#: The parts of the input of a policy, and how Rego reads one of them.
+_INPUTS = ("resource", "workspace", "snapshot", "parameters", "as_of")
+_LISTED = ", ".join(f"`{name}`" for name in _INPUTS)
+_INPUT = re.compile(r"\binput\.([a-zA-Z_]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ class CaseRun:
     Attributes:
         file: the file of the cases.
         line: the line of the case in the file, 1 for an absent test.
-        edit: the patch of the case as YAML on one line.
+        edit: how the input differs from the baseline, as YAML on one line.
     """
 
     policy: str
@@ -79,8 +85,12 @@ class PreparedCase:
         return self.case.as_of or DEFAULT_AS_OF
 
 
-def run_cases(bundle: Bundle) -> Iterator[CaseRun]:
+def run_cases(bundle: Bundle, only: str = "") -> Iterator[CaseRun]:
     """Run every case and every absent test of every active policy, in the order of the policies.
+
+    Args:
+        bundle: the policies.
+        only: if given, the name of the cases to run.
 
     Raises:
         BundleError: a `cases.yaml` is not well formed.
@@ -93,12 +103,26 @@ def run_cases(bundle: Bundle) -> Iterator[CaseRun]:
             continue
         alone = bundle.only([policy])
         for prepared in (*prepared_cases(policy, file, baselines), *prepared_absences(alone, policy, file, baselines)):
+            if only not in ("", prepared.name):
+                continue
             reason = _explain_failure(alone, policy, prepared)
             place = str(policy.cases), _line_of(policy, prepared) if reason else 0
-            edit = flow(prepared.case.patch) if prepared.case.patch else ""
-            yield CaseRun(policy.id, prepared.name, prepared.expected, reason, *place, edit)
-        if not policy.header.inspects:  # a header that declares `inspects` is trusted
+            yield CaseRun(policy.id, prepared.name, prepared.expected, reason, *place, _describe_edit(prepared))
+        if not only and not policy.header.inspects:  # a header that declares `inspects` is trusted
             yield from _find_unpinned(alone, policy, file, baselines)
+
+
+def _describe_edit(prepared: PreparedCase) -> str:
+    """Return how the input of a case differs from the baseline."""
+    case = prepared.case
+    pointer = prepared.name.removeprefix("absent ") if prepared.name.startswith("absent ") else ""
+    edits: JsonObject = {"without": pointer} if pointer else {}
+    for name, value in (("patch", case.patch), ("with", case.with_), ("parameters", case.parameters)):
+        edits |= {name: value} if value else {}
+    edits |= {"remove": list(case.remove)} if case.remove else {}
+    edits |= {name: given for name in (*STATED, "covers") if (given := getattr(case, name)) is not None}
+    text = flow(edits)[1:-1]
+    return f"{case.baseline or case.judged}{f', {text}' if text else ''}"
 
 
 def absences_of(policy: Policy, file: CaseFile) -> Mapping[str, Verdict]:
@@ -164,9 +188,52 @@ def find_misspelled_pointers(bundle: Bundle) -> Iterator[str]:
             if "*" in pointer or any(has_value(document, pointer) for document in documents):
                 continue
             others = [one for one in known if not pointer.startswith(f"{one}/")]
-            if close := get_close_matches(pointer, others, n=1, cutoff=0.85):
+            close = [*get_close_matches(pointer, others, n=1, cutoff=0.85), *_respell(pointer, documents, read)]
+            if close:
                 message = f"the policy reads `{pointer}`, which no evaluated baseline has; did you mean `{close[0]}`"
                 yield f"{policy.file}: {policy.id}: {message}"
+
+
+def _respell(pointer: str, documents: Iterable[JsonObject], read: Container[str]) -> Iterator[str]:
+    """Yield the pointer with the first key that a document lacks replaced by the nearest one that it has."""
+    keys = keys_of(pointer)
+    for document in documents:
+        value: object = document
+        for number, key in enumerate(keys):
+            if not isinstance(value, dict):
+                break
+            if key not in value:
+                for near in get_close_matches(key, value, n=1, cutoff=0.75):
+                    spelled = "".join(f"/{escaped(part)}" for part in (*keys[:number], near, *keys[number + 1 :]))
+                    if spelled not in read:
+                        yield spelled
+                break
+            value = value[key]
+
+
+def find_misspelled_types(bundle: Bundle) -> Iterator[str]:
+    """Yield a remark for each judged type that no baseline has and that is spelled similarly to one that they have."""
+    kinds = {str(resource.get("type")) for resource in baselines_of(bundle).resources.values()}
+    known = {lowered(kind): kind for kind in kinds}
+    for policy in bundle.policies:
+        for judged in policy.header.judges:
+            name = lowered(judged.type)
+            if name not in known and (close := get_close_matches(name, known, n=1, cutoff=0.85)):
+                message = f"no baseline has the type `{judged.type}`; did you mean `{known[close[0]]}`"
+                yield f"{policy.file}: {policy.id}: {message}"
+
+
+def find_unknown_inputs(bundle: Bundle) -> Iterator[str]:
+    """Yield a remark for each part of `input` that a Rego policy reads and that does not exist."""
+    sources = dict(bundle.modules)
+    for policy in bundle.policies:
+        if policy.input_form != "policy" or policy.file not in sources:
+            continue
+        for number, line in enumerate(sources[policy.file].splitlines(), 1):
+            for found in () if line.lstrip().startswith("#") else _INPUT.finditer(line):
+                if (name := found[1]) not in _INPUTS:
+                    message = f"`input` has no `{name}`{suggest_nearest(name, _INPUTS) or f'; it has {_LISTED}'}"
+                    yield f"{policy.file}:{number}: {message}"
 
 
 def _pointers(value: object, above: str = "") -> Iterator[str]:
