@@ -118,7 +118,18 @@ def test_what_cannot_be_run_is_a_usage_error(folder: Path, words: list[str], mes
 def test_a_run_warns_of_a_store_that_lacks_an_expected_hash(tmp_path: Path) -> None:
     """As after it was deleted; one that is there needs no warning, and the exit code stays."""
     snapshot = ROOT / "samples" / "workspaces" / "compliant.json"
-    given = ("audit", "run", "--input", str(snapshot), "--estate", "e", "--as-of", "2026-06-01T00:00:00Z", "--format", "json")
+    given = (
+        "audit",
+        "run",
+        "--input",
+        str(snapshot),
+        "--estate",
+        "e",
+        "--as-of",
+        "2026-06-01T00:00:00Z",
+        "--format",
+        "json",
+    )
     [first] = json.loads(policyeng(*given, folder=tmp_path).stdout)["runs"]
     (tmp_path / "policyeng.toml").write_text(f'expect = "{first["hash"]}"\n', encoding="utf-8")
     there = policyeng(*given, folder=tmp_path)
@@ -142,8 +153,10 @@ def test_a_run_warns_of_a_clock_that_goes_backwards(tmp_path: Path) -> None:
         given = ("audit", "run", "--input", str(snapshot), "--estate", estate, "--as-of", clock)
         return policyeng(*given, folder=tmp_path).stderr
 
-    assert "clock" not in warnings("e", "2026-06-02") + warnings("e", "2026-06-02") + warnings("f", "2026-06-01")
-    said = warnings("e", "2026-06-01")
+    assert "clock" not in warnings("e", "2026-06-02T00:00:00Z") + warnings("e", "2026-06-02T00:00:00Z") + warnings(
+        "f", "2026-06-01T00:00:00Z"
+    )
+    said = warnings("e", "2026-06-01T00:00:00Z")
     assert (
         "warning: clock: the clock 2026-06-01T00:00:00Z is earlier than 2026-06-02T00:00:00Z, the clock of run 2"
         in said

@@ -143,7 +143,7 @@ def test_an_impact_is_told_and_gated(folder: Path) -> None:
         (["ahead", "--days", "36500", "--since", "9990-01-01"], "`--days` is out of range", 3),
         (["ahead", "--policy", "other"], "is evaluated with its own policies", 3),
         (["ahead", "production", "--input", "estate"], "`--input` and an estate cannot be combined", 3),
-        (["impact", "--policy", "none"], "none", 2),
+        (["impact", "--policy", "none"], "none", 3),
         (["impact", "--profile", "none"], "no profile is called `none`", 3),
     ],
 )

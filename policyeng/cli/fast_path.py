@@ -91,7 +91,7 @@ def plain_check(arguments: Sequence[str], environ: Mapping[str, str]) -> dict[st
             single[TEXTS[name]] = value
         elif name in TEXT_LISTS:
             listed.setdefault(TEXT_LISTS[name], []).append(value)
-        elif name in PATH_LISTS:
+        elif name in PATH_LISTS and Path(value).exists():
             listed.setdefault(PATH_LISTS[name], []).append(Path(value))
         else:
             return None
