@@ -99,8 +99,11 @@ snapshot = typer.Typer(
     cls=Group, help="Collect a snapshot from live Azure resources.", no_args_is_help=True, add_completion=False
 )
 
-Output = Annotated[Path | None, typer.Option(metavar="FILE", help="File to write the snapshot to. Default: print it.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Do not print progress and warnings about missing data.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="File to write the snapshot to. Default: print it."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not print progress and warnings about missing data.")]
 
 
 @snapshot.callback()
