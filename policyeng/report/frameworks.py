@@ -6,6 +6,7 @@ No text here says that a control is met, or that a framework is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 
 from policyeng.models import (
     ControlResult,
@@ -139,8 +140,17 @@ def _title(framework: FrameworkResult) -> str:
 
 
 def framework_markdown(evaluation: Evaluation, limit: int) -> str:
-    """Return the sections of the Markdown report, at most `limit` characters; what is left out is counted."""
+    """Return the evidence in force and the sections of the Markdown report, at most `limit` characters.
+
+    What is left out is counted; the text is empty without evidence and frameworks.
+    """
     parts: list[str] = []
+    if evaluation.evidence:
+        lines = [f"- {markdown_text(evidence_sentence(entry))}" for entry in evaluation.evidence]
+        fitting = sum(size < limit // 3 for size in accumulate(map(len, lines)))
+        kept = lines[:fitting]
+        more = [f"- {len(lines) - len(kept)} more left out"] if len(kept) < len(lines) else []
+        parts.append("\n".join(["### Evidence", "", *kept, *more]))
     for number, framework in enumerate(evaluation.frameworks):
         text = "\n\n".join(_markdown_parts(framework))
         if len(text) > limit:

@@ -149,7 +149,7 @@ def _add_problems(writer: _MarkdownWriter, evaluation: Evaluation) -> None:
 
 
 def _add_frameworks(writer: _MarkdownWriter, evaluation: Evaluation) -> None:
-    if evaluation.frameworks:
+    if evaluation.frameworks or evaluation.evidence:
         writer.parts.append(framework_markdown(evaluation, _FRAMEWORKS_LIMIT))
 
 
