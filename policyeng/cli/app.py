@@ -49,9 +49,7 @@ COMMANDS = {
     "bundle": Late("bundle:bundle", "Build, sign or verify a policy bundle."),
     "audit": Late("audit.app:audit", "Run, store, compare and report on audits."),
     "init": Late("init:init", "Write a commented policyeng.toml to the current directory."),
-    "schema": Late(
-        "schema:schema", "Print the JSON Schema of a document, for editors, validators and `opa check --schema`."
-    ),
+    "schema": Late("schema:schema", "Print the JSON Schema of a document, for editors, validators and OPA."),
     "snapshot": Late("snapshot:snapshot", "Collect a snapshot from live Azure resources."),
 }
 

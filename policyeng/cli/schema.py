@@ -197,7 +197,7 @@ def schema(
         typer.Option(metavar="DIR", help="Write NAME.schema.json to this directory; without NAME, every schema."),
     ] = None,
 ) -> int:
-    """Print the JSON Schema of a document, for editors, validators and `opa check --schema`.
+    """Print the JSON Schema of a document, for editors, validators and OPA.
 
     Examples:
       policyeng schema exemptions > exemptions.schema.json
