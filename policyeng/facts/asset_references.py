@@ -54,7 +54,7 @@ def list_references(resource: JsonObject, key: str, *, of_trial: bool = False) -
     if properties is None:
         return
     if not isinstance(properties, dict):
-        yield Unknown(msg="the properties are no object", path="/properties")
+        yield Unknown(msg="the properties are not an object", path="/properties")
         return
     yield from _list_of_holder(properties, "/properties", [key])
     trial = properties.get("trial") if of_trial else None
@@ -67,9 +67,9 @@ def list_references(resource: JsonObject, key: str, *, of_trial: bool = False) -
             if isinstance(steps[name], dict):
                 yield from _list_of_step(steps[name], pointer, key)
             else:
-                yield Unknown(msg="a step is no object", path=pointer)
+                yield Unknown(msg="a step is not an object", path=pointer)
     elif steps is not None:
-        yield Unknown(msg="the steps are no object", path="/properties/jobs")
+        yield Unknown(msg="the steps are not an object", path="/properties/jobs")
 
 
 def _list_of_step(step: JsonObject, pointer: str, key: str) -> Iterator[AssetReference]:

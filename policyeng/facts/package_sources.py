@@ -86,10 +86,10 @@ def parse_conda(text: str) -> PackageSources:
     except InputError as error:
         return PackageSources(doubts=(f"the conda file cannot be read: {error.message}",))
     if not isinstance(document, dict):
-        return PackageSources(doubts=("the conda file is no mapping",))
+        return PackageSources(doubts=("the conda file is not a mapping",))
     channels, dependencies = document.get("channels"), document.get("dependencies")
     doubts = [
-        f"`{name}` of the conda file is no list"
+        f"`{name}` of the conda file is not a list"
         for name in ("channels", "dependencies")
         if not isinstance(document.get(name), list | None)
     ]
@@ -97,7 +97,7 @@ def parse_conda(text: str) -> PackageSources:
     lines: list[str] = []
     for channel in channels if isinstance(channels, list) else ():
         if not isinstance(channel, str):
-            doubts.append("a channel of the conda file is no text")
+            doubts.append("a channel of the conda file is not text")
         elif lowered(trim(channel)) != "nodefaults":
             named.append(channel)
     for dependency in dependencies if isinstance(dependencies, list) else ():

@@ -2,9 +2,10 @@
 # scope: package
 # title: Registry models are of approved publishers or ids
 # description: >-
-#   Code and weights of a model run in your network with your data, so somebody vouches for where they come from. Models of
-#   a registry are evaluated once `allowed_publishers` or `allowed_model_ids` names what is approved. ARM does not state the
-#   publisher of a model: it is that of its registry, by `publishers` or by the registry in the snapshot.
+#   The code and weights of a registry model run in your network with access to your data, so their publisher must be
+#   one that you trust. Registry models are evaluated once `allowed_publishers` or `allowed_model_ids` is set. ARM
+#   does not return the publisher of a model: it is the publisher of the registry, from the parameter `publishers` or
+#   from the registry in the snapshot.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-regulate-registry-deployments]
 # custom:
 #   id: AML-END-005
@@ -49,7 +50,7 @@ applies if {
 }
 
 deny contains {
-	"msg": "the model is of no approved publisher, and its id is not approved",
+	"msg": "neither the publisher nor the id of the model is approved",
 	"path": models.pointer(input.resource),
 	"actual": id,
 	"expected": {
@@ -70,7 +71,7 @@ unknown contains {"msg": "the publisher of the registry is not known", "path": m
 	not is_published_otherwise
 }
 
-unknown contains {"msg": "the model is not named in text", "path": models.unreadable(input.resource)}
+unknown contains {"msg": "the reference to the model is not text", "path": models.unreadable(input.resource)}
 
 is_configured if count(input.parameters.allowed_publishers) + count(input.parameters.allowed_model_ids) > 0
 

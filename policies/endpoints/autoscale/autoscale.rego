@@ -2,9 +2,9 @@
 # scope: package
 # title: Production deployments scale with their load
 # description: >-
-#   A deployment that keeps its number of instances refuses requests at the peak and costs too much at night. A managed
-#   deployment scales by an autoscale setting of Azure Monitor, one on Kubernetes by its own scale settings. Other stages
-#   than production are not evaluated; a missing stage counts as production.
+#   A deployment with a fixed number of instances rejects requests at peak load and wastes money when load is low. A
+#   managed deployment scales with an autoscale setting of Azure Monitor, a deployment on Kubernetes with its own
+#   scale settings. Only production is evaluated; a missing stage counts as production.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-autoscale-endpoints]
 # custom:
 #   id: AML-END-009
@@ -35,7 +35,7 @@ applies if {
 }
 
 deny contains {
-	"msg": "no autoscale setting is for the deployment",
+	"msg": "the deployment has no enabled autoscale setting",
 	"path": "/id",
 	"actual": {"autoscale": null, "stage": stage.name, "because": stage.reason},
 	"expected": "an enabled autoscale setting whose `targetResourceUri` is the deployment",
@@ -60,7 +60,7 @@ deny contains {
 	settings.word(settings.at(input.resource, place), types) == "default"
 }
 
-unknown contains {"msg": "what the deployment runs on is not known", "path": "/properties/endpointComputeType"} if not kind
+unknown contains {"msg": "the compute type of the deployment is not a known value", "path": "/properties/endpointComputeType"} if not kind
 
 unknown contains {"msg": "whether an autoscale setting for the deployment is enabled cannot be read", "path": "/id"} if {
 	kind == "managed"
@@ -74,7 +74,7 @@ unknown contains {"msg": "the snapshot is incomplete: an autoscale setting may e
 	not is_scaled
 }
 
-unknown contains {"msg": "the scale type is none that is known", "path": pointer} if {
+unknown contains {"msg": "the scale type is not a known value", "path": pointer} if {
 	kind == "kubernetes"
 	pointer := settings.unreadable_word(input.resource, place, types)
 }

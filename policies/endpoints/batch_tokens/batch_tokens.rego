@@ -2,8 +2,8 @@
 # scope: package
 # title: Batch endpoints take Entra tokens
 # description: >-
-#   A token of Microsoft Entra ID names the caller and lapses by itself, a key does neither. Batch endpoints offer
-#   nothing else today; another value in a template is an error that would go unseen.
+#   A token of Microsoft Entra ID identifies the caller and expires; a key does neither. Batch endpoints currently
+#   support nothing else, so any other value is a mistake in a template.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-authenticate-batch-endpoint]
 # custom:
 #   id: AML-END-202
@@ -19,7 +19,7 @@ package endpoints.batch_tokens
 import data.lib.settings
 
 deny contains {
-	"msg": "the batch endpoint takes something else than Entra tokens",
+	"msg": "the batch endpoint does not use Entra tokens",
 	"path": settings.pointer(place),
 	"actual": settings.at(input.resource, place),
 	"expected": "AADToken",
@@ -27,7 +27,7 @@ deny contains {
 	settings.word(settings.at(input.resource, place), modes) != "aadtoken"
 }
 
-unknown contains {"msg": "the authentication mode is none that is known", "path": pointer} if {
+unknown contains {"msg": "the authentication mode is not a known value", "path": pointer} if {
 	pointer := settings.unreadable_word(input.resource, place, modes)
 }
 

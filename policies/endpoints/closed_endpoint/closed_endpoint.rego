@@ -2,7 +2,7 @@
 # scope: package
 # title: Online endpoints are closed to the public network
 # description: >-
-#   A public endpoint answers whoever has a key or a token, from anywhere. Azure's default is Enabled, so a missing
+#   A public endpoint can be called from anywhere with a stolen key or token. Azure's default is Enabled, so a missing
 #   setting fails. Endpoints on Kubernetes have no such setting and are not evaluated.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-secure-online-endpoint]
 # custom:
@@ -45,7 +45,7 @@ unknown contains {"msg": "the public network access is neither enabled nor disab
 	pointer := settings.unreadable_word(input.resource, place, states)
 }
 
-unknown contains {"msg": "whether the endpoint is on Kubernetes is not stated in text", "path": "/kind"} if {
+unknown contains {"msg": "the kind of the endpoint cannot be read", "path": "/kind"} if {
 	not endpoints.kind(input.resource)
 }
 

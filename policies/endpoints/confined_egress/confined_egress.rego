@@ -2,8 +2,8 @@
 # scope: package
 # title: Deployments reach out only through the workspace's network
 # description: >-
-#   Code that runs behind an endpoint can send the data that it sees anywhere, unless the managed network of the
-#   workspace decides where to, or the deployment may not reach the public network at all. Azure's default is that it may.
+#   Code behind an endpoint can send your data anywhere, unless the managed network of the workspace restricts it or
+#   the deployment has no access to the public network. Azure's default is that it has access.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-secure-online-endpoint]
 # custom:
 #   id: AML-END-201
@@ -27,7 +27,7 @@ applies if endpoints.deployment_kind(input.resource) == "managed"
 applies if not endpoints.deployment_kind(input.resource)
 
 deny contains {
-	"msg": "the deployment reaches the public network, and no managed network decides where to",
+	"msg": "the deployment can reach the public network, and no managed network restricts it",
 	"path": settings.pointer(egress),
 	"actual": settings.at(input.resource, egress),
 	"expected": "Disabled, or a managed network of the workspace",
@@ -51,7 +51,7 @@ is_unmanaged if {
 	not settings.unreadable_word(holder, isolation, modes)
 }
 
-unknown contains {"msg": "what the deployment runs on is not known", "path": "/properties/endpointComputeType"} if {
+unknown contains {"msg": "the compute type of the deployment is not a known value", "path": "/properties/endpointComputeType"} if {
 	not endpoints.deployment_kind(input.resource)
 }
 
@@ -74,7 +74,7 @@ unknown contains {
 }
 
 unknown contains {
-	"msg": "the isolation mode of the managed network is none that is known",
+	"msg": "the isolation mode of the managed network is not a known value",
 	"path": concat("", ["workspace:", networks.settings_pointer(input.workspace, pointer)]),
 } if {
 	may_reach_out

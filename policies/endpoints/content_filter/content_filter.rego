@@ -2,8 +2,8 @@
 # scope: package
 # title: Models of AI services answer behind a content filter
 # description: >-
-#   A connection of the workspace makes a model of an AI services account part of your application, and a filter that is off lets
-#   harmful requests and answers through. Accounts that no connection names are not evaluated.
+#   Without a content filter, a model of an AI services account answers harmful requests and returns harmful content
+#   to your application. Accounts that no connection of a workspace names are not evaluated.
 # related_resources: [https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter]
 # custom:
 #   id: AML-END-204
@@ -11,8 +11,8 @@
 #   judges: [Microsoft.CognitiveServices/accounts/deployments]
 #   remediation:
 #     text: >-
-#       Name a content filter in the deployment (`raiPolicyName`), such as `Microsoft.DefaultV2`, or let every filter of
-#       the one that it names be enabled and blocking.
+#       Name a content filter in the deployment (`raiPolicyName`), such as `Microsoft.DefaultV2`, or enable
+#       every filter of the named one and set it to block.
 #   source: END-204
 #   since: 0.2.0
 package endpoints.content_filter

@@ -2,8 +2,8 @@
 # scope: package
 # title: Content safety of serverless endpoints is on
 # description: >-
-#   Without content safety, a model answers requests for harmful content, and its harmful answers reach whoever asked.
-#   What the service does where nothing is stated is not published, so that is unknown.
+#   Without content safety, a model answers harmful requests and returns harmful content. The default of the service
+#   is not published, so a missing setting is unknown.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-model-catalog-content-safety]
 # custom:
 #   id: AML-END-003
@@ -28,7 +28,7 @@ deny contains {
 	settings.word(settings.at(input.resource, place), states) == "disabled"
 }
 
-unknown contains {"msg": "the state of content safety is none that is known", "path": pointer} if {
+unknown contains {"msg": "the state of content safety is not a known value", "path": pointer} if {
 	pointer := settings.unreadable_word(input.resource, place, states)
 }
 

@@ -50,9 +50,9 @@ def _applies(given: PolicyInput) -> bool:
 @policy(
     id="AML-END-010",
     title="Online endpoints are in use",
-    description="The instances behind a managed endpoint cost the same whether requests come or not. An endpoint is "
-    "idle where the metric `requestsPerMinute` of the snapshot, over `idle_days` that ended at most a week ago, counts "
-    "no more than `most_requests` in total. An endpoint without this metric is not evaluated.",
+    description="The instances behind a managed endpoint cost the same with and without requests. An endpoint is idle "
+    "if the metric `requestsPerMinute` of the snapshot, over `idle_days` that ended at most a week ago, "
+    "counts no more than `most_requests` in total. An endpoint without this metric is not evaluated.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-monitor-online-endpoints"],
     severity="low",
     judges=["Microsoft.MachineLearningServices/workspaces/onlineEndpoints"],
@@ -90,8 +90,8 @@ def idle_endpoint(given: PolicyInput) -> Iterator[Denial | Unknown]:
     if doubt:
         yield Unknown(msg=doubt, path="/id")
     elif idle is None:
-        yield Unknown(msg="no sample covers the days that count, up to a week ago", path="/id")
+        yield Unknown(msg="no sample covers the required days and ended within the last week", path="/id")
     else:
         actual = {"requests": idle["total"], "from": idle["from"], "to": idle["to"]}
         expected = {"more requests than": most, "in days": given.parameters["idle_days"]}
-        yield Denial(msg="hardly any requests come to the endpoint", path="/id", actual=actual, expected=expected)
+        yield Denial(msg="the endpoint is hardly used", path="/id", actual=actual, expected=expected)

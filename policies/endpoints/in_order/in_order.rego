@@ -2,8 +2,8 @@
 # scope: package
 # title: Online endpoints are in order
 # description: >-
-#   An endpoint whose last operation failed does not serve what you think that it serves. While an operation is under way, the
-#   outcome is unknown.
+#   An endpoint whose last operation failed may serve an outdated configuration or nothing at all. While an operation
+#   is in progress, the result is unknown.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-troubleshoot-online-endpoints]
 # custom:
 #   id: AML-END-011
@@ -28,15 +28,15 @@ deny contains {
 	state in {"failed", "canceled"}
 }
 
-unknown contains {"msg": "an operation on the endpoint is under way", "path": settings.pointer(place)} if {
+unknown contains {"msg": "an operation on the endpoint is in progress", "path": settings.pointer(place)} if {
 	state in {"creating", "updating", "deleting"}
 }
 
-unknown contains {"msg": "the state of the endpoint is none that is known", "path": pointer} if {
+unknown contains {"msg": "the provisioning state is not a known value", "path": pointer} if {
 	pointer := settings.unreadable_word(input.resource, place, states)
 }
 
-unknown contains {"msg": "the state of the endpoint is not stated", "path": settings.pointer(place)} if {
+unknown contains {"msg": "the provisioning state is not stated", "path": settings.pointer(place)} if {
 	settings.at(input.resource, place) == null
 	not settings.unreadable_word(input.resource, place, states)
 }

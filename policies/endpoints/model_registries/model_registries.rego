@@ -2,8 +2,9 @@
 # scope: package
 # title: Models come from allowed registries
 # description: >-
-#   Who may publish to a registry decides what code runs behind your endpoints. Models are evaluated once
-#   `allowed_registries` or `restricted_models` is set; models of the workspace itself are only compared with the latter.
+#   Anyone who can publish to a registry decides what code runs behind your endpoints. Models are evaluated once
+#   `allowed_registries` or `restricted_models` is set. Models of the workspace itself are compared with
+#   `restricted_models` only.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-regulate-registry-deployments]
 # custom:
 #   id: AML-END-006
@@ -62,7 +63,7 @@ deny contains {
 	not registry in {words.folded(allowed) | some allowed in input.parameters.allowed_registries}
 }
 
-unknown contains {"msg": "the model is not named in text", "path": models.unreadable(input.resource)}
+unknown contains {"msg": "the reference to the model is not text", "path": models.unreadable(input.resource)}
 
 is_configured if count(input.parameters.allowed_registries) + count(input.parameters.restricted_models) > 0
 

@@ -2,8 +2,8 @@
 # scope: package
 # title: Production models are monitored
 # description: >-
-#   Data drifts away from what a model was trained on, and its answers get worse without an error. A monitor compares
-#   them on a schedule. Other stages than production are not evaluated; a missing stage counts as production.
+#   When production data drifts away from the training data, the predictions get worse without any error. A monitor
+#   compares the data on a schedule. Only production is evaluated; a missing stage counts as production.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-monitor-model-performance]
 # custom:
 #   id: AML-END-012
@@ -24,7 +24,7 @@ import data.lib.words
 applies if stage.name == "production"
 
 deny contains {
-	"msg": "no enabled monitor is for the deployment",
+	"msg": "the deployment has no enabled monitor",
 	"path": "/id",
 	"actual": {"monitor": null, "stage": stage.name, "because": stage.reason},
 	"expected": "a schedule of the workspace with the action CreateMonitor for the deployment",

@@ -2,8 +2,8 @@
 # scope: package
 # title: Serverless endpoints accept no key
 # description: >-
-#   Who finds the key of a serverless endpoint uses the model at your cost, and no log names that person. `KeyAndAAD`
-#   accepts the key, too.
+#   Anyone with the key of a serverless endpoint can use the model at your cost, and logs do not identify the caller.
+#   The mode `KeyAndAAD` accepts the key, too.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-deploy-models-serverless]
 # custom:
 #   id: AML-END-002
@@ -27,7 +27,7 @@ deny contains {
 	settings.word(settings.at(input.resource, place), modes) != "aad"
 }
 
-unknown contains {"msg": "the authentication mode is none that is known", "path": pointer} if {
+unknown contains {"msg": "the authentication mode is not a known value", "path": pointer} if {
 	pointer := settings.unreadable_word(input.resource, place, modes)
 }
 

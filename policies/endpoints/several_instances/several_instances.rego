@@ -2,7 +2,7 @@
 # scope: package
 # title: A production deployment has more than one instance
 # description: >-
-#   With one instance, every fault and every update of its host takes the model away. Other stages than production are not
+#   With a single instance, every fault and every update of the host interrupts the service. Only production is
 #   evaluated; a missing stage counts as production.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-autoscale-endpoints]
 # custom:
@@ -46,14 +46,14 @@ deny contains {
 	numbers.whole(settings.at(input.resource, place)) < 2
 }
 
-unknown contains {"msg": "what the deployment runs on is not known", "path": "/properties/endpointComputeType"} if not kind
+unknown contains {"msg": "the compute type of the deployment is not a known value", "path": "/properties/endpointComputeType"} if not kind
 
-unknown contains {"msg": "the scale type is none that is known", "path": pointer} if {
+unknown contains {"msg": "the scale type is not a known value", "path": pointer} if {
 	kind == "kubernetes"
 	pointer := settings.unreadable_word(input.resource, scale_type, types)
 }
 
-unknown contains {"msg": "the number of instances is no count, or not stated", "path": settings.pointer(place)} if {
+unknown contains {"msg": "the number of instances is not stated, or is not a whole number", "path": settings.pointer(place)} if {
 	not numbers.whole(settings.at(input.resource, place))
 }
 

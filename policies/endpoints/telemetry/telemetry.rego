@@ -2,8 +2,8 @@
 # scope: package
 # title: Deployments send telemetry
 # description: >-
-#   Without telemetry in Application Insights, slow and failing requests to a model go unseen until somebody complains.
-#   Azure's default is false.
+#   Without telemetry in Application Insights, slow and failing requests to a model are not detected. Azure's default
+#   is false.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-monitor-online-endpoints]
 # custom:
 #   id: AML-END-008

@@ -2,8 +2,8 @@
 # scope: package
 # title: Online endpoints take tokens, not keys
 # description: >-
-#   A key of an endpoint does not expire, is the same for everybody and tells nobody apart who calls. A token lapses by
-#   itself, and one of Microsoft Entra ID also names the caller.
+#   A key of an endpoint does not expire and does not identify the caller. A token expires, and a token of Microsoft
+#   Entra ID also identifies the caller.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-endpoints-online-auth]
 # custom:
 #   id: AML-END-001
@@ -12,7 +12,7 @@
 #   remediation:
 #     text: >-
 #       Create the endpoint with `auth_mode: aad_token` in its YAML file; on Kubernetes, where that is not offered, with
-#       `aml_token`. Move the callers to tokens before the traffic.
+#       `aml_token`. Change the callers to tokens before you move the traffic.
 #   source: END-01
 #   parameters:
 #     accepted_modes:
@@ -29,7 +29,7 @@ import data.lib.words
 applies if count(input.parameters.accepted_modes) > 0
 
 deny contains {
-	"msg": "the endpoint accepts a way of authentication that is not accepted",
+	"msg": "the authentication mode of the endpoint is not accepted",
 	"path": settings.pointer(place),
 	"actual": settings.at(input.resource, place),
 	"expected": input.parameters.accepted_modes,
@@ -38,7 +38,7 @@ deny contains {
 	not mode in {words.folded(accepted) | some accepted in input.parameters.accepted_modes}
 }
 
-unknown contains {"msg": "the authentication mode is none that is known", "path": pointer} if {
+unknown contains {"msg": "the authentication mode is not a known value", "path": pointer} if {
 	pointer := settings.unreadable_word(input.resource, place, modes)
 }
 

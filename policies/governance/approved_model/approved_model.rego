@@ -2,9 +2,9 @@
 # scope: package
 # title: A model in production was approved by somebody else
 # description: >-
-#   Whoever trains a model should not be the only one to decide that it answers customers. `approvals` of the kind `model` state
-#   who asked and who approved which version; evaluated once `required` is true. Other stages than production are not
-#   evaluated; a missing stage counts as production.
+#   The person who trains a model must not be the only one who decides that it goes to production. Entries of
+#   `approvals` of the kind `model` state who requested and who approved which version. Evaluated once `required` is
+#   true, and only for production; a missing stage counts as production.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-model-management-and-deployment]
 # custom:
 #   id: AML-GOV-201
@@ -32,7 +32,7 @@ applies if {
 }
 
 deny contains {
-	"msg": "nobody else approved the model",
+	"msg": "the model has no approval by another person",
 	"path": models.pointer(input.resource),
 	"actual": {
 		"model": models.id(input.resource),
@@ -48,7 +48,7 @@ deny contains {
 	}
 }
 
-unknown contains {"msg": "whether somebody else approved the model is not known", "path": models.pointer(input.resource)} if {
+unknown contains {"msg": "whether the model has an approval by another person is not known", "path": models.pointer(input.resource)} if {
 	model
 	every approval in near {
 		count(approval.lacks) > 0

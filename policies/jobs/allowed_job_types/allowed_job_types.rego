@@ -2,8 +2,9 @@
 # scope: package
 # title: Job types are allowed
 # description: >-
-#   A type of job that your network or your budget does not provide for, such as Spark on compute outside it, should not start at all.
-#   The type of the job and those of the steps of a pipeline are compared with `denied_job_types`.
+#   Some types of jobs run outside the network or the budget that you planned for: serverless Spark, for example, does
+#   not use your compute. The type of the job and the types of the steps of a pipeline are compared with
+#   `denied_job_types`.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-integrate-azure-policy]
 # custom:
 #   id: AML-JOB-007
@@ -41,7 +42,7 @@ unknown contains {"msg": "the type is not stated", "path": settings.pointer(stat
 	words.is_blank(stated.type)
 }
 
-unknown contains {"msg": "the type is none that is known", "path": settings.pointer(stated.path)} if {
+unknown contains {"msg": "the type is not a known value", "path": settings.pointer(stated.path)} if {
 	some stated in types
 	settings.is_unreadable_word(comparable(stated.type), known | denied)
 }

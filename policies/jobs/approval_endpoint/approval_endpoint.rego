@@ -2,8 +2,8 @@
 # scope: package
 # title: Jobs pass an approval endpoint
 # description: >-
-#   A job that nobody approved runs with your data. Machine Learning asks an endpoint of yours before each job where Azure Policy
-#   assigns one; evaluated once `required` is true.
+#   A job runs with access to your data, so you may want to approve it before it starts. If Azure Policy assigns an
+#   approval endpoint, Azure Machine Learning calls it before each job. Evaluated once `required` is true.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-integrate-azure-policy]
 # custom:
 #   id: AML-JOB-005
@@ -12,7 +12,7 @@
 #   remediation:
 #     text: >-
 #       Assign the built-in definition 3948394e-63de-11ea-bc55-0242ac130003 at or above the workspace, for all
-#       computes and with a value for `approvalEndpoint`, or state how it is ensured otherwise as `evidence` for AML-JOB-005.
+#       computes and with a value for `approvalEndpoint`, or describe the alternative control as `evidence` for AML-JOB-005.
 #   source: JOB-05
 #   parameters:
 #     required: {type: boolean, default: false, description: whether an endpoint must approve jobs}

@@ -2,8 +2,8 @@
 # scope: package
 # title: Sweeps do not run too many trials at once
 # description: >-
-#   Each trial of a sweep takes nodes, and one sweep without a bound takes those of everybody. A sweep that states no limit
-#   runs all its trials at once, 1000 unless it states how many there are.
+#   Each trial of a sweep takes nodes, so a sweep without a limit can take all nodes of a shared cluster. A sweep that
+#   states no limit runs all its trials at once, 1000 unless it states how many there are.
 # related_resources:
 #   - https://learn.microsoft.com/azure/machine-learning/reference-yaml-job-sweep#attributes-of-the-limits-key
 # custom:

@@ -2,7 +2,7 @@
 # scope: package
 # title: Training can resume
 # description: >-
-#   A run that cannot resume loses all its work when a node goes away, which on low-priority nodes is a matter of time. No field of ARM shows it:
+#   A run that cannot resume loses all its work when a node is preempted or fails. No field of ARM shows it, so
 #   `evidence` decides, once `required` is true.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/reference-checkpoint-performance-for-large-models]
 # custom:

@@ -16,8 +16,8 @@ def _applies(given: PolicyInput) -> bool:
 @policy(
     id="AML-JOB-003",
     title="Components are of allowed authors",
-    description="A component runs with the rights of the job that uses it, so somebody you trust should have "
-    "written it. Jobs with components are evaluated once `allowed_component_authors` names the authors.",
+    description="A component runs with the permissions of the job that uses it, so its author must be one that you "
+    "trust. Jobs with components are evaluated once `allowed_component_authors` is set.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-integrate-azure-policy"],
     severity="medium",
     judges=["Microsoft.MachineLearningServices/workspaces/jobs"],
@@ -46,11 +46,11 @@ def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial 
     path, expected = reference.pointer, given.parameters["allowed_component_authors"]
     allowed = {(fold(entry) or "").rstrip("/") for entry in expected}
     if reference.name is None:
-        yield Unknown(msg="the component is not named in text", path=path)
+        yield Unknown(msg="the reference to the component is not text", path=path)
         return
     if reference.registry:
         if reference.registry not in allowed:
-            message = "the component is of a registry that is not allowed"
+            message = "the registry of the component is not allowed"
             yield Denial(msg=message, path=path, actual=reference.written, expected=expected)
         return
     component = find_asset(reference, given.resource, _COMPONENTS, given.snapshot.by_id)

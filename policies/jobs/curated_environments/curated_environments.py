@@ -17,8 +17,8 @@ def _applies(given: PolicyInput) -> bool:
 @policy(
     id="AML-JOB-011",
     title="Jobs use curated environments",
-    description="Microsoft patches the environments that it curates, an environment of your own is patched by "
-    "whoever remembers it. Jobs and online deployments are evaluated once `required` is true.",
+    description="Microsoft patches curated environments regularly; you have to patch your own environments yourself. "
+    "Jobs and online deployments are evaluated once `required` is true.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/concept-environments"],
     severity="info",
     judges=[
@@ -46,7 +46,7 @@ def curated_environments(given: PolicyInput) -> Iterator[Denial | Unknown]:
 def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial | Unknown]:
     path = reference.pointer
     if reference.name is None:
-        yield Unknown(msg="the environment is not named in text", path=path)
+        yield Unknown(msg="the reference to the environment is not text", path=path)
     if reference.name is None or reference.registry == _CURATED:
         return
     environment = find_asset(reference, given.resource, _ENVIRONMENTS, given.snapshot.by_id)
@@ -62,4 +62,4 @@ def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial 
             expected="an environment of the registry `azureml`, or one of the type Curated",
         )
     elif fold(kind) != "curated":
-        yield Unknown(msg="the type of the environment is none that is known", path=path)
+        yield Unknown(msg="the type of the environment is not a known value", path=path)

@@ -2,8 +2,9 @@
 # scope: package
 # title: Jobs end on their own
 # description: >-
-#   A job that hangs keeps its nodes until somebody notices. A time limit ends it, and an early termination policy ends the trials of a
-#   sweep that lead nowhere. Pipelines and Spark jobs have no such limit and are not evaluated.
+#   A job that hangs keeps its nodes and costs money until it is canceled. A time limit ends it, and an early
+#   termination policy ends trials of a sweep that perform poorly. Pipelines and Spark jobs have no such limit and are
+#   not evaluated.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-manage-optimize-cost]
 # custom:
 #   id: AML-JOB-009
@@ -48,7 +49,7 @@ unknown contains {"msg": "the time limit is not text", "path": pointer} if {
 	pointer := settings.unreadable(input.resource, limit, "string")
 }
 
-unknown contains {"msg": "the early termination policy is no object", "path": pointer} if {
+unknown contains {"msg": "the early termination policy is not an object", "path": pointer} if {
 	kind == "sweep"
 	pointer := settings.unreadable(input.resource, termination, "object")
 }

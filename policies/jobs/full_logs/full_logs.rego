@@ -2,8 +2,9 @@
 # scope: package
 # title: Full logs are filtered and kept
 # description: >-
-#   Logs of jobs repeat what the code prints, personal data included. Machine Learning filters them and keeps the full ones in a
-#   datastore of yours where Azure Policy assigns both; evaluated once `required` is true.
+#   Logs of jobs contain what the code prints, which can include personal data. If Azure Policy assigns log filters
+#   and a datastore, Azure Machine Learning filters the logs and keeps the full ones in that datastore. Evaluated once
+#   `required` is true.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-integrate-azure-policy]
 # custom:
 #   id: AML-JOB-006
@@ -12,7 +13,7 @@
 #   remediation:
 #     text: >-
 #       Assign the built-in definition 1d413020-63de-11ea-bc55-0242ac130003 at or above the workspace, for all
-#       computes and with a value for `logFilters` and `datastore`, or state how it is ensured otherwise as `evidence` for AML-JOB-006.
+#       computes and with a value for `logFilters` and `datastore`, or describe the alternative control as `evidence` for AML-JOB-006.
 #   source: JOB-06
 #   parameters:
 #     required: {type: boolean, default: false, description: whether full logs must be filtered and kept}

@@ -19,9 +19,9 @@ def _applies(given: PolicyInput) -> bool:
 @policy(
     id="AML-JOB-001",
     title="Images come from allowed registries",
-    description="Whoever can push to a registry decides what runs with the rights of the job and with its data. "
-    "Jobs, the steps of pipelines and deployments are evaluated once `allowed_image_sources` names the registries "
-    "that you trust.",
+    description="Anyone who can push to a container registry decides what runs with the permissions and the data of "
+    "your jobs. Jobs, steps of pipelines and deployments are evaluated once `allowed_image_sources` is "
+    "set.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-integrate-azure-policy"],
     severity="high",
     judges=[
@@ -54,12 +54,12 @@ def image_sources(given: PolicyInput) -> Iterator[Denial | Unknown]:
 def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial | Unknown]:
     allowed, path = given.parameters["allowed_image_sources"], reference.pointer
     if reference.name is None:
-        yield Unknown(msg="the environment is not named in text", path=path)
+        yield Unknown(msg="the reference to the environment is not text", path=path)
         return
     if reference.registry:
         if reference.registry not in {(fold(entry) or "").rstrip("/") for entry in allowed}:
             yield Denial(
-                msg="the environment is of a registry that is not allowed",
+                msg="the registry of the environment is not allowed",
                 path=path,
                 actual=reference.written,
                 expected=allowed,
@@ -71,12 +71,12 @@ def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial 
         return
     image = get_inside(environment, "properties", "image")
     if not isinstance(image, str) or fold(image) is None:
-        yield Unknown(msg="the environment states no image", path=path)
+        yield Unknown(msg="the environment has no image", path=path)
     elif "***" in image or "${{" in image:
-        yield Unknown(msg="the image of the environment is masked, or an expression", path=path)
+        yield Unknown(msg="the image of the environment is masked or an expression", path=path)
     elif not is_from(image, allowed):
         yield Denial(
-            msg="the image is of a registry that is not allowed",
+            msg="the registry of the image is not allowed",
             path=path,
             actual={"environment": environment["id"], "image": image},
             expected=allowed,

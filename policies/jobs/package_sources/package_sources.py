@@ -29,10 +29,9 @@ def _applies(given: PolicyInput) -> bool:
 @policy(
     id="AML-JOB-002",
     title="Packages come from allowed indexes",
-    description="A package of the same name on another index is the simplest way to run foreign code in your jobs. "
-    "The conda files of environments and the variables that name an index are evaluated once "
-    "`allowed_package_indexes` names the indexes and channels that you trust. Where pip packages name no index, "
-    "they come from https://pypi.org/simple.",
+    description="A package from an untrusted index can run malicious code in your jobs. The conda files of "
+    "environments and the variables that name an index are evaluated once `allowed_package_indexes` is "
+    "set. Packages of pip without an index come from https://pypi.org/simple.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-use-private-python-packages"],
     severity="high",
     judges=[
@@ -85,14 +84,14 @@ def _of_variables(variables: object, place: str, given: PolicyInput) -> Iterator
     if variables is None:
         return
     if not isinstance(variables, dict):
-        yield Unknown(msg="the environment variables are no object", path=place)
+        yield Unknown(msg="the environment variables are not an object", path=place)
         return
     for name in variables:
         if name.upper() not in INDEX_VARIABLES:
             continue
         pointer, value = f"{place}/{escaped(name)}", variables[name]
         if value is not None and not isinstance(value, str):
-            yield Unknown(msg="the index is not named in text", path=pointer)
+            yield Unknown(msg="the index is not text", path=pointer)
         for index in value.split() if isinstance(value, str) else ():
             # uv also takes `name=address`
             address = index if "://" not in index else index[index.partition("://")[0].rfind("=") + 1 :]
@@ -106,19 +105,19 @@ def _of_environment(reference: AssetReference, given: PolicyInput, *, is_replace
     """Yield what the conda file of an environment says about indexes."""
     path, allowed = reference.pointer, given.parameters["allowed_package_indexes"]
     if reference.name is None:
-        yield Unknown(msg="the environment is not named in text", path=path)
+        yield Unknown(msg="the reference to the environment is not text", path=path)
         return
     environment = find_asset(reference, given.resource, _ENVIRONMENTS, given.snapshot.by_id)
     if environment is None:
         yield Unknown(msg="the environment is not in the snapshot", path=path)
         return
     if get_inside(environment, "properties", "build") is not None:
-        yield Unknown(msg="the environment is built by a Dockerfile, which ARM does not have", path=path)
+        yield Unknown(msg="the environment is built from a Dockerfile, which ARM does not return", path=path)
     conda = get_inside(environment, "properties", "condaFile")
     if conda is None or (isinstance(conda, str) and fold(conda) is None):
         return
     if not isinstance(conda, str) or _MASKED in conda:
-        yield Unknown(msg="the conda file is masked, or no text", path=path)
+        yield Unknown(msg="the conda file is masked or not text", path=path)
         return
     sources = parse_conda(conda)
     yield from (Unknown(msg=doubt, path=path) for doubt in sources.doubts)

@@ -2,8 +2,8 @@
 # scope: package
 # title: Environment images are pinned
 # description: >-
-#   An image without a tag, or with `latest`, is another one tomorrow: a job cannot be repeated, and what was checked is not what
-#   runs. Archived environments and those that Microsoft curates are not evaluated.
+#   An image without a tag, or with the tag `latest`, can change at any time, so runs cannot be reproduced and what
+#   was scanned is not what runs. Archived and curated environments are not evaluated.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-environments]
 # custom:
 #   id: AML-JOB-201
@@ -55,7 +55,7 @@ unknown contains {"msg": "`isArchived` is neither true nor false", "path": point
 	pointer := settings.unreadable_flag(input.resource, archived)
 }
 
-unknown contains {"msg": "the type of the environment is none that is known", "path": pointer} if {
+unknown contains {"msg": "the type of the environment is not a known value", "path": pointer} if {
 	pointer := settings.unreadable_word(input.resource, type, types)
 }
 

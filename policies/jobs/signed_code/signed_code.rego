@@ -2,8 +2,8 @@
 # scope: package
 # title: Training code must be signed
 # description: >-
-#   Code that somebody changed between review and run trains your model. Machine Learning starts only signed code where Azure Policy
-#   assigns a signing key; evaluated once `required` is true.
+#   Training code that is changed after its review runs with access to your data. If Azure Policy assigns a signing
+#   key, Azure Machine Learning starts only signed code. Evaluated once `required` is true.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-integrate-azure-policy]
 # custom:
 #   id: AML-JOB-004
@@ -12,7 +12,7 @@
 #   remediation:
 #     text: >-
 #       Assign the built-in definition 6a6f7384-63de-11ea-bc55-0242ac130003 at or above the workspace, for all
-#       computes and with a value for `signingKey`, or state how it is ensured otherwise as `evidence` for AML-JOB-004.
+#       computes and with a value for `signingKey`, or describe the alternative control as `evidence` for AML-JOB-004.
 #   source: JOB-04
 #   parameters:
 #     required: {type: boolean, default: false, description: whether training code must be signed}
