@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from policyeng.models import JsonObject
-from policyeng.sources import arm_rest, arm_template, resource_graph
+from policyeng.sources import arm_rest, arm_template, kubernetes, resource_graph
 from policyeng.sources.parsed import ParsedDocument, Placed, Surroundings
 from tests.terraform_parts import (
     HERE,
@@ -655,3 +655,100 @@ def test_a_setting_of_a_state_has_the_id_of_arm() -> None:
     [placed] = read(state([resource("azurerm_monitor_diagnostic_setting", setting)])).resources
 
     assert placed.resource["id"] == f"{WORKSPACE_ID}/providers/Microsoft.Insights/diagnosticSettings/logs"
+
+
+def _manifest(group: str, kind: str, spec: JsonObject, name: str = "it") -> JsonObject:
+    return {
+        "apiVersion": f"{group}.azure.com/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "n"},
+        "spec": spec,
+    }
+
+
+_OWNER: JsonObject = {"owner": {"armId": SCOPE}}
+#: A manifest of Azure Service Operator, a pointer into the resource that it becomes, and its value.
+MANIFESTS: list[tuple[JsonObject, str, object]] = [
+    (
+        _manifest("storage", "StorageAccount", {**_OWNER, "publicNetworkAccess": "Disabled"}),
+        "/properties/publicNetworkAccess",
+        "Disabled",
+    ),
+    (
+        _manifest("keyvault", "Vault", {**_OWNER, "properties": {"publicNetworkAccess": "Enabled"}}),
+        "/properties/publicNetworkAccess",
+        "Enabled",
+    ),
+    (
+        _manifest("containerregistry", "Registry", {**_OWNER, "publicNetworkAccess": "Disabled"}),
+        "/properties/publicNetworkAccess",
+        "Disabled",
+    ),
+    (_manifest("insights", "Component", {**_OWNER, "location": "westus"}), "/location", "westus"),
+    (
+        _manifest(
+            "network",
+            "PrivateEndpoint",
+            {**_OWNER, "privateLinkServiceConnections": [{"name": "c", "groupIds": ["amlworkspace"]}]},
+        ),
+        "/properties/privateLinkServiceConnections",
+        [{"name": "c", "properties": {"groupIds": ["amlworkspace"]}}],
+    ),
+    (
+        _manifest(
+            "network",
+            "PrivateEndpointsPrivateDnsZoneGroup",
+            {
+                "owner": {"armId": ENDPOINT},
+                "privateDnsZoneConfigs": [{"name": "a", "privateDnsZoneReference": {"armId": ZONES[0]}}],
+            },
+        ),
+        "/properties/privateDnsZoneConfigs",
+        [{"name": "a", "properties": {"privateDnsZoneId": ZONES[0]}}],
+    ),
+    (
+        _manifest(
+            "insights",
+            "DiagnosticSetting",
+            {
+                "owner": {"armId": WORKSPACE_ID},
+                "logs": [{"categoryGroup": "allLogs", "enabled": True}],
+                "storageAccountReference": {"armId": STORAGE},
+                "workspaceReference": {"armId": LAW},
+            },
+        ),
+        "/properties",
+        {"logs": [{"categoryGroup": "allLogs", "enabled": True}], "storageAccountId": STORAGE, "workspaceId": LAW},
+    ),
+]
+
+
+@pytest.mark.parametrize(("manifest", "pointer", "expected"), MANIFESTS)
+def test_objects_of_the_operator_become_arm_resources(manifest: JsonObject, pointer: str, expected: object) -> None:
+    """The operator flattens parts of resources, and names others by references."""
+    reading = kubernetes.read(manifest, HERE)
+
+    assert (reading.refusals, reading.remarks) == ((), ())
+    [placed] = reading.resources
+    assert at(placed, pointer) == expected
+    assert "/id" not in placed.unreadable
+
+
+def test_a_setting_of_the_operator_extends_its_owner() -> None:
+    """Its id is below that of the workspace, and it has no `scope`, which role assignments have."""
+    [placed] = kubernetes.read(MANIFESTS[-1][0], HERE).resources
+
+    assert placed.resource["id"] == f"{WORKSPACE_ID}/providers/Microsoft.Insights/diagnosticSettings/it"
+
+
+def test_an_unknown_zone_of_the_operator_makes_the_zones_unknown() -> None:
+    """A placeholder in one of them, which a tool replaces."""
+    config = {
+        "name": "a",
+        "privateDnsZoneReference": {"group": "network.azure.com", "kind": "PrivateDnsZone", "name": "${Z}"},
+    }
+    spec = {"owner": {"armId": ENDPOINT}, "privateDnsZoneConfigs": [config]}
+    [placed] = kubernetes.read(_manifest("network", "PrivateEndpointsPrivateDnsZoneGroup", spec), HERE).resources
+
+    assert at(placed, "/properties/privateDnsZoneConfigs") is ...
+    assert "placeholder" in placed.unreadable["/properties/privateDnsZoneConfigs"]

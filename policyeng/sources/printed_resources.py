@@ -54,6 +54,11 @@ def is_printed_flat(arm_type: str) -> bool:
     return lowered(arm_type) in _PRINTED
 
 
+def list_flattened(arm_type: str) -> tuple[str, ...]:
+    """Return the JSON Pointers of lists of resources that are flattened within resources of a type."""
+    return tuple(f"/properties/{key}" for key in _PRINTED.get(lowered(arm_type), ()))
+
+
 def nest_printed(entry: JsonObject, pointer: str) -> Placed:
     """Return a resource in ARM's form; what has that form already is unchanged.
 

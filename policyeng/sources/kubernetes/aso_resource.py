@@ -33,6 +33,7 @@ from policyeng.sources.kubernetes.kinds import KINDS, ML_GROUP, group_of, key_of
 from policyeng.sources.kubernetes.objects import Names, get_inner, name_of, words
 from policyeng.sources.kubernetes.status import fill_in, has_value, is_unmanaged
 from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, format_value
+from policyeng.sources.printed_resources import list_flattened, nest_printed
 from policyeng.sources.server_generated import attached, service_made
 
 _SCRIPT = ("scriptArguments", "scriptData", "scriptSource", "timeout")
@@ -126,6 +127,7 @@ def _walk_unknown_keys(
                 yield below, known[path]
 
 
+_ROLE_ASSIGNMENT = "microsoft.authorization/roleassignments"
 _UNPLACED = (
     "the manifest does not name the subscription and resource group to deploy to; pass `--scope` or `--workspace`"
 )
@@ -136,6 +138,10 @@ _TOP = ("extendedLocation", "identity", "kind", "location", "plan", "sku", "tags
 _MOST_REMARKS = 20
 #: More keys at the top than the `spec` of any kind has.
 _MOST_KEYS = 200
+#: By group and kind, names that differ from those that other kinds have for the same reference.
+_RENAMED: Mapping[tuple[str, str], Mapping[str, str]] = {
+    ("insights.azure.com", "diagnosticsetting"): {"storageAccount": "storageAccountId"}
+}
 _ALWAYS_SAID = ("/name", "/properties/isAttachedCompute")
 _OPERATORS_OWN = ("$propertyBag", "azureName", "operatorSpec", "originalVersion", "owner")
 
@@ -222,7 +228,7 @@ def read_operator_object(document: JsonObject, pointer: str, names: Names) -> Co
     refused = _draw(drawn, spelled, document)
     if refused is not None:
         return ConvertedObject(refused._replace(pointer=pointer + refused.pointer))
-    if kind.extension:
+    if lowered(kind.arm_type) == _ROLE_ASSIGNMENT:
         drawn.resource.setdefault("properties", {})["scope"] = scope or names.around.scope
     text = "" if names.around.as_applied else placeholder_in(arm_id)
     return _place(document, pointer, arm_id, drawn, text, is_live=is_live)
@@ -238,6 +244,7 @@ def _place(
     if "/properties" not in unreadable:
         resource.setdefault("properties", {})
     made = [where for where in unreadable if where not in drawn.unreadable]
+    resource, unreadable = _nest_parts(resource, unreadable)
     if is_live:
         fill_in(resource, drawn.fields, document)
         unreadable = {where: why for where, why in unreadable.items() if not has_value(resource, where)}
@@ -266,6 +273,21 @@ def _place(
     return ConvertedObject(converted, tuple(remarks))
 
 
+def _nest_parts(resource: JsonObject, unreadable: dict[str, str]) -> tuple[JsonObject, dict[str, str]]:
+    """Return a resource whose parts have ARM's `properties`: the operator flattens them as commands do.
+
+    A part with an unknown value makes all parts of its list unknown.
+    """
+    lists = list_flattened(resource["type"])
+    if not lists or not isinstance(resource.get("properties"), dict):
+        return resource, unreadable
+    above = {where: "/".join(where.split("/")[:3]) for where in unreadable}
+    moved = {above[where] if above[where] in lists else where: why for where, why in unreadable.items()}
+    nested = nest_printed(resource, "").resource
+    properties = {key: value for key, value in nested["properties"].items() if f"/properties/{key}" not in moved}
+    return {**nested, "properties": properties}, moved
+
+
 def _draw(drawn: _Conversion, spec: AsoObject, document: JsonObject) -> Refusal | None:
     """Convert a complete `spec`; return a refusal if it is contradictory."""
     key = key_of(group_of(document["apiVersion"]), document["kind"])
@@ -278,7 +300,7 @@ def _draw(drawn: _Conversion, spec: AsoObject, document: JsonObject) -> Refusal 
     elif key == (ML_GROUP, "workspacesconnection"):
         _draw_connection(drawn, spec, version)
     else:
-        drawn.draw(tuple(_as_they_are(spec)), spec, "", as_they_are=True)
+        drawn.draw(tuple(_as_they_are(spec, _RENAMED.get(key, {}))), spec, "", as_they_are=True)
     return None
 
 
@@ -328,15 +350,21 @@ def _draw_connection(drawn: _Conversion, spec: AsoObject, version: str) -> None:
     drawn.fields["/properties"] = f"/spec{at}"
 
 
-def _as_they_are(spec: AsoObject) -> Iterator[FieldMapping]:
-    """Yield rows for a kind whose `spec` is ARM's `properties`, except for the keys at the top of every resource."""
+def _as_they_are(spec: AsoObject, renamed: Mapping[str, str]) -> Iterator[FieldMapping]:
+    """Yield rows for a kind whose `spec` is ARM's `properties`, except for the keys at the top of every resource.
+
+    Args:
+        spec: with ARM's names, but for those that only this kind has.
+        renamed: by name in the spec, the name that ARM has for this kind.
+    """
     keys = dict.fromkeys([*spec.value, *(place.split("/")[1] for place in spec.unresolved)])
     for key in keys:
         name = escaped(key) if key in spec.value else key
         if key in _OPERATORS_OWN:
             yield FieldMapping(f"/{name}", "")
         else:
-            target = f"/{name}" if key in _TOP else f"/properties/{name}"
+            # A vault has `properties` in its `spec`, as ARM has them.
+            target = f"/{name}" if key in (*_TOP, "properties") else f"/properties/{renamed.get(name, name)}"
             yield (
                 FieldMapping(f"/{name}", target, convert_identity)
                 if key == "identity"

@@ -32,6 +32,7 @@ class KubernetesKind(NamedTuple):
 
 _WORKSPACE = (ML_GROUP, "workspace")
 _NETWORK = ("network.azure.com", "virtualnetwork")
+_PRIVATE_ENDPOINT = ("network.azure.com", "privateendpoint")
 _CLUSTER = ("containerservice.azure.com", "managedcluster")
 
 _ML_VERSIONS = ("v1api20210701", "v1api20240401")
@@ -64,6 +65,16 @@ KINDS: Mapping[tuple[str, str], KubernetesKind] = {
     ("network.azure.com", "virtualnetworkssubnet"): KubernetesKind(
         "Microsoft.Network/virtualNetworks/subnets", _NETWORK, read=True, versions=_NETWORK_VERSIONS
     ),
+    _PRIVATE_ENDPOINT: KubernetesKind(
+        "Microsoft.Network/privateEndpoints", read=True, versions=("v1api20220701", "v1api20240301")
+    ),
+    ("network.azure.com", "privateendpointsprivatednszonegroup"): KubernetesKind(
+        "Microsoft.Network/privateEndpoints/privateDnsZoneGroups",
+        _PRIVATE_ENDPOINT,
+        read=True,
+        versions=("v1api20220701", "v1api20240301"),
+    ),
+    ("network.azure.com", "privatednszone"): KubernetesKind("Microsoft.Network/privateDnsZones"),
     ("network.azure.com", "networkinterface"): KubernetesKind("Microsoft.Network/networkInterfaces"),
     ("network.azure.com", "networksecuritygroup"): KubernetesKind("Microsoft.Network/networkSecurityGroups"),
     ("network.azure.com", "natgateway"): KubernetesKind("Microsoft.Network/natGateways"),
@@ -85,14 +96,27 @@ KINDS: Mapping[tuple[str, str], KubernetesKind] = {
         extension=True,
         versions=("v1api20200801preview", "v1api20220401"),
     ),
-    ("containerregistry.azure.com", "registry"): KubernetesKind("Microsoft.ContainerRegistry/registries"),
+    ("containerregistry.azure.com", "registry"): KubernetesKind(
+        "Microsoft.ContainerRegistry/registries", read=True, versions=("v1api20210901", "v1api20230701")
+    ),
     ("datafactory.azure.com", "factory"): KubernetesKind("Microsoft.DataFactory/factories"),
-    ("insights.azure.com", "component"): KubernetesKind("Microsoft.Insights/components"),
-    ("keyvault.azure.com", "vault"): KubernetesKind("Microsoft.KeyVault/vaults"),
+    ("insights.azure.com", "component"): KubernetesKind(
+        "Microsoft.Insights/components", read=True, versions=("v1api20200202",)
+    ),
+    ("insights.azure.com", "diagnosticsetting"): KubernetesKind(
+        "Microsoft.Insights/diagnosticSettings", read=True, extension=True, versions=("v1api20210501preview",)
+    ),
+    ("keyvault.azure.com", "vault"): KubernetesKind(
+        "Microsoft.KeyVault/vaults", read=True, versions=("v1api20210401preview", "v1api20230701")
+    ),
     ("managedidentity.azure.com", "userassignedidentity"): KubernetesKind(
         "Microsoft.ManagedIdentity/userAssignedIdentities"
     ),
-    ("storage.azure.com", "storageaccount"): KubernetesKind("Microsoft.Storage/storageAccounts"),
+    ("storage.azure.com", "storageaccount"): KubernetesKind(
+        "Microsoft.Storage/storageAccounts",
+        read=True,
+        versions=("v1api20210401", "v1api20220901", "v1api20230101"),
+    ),
     ("synapse.azure.com", "workspace"): KubernetesKind("Microsoft.Synapse/workspaces"),
     ("synapse.azure.com", "workspacesbigdatapool"): KubernetesKind(
         "Microsoft.Synapse/workspaces/bigDataPools", ("synapse.azure.com", "workspace")
