@@ -69,6 +69,21 @@ def checked(bundle: Bundle, inputs: Inputs, policy: str = "AML-NET-001") -> Eval
     return evaluate(only, inputs.snapshot, as_of=AS_OF, problems=inputs.problems)
 
 
+@pytest.mark.parametrize("name", ["enableNodePublicIP", "enablenodepublicip", "EnableNodePublicIp"])
+@pytest.mark.parametrize(("value", "outcome"), [(False, "pass"), (True, "fail")])
+def test_a_setting_of_a_compute_in_other_letters(
+    bundle: Bundle, tmp_path: Path, name: str, value: bool, outcome: str
+) -> None:
+    """The setting of public addresses, which Azure itself spells in two ways."""
+    properties = {"computeType": "AmlCompute", "properties": {name: value}}
+    compute = {"id": f"{ID}/computes/c", "name": "c", "type": f"{TYPE}/computes", "properties": properties}
+    document = {"snapshotVersion": 1, "resources": [compute]}
+
+    (finding,) = checked(bundle, read(tmp_path, document), "AML-CMP-003").findings
+
+    assert finding.outcome.value == outcome
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_member_in_other_letters_is_found_and_placed(name: str, bundle: Bundle, tmp_path: Path) -> None:
     """Where it is written: line and column lead to the member as the file spells it."""
