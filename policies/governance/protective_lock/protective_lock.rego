@@ -40,9 +40,11 @@ unknown contains {"msg": "the snapshot is incomplete: a lock may exist", "path":
 	count(input.snapshot.incomplete) > 0
 }
 
+# A resource group may have many locks, of which one is enough.
 is_protected if {
-	some lock in locks
-	settings.word(lock.properties.level, {"cannotdelete", "readonly"})
+	some scope in ids.scopes(input.resource.id)
+	some id in input.snapshot.by_extended[scope][lock_type]
+	settings.word(input.snapshot.by_id[id].properties.level, {"cannotdelete", "readonly"})
 }
 
 is_unclear if {
@@ -52,5 +54,7 @@ is_unclear if {
 
 locks := [input.snapshot.by_id[id] |
 	some scope in ids.scopes(input.resource.id)
-	some id in input.snapshot.by_extended[scope]["microsoft.authorization/locks"]
+	some id in input.snapshot.by_extended[scope][lock_type]
 ]
+
+lock_type := "microsoft.authorization/locks"
