@@ -22,8 +22,8 @@ from tests.effort import sweep
 POLICIES = load_bundle().policies
 #: Policies that read tags of other kinds.
 UNTAGGED = ("AML-OPS-102",)
-#: Policies that demand tags, whatever the tags state.
-TAG_ONLY = {"AML-COST-101", "AML-CMP-013", "AML-GOV-001", "AML-REG-002"}
+#: Policies that demand tags or the flag, whatever these state.
+TAG_ONLY = {"AML-COST-101", "AML-CMP-013", "AML-ENC-002", "AML-GOV-001", "AML-REG-002"}
 #: Policies that only some of their denials owe to a flag, a tag or a default.
 PARTLY = {"AML-COST-104", "AML-INF-112", "AML-ISO-103"}
 EACH = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.id)
@@ -95,7 +95,7 @@ def test_there_are_passing_and_failing_cases(policy: Policy) -> None:
 def test_what_regulated_work_or_a_stage_decides_explains_itself(bundle: Bundle, policy: Policy) -> None:
     """Every denial of a fail case says in `because` which flag or tag, or which default, made the policy concern it.
 
-    A denial of a tag itself needs no such reason, and those of `PARTLY` need it where it decides.
+    A denial of a tag or a flag itself needs no such reason, and those of `PARTLY` need it where it decides.
     """
     read = {pointer.lower() for pointer in observe(bundle, policy).pointers}
     if policy.id in UNTAGGED or not any(pointer.endswith(("/tags", "/hbiworkspace")) for pointer in read):
@@ -110,11 +110,16 @@ def test_what_regulated_work_or_a_stage_decides_explains_itself(bundle: Bundle, 
             as_of=case.as_of or DEFAULT_AS_OF,
             parameters={policy.id: case.parameters},
         )
-        denials = [denial for finding in judged.findings for denial in finding.denials if "/tags" not in denial.path]
+        denials = [denial for finding in judged.findings for denial in finding.denials if not _is_own(denial.path)]
         said = [isinstance(denial.actual, dict) and isinstance(denial.actual.get("because"), str) for denial in denials]
         assert policy.id in PARTLY or all(said), name
         explained = explained or any(said)
     assert explained or policy.id in TAG_ONLY
+
+
+def _is_own(path: str) -> bool:
+    """Whether a denial is of a tag or of the flag."""
+    return "/tags" in path or path.endswith("/hbiWorkspace")
 
 
 def test_titles_and_messages_are_unique(bundle: Bundle) -> None:

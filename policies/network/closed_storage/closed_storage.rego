@@ -35,7 +35,10 @@ applies if {
 deny contains {
 	"msg": "the storage account of a workspace of high business impact is open to the public network",
 	"path": settings.pointer(place),
-	"actual": settings.at(account, public_access.place),
+	"actual": {
+		"publicNetworkAccess": settings.at(account, public_access.place),
+		"because": "`hbiWorkspace` of the workspace is true",
+	},
 	"expected": "Disabled or SecuredByPerimeter",
 } if {
 	settings.flag(settings.at(input.resource, impact))
