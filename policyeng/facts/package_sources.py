@@ -9,7 +9,6 @@ from policyeng.errors import InputError
 from policyeng.facts.words import trim
 from policyeng.frozen import frozen
 from policyeng.models import lowered
-from policyeng.parsing.yaml_text import parse_yaml
 
 #: The index that pip uses if none is named.
 DEFAULT_INDEX = "https://pypi.org/simple"
@@ -81,6 +80,8 @@ def is_below(address: str, allowed: Iterable[str]) -> bool:
 @lru_cache(maxsize=1024)
 def parse_conda(text: str) -> PackageSources:
     """Return the sources of a conda file."""
+    from policyeng.parsing.yaml_text import parse_yaml  # few runs read one
+
     try:
         document = parse_yaml(text.encode("utf-8", "replace"), "condaFile").value
     except InputError as error:
