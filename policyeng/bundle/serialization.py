@@ -13,7 +13,8 @@ import orjson
 
 from policyeng.bundle.assembling import bundle_of
 from policyeng.bundle.files import DATA_NAMES, BundleOrigin
-from policyeng.bundle.loader import Bundle
+from policyeng.bundle.framework_mappings import ROOT
+from policyeng.bundle.loader import Bundle, as_json
 from policyeng.bundle.manifest import Manifest, manifest_of
 from policyeng.errors import BundleError
 from policyeng.frozen import replace
@@ -38,7 +39,7 @@ def pack_bundle(bundle: Bundle) -> bytes:
         "lent": sorted(bundle.lent),
         "given": [_text(given) for given in bundle.given],
         "policies": sorted(policy.id for policy in bundle.policies),
-        "data": bundle.data_bytes.decode(),
+        "data": _whole_data(bundle).decode(),
         "origins": [
             {
                 "name": _text(origin.name),
@@ -54,6 +55,13 @@ def pack_bundle(bundle: Bundle) -> bytes:
         ],
     }
     return orjson.dumps(stated, option=orjson.OPT_SORT_KEYS)
+
+
+def _whole_data(bundle: Bundle) -> bytes:
+    """Return the data of a bundle with its frameworks, which are separate from it unless a module reads them."""
+    if not bundle.framework_text:
+        return bundle.data_bytes
+    return as_json(bundle.data | {ROOT: orjson.loads(bundle.framework_text)})
 
 
 def unpack_bundle(content: bytes) -> Bundle:

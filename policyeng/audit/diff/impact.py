@@ -18,7 +18,8 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.models import BundleRef, Evaluation, Exemption, JsonObject, Outcome, Problem
 from policyeng.models.validated import ValidatedModel
-from policyeng.report.context import OWNER_TAG, owners_of
+from policyeng.ownership import OWNER_TAG
+from policyeng.report.context import owners_of
 from policyeng.report.escaping import markdown_code, markdown_text, visible
 from policyeng.report.layout import BLANK, LABEL, STYLES, Line, heading, labelled, render_lines
 from policyeng.report.markdown_tables import fold, table

@@ -17,7 +17,7 @@ from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import SetupOptions
 from policyeng.cli.progress import show_progress
 from policyeng.frozen import frozen
-from policyeng.report.context import OWNER_TAG
+from policyeng.ownership import OWNER_TAG
 
 if TYPE_CHECKING:
     from policyeng.audit.diff.impact import Impact

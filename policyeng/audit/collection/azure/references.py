@@ -95,7 +95,7 @@ def _find_references(resource: JsonObject, kind: str) -> Iterator[tuple[str, str
                 identity, kinds = identity.rpartition("/")[0].rpartition("/")[0], (lowered(NETWORKS),)
             if kind == POLICY_ASSIGNMENTS and kinds[:1] != (lowered(POLICY_SETS),):
                 continue  # its id says all of a single definition
-            if kind == CONNECTIONS and kinds[:1] not in ((named,) for named in IN_NAMED):
+            if kind == CONNECTIONS and not set(kinds[:1]) <= set(IN_NAMED):
                 continue  # what a connection leads to need not be of Azure Machine Learning
             if kinds:
                 yield lowered(identity), kinds[0]
