@@ -102,7 +102,8 @@ class ResolvedInstances:
         if not unknown or any(instance.unread[at] != AFTER_APPLY for at in unknown):
             return []
         found = self.configuration.sources(instance, pointer)
-        is_list = pointer.endswith(_LISTS) and any(value_at(instance.values, pointer) or [])
+        stated = value_at(instance.values, pointer)
+        is_list = isinstance(stated, list) and any(stated)
         types = {lowered(self.arm_type(one)) for one in found.instances}
         if not found.whole or is_list or (len(found.instances) > 1 and not self._are_all(instance, pointer, found)):
             return []
