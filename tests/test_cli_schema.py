@@ -123,9 +123,9 @@ def test_opa_checks_policies_with_the_schema_of_the_input(opa: Path, tmp_path: P
     schema = tmp_path / "input.schema.json"
     misspelt = tmp_path / "a.rego"
     misspelt.write_text('package a\n\ndeny contains "x" if input.resourse.id == "a"\n', encoding="utf-8")
-    check = [opa, "check", "--schema", schema]
-    ours = subprocess.run([*check, "-b", ROOT / "policies"], capture_output=True, text=True, check=False)
-    wrong = subprocess.run([*check, misspelt], capture_output=True, text=True, check=False)
+    check = [str(opa), "check", "--schema", str(schema)]
+    ours = subprocess.run([*check, "-b", str(ROOT / "policies")], capture_output=True, text=True, check=False)
+    wrong = subprocess.run([*check, str(misspelt)], capture_output=True, text=True, check=False)
 
     assert (ours.returncode, ours.stderr) == (0, "")
     assert wrong.returncode == 1

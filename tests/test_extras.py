@@ -65,7 +65,8 @@ def test_a_command_without_its_extra_says_how_to_install_it(extra: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "command", ["check --as-of 2026-06-01T00:00:00Z", "diff samples/workspaces/exempted.json", "audit ahead --days 3 --input"]
+    "command",
+    ["check --as-of 2026-06-01T00:00:00Z", "diff samples/workspaces/exempted.json", "audit ahead --days 3 --input"],
 )
 def test_what_needs_no_extra_does_without_them(command: str) -> None:
     """Snapshots are judged and compared without a database."""

@@ -91,8 +91,8 @@ def document(name: str, catalogue: Row, mappings: Row) -> Row:
         SystemExit: a mapping names a control that the catalogue lacks, or the catalogue has a control twice.
     """
     by_control: dict[str, list[Row]] = {}
-    for control, row in mapped(mappings, name):
-        by_control.setdefault(control, []).append(row)
+    for mapped_to, row in mapped(mappings, name):
+        by_control.setdefault(mapped_to, []).append(row)
     controls: list[Row] = []
     for domain, group in catalogue["domains"].items():
         process = group.get("process", [])
@@ -113,7 +113,7 @@ def document(name: str, catalogue: Row, mappings: Row) -> Row:
         raise SystemExit(f"the catalogue of {name} lacks {', '.join(sorted(by_control))}")
     if len({control["id"] for control in controls}) != len(controls):
         raise SystemExit(f"the catalogue of {name} has a control twice")
-    head = {key: catalogue[key] for key in ("title", "version", "date", "source") if key in catalogue}
+    head: Row = {key: catalogue[key] for key in ("title", "version", "date", "source") if key in catalogue}
     if catalogue.get("preview") == "true":
         head["preview"] = True
     note = f" {sentence(catalogue['note'])}" if "note" in catalogue else ""

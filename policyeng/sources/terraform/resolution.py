@@ -103,7 +103,7 @@ class ResolvedInstances:
             return []
         found = self.configuration.sources(instance, pointer)
         stated = value_at(instance.values, pointer)
-        is_list = isinstance(stated, list) and any(stated)
+        is_list = isinstance(stated, list) and any(map(bool, stated))
         types = {lowered(self.arm_type(one)) for one in found.instances}
         if not found.whole or is_list or (len(found.instances) > 1 and not self._are_all(instance, pointer, found)):
             return []
