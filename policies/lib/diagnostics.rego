@@ -17,6 +17,12 @@ of(resource, snapshot) := [snapshot.by_id[id] |
 # names(found): what denials report of settings.
 names(found) := [setting.id | some setting in found]
 
+# doubts(is_met, incomplete): why it is not known whether a setting meets a demand, by the answer of those in the snapshot
+# and by what could not be read.
+doubts("unclear", _) := {"a diagnostic setting cannot be read"}
+
+doubts("no", incomplete) := {"the snapshot is incomplete: a diagnostic setting may exist"} if count(incomplete) > 0
+
 # has_log(setting), has_metric(setting): whether one is on.
 has_log(setting) := answers.any_of({is_on(entry) | some entry in logs(setting)})
 

@@ -101,3 +101,10 @@ test_what_cannot_be_read_is_not_kept if {
 	diagnostics.is_kept(setting({"storageAccountId": "/s"}), null, 30) == "unclear"
 	diagnostics.has_sink(setting({"eventHubAuthorizationRuleId": 7}), {}, 30) == "unclear"
 }
+
+test_doubts if {
+	diagnostics.doubts("unclear", []) == {"a diagnostic setting cannot be read"}
+	diagnostics.doubts("no", ["x"]) == {"the snapshot is incomplete: a diagnostic setting may exist"}
+	not diagnostics.doubts("no", [])
+	not diagnostics.doubts("yes", ["x"])
+}

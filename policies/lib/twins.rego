@@ -52,6 +52,6 @@ _is_placed(locations) if every location in locations {
 }
 
 # location(resource): its region for comparing, "" where it states none.
-location(resource) := replace(words.folded(resource.location), " ", "") if {
-	words.text(object.get(resource, "location", null))
+location(resource) := replace(folded, " ", "") if {
+	folded := words.folded(resource.location)
 } else := ""

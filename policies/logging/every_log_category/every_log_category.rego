@@ -48,14 +48,9 @@ deny contains {
 	count(input.snapshot.incomplete) == 0
 }
 
-unknown contains {"msg": "a diagnostic setting cannot be read", "path": "/id"} if {
+unknown contains {"msg": doubt, "path": "/id"} if {
 	some category in input.parameters.categories
-	is_on(category) == "unclear"
-}
-
-unknown contains {"msg": "the snapshot is incomplete: a diagnostic setting may exist", "path": "/id"} if {
-	count(off) > 0
-	count(input.snapshot.incomplete) > 0
+	some doubt in diagnostics.doubts(is_on(category), input.snapshot.incomplete)
 }
 
 off := [category | some category in input.parameters.categories; is_on(category) == "no"]

@@ -50,15 +50,9 @@ deny contains {
 	count(input.snapshot.incomplete) == 0
 }
 
-unknown contains {"msg": "a diagnostic setting cannot be read", "path": "/id"} if {
+unknown contains {"msg": doubt, "path": "/id"} if {
 	some answer in kinds
-	answer == "unclear"
-}
-
-unknown contains {"msg": "the snapshot is incomplete: a diagnostic setting may exist", "path": "/id"} if {
-	some answer in kinds
-	answer == "no"
-	count(input.snapshot.incomplete) > 0
+	some doubt in diagnostics.doubts(answer, input.snapshot.incomplete)
 }
 
 faults := {"log": "no log is on", "metric": "no metric is on"}

@@ -39,14 +39,7 @@ deny contains {
 	count(input.snapshot.incomplete) == 0
 }
 
-unknown contains {"msg": "a diagnostic setting cannot be read", "path": "/id"} if {
-	is_met == "unclear"
-}
-
-unknown contains {"msg": "the snapshot is incomplete: a diagnostic setting may exist", "path": "/id"} if {
-	is_met == "no"
-	count(input.snapshot.incomplete) > 0
-}
+unknown contains {"msg": doubt, "path": "/id"} if some doubt in diagnostics.doubts(is_met, input.snapshot.incomplete)
 
 found := diagnostics.of(input.resource, input.snapshot)
 

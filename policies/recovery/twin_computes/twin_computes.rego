@@ -93,8 +93,8 @@ may_be_elsewhere := "unclear" if {
 name(compute) := parts[count(parts) - 1] if parts := split(trim_suffix(lower(compute.id), "/"), "/")
 
 # The VM size, "?" where it should be stated and cannot be read, and "" of computes that have none of their own.
-size(compute) := words.folded(computes.size(compute)) if {
-	words.text(computes.size(compute))
+size(compute) := folded if {
+	folded := words.folded(computes.size(compute))
 } else := "?" if {
 	computes.kind(compute) in {"amlcompute", "computeinstance"}
 } else := ""
