@@ -23,7 +23,7 @@ POLICIES = load_bundle().policies
 #: Policies that read tags of other kinds.
 UNTAGGED = ("AML-OPS-102",)
 #: Policies that demand tags or the flag, whatever these state.
-TAG_ONLY = {"AML-COST-101", "AML-CMP-013", "AML-ENC-002", "AML-GOV-001", "AML-REG-002"}
+TAG_ONLY = {"AML-COST-101", "AML-CMP-013", "AML-DR-001", "AML-ENC-002", "AML-GOV-001", "AML-REG-002"}
 #: Policies that only some of their denials owe to a flag, a tag or a default.
 PARTLY = {"AML-COST-104", "AML-INF-112", "AML-ISO-103"}
 EACH = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.id)

@@ -37,7 +37,7 @@ has_twin if count(found.perhaps) > 0
 deny contains {
 	"msg": "the twin has not all of the computes",
 	"path": "/id",
-	"actual": {"missing": missing},
+	"actual": {"missing": missing, "because": words.stage(input.resource, null).reason},
 	"expected": "a compute of the same name or VM size in a twin",
 } if {
 	count(missing) > 0

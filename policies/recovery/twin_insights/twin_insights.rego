@@ -37,7 +37,7 @@ has_twin if count(found.perhaps) > 0
 deny contains {
 	"msg": "a twin has the same Application Insights",
 	"path": pointer,
-	"actual": stated,
+	"actual": {"component": stated, "because": words.stage(input.resource, null).reason},
 	"expected": "a component of its own",
 } if {
 	some twin in found.certain
@@ -47,7 +47,11 @@ deny contains {
 deny contains {
 	"msg": "the Application Insights is in another region",
 	"path": pointer,
-	"actual": {"component": stated, "region": twins.location(component)},
+	"actual": {
+		"component": stated,
+		"region": twins.location(component),
+		"because": words.stage(input.resource, null).reason,
+	},
 	"expected": twins.location(input.resource),
 } if {
 	count(found.certain) > 0 # so that the workspace has a region

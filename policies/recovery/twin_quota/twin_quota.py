@@ -50,7 +50,7 @@ def twin_quota(given: PolicyInput) -> Iterator[Denial | Unknown]:
         return
     scale = _scale(given)
     short = [list(_short(given, twin, scale)) for twin in certain]
-    doubts = [list(_doubts(given, twin, scale)) for twin, lacking in zip(certain, short, strict=True) if not lacking]
+    doubts = [list(_doubts(given, twin, scale)) for twin, less in zip(certain, short, strict=True) if not less]
     if [] in doubts:
         return
     yield from (doubt for several in doubts[:1] for doubt in several)
@@ -58,7 +58,8 @@ def twin_quota(given: PolicyInput) -> Iterator[Denial | Unknown]:
         yield Unknown(msg="the tag or the region of what may be a twin cannot be read", path="/id")
     if not doubts and not perhaps:
         denied = "the computes need more vCPUs than the quota of the twin's region"
-        actual = [lacking for several in short for lacking in several]
+        lacking = [family for several in short for family in several]
+        actual = {"short": lacking, "because": stage(given.resource, None).reason}
         yield Denial(msg=denied, path="/id", actual=actual, expected="at most the limit")
 
 
