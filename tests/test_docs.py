@@ -195,6 +195,7 @@ PAGE_OF = {
     **dict.fromkeys(("admit", "check", "init", "schema", "serve", "test", "verify"), "docs/commands.md"),
     **{f"policies {name}": "docs/commands.md" for name in ("list", "show", "new")},
     **{f"bundle {name}": "docs/bundles.md" for name in ("build", "sign", "verify")},
+    **dict.fromkeys(("frameworks list", "frameworks show"), "docs/frameworks.md"),
     "diff": "docs/comparing.md",
     "snapshot collect": "docs/collecting.md",
     **{f"audit {name}": "docs/audit.md" for name in ("run", "runs", "verify-history", "replay", "prune")},

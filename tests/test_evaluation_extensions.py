@@ -175,3 +175,25 @@ def test_a_case_with_an_entry_that_covers_nothing() -> None:
     """It is refused by name."""
     with pytest.raises(BundleError, match="`locks` in `covers` is not `TYPE at ID`"):
         estate(Baselines({}), Case(covers=["locks"]), "here")
+
+
+LOCKS = "Microsoft.Authorization/locks"
+
+
+@pytest.mark.parametrize(
+    ("covers", "expected"),
+    [
+        ([f"{LOCKS} at {ROOT}"], "fail"),
+        ([f"{LOCKS} at {ROOT}/resourceGroups/g"], "fail"),
+        ([f"{LOCKS} at {HOME}"], "fail"),
+        ([f"{LOCKS} at {ROOT}/resourceGroups/other"], "unknown"),
+        ([], "unknown"),
+    ],
+)
+def test_a_list_of_locks_has_those_above_its_scope(tmp_path: Path, covers: list[str], expected: str) -> None:
+    """ARM lists the locks that protect a resource, wherever they are."""
+    look = "; ".join(
+        f'not input.snapshot.by_extended["{scope.lower()}"]["{LOCKS.lower()}"]'
+        for scope in (HOME, f"{ROOT}/resourceGroups/g", ROOT)
+    )
+    assert outcome(tmp_path, look, "workspaces", [], covers=covers) == expected

@@ -126,7 +126,8 @@ SCENES: Mapping[str, tuple[str, ...]] = {
     ),
     "audit": (
         f"audit run --input inputs/monday --estate production {_OWN} {AT} {_STORED}",
-        f"audit run --input inputs/tuesday --estate production {_OWN} --as-of 2026-06-02T00:00:00Z {_STORED} --format json",
+        f"audit run --input inputs/tuesday --estate production {_OWN} --as-of 2026-06-02T00:00:00Z {_STORED}"
+        " --format json",
         f"audit run --input {_WORKSPACES}/exempted.json --estate lab {_OWN} --as-of 2026-06-03T00:00:00Z {_STORED}",
         *(f"audit runs {_STORED} --format {format_}" for format_ in ("text", "json")),
         *(

@@ -42,6 +42,8 @@ _REMEDIES = (
 )
 #: Lower-case types whose resources ARM also returns inside the resource above them: without a list, none is missing.
 _INCLUDED = frozenset({f"{WORKSPACE_TYPE}/privateendpointconnections"})
+#: Lower-case types whose resources ARM lists for a resource although they are on a scope above it.
+_INHERITED = frozenset({"microsoft.authorization/locks"})
 _SCOPE = lazy_pattern(r"/(?:subscriptions/[^/]+(?:/resourceGroups/[^/]+)?)?", re.IGNORECASE)
 
 
@@ -200,6 +202,17 @@ class Coverage:
     def anywhere(self) -> Cause:
         """The cause if a loop over an index is undecided."""
         return (f"{self._subscriptions[0]}:", "not all resources were collected")
+
+    def lacks_on(self, kind: str, scope: str) -> tuple[Cause, ...]:
+        """Return why resources of a type can be missing that extend exactly a scope.
+
+        A list of locks for a resource also has those of the scopes above it, which protect it, too.
+        """
+        parts = segments(scope) or ()
+        is_below = any(place[: len(parts)] == parts for place in self._covered.get(kind, ()))
+        if kind in _INHERITED and is_below and not any(self._gaps.get(kind, Gaps(())).near(scope)):
+            return ()
+        return self.lacks(kind, scope)
 
     def _lacks(self, kind: str, scope: str) -> tuple[Cause, ...]:
         if kind in self._gaps:

@@ -154,12 +154,12 @@ class EstateMarking:
         by_type = {kind: _mark_list(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
         # The lists of a subscription have the resources above it that affect it, so they decide what `/` lacks.
         by_scope = {
-            scope: self._scope(scope.removesuffix("/"), held)
+            scope: self._scope(scope.removesuffix("/"), held, lacks)
             for scope, held in {"/": {}, **marked.get("by_scope", {})}.items()
         }
         extended = marked.get("by_extended", {})
         by_extended = {
-            arm_id: self._scope(arm_id, extended.get(arm_id, {}))
+            arm_id: self._scope(arm_id, extended.get(arm_id, {}), self._coverage.lacks_on)
             for arm_id in (*extended, *by_scope, *_list_extendable(marked["by_type"]))
         }
         marked |= {
@@ -171,9 +171,11 @@ class EstateMarking:
             "workloads": _mark_list(marked["workloads"], lacks("workload", "")),
         }
 
-    def _scope(self, scope: str, held: Mapping[str, Value]) -> _OpenObject:
+    def _scope(
+        self, scope: str, held: Mapping[str, Value], lacks: Callable[[str, str], tuple[Cause, ...]]
+    ) -> _OpenObject:
         """Return the ids of the resources in a scope by type, marked as incomplete where lists were not read."""
-        lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
+        anywhere = (self._coverage.anywhere,)
         entries = {kind: _mark_list(ids, lacks(kind, scope)) for kind, ids in held.items()}
         return _OpenObject(entries, anywhere, lambda kind: lacks(kind, scope))
 
