@@ -1,5 +1,5 @@
 #!/bin/sh
-# Judge what main.bicep would deploy, with main.bicepparam when it is there. Arguments are those of `policyeng check`, such
+# Check what main.bicep would deploy, with main.bicepparam if it exists. Arguments are passed to `policyeng check`, such
 # as `--scope /subscriptions/<id>/resourceGroups/<name>`.
 set -eu
 az bicep build --file main.bicep --outfile main.json

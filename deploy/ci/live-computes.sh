@@ -1,5 +1,5 @@
 #!/bin/bash
-# Judge the computes that a workspace has now. RESOURCE_GROUP and WORKSPACE name it; arguments are those of
+# Check the computes that a workspace has now. RESOURCE_GROUP and WORKSPACE are its names. Arguments are passed to
 # `policyeng check`.
 set -euo pipefail
 id=$(az ml workspace show --resource-group "$RESOURCE_GROUP" --name "$WORKSPACE" --query id --output tsv)

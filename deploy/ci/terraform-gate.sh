@@ -1,6 +1,6 @@
 #!/bin/sh
-# Let a Terraform plan through only if what it changes breaks no policy. SNAPSHOT names the state before, in any format
-# that `policyeng check` reads; arguments are those of `policyeng admit`.
+# Accept a Terraform plan only if its changes break no policy. SNAPSHOT is the path of the state before, in any format
+# that `policyeng check` reads. Arguments are passed to `policyeng admit`.
 set -eu
 terraform plan -input=false -out=tfplan
 terraform show -json tfplan > plan.json

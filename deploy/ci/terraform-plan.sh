@@ -1,5 +1,5 @@
 #!/bin/sh
-# Judge what a Terraform plan would make, before it is applied. Arguments are those of `policyeng check`.
+# Check what a Terraform plan would create, before it is applied. Arguments are passed to `policyeng check`.
 set -eu
 terraform plan -input=false -out=tfplan
 terraform show -json tfplan > plan.json

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Let a deployment of main.bicep through only if what it changes breaks no policy. RESOURCE_GROUP is what it is deployed
-# to; SNAPSHOT names the state before, in any format that `policyeng check` reads; arguments are those of
+# Accept a deployment of main.bicep only if its changes break no policy. RESOURCE_GROUP is the target of the deployment.
+# SNAPSHOT is the path of the state before, in any format that `policyeng check` reads. Arguments are passed to
 # `policyeng admit`.
 set -eu
 az deployment group what-if --resource-group "$RESOURCE_GROUP" --template-file main.bicep \
