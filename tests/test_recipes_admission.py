@@ -61,7 +61,7 @@ def test_the_page_quotes_every_recipe_as_it_stands() -> None:
 
 
 def test_a_commit_that_breaks_a_policy_is_refused(repository: Repository) -> None:
-    """With what is denied and how to mend it; the same commit mended is made, and one of something else, too."""
+    """With what is denied and how to fix it; the fixed commit is made, and so is an unrelated one."""
     hooked(repository)
     refused = committed(repository, {"infra/ws.json": OPEN, "README.md": "x"})
     closed = committed(repository, {"infra/ws.json": CLOSED})
@@ -69,7 +69,7 @@ def test_a_commit_that_breaks_a_policy_is_refused(repository: Repository) -> Non
     assert refused.returncode == 1
     assert "AML-NET-001" in refused.stderr
     assert "infra/ws.json:1:1" in refused.stderr
-    assert "mend " in refused.stderr
+    assert "fix " in refused.stderr
     assert "pre-commit: refused by policyeng (exit 1)" in refused.stderr
     assert closed.returncode == 0, closed.stderr
     assert repository.run("git log --oneline").stdout.count("\n") == 1

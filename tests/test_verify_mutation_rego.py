@@ -152,7 +152,7 @@ def test_old_rego_is_mutated_too() -> None:
 
 def test_headers_judge_otherwise() -> None:
     """An entry, its narrowing, a value less and one more."""
-    assert of_header("drop what is judged") == [
+    assert of_header("drop a selector") == [
         ("- type: Some.Thing/one where: {/kind: [a, b]}", "(nothing)"),
         ("where: {/kind: [a, b]}", "(nothing)"),
         ("- Some.Thing/two", "(nothing)"),

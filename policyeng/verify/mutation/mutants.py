@@ -78,18 +78,18 @@ class _HeaderMutants:
         entries = _entries(judges)
         if isinstance(judges, yaml.SequenceNode) and len(entries) > 1:
             for index in range(len(entries)):
-                yield Mutation("drop what is judged", (self._dropped(judges, index),))
+                yield Mutation("drop a selector", (self._dropped(judges, index),))
         for entry in _list_entries(judges):
             for index, (key, where) in enumerate(_pairs(entry)):
                 if key.value == "where":
-                    yield Mutation("drop what is judged", (self._dropped(entry, index),))
+                    yield Mutation("drop a selector", (self._dropped(entry, index),))
                     yield from self._where(where)
 
     def _where(self, where: yaml.Node) -> Iterator[Mutation]:
         pairs = _pairs(where)
         for index, (_, allowed) in enumerate(pairs):
             if len(pairs) > 1:
-                yield Mutation("drop what is judged", (self._dropped(where, index),))
+                yield Mutation("drop a selector", (self._dropped(where, index),))
             yield from self._set(allowed)
 
     def _default(self, default: yaml.Node | None) -> Iterator[Mutation]:
