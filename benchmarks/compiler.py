@@ -127,20 +127,20 @@ def page(figures: Figures, size: int, named: str) -> str:
     )
     other = f" {named[0].upper()}{named[1:]}: {figures.other:.1f} us." if figures.other is not None else ""
     before, after = figures.peak
-    return f"""# The Rego compiler, measured
+    return f"""# Benchmarks of the Rego compiler
 
-Written by `make bench-compiler` on {platform.machine()}, Python {platform.python_version()}, {os.cpu_count()} cores. Times are of the CPU, except those of
-`opa bench`, which are of the clock. Rounds are interleaved, and each figure is the smallest of its rounds. Every verdict
-is compared before anything is measured.
+Written by `make bench-compiler` on {platform.machine()}, Python {platform.python_version()}, {os.cpu_count()} cores. Times are CPU times, except those of
+`opa bench`, which are wall-clock times. Rounds are interleaved, and each figure is the minimum of its rounds. Every
+result is compared before the measurement.
 
 | target | bar | measured |  |
 | --- | --- | --- | --- |
 {targets}
 
 * An estate of {size:,} resources has {figures.pairs:,} pairs of a resource and a policy in Rego. policyeng takes {figures.ours:.1f} us per
-  pair, with the deadline and the limits of each evaluation.{other}
-* `opa bench` evaluates a query again and again on an input that it has parsed: {figures.opa:.0f} us per pair, the mean of
-  {figures.sampled} pairs, of each policy one that passes and one that fails. policyeng takes {figures.ours_sampled:.1f} us for the same ones.
+  pair, including the deadline and the limits of each evaluation.{other}
+* `opa bench` evaluates a query repeatedly on a parsed input: {figures.opa:.0f} us per pair, the mean of
+  {figures.sampled} pairs, one that passes and one that fails for each policy. policyeng takes {figures.ours_sampled:.1f} us for the same pairs.
 * Compiling the built-in policies adds {after - before:.0f} MB to a process of {before:.0f} MB.
 """  # noqa: E501  # the lines of the page are shorter than those of its template
 

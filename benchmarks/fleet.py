@@ -150,12 +150,13 @@ def rendered(rows: Sequence[Measured], fleet: Fleet, jobs: int, count: int) -> s
     by_name = {row.name: row for row in rows}
     first, again = by_name[_FIRST], by_name[_AGAIN]
     policies, in_rego = len(whole_bundle().policies), list(selections())[-1].removeprefix("all ")
+    factor = fleet.workspaces / count
     lines = [
-        f"{fleet.workspaces:,} workspaces of {fleet.resources} resources in a file each; audits by {policies} policies "
-        f"with `--jobs {jobs}`, into SQLite; OPA and Conftest by the {in_rego} that are in Rego"
-        f"{f', on {count:,} files and taken times {fleet.workspaces / count:g}' * (count < fleet.workspaces)}.",
+        f"{fleet.workspaces:,} workspaces of {fleet.resources} resources in a file each; audits with {policies} "
+        f"policies and `--jobs {jobs}`, into SQLite; OPA and Conftest with the {in_rego} policies in Rego"
+        f"{f', on {count:,} files, extrapolated by a factor of {factor:g}' * (factor > 1)}.",
         "",
-        "| what | seconds | seconds of processors | the same, of an unchanged audit | peak memory, MB |",
+        "| run | wall-clock time, s | processor time, s | relative to an unchanged audit | peak memory, MB |",
         "| --- | --- | --- | --- | --- |",
         *(
             f"| {row.name} | {row.seconds:.2f} | {row.processor:.2f} | {row.processor / again.processor:.1f} "
@@ -163,8 +164,8 @@ def rendered(rows: Sequence[Measured], fleet: Fleet, jobs: int, count: int) -> s
             for row in rows
         ),
         "",
-        f"An audit of the unchanged fleet is {first.processor / again.processor:.1f} times as fast as the first by the "
-        f"processor, and {first.seconds / again.seconds:.1f} times by the clock.",
+        f"An audit of the unchanged fleet is {first.processor / again.processor:.1f} times as fast as the first one in "
+        f"processor time, and {first.seconds / again.seconds:.1f} times in wall-clock time.",
     ]
     return "\n".join(lines)
 
@@ -176,16 +177,16 @@ def _median(rows: Sequence[Measured]) -> Measured:
 _PAGE = """\
 # Audits of a fleet
 
-How long `policyeng audit run` takes for the first time, for an unchanged fleet, and after one workspace changed
-([what is not judged again](incremental.md)), beside what OPA and Conftest take to judge the same files. Written by
+This page compares the time of `policyeng audit run` for a first audit, for an unchanged fleet, and after one workspace
+changed ([incremental audits](incremental.md)) with the time of OPA and Conftest for the same files. Written by
 `python -m benchmarks.fleet --to docs/benchmarks-fleet.md`.
 
 {table}
 
-Processes from start to end, one after the other, on {machine}, {day}. OPA and Conftest read documents in which the
-indices that policies need are worked out already, keep nothing, and begin anew each time. An audit reads, brings into
-one form, judges, and stores every resource and every finding. Seconds by the clock say little on a
-machine with other work, so the multiples are those of processors. An unchanged audit is the median of five.
+Times of whole processes, one after the other, on {machine}, {day}. OPA and Conftest read documents with
+precomputed indexes for the policies, store nothing, and start from the beginning each time. An audit reads, normalizes,
+evaluates and stores every resource and every finding. Wall-clock times depend on other work of the machine, so
+the multiples are of processor times. The unchanged audit is the median of five.
 """
 
 

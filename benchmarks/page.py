@@ -13,32 +13,33 @@ from benchmarks.targets import targets
 from benchmarks.timing import Measure
 
 _HOW = """\
-Every contestant judges the same pairs of policy and resource with the same Rego, and says the same: the harness
-compares every verdict (policy, resource, message, path) before it measures, and stops when one differs. Repetitions are
-interleaved, each round starts with another contestant, and a figure is the median with the smallest and the largest
-beside it. policyeng runs in one process and in two; the targets take one, while OPA has the whole machine, as its
-collector uses other processors. The time of the processor is the mean of all repetitions, and counts all processes of
-a contestant.
+Every contestant evaluates the same pairs of policy and resource with the same Rego, with the same results: before it
+measures, the harness compares every result (policy, resource, message, path), and stops if one differs. Repetitions are
+interleaved, and each round starts with another contestant. A figure is the median, with the minimum and the maximum
+next to it. policyeng runs in one process and in two. The targets use one, while OPA can use the whole machine, because
+its garbage collector uses other processors. The processor time is the mean of all repetitions, and counts all processes
+of a contestant.
 
-Warm is compared with warm and whole processes with whole processes. The estates are copies of the samples in distinct
-subscriptions, a share of the resources edited so that they fail or stay undecided; the seed is in
-`benchmarks/estates.py`. Policies in Python are left out, because OPA cannot judge them; only the start has them.
+Warm measurements are compared with warm ones, and whole processes with whole processes. The estates are copies of the
+samples in separate subscriptions, with some of the resources edited so that they fail or stay undecided; the seed is in
+`benchmarks/estates.py`. Policies in Python are left out, because OPA cannot evaluate them. Only the start includes
+them.
 
-* **policyeng, bytes to findings**: reading the file, validating, planning, judging and findings, in one warm process.
-* **policyeng, --engine opa**: the same with a private OPA server behind it, planning and all.
-* **policyeng's engine alone**: the planned snapshot as bytes to judgements. `parsing alone` is the limit: orjson on the
-  file, and our engine on what it is given, with its indices.
-* **OPA server, one batched query**: one document with the snapshot and the pairs, and a generated module that judges
-  each pair with one `with`. Making the document and planning the pairs is not timed, which favours OPA.
-* **OPA server, one query per pair**: over one connection that stays open, `snapshot in each`: the input of a policy as
-  it is documented; `snapshot stored before`: the snapshot, with its indices, is in a store that is optimised for
-  reading, and storing it is not timed. Of many pairs a sample is asked, and the figure reckoned for all.
-* **opa exec** and **conftest test** get the same document and module as the batched query, from files. Asked once per
-  resource they could not decide what needs the snapshot, so that is no line here.
+* **policyeng, bytes to findings**: reading the file, validating, planning, evaluating, findings, in one warm process.
+* **policyeng, --engine opa**: the same with a private OPA server, including planning.
+* **policyeng's engine alone**: from the bytes of the planned snapshot to results. `parsing alone` is the lower bound:
+  orjson on the file, and the engine on its input, with its indexes.
+* **OPA server, one batched query**: one document with the snapshot and the pairs, and a generated module that evaluates
+  each pair with one `with`. Building the document and planning the pairs is not timed, which favors OPA.
+* **OPA server, one query per pair**: over one connection that stays open. `snapshot in each`: the input of a policy as
+  documented. `snapshot stored before`: the snapshot, with its indexes, is in a store that is optimized for reading, and
+  storing it is not timed. If there are many pairs, a sample is queried and the figure is extrapolated to all.
+* **opa exec** and **conftest test** read the same document and module as the batched query, from files. With one call
+  per resource they could not evaluate policies that need the snapshot, so there is no line for that.
 
-The policies are written for one resource, which favours policyeng: with `with`, OPA computes again for each pair what
-pairs have in common. Policies that were rewritten as rules over all resources would let OPA keep that, and come
-closer; they would be other policies.
+The policies are written for one resource, which favors policyeng: with `with`, OPA computes again for each pair what
+pairs have in common. If the policies were rewritten as rules over all resources, OPA could reuse these results, and
+would come closer; but they would be other policies.
 """
 
 
@@ -55,7 +56,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         "",
     )
     if outcome.program != "full":
-        yield from (f"**A {outcome.program} run: it tries the harness, and its figures prove nothing.**", "")
+        yield from (f"**A {outcome.program} run: it tests the harness, and its figures prove nothing.**", "")
     yield from ("## Targets", "")
     yield from table(("target", "bar", "measured", ""), _targets(outcome))
     yield from ("", "## How it is measured", "", _HOW)
@@ -63,7 +64,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     for group, title in ((WARM, "Warm"), (WHOLE, "Whole processes")):
         if any(measure.group == group for measure in outcome.measures):
             yield from (f"## {title}", "", f"![{title}]({FILES[group]})", "", *_group(outcome, group))
-    yield from ("## Start", "", "Whole processes that do little; each has run once before.", "")
+    yield from ("## Start", "", "Whole processes with little work; each ran once before the measurement.", "")
     yield from _starts(outcome)
     yield from ("", "## Memory", "")
     yield from _memory(outcome)
@@ -97,16 +98,16 @@ def _group(outcome: Outcome, group: str) -> Iterator[str]:
         yield from (
             f"### {group.capitalize()}, {policies} policies",
             "",
-            "Median, and from the fastest to the slowest:",
+            "Median, with minimum and maximum:",
             "",
         )
         yield from table(("contestant", *head), _rows(cells, pairs, _median_and_spread))
         bases = {measure.size: measure.median for measure in cells if measure.contestant == ours}
-        yield from ("", f"The time of `{ours}` is 1:", "")
+        yield from ("", f"Relative to `{ours}`:", "")
         yield from table(("contestant", *head), _rows(cells, pairs, partial(_factor, bases)))
-        yield from ("", "Time of the processor:", "")
+        yield from ("", "Processor time:", "")
         yield from table(("contestant", *head), _rows(cells, pairs, lambda one: time_of(one.processor)))
-        yield from ("", "Most memory that the process held:", "")
+        yield from ("", "Peak memory of the process:", "")
         yield from table(("contestant", *head), _rows(cells, pairs, lambda one: f"{one.peak_mb:,.0f} MB"))
         yield ""
 
@@ -126,7 +127,7 @@ def _factor(bases: Mapping[int, float], measure: Measure) -> str:
 
 
 def _median_and_spread(measure: Measure) -> str:
-    asked = f"; {measure.sample:,} pairs asked" if measure.sample else ""
+    asked = f"; {measure.sample:,} pairs queried" if measure.sample else ""
     return f"{time_of(measure.median)} ({_spread(measure)}{asked})"
 
 
@@ -140,20 +141,21 @@ def _starts(outcome: Outcome) -> Iterator[str]:
         )
         for one in measures
     )
-    head = ("process", "median", "min to max", "processor", "processor, times the bare import", "peak memory")
+    head = ("process", "median", "min to max", "processor", "processor, relative to the bare import", "peak memory")
     yield from table(head, rows)
 
 
 def _memory(outcome: Outcome) -> Iterator[str]:
     count = len(outcome.grown)
     marks = sorted({0, count // 10, count // 4, count // 2, 3 * count // 4, count - 1})
-    yield f"Resident memory of a process that judges {count} snapshots of {outcome.grown_size:,} resources, after each:"
+    estates = f"{count} snapshots of {outcome.grown_size:,} resources"
+    yield f"Resident memory of a process that evaluates {estates}, after each:"
     yield ""
     yield from table([f"{mark + 1}" for mark in marks], [[f"{outcome.grown[mark]:.1f} MB" for mark in marks]])
 
 
 def _stages(outcome: Outcome) -> Iterator[str]:
-    yield "One process, all policies; microseconds per pair, and the share of the whole."
+    yield "One process, all policies; microseconds per pair, and the share of the total."
     yield ""
     sizes = list(outcome.stages)
     medians = {size: _medians(outcome.stages[size]) for size in sizes}

@@ -10,39 +10,38 @@ from benchmarks.serving_runs import CHANGES, DOCUMENTS, FACTOR, UNDER_WAY, Measu
 from policyeng.server.options import ServerOptions
 
 _HOW = f"""\
-Both servers run as they come, on the same machine, and [k6](https://k6.io) beside them: whoever is asked has the
-generator, which compares every answer, as its neighbour on the same cores. Both are asked over HTTP/1.1 on loopback,
-connections stay open, no TLS, no decision log. A request is sent when it is due, whatever the answers before it take
-(an open loop), and its time counts from then; what cannot be sent because too much is under way is no success.
+Both servers run with default settings, on the same machine as [k6](https://k6.io): the load generator, which compares
+every response, shares the cores with the server. Both use HTTP/1.1 on loopback, with open connections, no TLS and no
+decision log. A request is sent at its scheduled time, whatever the responses before it take (an open loop), and its
+time counts from then. A request that cannot be sent because too many are in flight is not a success.
 
-Before anything is timed the answers are compared: on each change, what the policies that OPA is asked for say of the
-changed resource; on the document, every statement (policy, resource, message, path). While it is timed, each answer has
-to be the one that was compared.
+Before the measurement the responses are compared: on each change, the results for the changed resource of the policies
+in the query to OPA; on the document, every finding (policy, resource, message, path). During the measurement, each
+response has to equal the compared one.
 
 * **A decision on a change**: `POST /v1/admit` to a server with `--snapshot`, five changes in turn: a tag, a new
-  deployment, a setting of a workspace, one that is denied, a network. Each is a dry run: the server otherwise counts
-  changes that it allowed as part of the state, and OPA keeps nothing of what it is asked. policyeng applies the
-  change, judges all that it affects, compares it with before, and answers with every failure that stands, some 70 KB.
-  OPA has the state of before in its store, and is asked for the policies in Rego that judge the changed resource, which
-  are named in the question; it is told neither what else the change affects nor what was wrong before, and answers with
-  some 200 bytes.
+  deployment, a setting of a workspace, one that is denied, a network. Each is a dry run: otherwise policyeng counts
+  allowed changes as part of the state, and OPA keeps nothing of its queries. policyeng applies the change, evaluates
+  everything that it affects, compares it with the state before, and returns every existing failure, about 70 KB.
+  OPA has the state before in its store, and the query names the policies in Rego for the changed resource. OPA
+  evaluates neither what else the change affects nor what was wrong before, and returns about 200 bytes.
 * **A whole document**: `POST /v1/check` with the snapshot as it is written; reading, validating, planning and the whole
-  report, some 800 KB, are part of it. OPA gets the [batched query](benchmarks.md#how-it-is-measured), planned and
-  indexed before, and answers with the failures alone, some 30 KB.
+  report, about 800 KB, are included. OPA gets the [batched query](benchmarks.md#how-it-is-measured), planned and
+  indexed in advance, and returns only the failures, about 30 KB.
 
-**Sustained** is the highest rate at which, for some seconds, every answer is right and 99 of 100 come within
-{CHANGES.limit:g} ms (changes) or {DOCUMENTS.limit:g} ms (documents). It is searched by doubling and halving and then
-in between, all servers in turns, so that what else the machine does meets all of them. The search ends when what is
-kept and what is not are less than an eighth apart, or after as many runs as there are rates in the last column. With
-few answers p99 is the slowest of them.
+**Sustained** is the highest rate at which, for some seconds, every response is right and 99 of 100 arrive within
+{CHANGES.limit:g} ms (changes) or {DOCUMENTS.limit:g} ms (documents). The search doubles and halves the rate and then
+tests rates in between, with all servers in turns, so that other load on the machine affects all of them. It ends when
+a sustained and a failed rate differ by less than an eighth, or after as many runs as there are rates in the last
+column. If there are few responses, p99 is the slowest of them.
 """
 
 _OVERLOAD = f"""\
-{FACTOR} times the sustained rate of each, with up to {UNDER_WAY:,} requests under way; what would go beyond is not
-sent. policyeng lets {ServerOptions().waiting} requests wait beside those at work, as it does unless told otherwise, and
-refuses the rest with 429; OPA's server has no such bound, and lets all of them wait. Lost is what has no answer after
-{PATIENCE} seconds. The low rate begins the moment the overload ends, so its first second meets what still waits, on the
-connections and in the server.
+{FACTOR} times the sustained rate of each, with up to {UNDER_WAY:,} requests in flight; further requests are not
+sent. By default, policyeng lets {ServerOptions().waiting} requests wait in addition to the running ones, and refuses
+the rest with 429. OPA's server has no such limit, and lets all of them wait. Lost requests have no response after
+{PATIENCE} seconds. The low rate begins when the overload ends, so its first second competes with requests that still
+wait, on the connections and in the server.
 """
 
 
@@ -53,10 +52,10 @@ def render(outcome: Outcome) -> str:
 
 def _lines(outcome: Outcome) -> Iterator[str]:
     figures = "[benchmarks-serving.json](benchmarks-serving.json)"
-    said = f"Written by `make bench-serving`; the figures are in {figures}. {outcome.remark}"
-    yield from ("# Benchmarks of the server", "", said.rstrip(), "")
+    source = f"Written by `make bench-serving`; the figures are in {figures}. {outcome.remark}"
+    yield from ("# Benchmarks of the server", "", source.rstrip(), "")
     if outcome.program != "full":
-        yield from (f"**A {outcome.program} run: it tries the harness, and its figures prove nothing.**", "")
+        yield from (f"**A {outcome.program} run: it tests the harness, and its figures prove nothing.**", "")
     facts = ", ".join(f"{name} {value}" for name, value in outcome.machine.items())
     versions = ", ".join(f"{name} {value}" for name, value in outcome.versions.items())
     yield from (
@@ -68,30 +67,36 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     for task in (CHANGES, DOCUMENTS):
         rows = [one for one in outcome.measured if one.task == task]
         yield from (f"## {task.name.capitalize()}", "", *_task(task, rows), "")
-    yield from ("## Ten times as much", "", _OVERLOAD)
+    yield from ("## Overload", "", _OVERLOAD)
     yield from table(
         (
             "server",
-            "asked",
+            "rate",
             "answered",
             "refused",
             "lost or other",
             "not sent",
-            "answers, p50 / p99",
+            "responses, p50 / p99",
             "refusals, p50 / p99",
         ),
         [_overload(one) for one in outcome.overloaded],
     )
-    yield from ("", "None of the answers was wrong. Memory, and what comes after:", "")
+    yield from ("", "All responses were right. Memory, and the first seconds after the overload:", "")
     yield from table(
-        ("server", "memory before", "most", "after", "first second after, p50 / p99", "the second, p50 / p99"),
+        ("server", "memory before", "peak", "after", "first second, p50 / p99", "second second, p50 / p99"),
         [_after(one) for one in outcome.overloaded],
     )
     yield from ("", "## How it is measured", "", _HOW)
 
 
 def _task(task: Task, rows: Sequence[Measured]) -> Iterator[str]:
-    head = ("server", "sustained", "p50 / p99 at it", f"p50 / p99 at {task.low:g}/s", "rates tried, those kept in bold")
+    head = (
+        "server",
+        "sustained",
+        "p50 / p99 at it",
+        f"p50 / p99 at {task.low:g}/s",
+        "tested rates, sustained ones in bold",
+    )
     yield from table(
         head,
         [
@@ -108,7 +113,7 @@ def _task(task: Task, rows: Sequence[Measured]) -> Iterator[str]:
 
 
 def _low(load: Load) -> str:
-    answered = f"{_times(load.right)} of {load.right.count}" if load.right.count else "no answer"
+    answered = f"{_times(load.right)} of {load.right.count}" if load.right.count else "no response"
     return answered if load.whole else f"{answered}; {_failed(load)}"
 
 

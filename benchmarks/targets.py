@@ -72,7 +72,7 @@ def _factor(outcome: Outcome, group: str, what: str, size: int, other: str, ours
 
 
 def _start(outcome: Outcome, beside: str, contestant: str, most: float) -> Target:
-    what, bar = f"start of `check` on 40 resources, all policies, by the processor: {beside}", f"<= {most}x"
+    what, bar = f"start of `check` on 40 resources, all policies, processor time: {beside}", f"<= {most}x"
     mine, other = (_processor(outcome, name) for name in ("policyeng check, 40", contestant))
     if mine is None or other is None:
         return Target(what, bar, None, met=False)

@@ -77,7 +77,7 @@ def test_a_tiny_run_is_a_page(tools: Tools, monkeypatch: pytest.MonkeyPatch) -> 
     assert {divided(END_TO_END, 1), divided(END_TO_END, 2), divided(CHECK, 1), OPA_EXEC, CONFTEST} <= contestants
     assert all(f"| {contestant} |" in page for contestant in contestants)
     assert "A trial." in page
-    assert "tries the harness" in page
+    assert "tests the harness" in page
     assert len([line for line in page.splitlines() if "| not measured |" in line]) == 8
     again = Outcome.read(json.loads(json.dumps(asdict(outcome))))
     assert render(again) == page

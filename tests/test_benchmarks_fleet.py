@@ -37,7 +37,7 @@ def test_a_command_that_fails_gives_no_figure() -> None:
 
 
 def test_audits_are_those_of_the_command(tmp_path: Path) -> None:
-    """The first judges; it is a process that ends as `check` would."""
+    """The first evaluates; it is a process that ends as `check` would."""
     fleet = Fleet(tmp_path, workspaces=2, resources=12)
     fleet.write()
 
@@ -56,5 +56,5 @@ def test_the_table_has_medians_and_says_how_much_faster_the_next_is(tmp_path: Pa
 
     assert "| next audit, nothing changed | 2.00 | 1.00 | 1.0 | 50 |" in table
     assert "| opa exec | 30.00 | 50.00 | 50.0 | 90 |" in table
-    assert "40.0 times as fast as the first by the processor, and 30.0 times by the clock" in table
-    assert "on 100 files and taken times 10." in table
+    assert "40.0 times as fast as the first one in processor time, and 30.0 times in wall-clock time" in table
+    assert "on 100 files, extrapolated by a factor of 10." in table

@@ -77,7 +77,7 @@ def test_a_tiny_run_is_a_page(tmp_path: Path) -> None:
     assert all(page.count(f"| {one.contestant} |") >= 3 for one in outcome.measured if one.task == CHANGES)
     assert "| 80/s | 5 ms / 10 ms |" in page
     assert "**40**, **80**" in page
-    assert "tries the harness" in page
+    assert "tests the harness" in page
     assert "A trial." in page
     adapter = TypeAdapter(Outcome)
     assert render(adapter.validate_json(adapter.dump_json(outcome))) == page
