@@ -1,0 +1,118 @@
+"""Where policyeng and other rule sets agree and differ: their defects, their published fixtures, and docs/peers.md."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+import policyeng
+from policyeng.models import JsonObject, Snapshot
+from policyeng.sources import read_inputs
+
+HERE = Path(__file__).parent / "peers"
+ROOT = Path(__file__).parents[1]
+GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml/providers/"
+SERVICE = "Microsoft.MachineLearningServices/"
+AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
+OURS = {"pass", "fail", "unknown", "none"}
+THEIRS = {"pass", "fail", "unknown", "error", "none"}
+
+
+class Case(NamedTuple):
+    """One snapshot, and the answers about its first resource; `none` is no answer.
+
+    Attributes:
+        name: the peer, its rule, our policy, and what the snapshot shows.
+        policy: the id of our policy.
+        case: `resources`, `peer`, `ours`, and where the answers differ `why`; also `parameters` and `covers`.
+        rule: the entry that has the case.
+    """
+
+    name: str
+    policy: str
+    case: dict[str, Any]
+    rule: dict[str, Any]
+
+
+def _read(name: str) -> list[dict[str, Any]]:
+    entries: list[dict[str, Any]] = yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
+    return entries
+
+
+DEFECTS = _read("defects.yaml")
+FIXTURES = _read("fixtures.yaml")
+CASES = [
+    Case(
+        f"{entry.get('defect', entry['peer'])} {entry['rule']} {entry['policy']}: {name}", entry["policy"], case, entry
+    )
+    for entry in (*DEFECTS, *FIXTURES)
+    for name, case in entry["cases"].items()
+]
+
+
+def _complete(value: Any) -> Any:
+    """Return a value whose texts `~/TYPE/NAME` are ids of resources of the group."""
+    match value:
+        case dict():
+            return {_complete(key): _complete(member) for key, member in value.items()}
+        case list():
+            return [_complete(member) for member in value]
+        case str() if value.startswith("~/"):
+            return GROUP + value.removeprefix("~/")
+    return value
+
+
+def _resource(stated: dict[str, Any]) -> JsonObject:
+    """Return an ARM resource: `type` is completed by the name of the service, and `id` made from it and `name`."""
+    resource = _complete(stated)
+    if not resource["type"].startswith("Microsoft."):
+        resource["type"] = SERVICE + resource["type"]
+    if "id" not in resource:
+        space, *kinds = resource["type"].split("/")
+        names = resource["name"].split("/")
+        resource["id"] = f"{GROUP}{space}/" + "/".join(f"{a}/{b}" for a, b in zip(kinds, names, strict=True))
+    resource["name"] = resource["id"].rpartition("/")[2]
+    return {"location": "eastus", "properties": {}, **resource}
+
+
+def _snapshot(case: dict[str, Any]) -> Snapshot:
+    document = {"snapshotVersion": 1, "resources": [_resource(one) for one in case["resources"]]}
+    document |= {key: _complete(case[key]) for key in ("covers",) if key in case}
+    return read_inputs(["-"], stdin=json.dumps(document).encode()).snapshot
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_our_answer_is_as_stated(bundle: policyeng.Bundle, case: Case) -> None:
+    """The built-in policy answers about the first resource what the table says."""
+    first = _resource(case.case["resources"][0])["id"]
+    parameters = {case.policy: _complete(case.case["parameters"])} if "parameters" in case.case else {}
+    found = policyeng.evaluate(bundle, _snapshot(case.case), as_of=AS_OF, parameters=parameters)
+    ours = {
+        finding.outcome.value
+        for finding in found.findings
+        if finding.policy == case.policy and finding.resource == first
+    }
+
+    assert (ours or {"none"}) == {case.case["ours"]}
+
+
+def test_a_difference_has_a_reason() -> None:
+    """The answers are words that the table knows, and `why` is there where they differ and only there."""
+    answers = {case.name: (case.case["peer"], case.case["ours"], bool(case.case.get("why"))) for case in CASES}
+
+    assert len(answers) == len(CASES)
+    assert [name for name, (peer, ours, why) in answers.items() if (peer != ours) != why] == []
+    assert {ours for _, ours, _ in answers.values()} == OURS
+    assert {peer for peer, _, _ in answers.values()} <= THEIRS
+
+
+def test_every_defect_makes_a_difference() -> None:
+    """Each of the sixteen has a case in which the peer's answer is not ours."""
+    differ = {entry["defect"] for entry in DEFECTS for case in entry["cases"].values() if case["peer"] != case["ours"]}
+
+    assert differ == {f"P-{number:02}" for number in range(1, 17)}
