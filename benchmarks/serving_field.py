@@ -33,11 +33,11 @@ _LISTS = ("denied", "warned", "undecided", "standing")
 
 
 class Policyeng:
-    """A `policyeng serve` as anyone starts it."""
+    """A `policyeng serve` that logs errors only, as the server of OPA beside it."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "policyeng", "serve", "--port", "0", *options],
+            [sys.executable, "-m", "policyeng", "serve", "--port", "0", "--log-level", "error", *options],
             cwd=folder,  # where there is no configuration
             stdout=subprocess.PIPE,
             text=True,

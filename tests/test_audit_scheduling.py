@@ -257,7 +257,9 @@ def test_the_configuration_is_read_again(folder: Folder, slow: SlowServer) -> No
         schedule.send(signal.SIGHUP)
         schedule.once("waiting: run ")
         schedule.once("read the configuration again")
-        assert {"waiting: no longer audited", "later: no longer audited"} <= {line[21:] for line in schedule.lines}
+        assert {"waiting: no longer audited", "later: no longer audited"} <= {
+            line.partition(" schedule: ")[2] for line in schedule.lines
+        }
         schedule.once("new: run ")
         slow.answering.set()
         schedule.once("slow: run ")
@@ -281,35 +283,38 @@ def test_an_estate_that_waits_for_a_server_holds_up_no_other(folder: Folder, slo
         assert schedule.ended() == 0
 
 
-def test_an_estate_that_was_removed_while_it_waited_is_not_audited(folder: Folder) -> None:
+def test_an_estate_that_was_removed_while_it_waited_is_not_audited(
+    folder: Folder, caplog: pytest.LogCaptureFixture
+) -> None:
     """Where more are due than are audited at once."""
     folder.configure(estate("one", "a.json", every="PT1H"))
-    lines: list[str] = []
-    auditing = Auditing(lambda _: pytest.fail("audited"), lines.append, "embedded", OpaOptions(), 1, False, {})
+    auditing = Auditing(lambda _: pytest.fail("audited"), "embedded", OpaOptions(), 1, False, {})
     schedule = Schedule(lambda: resolve({}, {}, folder.path), auditing, drain=0)
+    caplog.set_level("INFO", "policyeng.schedule")
 
     schedule._audit("gone", datetime.now(UTC))
 
-    assert lines == ["gone: dropped while it waited"]
+    assert caplog.messages == ["gone: dropped while it waited"]
 
 
-def test_an_audit_that_waited_longer_than_its_grace_period_is_missed(folder: Folder) -> None:
+def test_an_audit_that_waited_longer_than_its_grace_period_is_missed(
+    folder: Folder, caplog: pytest.LogCaptureFixture
+) -> None:
     """The schedule reports the time of the missed audit."""
     folder.configure(estate("one", "a.json", cron="0 3 * * *", grace="PT1M"))
-    lines: list[str] = []
-    auditing = Auditing(lambda _: pytest.fail("audited"), lines.append, "embedded", OpaOptions(), 1, False, {})
+    auditing = Auditing(lambda _: pytest.fail("audited"), "embedded", OpaOptions(), 1, False, {})
     schedule = Schedule(lambda: resolve({}, {}, folder.path), auditing, drain=0)
 
     schedule._audit("one", datetime(2026, 1, 1, 3, tzinfo=UTC))
 
-    assert lines == ["one: not audited: missed at 2026-01-01T03:00:00Z, too late to be made up for"]
+    assert caplog.messages == ["one: not audited: missed at 2026-01-01T03:00:00Z, too late to be made up for"]
 
 
 def test_jitter_delays_the_next_audit(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a part of the jitter, from the newest of several missed times."""
     folder.configure(estate("one", "a.json", cron="0 3 * * *", jitter="PT10M"))
     monkeypatch.setattr("random.random", lambda: 0.5)
-    auditing = Auditing(lambda _: pytest.fail("audited"), pytest.fail, "embedded", OpaOptions(), 1, False, {})
+    auditing = Auditing(lambda _: pytest.fail("audited"), "embedded", OpaOptions(), 1, False, {})
     schedule = Schedule(lambda: resolve({}, {}, folder.path), auditing, drain=0)
     schedule._ending.set()
 
@@ -369,7 +374,7 @@ def test_once_audits_what_is_due_and_ends(folder: Folder) -> None:
     second = policyeng("audit", "schedule", "--once", "--policy", "policies", folder=folder.path)
 
     assert (first.returncode, second.returncode, second.stderr) == (0, 0, "")
-    assert [line.split()[1] for line in first.stderr.splitlines()] == ["missed:", "every:"]
+    assert [line.split()[3] for line in first.stderr.splitlines()] == ["missed:", "every:"]
 
 
 def test_once_fails_where_one_cannot_be_audited(folder: Folder) -> None:

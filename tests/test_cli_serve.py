@@ -36,8 +36,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def running(folder: Path, *options: str, command: Sequence[str] = SERVE) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server and its address; whatever it does, it is ended."""
+def running(
+    folder: Path, *options: str, command: Sequence[str] = SERVE, log_level: str = "warning"
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server and its address; whatever it does, it is ended. Tests that read its access log set the level `info`."""
+    options = (*options, "--log-level", log_level)
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         [*command, *options], cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

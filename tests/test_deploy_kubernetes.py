@@ -25,6 +25,42 @@ ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy" / "kubernetes"
 VARIANTS = ("cert-manager", "plain-secret")
 CERT_MANAGER = json.loads((ROOT / "tests" / "kubernetes" / "cert-manager.schema.json").read_text(encoding="utf-8"))
+_TEXT = {"type": "string"}
+_SELECTOR = {
+    "type": "object",
+    "properties": {"name": _TEXT, "key": _TEXT},
+    "required": ["name", "key"],
+    "additionalProperties": False,
+}
+
+
+def _object(**properties: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+#: The fields of monitoring.coreos.com/v1 that our manifest uses, as the Prometheus Operator defines them.
+SERVICE_MONITOR = _object(
+    apiVersion={"const": "monitoring.coreos.com/v1"},
+    kind={"const": "ServiceMonitor"},
+    metadata={"type": "object", "required": ["name"]},
+    spec={
+        **_object(
+            jobLabel=_TEXT,
+            selector=_object(matchLabels={"type": "object", "additionalProperties": _TEXT}),
+            endpoints={
+                "type": "array",
+                "items": _object(
+                    port=_TEXT,
+                    scheme={"enum": ["http", "https"]},
+                    path=_TEXT,
+                    interval={"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$"},
+                    tlsConfig=_object(ca=_object(secret=_SELECTOR), serverName=_TEXT),
+                ),
+            },
+        ),
+        "required": ["endpoints", "selector"],
+    },
+)
 SETTINGS = "/etc/policyeng/settings/"
 
 
@@ -218,6 +254,29 @@ def test_for_an_api_server_that_shows_a_certificate_it_is_asks_who_calls_else(ve
     assert mounts["/etc/policyeng/clients"]["readOnly"] is True
     assert mounts["/etc/policyeng/clients"]["name"] in {volume["name"] for volume in pod["volumes"]}
     assert asks_who_calls(container["args"])
+
+
+def test_prometheus_finds_every_pod() -> None:
+    """By the labels, the port and the certificate of the Service, under the name of the job that the rules expect."""
+    component = yaml.safe_load((DEPLOY / "monitoring" / "kustomization.yaml").read_text(encoding="utf-8"))
+    (monitor,) = objects("monitoring")
+    service, secret = BASE["Service"], next(volume for volume in POD["volumes"] if volume["name"] == "tls")
+    spec = monitor["spec"]
+    (endpoint,) = spec["endpoints"]
+    serving = next(each for each in CERTIFICATES if each["metadata"]["name"] == service["metadata"]["name"])
+
+    assert (component["kind"], component["resources"]) == ("Component", ["service-monitor.yaml"])
+    jsonschema.validate(monitor, SERVICE_MONITOR)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(
+            {**monitor, "spec": {**spec, "endpoints": [{**endpoint, "ports": "https"}]}}, SERVICE_MONITOR
+        )
+    assert monitor["metadata"]["namespace"] == service["metadata"]["namespace"]
+    assert spec["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert service["metadata"]["labels"][spec["jobLabel"]] == "policyeng"
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    assert endpoint["tlsConfig"]["ca"]["secret"]["name"] == secret["secret"]["secretName"]
+    assert endpoint["tlsConfig"]["serverName"] in serving["spec"]["dnsNames"]
 
 
 def asks_who_calls(args: list[str]) -> bool:

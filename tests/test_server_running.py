@@ -135,7 +135,10 @@ def test_a_reload_is_asked_for_and_a_bad_one_is_said(folder: Path) -> None:
         said = said_by(server).splitlines()
 
     assert load.seen.keys() == {"200 False", "200 True"}
-    assert [line.partition(":")[2][:25] for line in said] == [" reload failed, the last ", " reloaded; the current fi"]
+    assert [line.partition(" server: policies:")[2][:25] for line in said] == [
+        " reload failed, the last ",
+        " reloaded; the current fi",
+    ]
     entries = entries_in(folder / "log")
     assert len({entry["policyset_digest"] for entry in entries}) == 2
     assert Counter(entry["result"]["allowed"] for entry in entries) == {

@@ -12,12 +12,14 @@ from policyeng import __version__
 from policyeng.bundle.data_documents import path_given
 from policyeng.cli.console import print_line
 from policyeng.cli.context import require_text, settings_files
+from policyeng.cli.logs import LogOptions
 from policyeng.cli.option_groups import with_group, with_options
 from policyeng.cli.policy_options import CriteriaOptions
 from policyeng.cli.progress import show_progress
 from policyeng.configuration import Settings
 from policyeng.context import EvaluationSetup
 from policyeng.errors import UsageError
+from policyeng.frozen import frozen
 from policyeng.processes import processors
 from policyeng.server.options import Route, ServerOptions
 
@@ -192,6 +194,11 @@ Waiting = Annotated[
 _DEFAULTS = ServerOptions()
 
 
+@frozen(kw_only=True)
+class ServeOptions(CriteriaOptions, LogOptions):
+    """The options of `policyeng serve` beside those of the server itself."""
+
+
 def _list_given(
     *,
     host: Host = _DEFAULTS.host,
@@ -242,12 +249,12 @@ def _list_given(
 
 
 @with_group("server", _list_given)
-@with_options(CriteriaOptions)
-def serve(asked: CriteriaOptions, server: ServerOptions) -> int:
+@with_options(ServeOptions)
+def serve(asked: ServeOptions, server: ServerOptions) -> int:
     """Run an HTTP server that checks documents and decides whether changes are allowed (docs/server.md).
 
-    The server prints `policyeng: listening on URL` when it accepts requests. It reloads its files when they change and
-    on SIGHUP. SIGTERM and SIGINT shut it down with exit code 0.
+    The server prints `policyeng: listening on URL` when it accepts requests, and logs each on standard error. It
+    reloads its files when they change and on SIGHUP. SIGTERM and SIGINT shut it down with exit code 0.
 
     Examples:
       policyeng serve --snapshot snapshot.json --max-snapshot-age 3600
@@ -260,6 +267,7 @@ def serve(asked: CriteriaOptions, server: ServerOptions) -> int:
     from policyeng.server.run import serve as serve_service
 
     require_text(asked.select, asked.ignore)
+    asked.start_logging()
 
     def load(settings: Settings) -> EvaluationSetup:
         held = asked.setup(settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -30,14 +31,20 @@ from policyeng.server.service import Service
 #: The function of a route.
 Answering = Callable[[Request], Coroutine[object, object, Response]]
 _SANE = re.compile(r"[A-Za-z0-9._:/+=-]{1,128}")
+#: What is asked every few seconds, and logged at the level of debugging where it succeeds.
+_PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+#: The status in the access log of a request whose client disconnected before the response, as in nginx.
+_DISCONNECTED = 499
 _log = logging.getLogger("policyeng.server")
+_access_log = logging.getLogger("policyeng.access")
 
 
 class Middleware:
     """Give each request an id, in the answer too, and turn what nobody foresaw into an answer that says nothing.
 
-    The id is the caller's `X-Request-Id` where that is one; it is in the state of the request as `request_id`.
-    While the server is `leaving`, each answer ends its connection, so that the next request goes elsewhere.
+    Each request has a line in the access log. The id is the caller's `X-Request-Id` where that is one; it is in the
+    state of the request as `request_id`. While the server is `leaving`, each answer ends its connection, so that the
+    next request goes elsewhere.
 
     Args:
         app: answers what the routes do not.
@@ -58,12 +65,13 @@ class Middleware:
         given = Headers(scope=scope).get("x-request-id", "")
         request_id = given if _SANE.fullmatch(given) else new_id()
         scope.setdefault("state", {})["request_id"] = request_id
-        began = False
+        status, started = 0, time.perf_counter()
+        function = self._routes.get((scope["method"], scope["path"]))
 
         async def sending(message: Message) -> None:
-            nonlocal began
+            nonlocal status
             if message["type"] == "http.response.start":
-                began = True
+                status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = request_id
                 headers["Cache-Control"] = "no-store"
@@ -72,20 +80,40 @@ class Middleware:
             await send(message)
 
         try:
-            if function := self._routes.get((scope["method"], scope["path"])):
+            if function is not None:
                 response = await function(Request(scope, receive, sending))
                 await response(scope, receive, sending)
             else:
                 await self._app(scope, receive, sending)
         except ClientDisconnect:
-            _log.info("request %s: the client went away", request_id)
+            pass  # the access log has it
         except Exception:
-            _log.exception("request %s: internal error", request_id)
-            if began:
+            _log.exception("request %s: internal error", request_id, extra={"fields": {"request_id": request_id}})
+            if status:
                 raise
             message = "internal error; see the server log for this request id"
             refused = RequestRefusedError(HTTPStatus.INTERNAL_SERVER_ERROR, message)
             await problem_response(refused, request_id)(scope, receive, sending)
+        finally:
+            template = getattr(scope.get("route"), "path", "-") if function is None else scope["path"]
+            _log_access(scope, template, status or _DISCONNECTED, time.perf_counter() - started)
+
+
+def _log_access(scope: Scope, template: str, status: int, seconds: float) -> None:
+    """Log a request: the template of its route, since a path may hold what a caller did not mean to send."""
+    level = logging.DEBUG if template in _PROBES and status < HTTPStatus.BAD_REQUEST else logging.INFO
+    if not _access_log.isEnabledFor(level):
+        return
+    request_id, milliseconds = scope["state"]["request_id"], round(seconds * 1000, 1)
+    fields = {
+        "method": scope["method"],
+        "route": template,
+        "status": status,
+        "duration_ms": milliseconds,
+        "request_id": request_id,
+    }
+    line = (scope["method"], template, status, milliseconds, request_id)
+    _access_log.log(level, "%s %s %d %s ms, request %s", *line, extra={"fields": fields})
 
 
 #: The functions that add a route which evaluates policies to an application.

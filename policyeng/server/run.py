@@ -189,7 +189,7 @@ def _run(app: FastAPI, service: Service, bound: socket.socket, started: Callable
         loop="uvloop",
         http=BoundedProtocol,
         ws="none",
-        log_level="warning",
+        log_config=None,  # its messages go where ours do
         access_log=False,
         server_header=False,
         proxy_headers=False,

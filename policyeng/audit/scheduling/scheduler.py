@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import select
@@ -33,6 +34,8 @@ from policyeng.engines import OpaOptions
 from policyeng.errors import PolicyengError, UsageError
 from policyeng.report.phrases import count, to_the_second
 
+_log = logging.getLogger("policyeng.schedule")
+
 
 @dataclass(frozen=True, slots=True)
 class Auditing:
@@ -40,13 +43,11 @@ class Auditing:
 
     Attributes:
         hold: reads the policies and exemptions of the settings, again for every run, because they change.
-        say: prints a line, from several threads.
         engine, opa, jobs, full: as in `run_estate`.
         environ: the variables for the URLs of targets.
     """
 
     hold: Callable[[Settings], EvaluationSetup]
-    say: Callable[[str], None]
     engine: str
     opa: OpaOptions
     jobs: int
@@ -68,7 +69,7 @@ class Auditing:
                     jobs=self.jobs,
                     full=self.full,
                 )
-                self.say(_line(run, store.turned(run), time.monotonic() - began))
+                _log_run(run, store.turned(run), time.monotonic() - began)
         except Exception as error:  # one estate that cannot be audited ends neither the schedule nor the others
             self._failed(estate, settings, error)
             return False
@@ -84,24 +85,24 @@ class Auditing:
             with open_store(settings.store, create=True) as store:
                 told = send_notifications(store, settings.notify, self.environ, datetime.now(UTC))
             for line in lines_of(told):
-                self.say(line)
+                _log.info("%s", line)
         except Exception as error:  # the run is kept, and told the next time
-            self.say(f"not notified, tried again later: {reason_of(error)}")
+            _log.error("not notified, tried again later: %s", reason_of(error))
 
     def failed(self, estate: EstateSettings, settings: Settings, reason: str) -> None:
         """Report that an estate was not audited, and notify its targets."""
-        self.say(f"{estate.name}: not audited: {reason}")
+        _log_estate(logging.ERROR, estate.name, f"not audited: {reason}")
         if not settings.notify:
             return
         try:
             with open_store(settings.store, create=True) as store:
                 store_failure_messages(store, settings.notify, estate.name, reason, datetime.now(UTC))
         except Exception as error:  # most often the reason for the failure, too
-            self.say(f"{estate.name}: the failure cannot be notified: {reason_of(error)}")
+            _log_estate(logging.ERROR, estate.name, f"the failure cannot be notified: {reason_of(error)}")
 
     def _failed(self, estate: EstateSettings, settings: Settings, error: Exception) -> None:
         if isinstance(error, PolicyengError) and error.message == RUNNING:
-            self.say(f"{estate.name}: passed over: another process audits it")
+            _log_estate(logging.WARNING, estate.name, "passed over: another process audits it")
         else:
             self.failed(estate, settings, reason_of(error))
 
@@ -112,9 +113,27 @@ def reason_of(error: Exception) -> str:
     return " ".join(said.split())
 
 
-def _line(run: AuditRun, turned: Turned, seconds: float) -> str:
+def _log_estate(level: int, estate: str, message: str, **fields: object) -> None:
+    """Log a message about an estate, which is a field, too."""
+    _log.log(level, "%s: %s", estate, message, extra={"fields": {"estate": estate, **fields}})
+
+
+def _log_run(run: AuditRun, turned: Turned, seconds: float) -> None:
     counts = ", ".join(_counts(run, turned))
-    return f"{run.estate}: run {run.number}: {counts}, exit {run.exit_code}, {seconds:.1f} s, head {run.hash[:12]}"
+    message = f"run {run.number}: {counts}, exit {run.exit_code}, {seconds:.1f} s, head {run.hash[:12]}"
+    _log_estate(
+        logging.INFO,
+        run.estate,
+        message,
+        run=run.number,
+        parts=run.parts,
+        failures=run.summary.fail,
+        new=turned.new,
+        fixed=turned.fixed,
+        exit_code=run.exit_code,
+        duration_ms=round(seconds * 1000),
+        head=run.hash,
+    )
 
 
 def _counts(run: AuditRun, turned: Turned) -> Iterator[str]:
@@ -320,7 +339,6 @@ class Schedule:
     def __init__(self, read: Callable[[], Settings], auditing: Auditing, *, drain: float) -> None:
         self._read = read
         self._auditing = auditing
-        self._say = auditing.say
         self._drain = drain
         self._settings = read()
         self._plans = self._planned(self._settings)
@@ -354,8 +372,9 @@ class Schedule:
         name = plan.estate.name
         self._next[name] = plan.following(now)
         if too_late := plan.too_late(now):
-            self._say(f"{name}: missed since {to_the_second(too_late)}, too late to be made up for")
-        self._say(f"{name}: next {to_the_second(self._next[name])}")
+            missed_since = f"missed since {to_the_second(too_late)}, too late to be made up for"
+            _log_estate(logging.WARNING, name, missed_since)
+        _log_estate(logging.INFO, name, f"next {to_the_second(self._next[name])}")
 
     def _submit_due(self) -> float:
         """Submit the audits that are due, and return the seconds until the next is."""
@@ -372,7 +391,7 @@ class Schedule:
             at = following
         self._next[name] = following + random.random() * jitter  # noqa: S311  # spreads load
         if name in self._submitted:
-            self._say(f"{name}: skipped: its last audit is still waiting or running")
+            _log_estate(logging.WARNING, name, "skipped: its last audit is still waiting or running")
             return
         self._submitted.add(name)
         self._pool.submit(self._audit, name, at)
@@ -384,7 +403,7 @@ class Schedule:
             if self._ending.is_set():
                 return
             if plan is None:
-                self._say(f"{name}: dropped while it waited")
+                _log_estate(logging.INFO, name, "dropped while it waited")
             elif plan.times.every is None and datetime.now(UTC) - at > max(plan.estate.grace, _LEAST_GRACE):
                 reason = f"missed at {to_the_second(at)}, too late to be made up for"
                 self._auditing.failed(plan.estate, settings, reason)
@@ -411,29 +430,29 @@ class Schedule:
             settings = self._read()
             plans = self._planned(settings)
         except PolicyengError as error:
-            self._say(f"the configuration is unchanged: {error}")
+            _log.error("the configuration is unchanged: %s", error)
             return
         before, self._settings, self._plans = self._plans, settings, plans
         for name in before.keys() - plans.keys():
             del self._next[name]
-            self._say(f"{name}: no longer audited")
+            _log_estate(logging.INFO, name, "no longer audited")
         now = datetime.now(UTC)
         for name, plan in plans.items():
             if name not in before or before[name].estate != plan.estate:
                 self._add(plan, now)
-        self._say("read the configuration again")
+        _log.info("read the configuration again")
 
     def _end(self, signals: Signals) -> int:
         self._ending.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
         until = time.monotonic() + self._drain
         for name in sorted(self._running):
-            self._say(f"{name}: waiting up to {self._drain:g} s for the active audit")
+            _log_estate(logging.INFO, name, f"waiting up to {self._drain:g} s for the active audit")
         while (self._running or self._sending) and time.monotonic() < until:
             if (number := signals.next(_POLL)) in ENDING:
                 os._exit(128 + (number or 0))
         for name in sorted(self._running):
-            self._say(f"{name}: not audited: it did not end in time; earlier runs are unchanged")
+            _log_estate(logging.ERROR, name, "not audited: it did not end in time; earlier runs are unchanged")
         if self._running or self._sending:  # the interpreter would wait for the threads
             os._exit(0)
         return 0

@@ -12,6 +12,7 @@ from policyeng.cli.audit.options import StoreUrl, require_expandable_urls
 from policyeng.cli.audit.run import Full, Processes
 from policyeng.cli.console import print_line
 from policyeng.cli.context import require_text
+from policyeng.cli.logs import LogOptions
 from policyeng.cli.opa_options import RegoEngineOptions
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.policy_options import CriteriaOptions
@@ -38,7 +39,7 @@ Drain = Annotated[
 
 
 @frozen(kw_only=True)
-class ScheduleOptions(CriteriaOptions, RegoEngineOptions):
+class ScheduleOptions(CriteriaOptions, RegoEngineOptions, LogOptions):
     """The options of `policyeng audit schedule`."""
 
     once: Once = False
@@ -55,7 +56,7 @@ class ScheduleOptions(CriteriaOptions, RegoEngineOptions):
 def schedule(asked: ScheduleOptions) -> int:
     """Run audits of the configured estates on schedule, until SIGTERM or SIGINT; SIGHUP reloads the configuration.
 
-    Each audit is logged as one line on standard error. Findings do not affect the exit code: it is 0, or 2 with --once
+    Each audit is logged on standard error. Findings do not affect the exit code: it is 0, or 2 with --once
     if a due audit could not be completed.
 
     Examples:
@@ -72,9 +73,10 @@ def schedule(asked: ScheduleOptions) -> int:
     if asked.list_:
         return _print_times(settings)
 
+    asked.start_logging()
     engine, opa = asked.rego_engine()
     jobs = asked.jobs or processors()
-    auditing = Auditing(asked.setup, _print_line, engine, opa, jobs, asked.full, os.environ)
+    auditing = Auditing(asked.setup, engine, opa, jobs, asked.full, os.environ)
     if asked.once:
         return 0 if audit_due(settings, auditing) else 2
     return Schedule(lambda: require_expandable_urls(asked.settings()), auditing, drain=asked.drain_seconds).run()
@@ -96,11 +98,6 @@ def _require_extra() -> None:
     if find_spec("cronsim") is None:
         message = "`policyeng audit schedule` requires `cronsim`, which is not installed"
         raise UsageError(message, remedy="run `pip install 'policyeng[audit]'`")
-
-
-def _print_line(text: str) -> None:
-    """Print a line with the time on standard error; several threads call this."""
-    print_line(f"{to_the_second(datetime.now(UTC))} {text}", error=True)
 
 
 def _print_times(settings: Settings) -> int:

@@ -127,10 +127,12 @@ class _Pages:
                 self._attempts.refused(address)
                 raise
         except RequestRefusedError as error:
-            _log.warning("request %s: refused to sign in from %s", request.state.request_id, address)
+            fields = {"request_id": request.state.request_id, "client": address}
+            _log.warning("request %s: refused to sign in from %s", *fields.values(), extra={"fields": fields})
             headers = {name: value for name, value in error.headers.items() if name != "WWW-Authenticate"}
             return _html(page("sign_in.html", refusal=str(error)).encode(), status_of(error), headers)
-        _log.info("request %s: `%s` signed in from %s", request.state.request_id, holder, address)
+        fields = {"request_id": request.state.request_id, "holder": holder, "client": address}
+        _log.info("request %s: `%s` signed in from %s", *fields.values(), extra={"fields": fields})
         answer = RedirectResponse(HOME, HTTPStatus.SEE_OTHER, _HEADERS)
         if self._service.tokens is not None:
             key = self._sessions.begin(token)
