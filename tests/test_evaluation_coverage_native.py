@@ -149,7 +149,7 @@ def test_the_reason_names_the_type_and_the_place(tmp_path: Path) -> None:
     finding = of_home(checked(looking(tmp_path, "by type", "rego"), native(workspace())))
     [unknown] = finding.unknowns
     assert unknown.path == f"{ROOT}:"
-    assert unknown.msg.startswith(f"not all resources of type {FOLDED} were collected; add what `az rest` lists")
+    assert unknown.msg.startswith("not all storage accounts were collected; add `az storage account list`")
 
 
 def test_a_snapshot_beside_it_can_state_that_there_is_none(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_reports_show_the_scope(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_bytes(native(workspace()))
     arguments = ("check", str(tmp_path / "s.json"), "--policy", str(tmp_path / "p"), "--no-exemptions", "--format")
     shown = {name: policyeng(*arguments, name).stdout for name in ("text", "markdown", "html", "json", "sarif")}
-    assert f"path      {ROOT}\n" in shown["text"]
+    assert f"path      {ROOT}\n" in policyeng(*arguments, "text", "--verbose").stdout
     assert f"<code>{ROOT}</code>" in shown["markdown"]
     assert f'<code class="path">{ROOT}</code>' in shown["html"]
     [finding] = json.loads(shown["json"])["findings"]

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 
-from policyeng.facts.coverage import NOUNS, SPELLED, TYPE, is_whole, parse_entry
+from policyeng.facts.coverage import FURTHER, NOUNS, SPELLED, TYPE, is_whole, parse_entry
 from policyeng.facts.ids import covers, is_open, scopes_of, segments, types_of
 from policyeng.later import lazy_pattern
 from policyeng.models import WORKSPACE_TYPE, Unknown, lowered
@@ -35,11 +35,6 @@ _LINE = lazy_pattern(
 #: The largest number of gaps that one unknown reports.
 _MOST = 5
 _SUBSCRIPTION = ("subscriptions", "ID")
-#: How to complete the list of a type, by whether the type is in `LISTED`.
-_REMEDIES = (
-    "add what `az rest` lists of them, or state in `covers` that there are no others",
-    "add what `policyeng snapshot collect` or `az rest` gives",
-)
 #: Lower-case types whose resources ARM also returns inside the resource above them: without a list, none is missing.
 _INCLUDED = frozenset({f"{WORKSPACE_TYPE}/privateendpointconnections"})
 #: Lower-case types whose resources ARM lists for a resource although they are on a scope above it.
@@ -228,11 +223,20 @@ class Coverage:
         for required in [scope] if scope else self._subscriptions:
             if not self._is_covered(kind, required):
                 place = next(reversed(scopes_of(required)), "/")
-                noun = NOUNS[SPELLED[kind]] if kind in SPELLED else f"resources of type {kind}"
-                message = f"not all {noun} were collected; {_REMEDIES[kind in SPELLED]}"
-                return ((f"{place}:", message),)
+                return ((f"{place}:", _describe_unread(kind)),)
         return ()
 
     def _is_covered(self, kind: str, scope: str) -> bool:
         parts, places = segments(scope), self._covered.get(kind, ())
         return parts is not None and any(parts[:depth] in places for depth in range(len(parts) + 1 if places else 0))
+
+
+@cache
+def _describe_unread(kind: str) -> str:
+    """Return the reason for an unknown that the list of a lower-case type causes, with the remedy."""
+    if kind in SPELLED:
+        noun, remedy = NOUNS[SPELLED[kind]], "add what `policyeng snapshot collect` or `az rest` gives"
+    else:
+        noun, command = FURTHER.get(kind, (f"resources of type {kind}", ""))
+        remedy = f"add `{command or 'az rest'}`, or state in `covers` that there are no others"
+    return f"not all {noun} were collected; {remedy}"

@@ -183,7 +183,7 @@ class EstateMarking:
         """Return why a resource that is not in the snapshot can exist."""
         parts = key.rpartition("/providers/")[2].split("/")
         causes = self._coverage.lacks("/".join((parts[0], *parts[1::2])), key)
-        return tuple((path, f"`{key}` is not in the inputs: {reason}") for path, reason in causes)
+        return tuple((f"{key}:", reason) for _, reason in causes)
 
     def _lacks_scope(self, scope: str) -> tuple[Cause, ...]:
         """Return why a scope without resources can have resources."""

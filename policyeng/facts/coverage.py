@@ -40,6 +40,27 @@ NOUNS = {
     "Microsoft.Advisor/recommendations": "Advisor recommendations",
 }
 LISTED = tuple(NOUNS)
+#: The names of other lower-case types in messages, and the command of the Azure CLI that lists them, if there is one.
+FURTHER = {
+    "microsoft.authorization/locks": ("locks", "az lock list"),
+    "microsoft.authorization/policyassignments": ("policy assignments", "az policy assignment list"),
+    "microsoft.authorization/policyexemptions": ("policy exemptions", "az policy exemption list"),
+    "microsoft.authorization/roleassignmentscheduleinstances": ("schedules of role assignments", ""),
+    "microsoft.containerregistry/registries": ("container registries", "az acr list"),
+    "microsoft.insights/autoscalesettings": ("autoscale settings", "az monitor autoscale list"),
+    "microsoft.insights/components": ("Application Insights components", ""),
+    "microsoft.insights/diagnosticsettings": ("diagnostic settings", "az monitor diagnostic-settings list"),
+    "microsoft.insights/metricalerts": ("metric alerts", "az monitor metrics alert list"),
+    "microsoft.keyvault/vaults": ("key vaults", "az keyvault list"),
+    "microsoft.machinelearningservices/registries": ("registries", ""),
+    "microsoft.machinelearningservices/workspaces/components/versions": ("versions of components", ""),
+    "microsoft.machinelearningservices/workspaces/environments/versions": ("versions of environments", ""),
+    "microsoft.machinelearningservices/workspaces/schedules": ("schedules", ""),
+    "microsoft.network/privateendpoints": ("private endpoints", "az network private-endpoint list"),
+    "microsoft.network/privateendpoints/privatednszonegroups": ("DNS zone groups", ""),
+    "microsoft.security/pricings": ("plans of Defender for Cloud", "az security pricing list"),
+    "microsoft.storage/storageaccounts": ("storage accounts", "az storage account list"),
+}
 #: They by their names in lower case.
 SPELLED = {lowered(kind): kind for kind in LISTED}
 #: What a snapshot covers that does not state it.
