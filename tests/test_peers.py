@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +14,10 @@ import yaml
 import policyeng
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import read_inputs
+from tests.documents import cited
 
 HERE = Path(__file__).parent / "peers"
-ROOT = Path(__file__).parents[1]
+PAGE = Path(__file__).parents[1] / "docs" / "peers.md"
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml/providers/"
 SERVICE = "Microsoft.MachineLearningServices/"
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -116,3 +118,79 @@ def test_every_defect_makes_a_difference() -> None:
     differ = {entry["defect"] for entry in DEFECTS for case in entry["cases"].values() if case["peer"] != case["ours"]}
 
     assert differ == {f"P-{number:02}" for number in range(1, 17)}
+
+
+class Row(NamedTuple):
+    """A policy of docs/peers.md.
+
+    Attributes:
+        rules: the keys of the facts about sources.
+        theirs: the rule sets with the ids of their rules.
+        answers: `same`, `differs` or `only here`.
+        why: what ours does.
+    """
+
+    policy: str
+    rules: str
+    theirs: str
+    answers: str
+    why: str
+
+
+def _rows(columns: int) -> list[list[str]]:
+    """Return the cells of the rows of the page that begin with a policy and have that many columns."""
+    found = [line.strip("| ").split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
+    return [cells for cells in found if cells[0].startswith("[AML-") and len(cells) == columns]
+
+
+ROWS = [Row(re.sub(r"\[(.+)\]\(policies/\1\.md\)", r"\1", first), *cells) for first, *cells in _rows(5)]
+
+
+def test_the_page_has_every_policy_with_a_rule_of_others(bundle: policyeng.Bundle) -> None:
+    """Each once, in order, with the rules that its source names, which the facts know."""
+    sources = bundle.facts.document["sources"]
+    expected = {policy.id: cited(policy.header.source).peers for policy in bundle.policies}
+    expected = {policy: rules for policy, rules in sorted(expected.items()) if rules}
+
+    assert {row.policy: tuple(row.rules.split(", ")) for row in ROWS} == expected
+    assert [row.policy for row in ROWS] == list(expected)
+    assert {rule for rules in expected.values() for rule in rules} <= set(sources)
+
+
+def test_the_page_has_every_policy_without_a_counterpart(bundle: policyeng.Bundle) -> None:
+    """Those whose source is their own id, with their titles."""
+    sources = bundle.facts.document["sources"]
+    own = {policy.id: policy for policy in bundle.policies if policy.id == f"AML-{policy.header.source}"}
+
+    assert _rows(2) == [[f"[{name}](policies/{name}.md)", own[name].header.title] for name in sorted(own)]
+    assert {sources[policy.header.source]["title"] for policy in own.values()} == {"policyeng's own rule"}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.policy)
+def test_the_page_says_what_the_cases_show(row: Row) -> None:
+    """A policy whose cases have a difference differs, and one that has a case exists elsewhere, too."""
+    cases = [case.case for case in CASES if case.policy == row.policy]
+    differ = any(case["peer"] != case["ours"] for case in cases)
+
+    assert row.why
+    assert row.answers in {"same", "differs", "only here"}
+    assert not differ or row.answers == "differs"
+    assert not cases or row.answers != "only here"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.policy)
+def test_the_page_names_the_first_rule_set_of_the_facts(bundle: policyeng.Bundle, row: Row) -> None:
+    """An id of the row is in the source of each of its rules; rules of Defender have no ids."""
+    named = re.findall(r"`([^`]+)`", row.theirs) or re.findall(r"^Defender", row.theirs)
+    sources = [bundle.facts.document["sources"][rule] for rule in row.rules.split(", ")]
+
+    assert named
+    assert [source for source in sources if not any(name in f"{source}" for name in named)] == []
+
+
+def test_the_page_has_the_rules_of_the_cases() -> None:
+    """By their ids; those of Azure Policy by the first eight digits."""
+    named = set(re.findall(r"`([^`]+)`", PAGE.read_text(encoding="utf-8")))
+    rules = {re.sub(r"^([0-9a-f]{8})-[0-9a-f-]{27}$", r"\1", entry["rule"]) for entry in (*DEFECTS, *FIXTURES)}
+
+    assert rules <= named
