@@ -41,6 +41,12 @@ HistoryFormat = Annotated[
 ]
 
 
+ControlsOf = Annotated[
+    str | None,
+    typer.Option("--framework", metavar="NAME", help="Show the status of each control of this framework per run."),
+]
+
+
 @with_group("server", OpaServerOptions)
 def history(
     estate: EstateName = None,
@@ -48,6 +54,7 @@ def history(
     resource: Resource = None,
     run: RunNumber = None,
     since: Since = None,
+    framework: ControlsOf = None,
     format_: HistoryFormat = "text",
     store: StoreUrl = None,
     config: options.Config = None,
@@ -57,7 +64,7 @@ def history(
     """Show compliance over time: counts, compliance rates, and new, fixed and reopened findings per run.
 
     With --resource, show the history of each finding on that resource instead. With --run N, show all changes of that
-    run with their causes.
+    run with their causes. With --framework NAME, show the status of each control in every run.
 
     Examples:
       policyeng audit history production
@@ -71,7 +78,12 @@ def history(
     )
     with store_of(store, config) as kept, show_progress("reading"):
         estates = estates_of(kept, kept.run(run).estate if run and estate is None else estate)
-        if resource or run:
+        if framework:
+            from policyeng.audit.control_trends import CONTROL_FORMATS, compute_control_trend
+
+            trends = [compute_control_trend(kept, name, wanted.runs(kept, name), framework) for name in estates]
+            said = CONTROL_FORMATS[format_](trends)
+        elif resource or run:
             said = _print_histories(kept, estates, wanted, format_)
         else:
             from policyeng.audit.diff.trends import COURSES
@@ -114,6 +126,17 @@ class _Wanted:
         """Return the message for an empty result."""
         what = f"no failures of `{self._resource}` are known" if self._resource else "no findings changed"
         return f"{what} in run {self._run}" if self._run else what
+
+    def runs(self, kept: History, estate: str) -> list[AuditRun]:
+        """Return the selected runs of an estate, oldest first.
+
+        Raises:
+            UsageError: there are none.
+        """
+        runs = [run for run in kept.runs(estate) if self._is_late(run)]
+        if not runs:
+            raise UsageError(f"no run of `{estate}` is selected", remedy="omit `--since`, or name an earlier run")
+        return runs
 
     def course(self, kept: History, estate: str) -> ComplianceTrend:
         """Return the compliance trend of an estate, for all or only the selected policies."""

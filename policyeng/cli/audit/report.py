@@ -19,6 +19,7 @@ from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import find_known
 from policyeng.cli.files import require_directory, write
 from policyeng.errors import UsageError
+from policyeng.frozen import replace
 from policyeng.report import FORMATS, GROUPS, INFORMED, PROSE
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ Estate = Annotated[
 ]
 Number = Annotated[int | None, typer.Option("--run", metavar="N", min=1, help="Run to report. Default: the newest.")]
 Format = Annotated[str, typer.Option("--format", metavar="FORMAT", help=f"Report format: {', '.join(SHOWN)}.")]
+ControlsOf = Annotated[
+    list[str] | None,
+    typer.Option("--framework", metavar="NAME", help="Also report the controls of this framework; repeatable."),
+]
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="File to write the report to. Default: print it.")]
 
 
@@ -45,6 +50,7 @@ def report(
     output: Output = None,
     group_by: options.GroupBy = None,
     owner_tag: options.OwnerTag = "owner",
+    framework: ControlsOf = None,
     store: StoreUrl = None,
     config: options.Config = None,
 ) -> int:
@@ -62,6 +68,8 @@ def report(
     format_ = find_known(format_, SHOWN, "report format")
     group_by = _grouping(group_by, format_) if group_by else None
     require_directory(output, "report")
+    if framework and format_.startswith("csv"):
+        raise UsageError(f"--framework does not apply to {format_}", remedy="use `audit history --framework`")
     with store_of(store, config) as history:
         meant = run_to_report(history, estate, run)
         if format_.startswith("csv"):
@@ -69,6 +77,12 @@ def report(
             _stream(chain(marked, csv_lines(history, meant, owner_tag=owner_tag)), output)
             return 0
         gathered = reported(history, meant, owner_tag=owner_tag)
+        if framework:
+            from policyeng.audit.control_trends import evaluate_controls
+
+            results = tuple(evaluate_controls(history, meant, name) for name in framework)
+            evaluation = gathered.evaluation.model_copy(update={"frameworks": results})
+            gathered = replace(gathered, evaluation=evaluation)
     text = _rendered(gathered, format_, group_by, printed=output is None)
     if output is None:
         print_line(text.rstrip("\n"))
