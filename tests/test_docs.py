@@ -198,7 +198,7 @@ PAGE_OF = {
     **dict.fromkeys(("frameworks list", "frameworks show"), "docs/frameworks.md"),
     "diff": "docs/comparing.md",
     "snapshot collect": "docs/collecting.md",
-    **{f"audit {name}": "docs/audit.md" for name in ("run", "runs", "verify-history", "replay", "prune")},
+    **{f"audit {name}": "docs/audit.md" for name in ("run", "runs", "verify-history", "replay", "evidence", "prune")},
     **{f"audit {name}": "docs/comparing.md" for name in ("history", "ahead", "impact")},
     **{f"audit {name}": "docs/scheduling.md" for name in ("schedule", "notify")},
     **dict.fromkeys(("report", "audit report"), "docs/reports.md"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
 
 import orjson
 
@@ -17,10 +17,9 @@ from policyeng.audit.store.codecs import (
     head_of,
     read_span_states,
 )
-from policyeng.audit.store.store import Store
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions, engine_version
-from policyeng.models import Summary
+from policyeng.models import Snapshot, Summary
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 
@@ -48,7 +47,26 @@ class Replayed(NamedTuple):
     engine: str
 
 
-def replay(store: Store, run: AuditRun, opa: OpaOptions | None = None) -> Replayed:
+class ReplayedHistory(Protocol):
+    """What a replay reads of a store or of an evidence pack."""
+
+    def bundle(self, run: AuditRun, /) -> Bundle:
+        """Return the policies of a run."""
+
+    def rows(self, run: AuditRun, /) -> Iterator[PartRow]:
+        """Yield the stored rows of the parts of a run, in order."""
+
+    def content(self, run: AuditRun, rows: Iterable[PartRow], /) -> str:
+        """Return the content hash of a run with these parts."""
+
+    def head_and_findings(self, row: PartRow, /) -> tuple[bytes, bytes]:
+        """Return the stored evaluation of a part that could be read."""
+
+    def snapshot(self, part: RunPart, /) -> Snapshot:
+        """Return the snapshot of a part."""
+
+
+def replay(store: ReplayedHistory, run: AuditRun, opa: OpaOptions | None = None) -> Replayed:
     """Evaluate a run again.
 
     Args:
@@ -86,7 +104,9 @@ def replay(store: Store, run: AuditRun, opa: OpaOptions | None = None) -> Replay
     return Replayed(content, differences, engine_version(run.engine.name, opa))
 
 
-def _replay_part(store: Store, row: PartRow, bundle: Bundle, options: RunOptions) -> tuple[PartRow, list[Difference]]:
+def _replay_part(
+    store: ReplayedHistory, row: PartRow, bundle: Bundle, options: RunOptions
+) -> tuple[PartRow, list[Difference]]:
     """Return the replayed part, and where it differs."""
     head, findings = store.head_and_findings(row)
     given = head_of(head).given

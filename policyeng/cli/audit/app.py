@@ -44,6 +44,10 @@ COMMANDS = {
         "audit.replay:replay",
         "Re-evaluate a run with its own snapshots, policies, parameters, exemptions, clock and engine.",
     ),
+    "evidence": Late(
+        "audit.evidence:evidence",
+        "Pack the reports, snapshots, policies and hashes of a run for an auditor, or verify such a pack.",
+    ),
     "prune": Late(
         "audit.prune:prune",
         "Delete snapshots, evaluations and policies of old runs; headers, hashes and finding history remain.",
