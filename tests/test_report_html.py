@@ -15,13 +15,27 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
+from policyeng import __version__
 from policyeng.models import Evaluation, Severity
-from policyeng.report.context import ReportContext
+from policyeng.report.context import PolicyCategory, ReportContext
 from policyeng.report.history import HistoryPoint, Trend
 from policyeng.report.html import render
+from policyeng.report.html.breakdowns import break_down
 from policyeng.report.html.charts import compliance_chart, severity_chart
+from policyeng.report.html.findings import HtmlFindings
+from policyeng.report.html.heading import describe_result
 from tests.report_pages import ABOUT, HOSTILE_ABOUT, POINTS
-from tests.report_samples import AS_OF, HOSTILE, SAMPLES, evaluation_of, evaluations, laws, passing
+from tests.report_samples import (
+    AS_OF,
+    GROUP,
+    HOSTILE,
+    PUBLIC_ACCESS,
+    SAMPLES,
+    evaluation_of,
+    evaluations,
+    laws,
+    passing,
+)
 
 
 class Elements(HTMLParser):
@@ -69,7 +83,26 @@ def test_no_text_becomes_markup(evaluation: Evaluation) -> None:
         assert not [
             name for name in attributes if name.startswith("on") or name in ("style", "src", "srcdoc", "action")
         ]
-        assert re.fullmatch(r"#[a-z]+(-\d+)?", attributes.get("href", "#x"))
+        assert re.fullmatch(r"#[a-z]+(-\d+)?|https://[\w.-]+(/[!-~]*)?", attributes.get("href", "#x"))
+        if attributes.get("href", "#").startswith("https:"):
+            assert attributes["rel"] == "noopener noreferrer"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["javascript:alert(1)", "http://example.com/", "https://user@example.com/", "https://exa mple.com", "https:evil"],
+)
+def test_only_addresses_on_the_web_become_links(address: str) -> None:
+    """Policies name a page; any other text is shown as it is."""
+    named = PUBLIC_ACCESS.model_copy(
+        update={"why": "Anyone can reach it.", "url": "https://learn.microsoft.com/azure/x"}
+    )
+    linked = render(evaluation_of([named]))
+    other = render(evaluation_of([named.model_copy(update={"url": address})]))
+
+    assert '<p><b>Why:</b> Anyone can reach it. <a class="page" href="https://learn.microsoft.com/azure/x"' in linked
+    assert 'class="page"' not in other.partition("</style>")[2].partition("<script>")[0]
+    assert f"Anyone can reach it. {address}</p>" in other
 
 
 def test_the_index_is_json_that_no_name_ends() -> None:
@@ -94,7 +127,7 @@ def test_passes_beyond_a_number_are_counted_and_that_is_said() -> None:
 
     assert "are counted and not listed" not in render(evaluation)
     assert "123,454 of 123,456 passes are counted but not listed." in render(more)
-    assert "<h1>7 failures</h1>" in render(more)
+    assert re.search("<h1>[^<]*7 failures</h1>", render(more))
     assert " (listed findings only)</caption>" in render(more)
     assert " (listed findings only)</caption>" not in render(evaluation)
 
@@ -103,10 +136,10 @@ def test_a_page_says_what_judged_what_and_when() -> None:
     """Digests, engine, clock, exit and profile."""
     text = unescape(render(SAMPLES["every outcome"], profile="azureml-v2"))
 
-    for words in ("sha256:" + "ab12" * 16, "sha256:" + "cd34" * 16, "2026-06-01T00:00:00Z", "embedded 0.14.1"):
+    for words in ("sha256:" + "ab12" * 16, "sha256:" + "cd34" * 16, "2026-06-01 00:00:00 UTC", "embedded 0.14.1"):
         assert words in text
     assert "profile azureml-v2" in text
-    assert "UNDECIDED: " in text
+    assert "<strong>Undecided.</strong>" in text
     assert "30.00 %" in text
     assert "50.00 %" in text
 
@@ -130,12 +163,76 @@ def test_a_server_s_page_has_ways_elsewhere() -> None:
 def test_trends_have_a_table_of_the_same() -> None:
     """Two runs at least; one alone is no trend."""
     text = render(SAMPLES["failures"], about=ABOUT)
-    row = '<tr><th scope="row">12</th><td>2026-06-01T00:00:00Z</td><td>72.00 %</td><td>76.00 %</td><td>3</td><td>0</td>'
+    row = '<tr><th scope="row">12</th><td data-label="as of">2026-06-01 00:00:00 UTC</td><td data-label="strict">72.00 %</td>'
     alone = ReportContext(trend=Trend(estate="production", run=1, points=POINTS[:1]))
 
     assert row in text
-    assert "<svg" not in render(SAMPLES["failures"], about=alone)
+    assert 'id="trends"' not in render(SAMPLES["failures"], about=alone)
     assert "Run 1 of estate production" in render(SAMPLES["failures"], about=alone)
+
+
+def test_the_top_needs_no_knowledge_of_options() -> None:
+    """The result in a sentence; scope, inputs, times and versions each on a line."""
+    failures = SAMPLES["failures"]
+    snapshot = failures.snapshot.model_copy(update={"scope": GROUP})
+    text = unescape(render(failures.model_copy(update={"snapshot": snapshot}), profile="azureml-v2"))
+    facts = text.partition('<dl class="at facts">')[2].partition("</dl>")[0]
+
+    for words in (
+        "<dd>resource group rg-ml in subscription 11111111-1111-1111-1111-111111111111</dd>",
+        "as of 2026-06-01 00:00:00 UTC",
+        f"<dd>policyeng {__version__}</dd>",
+        ", profile azureml-v2</dd>",
+        "<dt>Input",
+    ):
+        assert words in facts
+    head = text.partition("<header>")[2].partition("</header>")[0]
+    assert not any(words in head for words in ("exit code", "--", ">="))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"exit_code": 0, "findings": ()}, ("Passed", "no failures.")),
+        ({"exit_code": 1}, ("Failed", "1 failure has severity high or higher; 1 failure is less severe.")),
+        ({"exit_code": 0}, ("Passed", "1 failure is in the baseline; 1 failure is less severe.")),
+        ({"exit_code": 0, "fail_on": Severity.CRITICAL}, ("Passed", "2 failures below severity critical.")),
+        ({"exit_code": 2}, ("Undecided", "the evaluation did not complete; 2 failures were found.")),
+    ],
+)
+def test_the_result_is_a_sentence(changes: dict[str, object], words: tuple[str, str]) -> None:
+    """With what counts and what does not."""
+    findings = [PUBLIC_ACCESS, PUBLIC_ACCESS.model_copy(update={"policy": "AML-X-1", "severity": Severity.LOW})]
+    found = evaluation_of(findings if "findings" not in changes else [])
+    settled = found.model_copy(update={"fail_on": Severity.HIGH, "problems": (), **changes})
+
+    assert describe_result(settled) == words
+
+
+def test_bars_have_the_numbers_of_their_rows() -> None:
+    """By severity, area, owner and control, without a store; parts of a bar are as wide as their share."""
+    charts = {chart.by: chart for chart in break_down(HtmlFindings(SAMPLES["every outcome"], ABOUT, 100))}
+
+    assert list(charts) == ["severity", "area", "owner", "control"]
+    assert [bar.label for bar in charts["severity"].bars] == ["critical", "high", "medium", "low", "info"]
+    assert sum(bar.counts["fail"] for bar in charts["severity"].bars) == 4
+    for chart in charts.values():
+        assert max(part.x + part.width for bar in chart.bars for part in bar.parts) == pytest.approx(chart.width)
+        for bar in chart.bars:
+            assert {part.outcome: part.number for part in bar.parts} == {
+                outcome: bar.counts[outcome] for outcome in chart.outcomes if outcome != "pass" and bar.counts[outcome]
+            }
+    assert {"research", "ml-platform"} <= {bar.label for bar in charts["owner"].bars}
+
+
+def test_charts_have_the_worst_rows_and_count_the_others() -> None:
+    """Ten of each; none if everything passes, and none of owners if no owner is known."""
+    kinds = {f"P-{number:02}": PolicyCategory(f"area-{number:02}") for number in range(12)}
+    findings = [PUBLIC_ACCESS.model_copy(update={"policy": policy, "owner": "", "controls": ()}) for policy in kinds]
+    charts = break_down(HtmlFindings(evaluation_of(findings), ReportContext(kinds=kinds), 100))
+
+    assert [(chart.by, len(chart.bars), chart.left) for chart in charts] == [("severity", 5, 0), ("area", 10, 2)]
+    assert break_down(HtmlFindings(evaluation_of([passing("AML-OPS-103")]), ABOUT, 100)) == []
 
 
 def test_compliance_runs_from_the_bottom_to_the_top() -> None:

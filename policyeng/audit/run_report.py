@@ -91,9 +91,8 @@ def reported(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> 
     named = {resource: owner for resource, owner in owners.items() if resource in resources}
     if owner_tag.lower() != OWNER_TAG:
         evaluation = assign_owners(evaluation, named)
-    return Reported(
-        evaluation, ReportContext(owner_tag, named, kinds_of(history.bundle(run)), trend_of(history, run, findings))
-    )
+    trend = trend_of(history, run, findings)
+    return Reported(evaluation, ReportContext(owner_tag, named, kinds_of(history.bundle(run)), trend, run.inputs))
 
 
 def csv_lines(history: History, run: AuditRun, *, owner_tag: str = OWNER_TAG) -> Iterator[str]:

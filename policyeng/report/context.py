@@ -77,12 +77,14 @@ class ReportContext:
         owners: owners by resource id, where they are not those of the findings.
         kinds: categories by policy id.
         trend: the history of the estate, where the report is about a stored audit run.
+        inputs: the configured inputs of the run; otherwise the files of the findings are the inputs.
     """
 
     owner_tag: str = OWNER_TAG
     owners: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, PolicyCategory] = field(default_factory=dict)
     trend: Trend | None = None
+    inputs: tuple[str, ...] = ()
 
     def owner(self, finding: Finding) -> str:
         """Return the owner of the resource of a finding; empty if unknown."""

@@ -17,12 +17,14 @@ from markupsafe import Markup
 from policyeng.models import Evaluation, Outcome, Severity
 from policyeng.report import phrases
 from policyeng.report.context import ReportContext
-from policyeng.report.escaping import compact, visible
+from policyeng.report.escaping import visible
 from policyeng.report.frameworks import HTML_FUNCTIONS
+from policyeng.report.html.breakdowns import break_down
 from policyeng.report.html.charts import compliance_chart, severity_chart
-from policyeng.report.html.escaping import escape_unprintable, prose
-from policyeng.report.html.findings import HtmlFindings
-from policyeng.report.locations import find_other_location, place
+from policyeng.report.html.escaping import escape_unprintable, link, prose
+from policyeng.report.html.findings import HtmlFindings, group_controls
+from policyeng.report.html.heading import describe_result, format_time, list_facts, name_report
+from policyeng.report.locations import field_address, find_other_location, place
 from policyeng.report.settings import settings_text
 
 #: How many passes are listed; the page shows the number of the others.
@@ -53,12 +55,17 @@ def render(
     trend = context.trend
     points = trend.points if trend and len(trend.points) > 1 else ()
     style, script = _asset("page.css"), _asset("page.js")
+    findings = HtmlFindings(evaluation, context, LISTED_PASSES)
     text = (
         _environment()
         .get_template("page.html")
         .render(
             evaluation=evaluation,
-            findings=HtmlFindings(evaluation, context, LISTED_PASSES),
+            name=name_report(evaluation, context),
+            result=describe_result(evaluation),
+            facts=list_facts(evaluation, context, profile),
+            findings=findings,
+            breakdowns=break_down(findings),
             group_by=group_by or "",
             profile=profile,
             about=context,
@@ -111,9 +118,10 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         prose=prose,
-        compact=compact,
+        link=link,
+        by_framework=group_controls,
+        clock=format_time,
         short=phrases.shorten_id,
-        moment=phrases.to_the_second,
         day=lambda moment: phrases.in_utc(moment).date().isoformat(),
         named=phrases.format_name,
         count=phrases.count,
@@ -126,9 +134,11 @@ def _environment() -> Environment:
         unknowns=phrases.unknowns,
         parted=phrases.split_reason,
         has_values=phrases.has_values,
+        describe_found=phrases.describe_found,
+        describe_value=phrases.describe_value,
+        field_address=field_address,
         exemption_sentence=phrases.exemption_sentence,
         settings_text=settings_text,
-        verdict=phrases.describe_exit_code,
         headline=phrases.describe_counts,
         elsewhere=find_other_location,
         shown_path=phrases.format_path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -45,6 +45,16 @@ def outcome_of(finding: Finding) -> str:
     return "exempt" if finding.exemption is not None else finding.outcome.value
 
 
+def group_controls(controls: Iterable[str]) -> str:
+    """Return controls as `FRAMEWORK: CONTROL, CONTROL; FRAMEWORK: CONTROL`."""
+    frameworks: dict[str, list[str]] = {}
+    for control in controls:
+        framework, _, number = control.rpartition(":")
+        frameworks.setdefault(framework, []).append(number)
+    groups = ((name, ", ".join(numbers)) for name, numbers in frameworks.items())
+    return "; ".join(f"{name}: {numbers}" if name else numbers for name, numbers in groups)
+
+
 class HtmlFindings:
     """The findings of an evaluation, the worst first, with at most `listed` passes."""
 
@@ -60,7 +70,15 @@ class HtmlFindings:
         #: Whether the counts in tables include all findings of the evaluation.
         self.complete = len(rows) == summary.pass_ + summary.fail + summary.unknown + summary.error
         self.resources = len({row.finding.resource for row in rows})
-        self.severities = Counter((row.outcome, row.finding.severity) for row in rows)
+        self._severities = Counter((row.outcome, row.finding.severity) for row in rows)
+        #: The number of findings by outcome of each owner; an empty name is no owner.
+        self.owners: dict[str, Counter[str]] = {}
+        for row in rows:
+            self.owners.setdefault(row.owner, Counter())[row.outcome] += 1
+
+    def by_severity(self, severity: Severity) -> Counter[str]:
+        """Return the number of findings of a severity, by outcome."""
+        return Counter({outcome: self._severities[outcome, severity] for outcome in OUTCOMES})
 
     @cached_property
     def policies(self) -> Sequence[PolicyRow]:

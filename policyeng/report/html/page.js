@@ -123,9 +123,9 @@
   };
 
   /** List the findings and group headings of all pages. */
-  const listEntries = (all) => {
+  const listEntries = () => {
     if (!state.by) return state.shown;
-    return state.groups.flatMap((group) => [group, ...(all || state.unfolded || state.open.has(group.name) ? group.members : [])]);
+    return state.groups.flatMap((group) => [group, ...(state.unfolded || state.open.has(group.name) ? group.members : [])]);
   };
 
   const draw = (entries) => {
@@ -136,7 +136,7 @@
   };
 
   const layOut = () => {
-    const entries = listEntries(false);
+    const entries = listEntries();
     const many = Number(byId("many").value);
     const pages = Math.max(1, Math.ceil(entries.length / many));
     state.page = Math.min(state.page, pages - 1);
@@ -151,6 +151,7 @@
     byId("later").disabled = state.page === pages - 1;
   };
 
+  const passBox = [...fields.outcome].at(-1);
   const number = (count) => count.toLocaleString("en");
 
   const update = () => {
@@ -161,7 +162,9 @@
     state.page = 0;
     layOut();
     const groups = by ? `, in ${number(state.groups.length)} groups` : "";
-    byId("count").textContent = `${number(state.shown.length)} of ${number(findings.length)} findings${groups}`;
+    const passes = passBox.checked ? "" : "; passes are hidden";
+    byId("count").textContent = `${number(state.shown.length)} of ${number(findings.length)} findings${groups}${passes}`;
+    if (byId("passes")) byId("passes").textContent = passBox.checked ? "Hide passes" : "Show passes";
   };
 
   // ---- controls
@@ -203,6 +206,10 @@
     state.open.clear();
     update();
   }));
+  byId("passes")?.addEventListener("click", () => {
+    passBox.checked = !passBox.checked;
+    update();
+  });
   byId("unfold").addEventListener("click", (event) => {
     state.unfolded = !state.unfolded;
     event.currentTarget.setAttribute("aria-pressed", String(state.unfolded));
@@ -219,15 +226,79 @@
 
   // ---- printing and colors
 
+  const names = new Map(); // the ids of the resources that have a short name
+  for (const [name, id] of index.resources) names.set(name, (names.get(name) || new Set()).add(id));
+
+  const note = (...children) => element("div", { className: "note" }, ...children);
+
+  /** Create a row for print of findings in a group that have equal reasons: what differs is in a line for each. */
+  const printedRow = ({ reasons, members }, by) => {
+    const [first] = members;
+    const alone = members.length === 1;
+    const tag = element("td", {}, first.head.cells[0].firstElementChild);
+    if (by !== "policy") tag.append(" ", first.head.cells[1].firstElementChild);
+    const said = element("td");
+    if (by !== "policy") said.append(element("b", {}, `${first.finding.policy} ${first.finding.title}`));
+    said.append(...reasons);
+    const asides = members.map(({ finding, place }) => [
+      alone ? "" : finding.name, by === "owner" ? "" : finding.owner, finding.since && `since ${finding.since.slice(0, 10)}`,
+      place, names.get(finding.name).size > 1 ? finding.resource : ""].filter(Boolean).join(", "));
+    said.append(...asides.filter(Boolean).map((aside) => note(aside)));
+    return element("tr", {}, tag, element("td", {}, alone ? first.finding.name : `${members.length} resources`), said);
+  };
+
+  /** Return findings with equal reasons together; the location in the file and the scope of what is missing may differ. */
+  const alike = (findings) => {
+    const blocks = new Map();
+    for (const finding of findings) {
+      const [head, more] = bodyOf(finding).rows;
+      const reasons = more ? [...more.querySelectorAll(".exemption, .reasons")] : [];
+      const places = more ? [...more.querySelectorAll(".reasons .note")] : [];
+      const place = (places[0] || more?.querySelector(".place"))?.textContent.replace(/^at /, "") || "";
+      for (const other of places.length === 1 ? places : []) other.remove();
+      for (const path of more ? more.querySelectorAll(".reasons .path") : []) {
+        if (path.textContent.startsWith("/subscriptions/")) path.remove();
+      }
+      const key = [finding.outcome, finding.policy, ...reasons.map((each) => each.textContent)].join("\n");
+      if (!blocks.has(key)) blocks.set(key, { reasons, members: [] });
+      blocks.get(key).members.push({ finding, head, place: places.length > 1 ? "" : place });
+    }
+    return [...blocks.values()];
+  };
+
+  /** Create a group for print: for a policy with its reason, fix and source. */
+  const printedGroup = (group, members, by) => {
+    const title = element("h3", {}, group.name);
+    const counts = group.counts.map((count, outcome) => (count ? `${count} ${OUTCOMES[outcome]}` : "")).filter(Boolean);
+    const parts = [title];
+    if (members.length > 1) title.append(element("span", { className: "note" }, counts.join(", ")));
+    if (by === "policy") {
+      const row = byId(`policy-${members[0].policyNumber}`);
+      title.prepend(row.querySelector(".tag").cloneNode(true), " ");
+      parts.push(row.querySelector(".remedy").cloneNode(true));
+    }
+    const table = element("table", {}, element("tbody", {}, ...alike(members).map((block) => printedRow(block, by))));
+    return element("section", { className: "printed" }, ...parts, table);
+  };
+
+  const printed = byId("printed");
   addEventListener("beforeprint", () => {
-    const unfolded = state.unfolded;
-    state.unfolded = true;
-    const entries = listEntries(true);
-    draw(entries.slice(0, PRINTED));
-    state.unfolded = unfolded;
-    if (entries.length > PRINTED) byId("page").textContent = `The first ${number(PRINTED)} of ${number(entries.length)} are printed`;
+    const by = state.by || "policy";
+    let left = PRINTED;
+    for (const group of grouped(state.shown, by)) {
+      const members = group.members.slice(0, left);
+      left -= members.length;
+      if (members.length) printed.append(printedGroup(group, members, by));
+    }
+    if (state.shown.length > PRINTED) {
+      printed.append(element("p", {}, `The first ${number(PRINTED)} of ${number(state.shown.length)} findings are printed.`));
+    }
+    document.documentElement.dataset.printed = by;
   });
-  addEventListener("afterprint", layOut);
+  addEventListener("afterprint", () => {
+    printed.replaceChildren();
+    delete document.documentElement.dataset.printed;
+  });
 
   const theme = byId("theme");
   const useStorage = (use) => {
