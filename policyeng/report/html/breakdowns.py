@@ -59,8 +59,9 @@ def break_down(findings: HtmlFindings) -> list[Breakdown]:
             _sum((control, policy.counts) for policy in findings.policies for control in policy.kind.controls),
         ),
     ):
-        if any(counts):
-            charts.append(_chart(by, dict(_rank(counts)), outcomes, ROWS))
+        ranked = dict(_rank(counts))
+        if any(ranked):
+            charts.append(_chart(by, ranked, outcomes, ROWS))
     return charts
 
 

@@ -271,7 +271,7 @@
     const title = element("h3", {}, group.name);
     const counts = group.counts.map((count, outcome) => (count ? `${count} ${OUTCOMES[outcome]}` : "")).filter(Boolean);
     const parts = [title];
-    if (members.length > 1) title.append(element("span", { className: "note" }, counts.join(", ")));
+    if (members.length > 1) title.append(" ", element("span", { className: "note" }, counts.join(", ")));
     if (by === "policy") {
       const row = byId(`policy-${members[0].policyNumber}`);
       title.prepend(row.querySelector(".tag").cloneNode(true), " ");
