@@ -131,12 +131,31 @@ ABOVE = f'not input.snapshot.by_scope["/"]["{ASSIGNMENTS.lower()}"]'
         (False, {"covers": [f"{ASSIGNMENTS} at {ROOT}"]}, "fail"),
         (False, {"covers": []}, "unknown"),
         (False, {"incomplete": [f"{ASSIGNMENTS} at {ROOT}: forbidden"]}, "unknown"),
+        (False, {"incomplete": [f"{ASSIGNMENTS} at /: forbidden"]}, "unknown"),
+        (False, {"incomplete": [f"{ASSIGNMENTS} at {ROOT}/resourceGroups/other: forbidden"]}, "fail"),
+        (False, {"incomplete": [f"{ASSIGNMENTS} at {ROOT}x: forbidden"]}, "fail"),
     ],
 )
 def test_what_no_subscription_has(tmp_path: Path, inherited: bool, stated: dict[str, object], expected: str) -> None:
     """The scope `/` has it, and the lists of subscriptions decide whether that is all."""
     further = [{"id": INHERITED, "type": ASSIGNMENTS, "name": "a", "properties": {}}] if inherited else []
     assert outcome(tmp_path, ABOVE, "workspaces", further, **stated) == expected
+
+
+@pytest.mark.parametrize(
+    ("gap", "expected"),
+    [
+        ("/", "unknown"),
+        (ROOT, "unknown"),
+        (f"{ROOT}/providers/{ASSIGNMENTS}/a", "unknown"),
+        (f"{ROOT}/resourceGroups/other", "fail"),
+        (HOME, "fail"),
+    ],
+)
+def test_what_extends_exactly_a_subscription(tmp_path: Path, gap: str, expected: str) -> None:
+    """A list below the subscription does not have what extends the subscription itself."""
+    condition = f'not input.snapshot.by_extended["{ROOT.lower()}"]["{ASSIGNMENTS.lower()}"]'
+    assert outcome(tmp_path, condition, "workspaces", [], incomplete=[f"{ASSIGNMENTS} at {gap}: forbidden"]) == expected
 
 
 @pytest.mark.parametrize("above", ["/", "/providers/Microsoft.Management/managementGroups/m"])

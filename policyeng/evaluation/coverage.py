@@ -21,7 +21,7 @@ from functools import cache
 from itertools import islice
 
 from policyeng.facts.coverage import FURTHER, NOUNS, SPELLED, TYPE, is_whole, parse_entry
-from policyeng.facts.ids import covers, is_open, scopes_of, segments, types_of
+from policyeng.facts.ids import covers, extended_by, fold_id, is_open, scopes_of, segments, types_of
 from policyeng.later import lazy_pattern
 from policyeng.models import WORKSPACE_TYPE, Unknown, lowered
 from policyeng.named import NamedTuple
@@ -99,6 +99,22 @@ class Gaps:
             yield from self._below.get(parts, ())
         yield from (gap for gap in self._loose if gap.meets(scope))
 
+    def on(self, arm_id: str) -> Iterator[Gap]:
+        """Yield the gaps of an extension type that exactly a resource or scope can be extended by."""
+        parts = _place(arm_id)
+        if parts is None:
+            yield from (gap for gaps in self._at.values() for gap in gaps if covers(gap.scope, arm_id) is not False)
+        else:
+            for depth in range(len(parts) + 1):
+                yield from self._at.get(parts[:depth], ())
+            yield from (gap for gap in self._below.get(parts, ()) if extended_by(gap.scope) == (fold_id(arm_id) or "/"))
+        yield from (gap for gap in self._loose if gap.meets(arm_id))
+
+
+def _causes(gaps: Iterable[Gap]) -> tuple[Cause, ...]:
+    """Return the causes that the first of some gaps are."""
+    return tuple((gap.unknown.path, gap.unknown.msg) for gap in islice(gaps, _MOST))
+
 
 def _place(scope: str) -> tuple[str, ...] | None:
     """Return the segments of an id if they alone determine the scopes that contain it; None otherwise."""
@@ -150,6 +166,8 @@ class Coverage:
         kinds: the lower-case types whose lists can be incomplete.
         lacks: a function of a lower-case type and an id (or the empty string for any scope) that returns why resources
             of the type at and below the id can be missing.
+        lacks_on: the same of extension resources of the type on exactly an id.
+        lacks_above: the same of resources of the type in no subscription, as a function of the type alone.
     """
 
     def __init__(
@@ -185,6 +203,8 @@ class Coverage:
         further = sorted({*self._gaps, *(self._named or ())} - SPELLED.keys())
         self.kinds = (*SPELLED, *further)
         self.lacks = cache(self._lacks)
+        self.lacks_on = cache(self._lacks_on)
+        self.lacks_above = cache(self._lacks_above)
         # Resources outside subscriptions can be extended by others, which the lists of subscriptions do not have.
         scopes = ("", "/") if by_scope.get("/") else ("",)
         self.has_holes = (
@@ -198,22 +218,39 @@ class Coverage:
         """The cause if a loop over an index is undecided."""
         return (f"{self._subscriptions[0]}:", "not all resources were collected")
 
-    def lacks_on(self, kind: str, scope: str) -> tuple[Cause, ...]:
-        """Return why resources of a type can be missing that extend exactly a scope.
+    def _lacks(self, kind: str, scope: str) -> tuple[Cause, ...]:
+        gaps = self._gaps.get(kind)
+        causes = _causes(gaps.near(scope) if scope else gaps) if gaps else ()
+        return causes or self._uncovered(kind, scope)
+
+    def _lacks_on(self, kind: str, arm_id: str) -> tuple[Cause, ...]:
+        """Return why extension resources of a type on exactly an id can be missing.
 
         A list of locks for a resource also has those of the scopes above it, which protect it, too.
         """
-        parts = segments(scope) or ()
+        if causes := _causes(self._gaps[kind].on(arm_id)) if kind in self._gaps else ():
+            return causes
+        parts = segments(arm_id) or ()
         is_below = any(place[: len(parts)] == parts for place in self._covered.get(kind, ()))
-        if kind in _INHERITED and is_below and not any(self._gaps.get(kind, Gaps(())).near(scope)):
-            return ()
-        return self.lacks(kind, scope)
+        return () if kind in _INHERITED and is_below else self._uncovered(kind, arm_id)
 
-    def _lacks(self, kind: str, scope: str) -> tuple[Cause, ...]:
-        if kind in self._gaps:
-            found = islice(self._gaps[kind].near(scope) if scope else self._gaps[kind], _MOST)
-            if causes := tuple((gap.unknown.path, gap.unknown.msg) for gap in found):
-                return causes
+    def _lacks_above(self, kind: str) -> tuple[Cause, ...]:
+        """Return why resources in no subscription can be missing.
+
+        The lists of a subscription have the resources above it that affect it, so they decide. Those of a resource
+        group do not, as the lists of its subscription have these resources, too.
+        """
+        causes = _causes(gap for gap in self._gaps.get(kind, ()) if self._is_above(gap.scope))
+        return causes or self._uncovered(kind, "")
+
+    def _is_above(self, scope: str) -> bool:
+        """Check whether a list at a scope can have resources that are in no subscription and affect a workspace."""
+        return (segments(scope) or ())[:1] != ("subscriptions",) or any(
+            one == "/" or covers(scope, one) is not False for one in self._subscriptions
+        )
+
+    def _uncovered(self, kind: str, scope: str) -> tuple[Cause, ...]:
+        """Return why the list of a type was not read, apart from gaps."""
         if kind == "workload":
             return next(filter(None, (self.lacks(source, scope) for source in DERIVED_FROM)), ())
         if kind in _INCLUDED:

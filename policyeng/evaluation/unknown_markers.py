@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 
 from policyeng.bundle import Bundle
@@ -150,16 +151,16 @@ class EstateMarking:
 
     def _open_lists(self, marked: dict[str, Value]) -> None:
         """Mark the lists of resources that were not read as incomplete."""
-        lacks, anywhere = self._coverage.lacks, (self._coverage.anywhere,)
+        coverage, lacks, anywhere = self._coverage, self._coverage.lacks, (self._coverage.anywhere,)
         by_type = {kind: _mark_list(held, lacks(kind, "")) for kind, held in marked["by_type"].items()}
-        # The lists of a subscription have the resources above it that affect it, so they decide what `/` lacks.
+        scopes = {"/": {}, **marked.get("by_scope", {})}
         by_scope = {
-            scope: self._scope(scope.removesuffix("/"), held, lacks)
-            for scope, held in {"/": {}, **marked.get("by_scope", {})}.items()
+            scope: _open_types(held, partial(coverage.lacks, scope=scope), anywhere) for scope, held in scopes.items()
         }
+        by_scope["/"] = _open_types(scopes["/"], coverage.lacks_above, anywhere)
         extended = marked.get("by_extended", {})
         by_extended = {
-            arm_id: self._scope(arm_id, extended.get(arm_id, {}), self._coverage.lacks_on)
+            arm_id: _open_types(extended.get(arm_id, {}), partial(coverage.lacks_on, arm_id=arm_id), anywhere)
             for arm_id in (*extended, *by_scope, *_list_extendable(marked["by_type"]))
         }
         marked |= {
@@ -170,14 +171,6 @@ class EstateMarking:
             "by_extended": _OpenObject(by_extended, anywhere, self._lacks_scope),
             "workloads": _mark_list(marked["workloads"], lacks("workload", "")),
         }
-
-    def _scope(
-        self, scope: str, held: Mapping[str, Value], lacks: Callable[[str, str], tuple[Cause, ...]]
-    ) -> _OpenObject:
-        """Return the ids of the resources in a scope by type, marked as incomplete where lists were not read."""
-        anywhere = (self._coverage.anywhere,)
-        entries = {kind: _mark_list(ids, lacks(kind, scope)) for kind, ids in held.items()}
-        return _OpenObject(entries, anywhere, lambda kind: lacks(kind, scope))
 
     def _lacks_id(self, key: str) -> tuple[Cause, ...]:
         """Return why a resource that is not in the snapshot can exist."""
@@ -278,6 +271,13 @@ def _list_extendable(by_type: Mapping[str, Value]) -> Iterator[str]:
 def _mark_list(members: Value, causes: tuple[Cause, ...]) -> Value:
     """Return a list, marked as incomplete if there are causes."""
     return MarkedList(members, causes) if causes else members
+
+
+def _open_types(
+    held: Mapping[str, Value], lacks: Callable[[str], tuple[Cause, ...]], anywhere: tuple[Cause, ...]
+) -> _OpenObject:
+    """Return lists of ids by type, marked as incomplete where `lacks` returns causes for the type."""
+    return _OpenObject({kind: _mark_list(ids, lacks(kind)) for kind, ids in held.items()}, anywhere, lacks)
 
 
 def _both(causes: tuple[Cause, ...], other: Value, key: str) -> tuple[Cause, ...]:

@@ -22,22 +22,26 @@
 package compute.scale_to_zero
 
 import data.lib.numbers
+import data.lib.settings
 
 deny contains {
 	"msg": "nodes are kept while the cluster is idle",
-	"path": "/properties/properties/scaleSettings/minNodeCount",
+	"path": settings.pointer(place),
 	"actual": stated,
 	"expected": {"at most": input.parameters.most_waiting_nodes},
 } if {
 	numbers.whole(stated) > input.parameters.most_waiting_nodes
 }
 
-unknown contains {
-	"msg": "the smallest number of nodes is no count",
-	"path": "/properties/properties/scaleSettings/minNodeCount",
-} if {
+unknown contains {"msg": "the smallest number of nodes is no count", "path": settings.pointer(place)} if {
 	stated != null
 	not numbers.whole(stated)
 }
 
-stated := object.get(input.resource, ["properties", "properties", "scaleSettings", "minNodeCount"], null)
+unknown contains {"msg": "the settings of the scale are not an object", "path": pointer} if {
+	pointer := settings.unreadable(input.resource, array.slice(place, 0, 3), "object")
+}
+
+stated := settings.at(input.resource, place)
+
+place := ["properties", "properties", "scaleSettings", "minNodeCount"]
