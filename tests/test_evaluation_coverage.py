@@ -26,7 +26,7 @@ OTHER = f"{GROUP}/providers/{TYPE}/other"
 COMPUTES = f"{TYPE}/computes"
 SAMPLES = Path(__file__).parents[1] / "samples" / "workspaces"
 SAMPLE_ROOT = "/subscriptions/11111111-1111-1111-1111-111111111111"
-SAMPLE = f"{SAMPLE_ROOT}/resourceGroups/rg-ml/providers/{TYPE}/ws"
+SAMPLE = f"{SAMPLE_ROOT}/resourceGroups/rg-ml/providers/{TYPE}/ml-prod"
 REASON = "not allowed (403 AuthorizationFailed)"
 
 
@@ -162,7 +162,7 @@ def test_only_who_needs_the_type_hears_of_it(bundle: Bundle) -> None:
 @pytest.mark.parametrize(
     ("line", "policies"),
     [
-        (f"metrics at {SAMPLE}: {REASON}", {"AML-COST-104", "AML-OPS-101", "AML-OPS-104"}),
+        (f"metrics at {SAMPLE}: {REASON}", {"AML-COST-104", "AML-END-010", "AML-OPS-101", "AML-OPS-104"}),
         (f"quotas at {SAMPLE_ROOT}: {REASON}", {"AML-SKU-105"}),
     ],
 )
