@@ -205,7 +205,7 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
         return ArmObject(part)
     own_map = has_own_map(kind)
     odd = dict(_find_odd_members(part, names, "", own_map=own_map))
-    twice = next(((other, pointer) for pointer, other in odd.items() if other), ())
+    twice = min(((other, pointer) for pointer, other in odd.items() if other), default=())
     if twice or not odd:
         return ArmObject(part, twice=twice)
     fields: dict[str, str] = {}
@@ -294,16 +294,18 @@ def _find_odd_members(
     if not isinstance(value, dict) or here in _AS_THEY_STAND:
         return
     by_users = _is_named_by_users(here, own_map=own_map)
-    seen: dict[str, str] = {}
-    for key, inner in value.items():
-        name = key if by_users else _spell(key, names) if here else _at_top(key, names)
-        pointer = f"{here}/{escaped(key)}"
-        is_word = not by_users and pointer not in _AS_THEY_STAND
-        if name != key or (is_word and _word(inner, name, names) != inner):
-            other = seen.get(name, name if name != key and name in value else None)
-            yield pointer, "" if other is None else f"{here}/{escaped(other)}"
-        seen[name] = key
-        yield from _find_odd_members(inner, names, pointer, own_map=own_map)
+    alike: dict[str, list[str]] = {}
+    for key in value:
+        alike.setdefault(key if by_users else _spell(key, names) if here else _at_top(key, names), []).append(key)
+    for name, keys in alike.items():
+        for key in keys:
+            inner, pointer = value[key], f"{here}/{escaped(key)}"
+            is_word = not by_users and pointer not in _AS_THEY_STAND
+            if name != key or (is_word and _word(inner, name, names) != inner):
+                others = {*keys} - {key}  # which of them is chosen does not depend on the order of members
+                other = name if name in others else min(others, default=None)
+                yield pointer, "" if other is None else f"{here}/{escaped(other)}"
+            yield from _find_odd_members(inner, names, pointer, own_map=own_map)
 
 
 def respell(
