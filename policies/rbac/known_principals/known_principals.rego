@@ -14,7 +14,7 @@
 #     text: >-
 #       Remove the assignment (`az role assignment delete --ids <id>`), or state the principal under `principals` of the
 #       snapshot. Where guests are welcome, set `allow_guests`.
-#     patch: [{op: remove, path: ""}]
+#     patches: [{patch: [{op: remove, path: ""}], provided: [AML-GOV-006, AML-GOV-007, AML-GOV-008]}]
 #   source: 002 "Role-Based Access Control (RBAC)"
 #   parameters: {allow_guests: {type: boolean, default: false, description: whether guests may hold access}}
 #   monotone_in: {"parameter:allow_guests": [true, false]}
