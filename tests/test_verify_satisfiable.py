@@ -213,7 +213,7 @@ def test_the_documents_contradict_themselves() -> None:
     }
     for entry in classes_of(bundle, chosen=[*conflicts]):
         found = answer(entry, bundle, NOW, with_profile(bundle, "documents", {}))
-        assert sets_of(found)[0] == conflicts[entry.id]
+        assert conflicts[entry.id] in sets_of(found)
         assert describe_spans(found.spans) == documented(column=2)[entry.id]
 
 
@@ -248,7 +248,7 @@ def test_a_users_class_has_a_witness_that_check_accepts(user: Path) -> None:
     assert "exit 0: 1 class: 1 possible" in ran.stdout
     command = next(line for line in ran.stdout.splitlines() if "policyeng check" in line).split()[1:]
     again = policyeng(*command)
-    assert (again.returncode, "1 pass" in again.stdout or "compliant 100" in again.stdout) == (0, True)
+    assert (again.returncode, "PASSED: no failures" in again.stdout) == (0, True)
 
 
 def test_an_impossible_class_exits_1_in_every_format() -> None:

@@ -92,7 +92,7 @@ def _conflicting(answer: SatisfiabilityResult) -> Iterator[str]:
     yield f"  the fewest policies that conflict{when}: {', '.join(first.policies)}"
     for rest in first.remainders:
         alone = len(first.policies) == 1
-        text = f"no snapshot passes {rest.policy}, such as one" if alone else f"all policies but {rest.policy} pass"
+        text = f"no snapshot passes {rest.policy}, such as one" if alone else f"of these, all but {rest.policy} pass"
         yield f"    {text} with {described(rest.assignment)}"
         yield f"      {rest.reason}"
         if also := sorted(rest.failing.keys() - {rest.policy}):
