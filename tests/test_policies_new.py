@@ -242,12 +242,12 @@ def test_examples_are_of_what_is_judged(
 
 def test_a_baseline_that_is_not_there_comes_with_a_remedy(tmp_path: Path) -> None:
     """The scaffold for a type without a baseline names one that has to be made."""
-    new(tmp_path, "acme/a", "--judges", "Microsoft.Storage/storageAccounts", "--policy", ".")
+    new(tmp_path, "acme/a", "--judges", "Microsoft.Search/searchServices", "--policy", ".")
     tested = ran(tmp_path, "test", "--policy", ".")
 
     assert tested.code == 2
-    assert "no baseline is called `storage_accounts`" in tested.err
-    assert "put a compliant resource into `baselines/storage_accounts.json` of the policies" in tested.err
+    assert "no baseline is called `search_services`" in tested.err
+    assert "put a compliant resource into `baselines/search_services.json` of the policies" in tested.err
 
 
 def test_an_id_is_found_without_running_anything(tmp_path: Path) -> None:
@@ -286,16 +286,16 @@ def test_a_manifest_that_leaves_the_area_out(tmp_path: Path, roots: str, path: s
 def test_what_is_lacking_is_said(tmp_path: Path) -> None:
     """A type that no baseline has, and a signature that no longer holds."""
     write(tmp_path, {".manifest": "{}", ".signatures.json": "{}"})
-    other = new(tmp_path, "acme/a", "--judges", "Microsoft.Storage/storageAccounts")
+    other = new(tmp_path, "acme/a", "--judges", "Microsoft.Search/searchServices")
     close = new(tmp_path, "acme/b", "--judges", "Microsoft.MachineLearningServices/workspaces/compute")
-    stem = "Microsoft.Storage/storageAccounts/x"
+    stem = "Microsoft.Search/searchServices/x"
     resource = {
         "id": f"/subscriptions/s/resourceGroups/g/providers/{stem}",
-        "type": "Microsoft.Storage/storageAccounts",
+        "type": "Microsoft.Search/searchServices",
     }
-    write(tmp_path, {"baselines/storage_accounts.json": json.dumps({**resource, "properties": {}})})
+    write(tmp_path, {"baselines/search_services.json": json.dumps({**resource, "properties": {}})})
 
-    assert "for the test cases, add a compliant one to baselines/storage_accounts.json" in other.out
+    assert "for the test cases, add a compliant one to baselines/search_services.json" in other.out
     assert "did you mean `Microsoft.MachineLearningServices/workspaces/computes`" in close.out
     assert "the directory is signed; sign it again" in other.out
     bundle = load_bundle(tmp_path)
