@@ -171,7 +171,12 @@ class Bundle:
             return self
         ids = {policy.id for policy in chosen}
         idle = tuple(policy for policy in (*self.policies, *self.idle) if policy.id not in ids)
-        return self._with_same_data(replace(self, policies=chosen, idle=idle))
+        other = self._with_same_data(replace(self, policies=chosen, idle=idle))
+        if "reaches" in vars(self):
+            known = {id(policy): reach for policy, reach in zip(self.policies, self.reaches, strict=True)}
+            if all(id(policy) in known for policy in chosen):
+                vars(other)["reaches"] = tuple(known[id(policy)] for policy in chosen)
+        return other
 
     def run_python(self, *, twins: bool = False) -> None:
         """Run the modules of the Python policies in force, so that their faults are found before anything is evaluated.

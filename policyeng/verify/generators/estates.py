@@ -17,7 +17,8 @@ from policyeng.bundle.cases import DEFAULT_AS_OF, STATED, Baselines, Case, basel
 from policyeng.bundle.header import TargetType
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import value_at
-from policyeng.models import JsonObject, Outcome, Purpose, Snapshot, Target, lowered
+from policyeng.facts.coverage import SPELLED
+from policyeng.models import WORKSPACE_TYPE, JsonObject, Outcome, Purpose, Snapshot, Target, lowered
 from policyeng.models.documents import Accelerator, Cadence, Feature
 from policyeng.verify.generators.case_scenarios import Links, Scene, list_scenes
 from policyeng.verify.generators.json_mutations import ODD_TEXTS, Json, copied, draw_boolean
@@ -199,19 +200,31 @@ class EstateGenerator:
     bundle: Bundle
 
     @cached_property
-    def baselines(self) -> Baselines:
-        """The baselines, which other snapshots are edits of."""
+    def known(self) -> Baselines:
+        """All baselines, which the cases refer to."""
         return baselines_of(self.bundle)
 
     @cached_property
+    def baselines(self) -> Baselines:
+        """The baselines that other snapshots are edits of: those that may matter to a policy in force."""
+        named = {stem for scenes in self.scenes.values() for scene in scenes for stem in (*scene.needs, *scene.removed)}
+        kinds = _find_relevant_types(self.bundle)
+        kept = {
+            stem: resource
+            for stem, resource in self.known.resources.items()
+            if stem in named or not kinds.isdisjoint(_list_prefixes(lowered(str(resource.get("type", "")))))
+        }
+        return Baselines(kept, self.known.stated)
+
+    @cached_property
     def links(self) -> Links:
-        """The references between baselines."""
-        return Links(self.baselines)
+        """The references between all baselines."""
+        return Links(self.known)
 
     @cached_property
     def scenes(self) -> dict[str, list[Scene]]:
         """Every case as a scene, by policy id, except for policies without cases."""
-        given = self.baselines, self.links
+        given = self.known, self.links
         found = {policy.id: list(list_scenes(self.bundle, policy, *given)) for policy in self.bundle.policies}
         return {identity: scenes for identity, scenes in found.items() if scenes}
 
@@ -229,7 +242,7 @@ class EstateGenerator:
         for policy in self.bundle.policies:
             file = read_cases(policy)
             for _, name, case in file.named() if file else ():
-                snapshot = estate(self.baselines, case, f"{policy.cases}: {name}")
+                snapshot = estate(self.known, case, f"{policy.cases}: {name}")
                 document = snapshot.model_dump(mode="json", by_alias=True, exclude_none=True, include=set(STATED))
                 document["resources"] = [copied_object(resource) for resource in snapshot.resources]
                 found.setdefault(policy.id, []).append((case, document))
@@ -296,6 +309,22 @@ class EstateGenerator:
         names = [random.choice(table) for table in words.tables for _ in range(4)]
         kinds: list[Sequence[Json]] = [kind for kind in (words.own, words.own, words.borrowed, names) if kind]
         return random.choice(kinds) if kinds else []
+
+
+def _find_relevant_types(bundle: Bundle) -> frozenset[str]:
+    """Return the lower-case types, or their namespaces, that policies in force select or may look up."""
+    kinds = {WORKSPACE_TYPE}
+    for policy, reach in zip(bundle.policies, bundle.reaches, strict=True):
+        judged = {lowered(judged.type) for judged in policy.header.judges}
+        kinds |= judged | reach.types
+        if reach.others or reach.workloads or judged & STATEMENTS:
+            kinds |= SPELLED.keys()
+    return frozenset(kinds)
+
+
+def _list_prefixes(kind: str) -> tuple[str, str]:
+    """Return a type and its namespace."""
+    return kind, kind.partition("/")[0]
 
 
 def subjects(policy: Policy, resources: Iterable[JsonObject]) -> list[str]:

@@ -133,7 +133,7 @@ def draw_nearby(random: Random, word: Json) -> Json:
 
 
 #: How many scenes of other policies are tried in addition to one of the policy in focus.
-_OTHERS = (3, 4, 5, 5, 6, 6)
+_OTHERS = (4, 6, 6, 8, 8, 10)
 #: The weight of a policy that does not pass on the baselines, when other policies are chosen.
 _NOT_PASSING_WEIGHT = 2
 #: The probability that a baseline that no scene needs is left out.
