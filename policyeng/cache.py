@@ -43,8 +43,11 @@ def switched_off(off: bool = True) -> Iterator[None]:
 
 
 def directory() -> Path | None:
-    """Return where entries are kept; None when the cache is switched off or there is no place for it."""
-    if _off.get() or os.environ.get("POLICYENG_NO_CACHE", "") not in ("", "0", "false"):
+    """Return where entries are kept; None when the cache is switched off or there is no place for it.
+
+    Windows has no owners and modes by which an entry is known to be of this user, so there is none.
+    """
+    if not hasattr(os, "geteuid") or _off.get() or os.environ.get("POLICYENG_NO_CACHE", "") not in ("", "0", "false"):
         return None
     if named := os.environ.get("POLICYENG_CACHE_DIR"):
         return Path(named)

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from policyeng.errors import EngineError
+from policyeng.errors import EngineError, UsageError
 from policyeng.frozen import changing, frozen
 
 if TYPE_CHECKING:
@@ -192,6 +192,22 @@ def _how(code: int | None) -> str:
     return f"ended with {code}"
 
 
+def require_posix(what: str, remedy: str) -> None:
+    """Require file locks, signals and forks, which Windows lacks.
+
+    Args:
+        what: the feature that needs them, for the message.
+        remedy: what to use instead.
+
+    Raises:
+        UsageError: the platform lacks them.
+    """
+    from importlib.util import find_spec
+
+    if not hasattr(os, "fork") or find_spec("fcntl") is None:
+        raise UsageError(f"{what} requires a POSIX platform such as Linux or macOS", remedy=remedy)
+
+
 @contextmanager
 def processes(worker: _Worker, count: int, *, ahead: int = 1, is_sent: bool = False) -> Iterator[Processes[_Worker]]:
     """Start processes that have a worker.
@@ -201,12 +217,12 @@ def processes(worker: _Worker, count: int, *, ahead: int = 1, is_sent: bool = Fa
         count: how many.
         ahead: how many tasks a process is given at a time.
         is_sent: new processes are started and the worker is pickled for them, as a process with threads has to. Others
-            are forked, where that is possible; else this process does the tasks.
+            are forked. Where the platform lacks either (Windows), this process does the tasks.
 
     Raises:
         EngineError: a process cannot be started.
     """
-    if not (is_sent or hasattr(os, "fork")):
+    if not hasattr(signal, "pthread_sigmask") or not (is_sent or hasattr(os, "fork")):
         yield Processes(worker, None, ahead)
         return
     started: list[_Process] = []

@@ -20,7 +20,7 @@ from policyeng.configuration import Settings
 from policyeng.context import EvaluationSetup
 from policyeng.errors import UsageError
 from policyeng.frozen import frozen
-from policyeng.processes import processors
+from policyeng.processes import processors, require_posix
 from policyeng.server.options import Route, ServerOptions
 
 if TYPE_CHECKING:
@@ -261,6 +261,7 @@ def serve(asked: ServeOptions, server: ServerOptions) -> int:
       policyeng serve --host 0.0.0.0 --tokens tokens.txt --snapshot snapshots/ --decision-log decisions/
       curl http://127.0.0.1:8180/v1/check --json @snapshot.json
     """
+    require_posix("`policyeng serve`", "run it in WSL or a container")
     _require_extra()
     from policyeng.engines.embedded import compile_rego
     from policyeng.server.file_watcher import PolicyReload

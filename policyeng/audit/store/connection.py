@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import struct
@@ -35,6 +34,7 @@ from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 from policyeng.audit.store.codecs import digest_of
 from policyeng.audit.store.tables import RUNS
 from policyeng.errors import StoreError, UsageError
+from policyeng.processes import require_posix
 from policyeng.report.escaping import visible
 
 
@@ -135,6 +135,7 @@ def _locking(engine: Engine) -> Iterator[_Take]:
             finally:
                 connection.execute(text("SELECT pg_advisory_unlock_all()"))
         return
+    require_posix("a SQLite audit store", "use `postgresql://`, or run policyeng in WSL or a container")
     descriptor = _open_lock(Path(str(engine.url.database)))
     try:
         yield lambda number, alone: _take_byte(descriptor, number, alone)
@@ -159,6 +160,8 @@ def _open_lock(database: Path) -> int:
 
 def _take_byte(descriptor: int, number: int, alone: bool) -> bool:
     """Lock one byte of a file for this open file, not for the process as `lockf` would. Return whether it could."""
+    import fcntl  # Windows has none, and `_locking` refuses it
+
     kind = fcntl.F_WRLCK if alone else fcntl.F_RDLCK
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, number, 1, 0))

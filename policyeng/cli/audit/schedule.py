@@ -19,7 +19,7 @@ from policyeng.cli.policy_options import CriteriaOptions
 from policyeng.configuration import Settings
 from policyeng.errors import StoreError, UsageError
 from policyeng.frozen import frozen
-from policyeng.processes import processors
+from policyeng.processes import processors, require_posix
 from policyeng.report.phrases import to_the_second
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def schedule(asked: ScheduleOptions) -> int:
       policyeng audit schedule --list
       policyeng audit schedule --once --jobs 2
     """
+    require_posix("`policyeng audit schedule`", "start `policyeng audit run` with the task scheduler of the system")
     _require_extra()
     from policyeng.audit.scheduling.scheduler import Auditing, Schedule, audit_due
 
