@@ -40,6 +40,10 @@ them.
 The policies are written for one resource, which favors policyeng: with `with`, OPA computes again for each pair what
 pairs have in common. If the policies were rewritten as rules over all resources, OPA could reuse these results, and
 would come closer; but they would be other policies.
+
+What the policies cost is measured by `python -m benchmarks.policies`, which lists the slowest ones. On 1,000 resources,
+all 164 policies took 2.1 times the processor time of the 61 policies of the documents (545 and 255 ms, reading the file
+not included; November 2026).
 """
 
 
