@@ -94,7 +94,7 @@ def test_each_file_of_a_directory_is_a_part_by_its_path(tmp_path: Path) -> None:
     write(tmp_path, {"a/w.json": text, "b.yaml": text, "notes.json": '{"a": 1}', "README.md": "x", ".git/c.json": text})
     found = parts(tmp_path)
     assert [part[:2] for part in found] == [("a/w.json", 1), ("b.yaml", 1), ("notes.json", None)]
-    assert found[2][2][0].startswith("holds nothing to judge: unsupported format")
+    assert found[2][2][0].startswith("has nothing to evaluate: unsupported format")
 
 
 def test_a_file_that_is_named_is_a_part(tmp_path: Path) -> None:

@@ -274,7 +274,7 @@ def test_another_engine_is_a_cause_where_it_judges_otherwise(bundle: Bundle, mon
     alike = was.model_copy(update={"engine": now.engine})
     unexplained = compare_states(before, before, found=(alike, now))
     assert only_flip(unexplained).causes == ()
-    assert ["has no known cause" in problem.message for problem in unexplained.problems] == [True]
+    assert ["does not reproduce the stored findings" in problem.message for problem in unexplained.problems] == [True]
 
     def fails(*_: object, **__: object) -> None:
         raise EngineError("no")

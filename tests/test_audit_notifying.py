@@ -180,7 +180,7 @@ def test_what_cannot_be_decided_any_more_is_not_fixed(tmp_path: Path, audited: A
     assert news is not None
     assert [(change.fixed, change.span.outcome) for change in news.changes] == [(False, "unknown")]
     [message] = messages(news, Notifying(name="ops", url=SecretStr("json://x")))
-    assert "T-A-1 cannot be decided on one" in message.body
+    assert "T-A-1 is unknown on one" in message.body
 
 
 def test_a_part_that_cannot_be_read_fixes_nothing(audited: Audited, web: WebServer) -> None:
@@ -316,11 +316,11 @@ def test_two_that_tell_at_once_tell_once(audited: Audited) -> None:
     """The second finds that the estate was told meanwhile, and keeps nothing."""
     outbox = Outbox(audited.store)
 
-    assert outbox.tell("production", None, 1, [], NOW)
-    assert not outbox.tell("production", None, 1, [], NOW)
-    assert outbox.tell("production", 1, 2, [], NOW)
-    assert not outbox.tell("production", 1, 2, [], NOW)
-    assert outbox.told("production") == 2
+    assert outbox.put_run("production", None, 1, [], NOW)
+    assert not outbox.put_run("production", None, 1, [], NOW)
+    assert outbox.put_run("production", 1, 2, [], NOW)
+    assert not outbox.put_run("production", 1, 2, [], NOW)
+    assert outbox.last_notified("production") == 2
 
 
 def test_a_failure_is_told_to_those_who_see_the_whole(audited: Audited, web: WebServer) -> None:

@@ -32,11 +32,11 @@ def test_messages_wait_until_they_are_sent(tmp_path: Path, store_url: str) -> No
     """With all that they say; those that went out together count as one."""
     audited = Audited(tmp_path, store_url)
     outbox = Outbox(audited.store)
-    assert (outbox.told("production"), outbox.unsent()) == (None, [])
-    assert outbox.tell("production", None, 1, [message("one"), message("two"), message("three", "other")], NOW)
-    assert not outbox.tell("production", None, 1, [message("again")], NOW)
-    assert outbox.tell("production", 1, 2, [], NOW)
-    assert not outbox.tell("production", 1, 2, [message("again")], NOW)
+    assert (outbox.last_notified("production"), outbox.unsent()) == (None, [])
+    assert outbox.put_run("production", None, 1, [message("one"), message("two"), message("three", "other")], NOW)
+    assert not outbox.put_run("production", None, 1, [message("again")], NOW)
+    assert outbox.put_run("production", 1, 2, [], NOW)
+    assert not outbox.put_run("production", 1, 2, [message("again")], NOW)
 
     due = outbox.due("ops", NOW)
     assert [(each.title, each.body, each.created) for each in due] == [
@@ -78,7 +78,7 @@ def test_messages_are_no_part_of_what_is_verified(tmp_path: Path, store_url: str
     """The chain of runs holds whatever is told."""
     audited = Audited(tmp_path, store_url)
     audited.audit()
-    Outbox(audited.store).tell("production", None, 1, [message("one")], NOW)
+    Outbox(audited.store).put_run("production", None, 1, [message("one")], NOW)
 
     assert not verify(audited.store).faults
     audited.close()

@@ -29,9 +29,9 @@ def test_old_runs_lose_what_no_other_needs(tmp_path: Path, store_url: str) -> No
     store = audited.store
     assert store.run(1) == first
     a, b, _ = store.parts(first)
-    with pytest.raises(UsageError, match="retention took it"):
+    with pytest.raises(UsageError, match="deleted by retention"):
         store.snapshot(b)
-    with pytest.raises(UsageError, match="retention took it"):
+    with pytest.raises(UsageError, match="deleted by retention"):
         store.evaluation(a)
     assert store.snapshot(a).resources
     assert all(store.evaluation(part).findings for part in store.parts(second))

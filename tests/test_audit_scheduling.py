@@ -331,7 +331,7 @@ def test_no_estate_is_audited_twice_at_once(folder: Folder, slow: SlowServer) ->
         assert slow.asked.wait(_PATIENCE)
         schedule.until("slow: skipped: its last audit is still waiting or running")
         slow.answering.set()
-        schedule.once("taken: passed over: another process audits it")
+        schedule.once("taken: skipped: another process is auditing it")
         schedule.send(signal.SIGTERM)
         assert schedule.ended() == 0
 

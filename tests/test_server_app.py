@@ -163,7 +163,7 @@ def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
         ready = got(service, "/readyz")[0]
 
         assert refused.status_code == 503
-        assert "nothing is decided by the state" in refused.json()["detail"]
+        assert "no decision: the state is" in refused.json()["detail"]
         assert ready.status_code == 503
         assert ready.json()["reasons"] == [refused.json()["detail"]]
         assert asked(service, "/v1/check", workspace("w", x=1)).json()["exitCode"] == 0

@@ -92,7 +92,7 @@ def test_a_bad_reading_keeps_the_last_good_one_and_says_so(tmp_path: Path, file:
     strict.holding = holding
     (unready,) = got(strict, "/readyz")
     assert (unready.status_code, unready.json()["ready"]) == (503, False)
-    assert unready.json()["reasons"][0].startswith("an earlier reading is in force: policies: ")
+    assert unready.json()["reasons"][0].startswith("an earlier version is active: policies: ")
     (tmp_path / file).unlink()
     write(tmp_path, {"bundle/area/limit.rego": POLICY})
     holding.look()

@@ -91,7 +91,7 @@ def test_a_request_that_takes_too_long_is_refused_and_keeps_its_thread(gate: Gat
     *late, ready, after = with_client(application(service), use)
     assert [answer.status_code for answer in late] == [503] * 3
     assert sorted("its turn" in answer.json()["detail"] for answer in late) == [False, False, True]
-    assert ready.json()["reasons"] == ["every thread is at work for which nobody waits any more"]
+    assert ready.json()["reasons"] == ["every thread is busy with an abandoned request"]
     assert (after.status_code, service.queue.overdue) == (200, 0)
 
 

@@ -56,7 +56,7 @@ def test_a_state_that_is_too_old_decides_nothing(age: float, fresh: bool) -> Non
     if fresh:
         assert require_fresh(state, NOW, 60) == age
     else:
-        with pytest.raises(RequestRefusedError, match="nothing is decided"):
+        with pytest.raises(RequestRefusedError, match="no decision"):
             require_fresh(state, NOW, 60)
 
 

@@ -34,11 +34,11 @@ class Verb(StrEnum):
 
 
 class ReviewRequest(NamedTuple):
-    """What is asked about an object that is judged.
+    """A request about an object that policies apply to.
 
     Attributes:
-        object: as it is to be; None in a deletion.
-        old: as it is; None in a creation.
+        object: the new object; None in a deletion.
+        old: the current object; None in a creation.
     """
 
     verb: Verb
@@ -50,7 +50,7 @@ def request_in(review: object) -> JsonObject:
     """Return the request of a review; it must have a uid, which identifies its response.
 
     Raises:
-        InputError: it is no review of the version that is answered.
+        InputError: it is not a review of the supported version.
     """
     kind, version = get_inner(review, "kind"), get_inner(review, "apiVersion")
     if kind != KIND or not isinstance(version, str):
@@ -69,11 +69,11 @@ def request_of(request: JsonObject) -> ReviewRequest | None:
     """Return the object and the operation of a request; None if policies do not apply to it or nothing changes.
 
     Raises:
-        InputError: what it asks cannot be told; names the place in the review.
+        InputError: the operation or the object is invalid; names the place in the review.
     """
     objects = [_object(request, key) for key in ("object", "oldObject")]
     kind = _kind(request)
-    if not any(is_judged(*told) for told in (kind, *map(_kind_of, objects))):
+    if not any(is_judged(*each) for each in (kind, *map(_kind_of, objects))):
         return None
     operation = request.get("operation")
     if operation not in list(Verb):
@@ -119,18 +119,18 @@ def _kind_of(document: JsonObject | None) -> tuple[str, str]:
 _COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 _TYPES = "/properties/properties/instanceTypes"
 _DETACH = "annotate it with `serviceoperator.azure.com/reconcile-policy: detach-on-delete` to delete the object alone"
-_UNPLACED = "its ARM id is not known, and it is judged as a new resource; give `spec.owner.armId`"
-_UNREADABLE = "what it asks for cannot be judged, and the update does not touch it"
+_UNPLACED = "its ARM id is not known, and it is evaluated as a new resource; give `spec.owner.armId`"
+_UNREADABLE = "the object cannot be evaluated, and the update does not change its spec"
 
 
 class ReviewedObject(NamedTuple):
-    """What a request asks for.
+    """The changes that a request asks for.
 
     Attributes:
-        held: what the cluster holds: changes that make the state before of the snapshot.
-        changes: from there; none where nothing changes in Azure.
-        fields: by lower-case ARM id, and by JSON Pointer into that resource, the pointer in the object.
-        remarks: what who asks should know.
+        held: changes that turn the snapshot into the current state of the cluster.
+        changes: the requested changes to that state; empty if nothing changes in Azure.
+        fields: pointers into the object, by lower-case ARM id and by JSON Pointer into that resource.
+        remarks: remarks for the caller.
     """
 
     held: tuple[Change, ...] = ()
@@ -139,74 +139,74 @@ class ReviewedObject(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
-def convert_request(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
+def convert_request(request: ReviewRequest, current: BesideSnapshot) -> ReviewedObject:
     """Return the changes that a request about a supported object asks for.
 
     Raises:
-        InputError: the object, or where it lies in Azure, cannot be told; with the place and the remedy.
+        InputError: the object or its ARM id cannot be determined; with the place and the remedy.
     """
     if request.verb is Verb.DELETE:
-        return _deleted(request, beside)
+        return _deleted(request, current)
     old = request.old if request.verb is Verb.UPDATE else None
     new = request.object or {}
     known = _find_assigned_id(old)
     if is_unmanaged(new):
         return ReviewedObject()
     try:
-        drawn = _build_changes(new, known, beside, _type_names(old))
+        drawn = _build_changes(new, known, current, _type_names(old))
     except InputError as error:
-        if old is not None and _says_the_same(old, new):
+        if old is not None and _has_same_spec(old, new):
             return ReviewedObject(remarks=(f"{_UNREADABLE}: {error}",))
         raise
     held: tuple[Change, ...] = ()
     if old is not None and not is_unmanaged(old):
-        held = _read_old_object(old, known, beside)
+        held = _read_old_object(old, known, current)
     remarks = [*drawn.remarks]
     if any(is_open(change.id) for change in drawn.changes) and not _is_extensions(new):
         remarks.append(_UNPLACED)
     return drawn._replace(held=held, remarks=tuple(remarks))
 
 
-def _deleted(request: ReviewRequest, beside: BesideSnapshot) -> ReviewedObject:
+def _deleted(request: ReviewRequest, current: BesideSnapshot) -> ReviewedObject:
     """Return the deletion, for which the resource id of the object is enough."""
     old = request.old or {}
     if is_kept(old):
         return ReviewedObject()
     known = _find_assigned_id(old)
-    held = _read_old_object(old, known, beside)
+    held = _read_old_object(old, known, current)
     if _is_extensions(old):
-        taken = tuple(_typed(None, _type_names(old), beside))
+        taken = tuple(_typed(None, _type_names(old), current))
         return ReviewedObject(held, taken or tuple(Change(operation=Operation.DELETE, id=change.id) for change in held))
     try:
-        identity = held[0].id if held else beside.identity(old, known)
+        identity = held[0].id if held else current.identity(old, known)
     except InputError as error:
         raise InputError(error.message, remedy=_DETACH) from None
     return ReviewedObject(held, (Change(operation=Operation.DELETE, id=identity),))
 
 
 def _build_changes(
-    document: JsonObject, known: str, beside: BesideSnapshot, gone: Sequence[str] = ()
+    document: JsonObject, known: str, current: BesideSnapshot, gone: Sequence[str] = ()
 ) -> ReviewedObject:
     """Return the changes that apply an object to Azure, and delete the instance types that it no longer has.
 
     Raises:
         InputError: it cannot be read.
     """
-    read = beside.read(document, known)
+    read = current.read(document, known)
     entry = read.entry
     if isinstance(entry, Refusal):
         raise InputError(entry.message, place=(entry.pointer,), remedy=entry.remedy)
     if entry is None:
         return ReviewedObject()
-    changes = tuple(_typed(entry, gone, beside)) if _is_extensions(document) else (_replaced(entry),)
+    changes = tuple(_typed(entry, gone, current)) if _is_extensions(document) else (_replaced(entry),)
     fields = {fold_id(change.id): entry.fields for change in changes}
     return ReviewedObject((), changes, fields, tuple(f"{pointer}: {message}" for pointer, message in read.remarks))
 
 
-def _read_old_object(document: JsonObject, known: str, beside: BesideSnapshot) -> tuple[Change, ...]:
+def _read_old_object(document: JsonObject, known: str, current: BesideSnapshot) -> tuple[Change, ...]:
     """Return the content of the old object; empty if unreadable, so that everything in the new one counts as new."""
     try:
-        return _build_changes(document, known, beside).changes
+        return _build_changes(document, known, current).changes
     except InputError:
         return ()
 
@@ -221,19 +221,19 @@ def _replaced(entry: Placed) -> Change:
     )
 
 
-def _typed(entry: Placed | None, gone: Sequence[str], beside: BesideSnapshot) -> Iterator[Change]:
-    """Instance types go into every attachment of the cluster that the snapshot has.
+def _typed(entry: Placed | None, gone: Sequence[str], current: BesideSnapshot) -> Iterator[Change]:
+    """Yield the changes that put instance types into every attachment of the cluster in the snapshot.
 
-    Where it has none, or several clusters among which nothing tells, they stand as a compute of their own.
+    Without an attachment, or with attachments of several clusters, the instance types become a separate compute.
 
     Args:
-        entry: the compute that holds those that there are to be; None where there are to be none.
-        gone: the names of others, which go.
-        beside: has the attachments.
+        entry: the compute with the new instance types; None for none.
+        gone: the names of the instance types to remove.
+        current: the current snapshot.
     """
     attachments = [
         held
-        for held in beside.of_type(_COMPUTES)
+        for held in current.of_type(_COMPUTES)
         if lowered(words(get_inner(held, "properties", "computeType"))) == "kubernetes"
     ]
     clusters = {lowered(words(get_inner(held, "properties", "resourceId"))) for held in attachments}
@@ -245,12 +245,12 @@ def _typed(entry: Placed | None, gone: Sequence[str], beside: BesideSnapshot) ->
     joined = {**dict.fromkeys(gone), **(types if isinstance(types, dict) else {})}
     unresolved = entry.unreadable.items() if entry is not None else ()
     for held in attachments:
-        change = _with_types(held, joined, beside)
+        change = _with_types(held, joined, current)
         more = {pointer: why for pointer, why in unresolved if pointer.startswith(f"{_TYPES}/")}
         yield change.model_copy(update={"unreadable": {**change.unreadable, **more}})
 
 
-def _with_types(compute: JsonObject, types: JsonObject, beside: BesideSnapshot) -> Change:
+def _with_types(compute: JsonObject, types: JsonObject, current: BesideSnapshot) -> Change:
     """Return a compute with instance types added, and those that are null removed."""
     properties = compute["properties"]
     inside = properties.get("properties")
@@ -263,8 +263,8 @@ def _with_types(compute: JsonObject, types: JsonObject, beside: BesideSnapshot) 
         operation=Operation.REPLACE,
         id=compute["id"],
         resource=resource,
-        unreadable=beside.snapshot.unreadable.get(lowered(compute["id"]), {}),
-        carried=beside.snapshot.carried.get(lowered(compute["id"])),
+        unreadable=current.snapshot.unreadable.get(lowered(compute["id"]), {}),
+        carried=current.snapshot.carried.get(lowered(compute["id"])),
     )
 
 
@@ -285,8 +285,8 @@ def _find_assigned_id(old: JsonObject | None) -> str:
     return words(get_inner(old, "status", "id"))
 
 
-def _says_the_same(old: JsonObject, new: JsonObject) -> bool:
-    """Whether two objects ask for the same; what the API server and the operator say of them aside."""
+def _has_same_spec(old: JsonObject, new: JsonObject) -> bool:
+    """Return whether two objects are equal, except for what the API server and the operator write."""
     parts = [{key: value for key, value in each.items() if key not in ("metadata", "status")} for each in (old, new)]
     return parts[0] == parts[1] and is_unmanaged(old) == is_unmanaged(new)
 
@@ -439,17 +439,17 @@ class Reviewed(NamedTuple):
     refusal: PolicyengError | None = None
 
 
-def review(document: object, beside: BesideSnapshot, admit: Admit, *, decision_id: str = "") -> Reviewed:
-    """Answer an AdmissionReview; one for a dry run is answered alike, for nothing is kept of any.
+def review(document: object, current: BesideSnapshot, admit: Admit, *, decision_id: str = "") -> Reviewed:
+    """Return the response to an AdmissionReview; a dry run gets the same, because no review is stored.
 
     Args:
-        document: the review, as JSON has it.
-        beside: the current snapshot.
-        admit: decides.
-        decision_id: by which the answer is found in the decision log.
+        document: the parsed JSON of the review.
+        current: the current snapshot.
+        admit: makes the decision.
+        decision_id: the id of the response in the decision log.
 
     Raises:
-        InputError: it is no review of `admission.k8s.io/v1`, so that there is nothing to answer.
+        InputError: it is not a review of `admission.k8s.io/v1`, so no response is possible.
     """
     given = request_in(document)
     uid: str = given["uid"]
@@ -457,7 +457,7 @@ def review(document: object, beside: BesideSnapshot, admit: Admit, *, decision_i
         request = request_of(given)
         if request is None:
             return Reviewed(answer(uid, allowed=True))
-        asked = convert_request(request, beside)
+        asked = convert_request(request, current)
     except InputError as error:
         return Reviewed(of_error(uid, error, decision_id, unfit=True), error)
     if not asked.changes:

@@ -40,11 +40,11 @@ _access_log = logging.getLogger("policyeng.access")
 
 
 class Middleware:
-    """Give each request an id, in the answer too, and turn what nobody foresaw into an answer that says nothing.
+    """Give each request and its response an id, and turn unexpected errors into a response without details.
 
-    Each request has a line in the access log. The id is the caller's `X-Request-Id` where that is one; it is in the
-    state of the request as `request_id`. While the server is `leaving`, each answer ends its connection, so that the
-    next request goes elsewhere.
+    Each request has a line in the access log. The id is the caller's `X-Request-Id` if valid; it is in the state of
+    the request as `request_id`. While the server is `leaving`, each response closes its connection, so that the next
+    request goes elsewhere.
 
     Args:
         app: answers what the routes do not.
@@ -130,7 +130,7 @@ def application(service: Service) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.openapi()  # so that who asks for it first holds up nobody
+        app.openapi()  # built now, so that the first request for it does not delay others
         service.start()
         try:
             yield
@@ -140,7 +140,7 @@ def application(service: Service) -> FastAPI:
     app = FastAPI(
         title="policyeng",
         version=__version__,
-        summary="Judge Azure Machine Learning workspaces, and changes of them before they are made.",
+        summary="Check Azure Machine Learning workspaces, and changes to them before they are made.",
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,

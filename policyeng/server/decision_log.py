@@ -27,22 +27,22 @@ from policyeng.server.request_body import status_of
 from policyeng.server.service import Answered
 from policyeng.server.shared_memory import SharedLock
 
-#: The file that is written; those that were stand beside it as `decisions-TIME.jsonl`.
+#: The current file; completed files are next to it as `decisions-TIME.jsonl`.
 NAME = "decisions.jsonl"
 _CLOSED = -1
 
 
 class Segments:
-    """A folder of such files, which one server at a time writes.
+    """A folder of decision log files, which one server at a time writes.
 
     Args:
-        folder: made when it is not there.
-        longest: bytes from which on a file is full.
-        keep: how many files there may be, the one that is written among them.
+        folder: created if it does not exist.
+        longest: the maximum size of a file in bytes.
+        keep: the maximum number of files, including the current one.
 
     Attributes:
-        torn: bytes of a last line that another process began and did not end, which were taken away; reset by who
-            says so.
+        torn: bytes of an incomplete last line of another process, which were removed; reset by the code that
+            reports it.
 
     Raises:
         UsageError: the folder cannot be written, or another process writes it.
@@ -154,7 +154,7 @@ def _count_whole_lines(file: int, size: int) -> int:
 MAX_ENTRY_BYTES = 1 << 18
 
 _TRACE = re.compile(r"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}(-.*)?")
-#: The lists of a decision that stand in an entry; `standing` may have thousands, and only their count stands there.
+#: The lists of a decision that an entry includes; of `standing`, which may have thousands, only the count.
 _LISTED = ("denied", "warned", "shadowed", "undecided", "exempted", "cleared")
 
 
@@ -162,16 +162,14 @@ def line_of(answered: Answered, labels: Mapping[str, str], longest: int = MAX_EN
     """Return the entry as a line of masked JSON, without `input` or `result` if they are too long.
 
     Args:
-        answered: what came of a request.
-        labels: of the server.
-        longest: bytes that the line may have.
+        answered: the result of a request.
+        labels: the labels of the server.
+        longest: the maximum length of the line in bytes.
     """
     entry = entry_of(answered, labels)
     masks = [*_mask(entry, "input", "/input"), *_mask(entry, "error", "/error")]
-    if (
-        said := entry.get("result")
-    ) is not None:  # its findings are masked already, with the names that they stand under
-        masks += _mask(said, "problems", "/result/problems")
+    if (result := entry.get("result")) is not None:  # its findings are masked already, by their names
+        masks += _mask(result, "problems", "/result/problems")
     if masks:
         entry["masked"] = masks
     line = _json(entry)
@@ -231,17 +229,17 @@ def _encode_answer(outcome: Evaluation | Decision) -> JsonObject:
         counts = {name: len(getattr(outcome, name)) for name in (*_LISTED, "standing")}
         changes = [{"operation": str(each.operation), "id": each.id} for each in outcome.changes]
         shown = {name: [_encode_finding(finding) for finding in each] for name, each in listed.items() if each}
-        said: JsonObject = {"allowed": outcome.allowed, "exitCode": outcome.exit_code, "changes": changes, **shown}
+        result: JsonObject = {"allowed": outcome.allowed, "exitCode": outcome.exit_code, "changes": changes, **shown}
     else:
         counts = {
             name: count for name, count in outcome.summary.model_dump(by_alias=True).items() if isinstance(count, int)
         }
         findings = [finding for finding in outcome.findings if finding.outcome is not Outcome.PASS]
-        said = {"exitCode": outcome.exit_code, "findings": [_encode_finding(finding) for finding in findings]}
+        result = {"exitCode": outcome.exit_code, "findings": [_encode_finding(finding) for finding in findings]}
     if outcome.problems:
-        said["problems"] = [{"level": each.level, "message": each.message} for each in outcome.problems]
+        result["problems"] = [{"level": each.level, "message": each.message} for each in outcome.problems]
     return {
-        "result": said,
+        "result": result,
         "outcome_counts": counts,
         "snapshot_digest": outcome.snapshot.digest,
         "exemptions_applied": sorted({each.exemption.id for each in findings if each.exemption is not None}),
@@ -343,11 +341,11 @@ class Standard:
 
 
 class DecisionLog:
-    """Entries on their way to a sink.
+    """A queue of entries for a sink.
 
-    An entry that finds no place, because the sink is slow, is dropped; one that the sink refuses is lost. Both are
-    counted, and an entry `{"gap": {"dropped": N, "failed": N}}` stands where they would, once there is something to
-    write to again.
+    If the queue is full because the sink is slow, an entry is dropped; if the sink fails, the entry is lost. Both are
+    counted, and an entry `{"gap": {"dropped": N, "failed": N}}` takes their place once the sink accepts entries
+    again.
 
     Args:
         sink: where lines go.
@@ -388,7 +386,7 @@ class DecisionLog:
         return self._thread
 
     def answered(self, answered: Answered) -> None:
-        """Have what came of a request written; it takes no time, whatever the sink does."""
+        """Queue the result of a request for writing; never waits for the sink."""
         with self._changed:
             self.start()
             if len(self._entries) >= self._waiting or self._bytes + answered.size > self._waiting_bytes:

@@ -250,7 +250,7 @@ class PolicyReload(Watched[EvaluationSetup]):
         super().__init__("policies", read, paths, seconds=seconds)
 
     def _files(self) -> Sequence[Path]:
-        with suppress(PolicyengError):  # settings that cannot be read name nothing; reading them says why
+        with suppress(PolicyengError):  # unreadable settings name no files; reading them reports why
             self._named = tuple(_list_named_files(self._settings()))
         return (*self._paths, *self._named)
 

@@ -96,7 +96,7 @@ class _WorkerNumbers:
             if len(self._places) == _NUMBERS or begin + len(name) > _NAMES:
                 raise MemoryError("there are more numbers than metrics have room for")
             self._names[begin : begin + len(name)] = name
-            self._used[0] = begin + len(name)  # last, so that whoever reads it finds the whole name
+            self._used[0] = begin + len(name)  # last, so that readers always find the whole name
             self._learn()
         return self._places[key]
 
@@ -126,7 +126,7 @@ _COUNTED = {
         ("decision", "mode", "point"),
     ),
     "policyeng_check_requests": (
-        "Requests to judge a document, by the exit code of the report; `refused` got none.",
+        "Requests to evaluate a document, by the exit code of the report; `refused` got none.",
         ("exit_code",),
     ),
     "policyeng_evaluations": (
@@ -150,11 +150,11 @@ _SECONDS = "policyeng_admission_duration_seconds"
 #: What a worker has now; the sums of all workers are shown.
 _GAUGES = {
     "policyeng_queue_requests": "Requests at work and waiting.",
-    "policyeng_queue_overdue": "Threads at work for which nobody waits any more.",
+    "policyeng_queue_overdue": "Threads that still work on abandoned requests.",
     "policyeng_body_bytes": "Bytes of bodies that are held.",
     "policyeng_decision_log_waiting": "Entries that wait to be written.",
 }
-#: The number under which a worker says which process it is, and that of the processor time of those that ended.
+#: The keys of a worker's process id, and of the processor time of workers that ended.
 _PROCESS, _ENDED = "process", "ended"
 
 
@@ -193,7 +193,7 @@ class ServerMetrics:
         self._numbers.add(_ENDED, amount=seconds)
 
     def answered(self, answered: Answered) -> None:
-        """Count what came of a request."""
+        """Count the result of a request."""
         outcome, refusal, point = answered.outcome, answered.refusal, answered.point
         add = self._numbers.add
         add(_SECONDS, point, str(bisect_left(_BUCKETS, answered.seconds)))
@@ -268,7 +268,7 @@ class _Measured(Collector):
             "policyeng_load_failures", "Readings of changed files that were bad, by what is read.", labels=("of",)
         )
         degraded = GaugeMetricFamily(
-            "policyeng_degraded", "Whether an earlier reading is in force, for the last is bad.", labels=("of",)
+            "policyeng_degraded", "Whether an earlier version is active because the newest is invalid.", labels=("of",)
         )
         loaded = GaugeMetricFamily(
             "policyeng_last_load_timestamp_seconds", "When what is in force was read, by what is read.", labels=("of",)
@@ -309,13 +309,13 @@ class _Measured(Collector):
 
     def _load(self) -> Iterator[Metric]:
         service, queue = self._service, self._service.queue
-        yield GaugeMetricFamily("policyeng_ready", "Whether readiness says yes.", not service.unready())
+        yield GaugeMetricFamily("policyeng_ready", "Whether the server is ready.", not service.unready())
         places = queue.places * service.options.workers
         yield GaugeMetricFamily("policyeng_queue_places", "How many there may be.", places)
         if service.state is not None:
             age = service.state.current.age(get_time())
             yield GaugeMetricFamily(
-                "policyeng_state_age_seconds", "The age of the state that changes are judged against.", age
+                "policyeng_state_age_seconds", "The age of the state that changes are compared with.", age
             )
             yield GaugeMetricFamily(
                 "policyeng_allowed_changes",

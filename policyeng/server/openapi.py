@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of each route, and the schemas that it names."""
+"""The OpenAPI description of each route, and the schemas that it refers to."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def check(service: Service) -> JsonObject:
     examples = {
         "snapshot": {"summary": "A document of any format that `policyeng check` reads", "value": _SNAPSHOT},
         "options": {
-            "summary": "A document, with options beside it",
+            "summary": "A document together with options",
             "value": {"snapshot": _SNAPSHOT, "failOn": "high", "asOf": "2026-06-01T00:00:00Z", "exemptions": []},
         },
     }
     return _describe_evaluation_route(
         service,
         TokenScope.CHECK,
-        "Judge a document as `policyeng check` does",
+        "Evaluate a document as `policyeng check` does",
         "The answer is the JSON report, whatever the findings; its `exitCode` is that of the command. What cannot be "
         "read of the document is a problem in it.",
         {JSON: _content("CheckRequest", examples), **{kind: {"schema": {}} for kind in YAML}},
@@ -109,8 +109,8 @@ def admission_review(service: Service) -> JsonObject:
         service,
         TokenScope.ADMIT,
         "Answer an AdmissionReview of Kubernetes",
-        "`admission.k8s.io/v1`, for a ValidatingWebhookConfiguration. Objects of kinds that are not judged are allowed "
-        "with nothing said; what cannot be decided is not allowed.",
+        "`admission.k8s.io/v1`, for a ValidatingWebhookConfiguration. Objects of kinds that no policy applies to are "
+        "allowed without remarks; objects that cannot be decided on are not allowed.",
         {JSON: _content("AdmissionReview", {"create": {"summary": "A workspace that is created", "value": review}})},
         _content("AdmissionReviewAnswer"),
     )
@@ -138,9 +138,9 @@ def healthz() -> JsonObject:
 
 def readyz() -> JsonObject:
     """Of `GET /readyz`."""
-    said = {200: "It can decide.", 503: "It cannot; `reasons` says why."}
+    texts = {200: "The server is ready.", 503: "The server is not ready; `reasons` lists why."}
     headers = {"X-Policyeng-Degraded": _header("What is in force of an earlier reading; only there for something.")}
-    answers = {code: _answer(text, {JSON: _content("Ready")}, headers) for code, text in said.items()}
+    answers = {code: _answer(text, {JSON: _content("Ready")}, headers) for code, text in texts.items()}
     return _describe_request("Whether the server can decide", answers)
 
 
@@ -152,9 +152,9 @@ def metrics(service: Service) -> JsonObject:
     )
 
 
-def select_schemas(schemas: JsonObject, *told: object) -> JsonObject:
-    """Those schemas that parts of the document name, and those that these name in turn."""
-    names = {name for each in told for name in _NAMED.findall(orjson.dumps(each, default=str).decode())}
+def select_schemas(schemas: JsonObject, *parts: object) -> JsonObject:
+    """Return the schemas that parts of the document refer to, directly or through other schemas."""
+    names = {name for each in parts for name in _NAMED.findall(orjson.dumps(each, default=str).decode())}
     found = {name: schema for name, schema in schemas.items() if name in names}
     rest = {name: schema for name, schema in schemas.items() if name not in names}
     return {**found, **select_schemas(rest, *found.values())} if found else {}
@@ -169,20 +169,20 @@ def _describe_evaluation_route(
     given: JsonObject,
     **extra: object,
 ) -> JsonObject:
-    """Of a route that judges."""
+    """Return the description of a route for evaluations or decisions."""
     refused = [code for code in _REFUSALS if code not in (401, 403) or code in _describe_refusals(service)]
     headers = {"X-Decision-Id": _header("The id of the answer in the decision log.")}
     answers = {200: _answer("The verdict.", {JSON: given}, headers)} | _refusals(refused)
     body = {"required": True, "content": dict(taken)}
-    said = _describe_request(summary, answers, requestBody=body, **_add_security(service, scope), **extra)
-    return {**said, "description": description}
+    described = _describe_request(summary, answers, requestBody=body, **_add_security(service, scope), **extra)
+    return {**described, "description": description}
 
 
 def _describe_request(summary: str, answers: Mapping[int, JsonObject], **extra: object) -> JsonObject:
     return {
         "summary": summary,
         "responses": {},
-        "openapi_extra": {"responses": {str(code): said for code, said in answers.items()}, **extra},
+        "openapi_extra": {"responses": {str(code): response for code, response in answers.items()}, **extra},
         "response_model": None,
     }
 

@@ -1,4 +1,4 @@
-"""Everything that `policyeng serve` can be told beyond the settings."""
+"""The options of `policyeng serve` in addition to the settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_PENDING_BYTES = 256 << 20
 
 
 class Route(StrEnum):
-    """A route that judges, below `/v1/`."""
+    """A route for evaluations and decisions, below `/v1/`."""
 
     CHECK = "check"
     ADMIT = "admit"
@@ -26,28 +26,29 @@ class Route(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """How the server listens, whom it answers, and what a request may cost.
+    """How the server listens, which callers it serves, and the limits of a request.
 
     Attributes:
-        host, port: where it listens; port 0 is any that is free.
-        insecure_listen: listen beyond loopback though nobody has to say who they are.
-        tls_cert, tls_key: the files of the certificate and its key, in PEM; without them it speaks plain HTTP.
-        tls_client_ca: the roots of clients' certificates, in PEM; with it who asks for a verdict has to have one.
-        tokens: the file of the tokens; without one nobody has to say who they are.
-        only: the routes that judge; there are no others.
-        snapshot: the files and directories of the state that changes are judged against; without them a request brings
-            the state.
-        max_snapshot_age: in seconds, from which age on the state is too old to decide by.
-        max_body_bytes: of one request.
-        max_pending_bytes: of the bodies that are held at a time.
-        deadline: in seconds, from the arrival of a request to its answer.
-        workers: processes that answer.
-        waiting: requests that may wait in all of them for a thread that judges.
-        unready_on_fault: say in readiness that it cannot decide while what changed cannot be read.
-        drain_seconds: how long it answers on after it was told to end, and says in readiness that it will.
+        host, port: the address to listen on; port 0 picks a free one.
+        insecure_listen: listen on non-loopback addresses without authentication.
+        tls_cert, tls_key: the PEM files of the certificate and its key; without them the server uses plain HTTP.
+        tls_client_ca: the PEM file of root certificates for clients; with it, evaluations and decisions require a
+            client certificate.
+        tokens: the file of the tokens; without one callers do not authenticate.
+        only: the routes to serve of those for evaluations and decisions.
+        snapshot: the files and directories of the state that changes are compared with; without them each request
+            includes the state.
+        max_snapshot_age: the age in seconds from which on the state is too old to decide on.
+        max_body_bytes: the maximum size of a request body.
+        max_pending_bytes: the maximum size of all bodies in memory at a time.
+        deadline: the maximum seconds from the arrival of a request to its response.
+        workers: the number of worker processes.
+        waiting: how many requests may wait for an evaluation thread, in all workers together.
+        unready_on_fault: report not ready while changed files cannot be read.
+        drain_seconds: how long the server responds, and reports not ready, after it was asked to end.
         decision_log: the folder of the decision log, or `-` for standard output; None for no log.
-        decision_log_max_bytes: of a file of it, before the next is begun.
-        decision_log_keep: files of it, of which the oldest goes.
+        decision_log_max_bytes: the maximum size of a log file, before the next one is started.
+        decision_log_keep: how many log files to keep; the oldest is deleted.
         store: the database of audits whose history it shows; None for none.
     """
 

@@ -30,7 +30,7 @@ _GROUP = f"{_SUBSCRIPTION}{_any_case('/resourcegroups/')}{_NAME}"
 GROUP = f"^({_GROUP}|{_SUBSCRIPTION})?$"
 #: A workspace by id or name, or nothing.
 WORKSPACE = f"^({_GROUP}{_any_case(f'/providers/{WORKSPACE_TYPE}/')}{_NAME}|{_NAME})?$"
-#: A subscription, or what lies in one.
+#: A subscription, or a resource or resource group in it.
 WITHIN = f"^{_any_case('/subscriptions/')}[^/]+(/[^/]+/[^/]+)*$"
 
 

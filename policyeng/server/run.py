@@ -34,7 +34,7 @@ TAKE_BYTES = 64 << 10
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """That of uvicorn, which closes a connection whose headers do not end, or on which nobody takes the answer."""
+    """The protocol of uvicorn with timeouts for incomplete headers and for clients that do not read the response."""
 
     _taking: asyncio.TimerHandle | None = None
     _timer: asyncio.TimerHandle | None = None
@@ -64,7 +64,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def timeout_keep_alive_handler(self) -> None:
-        """End a connection on which nobody asks."""
+        """Close a connection that is idle."""
         super().timeout_keep_alive_handler()
         self._await_taking()
 
@@ -125,7 +125,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 #: Seconds beyond the deadline of requests that clients have to take their answers when the server ends.
 _TAKING = 5
-#: After how many seconds a connection on which nobody asks is closed: late, as a client may ask at that very moment.
+#: After how many seconds an idle connection is closed: late, because a client may send a request at that very moment.
 _IDLE = 75
 #: Seconds in which what arrived on connections before the end is read.
 _READING = 0.1
@@ -164,7 +164,7 @@ def serve(service: Service, listening: Callable[[str], None]) -> None:
             listening(url)
 
         _run(app, service, bound[0], started)
-    if service.queue.overdue:  # nobody waits for it any more, and the interpreter would
+    if service.queue.overdue:  # abandoned work, which the interpreter would wait for
         os._exit(0)
 
 
@@ -205,7 +205,7 @@ def _run(app: FastAPI, service: Service, bound: socket.socket, started: Callable
 
 
 class DrainingServer(uvicorn.Server):
-    """One that says when it answers, and that it will end before it does."""
+    """A server that reports when it has started, and reports not ready before it ends."""
 
     def __init__(self, config: uvicorn.Config, service: Service, started: Callable[[DrainingServer], None]) -> None:
         super().__init__(config)
@@ -214,15 +214,15 @@ class DrainingServer(uvicorn.Server):
         self._ends = inf
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and say so."""
+        """Start, and report it."""
         await super().startup(sockets)
         self._started(self)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more connections, read what was asked on those that are there, and then end.
+        """Accept no more connections, read the requests on open ones, and then end.
 
-        Those that the system has made and nobody has accepted yet would be broken off when the socket is closed, so
-        that another of the same is kept until they are accepted.
+        Closing the socket would reset connections that wait in its backlog, so a duplicate stays open until they are
+        accepted.
         """
         spare = [bound.dup() for bound in sockets or ()]
         for server in self.servers:
@@ -245,7 +245,7 @@ class DrainingServer(uvicorn.Server):
     def handle_exit(self, sig: int, _: FrameType | None) -> None:
         """Begin to end; uvicorn would raise the signal again after it, and end as if it had gone wrong."""
         if sig == signal.SIGINT and self._service.options.workers > 1:
-            return  # a terminal sends it to the process that started the workers, too, which tells them to end
+            return  # a terminal sends it to the process that started the workers, too, which ends them
         if self._service.leaving:
             os._exit(128 + sig)
         self.leave()

@@ -14,8 +14,8 @@ from policyeng.server.routes.check import CheckRequestOptions
 
 _ANY: JsonObject = {"$ref": "#/components/schemas/Json"}
 _ABOUT = ("kind", "resource", "subResource", "name", "namespace", "operation", "object", "oldObject", "dryRun")
-#: What a review has to be so that it is answered by one. What it is about may be anything, and is denied where it is
-#: nothing that can be judged.
+#: The form that a review needs to get a review as response. Its object may be anything; an object that cannot be
+#: evaluated is denied.
 QUESTION: JsonObject = {
     "type": "object",
     "required": ["apiVersion", "kind", "request"],
@@ -80,7 +80,7 @@ def schemas(*, brings_state: bool) -> JsonObject:
     """Return the schemas by name.
 
     Args:
-        brings_state: a request brings the state that its change is judged against.
+        brings_state: a request includes the state that its change is compared with.
     """
     described: list[tuple[str, Literal["serialization"], TypeAdapter[Any]]] = [
         ("Evaluation", "serialization", adapter_of(Evaluation)),
@@ -136,7 +136,7 @@ def _check_request() -> JsonObject:
     document = {"type": "object", "additionalProperties": _find_named("Json"), "not": {"required": ["snapshot"]}}
     others = [shape for shape in _values()["Json"]["anyOf"] if shape.get("type") != "object"]
     return {
-        "description": "A document of any format that `policyeng check` reads, or one with options beside it.",
+        "description": "A document of any format that `policyeng check` reads, or one together with options.",
         "anyOf": [{**options, "required": ["snapshot"]}, document, *others],
     }
 
@@ -195,12 +195,12 @@ def _restrictions() -> JsonObject:
         "type": "object",
         "required": ["policyInfo", "evaluationResult", "evaluationDetails", "effectDetails"],
     }
-    told = {"policyEvaluations": {"type": "array", "items": evaluation}}
+    properties = {"policyEvaluations": {"type": "array", "items": evaluation}}
     answer = {
         "type": "object",
         "properties": {
             "fieldRestrictions": {"type": "array", "maxItems": 0},
-            "contentEvaluationResult": {"type": "object", "properties": told, "required": [*told]},
+            "contentEvaluationResult": {"type": "object", "properties": properties, "required": [*properties]},
         },
         "required": ["fieldRestrictions", "contentEvaluationResult"],
     }
@@ -220,7 +220,7 @@ def _shrink() -> JsonObject:
     ready: JsonObject = {"ready": {"type": "boolean"}, "reasons": lines, "faults": lines}
     return {
         "RefusedRequest": {
-            "description": "Why a request is refused (RFC 9457); `place` and `remedy` where there is something to say.",
+            "description": "Why a request is refused (RFC 9457); `place` and `remedy` where known.",
             "type": "object",
             "properties": {**problem, "place": text, "remedy": text},
             "required": [*problem],

@@ -1,4 +1,4 @@
-"""The state that changes are judged against: where it comes from, and how old it is."""
+"""The parts of a running server: the current state, allowed changes, the request queue and the service."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ _AHEAD = 60.0
 
 @dataclass(frozen=True)
 class SnapshotState:
-    """A state, and the moment of which it says what is there."""
+    """A snapshot, and the time at which it was taken."""
 
     snapshot: Snapshot
     since: datetime
 
     @cached_property
-    def beside(self) -> BesideSnapshot:
-        """The state as the objects of a cluster are read beside it."""
+    def context(self) -> BesideSnapshot:
+        """Return the state as context for reading Kubernetes objects."""
         return BesideSnapshot(self.snapshot)
 
     def age(self, now: datetime) -> float:
-        """Its age in seconds; less than zero where the clock that it was taken by is ahead."""
+        """Return the age in seconds; negative if the clock of the machine that took the snapshot is ahead."""
         return round((now - self.since).total_seconds(), 3)
 
 
 def read_state(paths: Sequence[Path], wanted: WantedInputs) -> SnapshotState:
     """Read a state from files and directories, all of it or nothing.
 
-    Its moment is the `takenAt` that it states, else that of the file that was written first.
+    Its time is its `takenAt`, or else the earliest modification time of its files.
 
     Args:
         paths: as the user named them.
@@ -80,7 +80,7 @@ def require_fresh(standing: SnapshotState, now: datetime, longest: float | None)
     age = standing.age(now)
     if longest is not None and not -_AHEAD <= age <= longest:
         how = f"{age:g} seconds old, which is more than {longest:g}" if age > 0 else "of a time that has not come yet"
-        raise refuse_busy(f"nothing is decided by the state, which is {how}")
+        raise refuse_busy(f"no decision: the state is {how}")
     return age
 
 
@@ -124,20 +124,20 @@ class Allowed:
 
     @property
     def forgotten(self) -> int:
-        """How many were left out because there were more than are kept."""
+        """Return how many changes were dropped because the limit was reached."""
         return self._kept.value.forgotten
 
     def add(self, changes: Sequence[Change], at: datetime, since: datetime, seen: tuple[AllowedChange, ...]) -> bool:
-        """Keep changes that were just allowed, and leave out those that the state shows already.
+        """Store changes that were just allowed, and drop those that the state already includes.
 
         Args:
             changes: in the order in which they are made.
             at: when they were allowed.
-            since: the moment of which the state says what is there.
-            seen: the entries that the decision was made with.
+            since: the time at which the state was taken.
+            seen: the entries that the decision was based on.
 
         Returns:
-            whether they are kept; not where others came in meanwhile, so that the decision has to be made again.
+            whether the changes were stored; False if others were added meanwhile, so the decision must be repeated.
         """
         put = {fold_id(change.id) for change in changes if change.operation in _PUTS}
         entries = [
@@ -160,14 +160,14 @@ class Allowed:
 
 
 def counting(entries: Sequence[AllowedChange], since: datetime, changes: Sequence[Change]) -> list[Change]:
-    """Return the changes that count as part of a state when others are decided on.
+    """Return the allowed changes that count as part of a state when deciding on other changes.
 
-    What is put again is left out: what it was allowed to be is no reason to allow it.
+    Resources that are put again are omitted: their earlier content must not affect the new decision.
 
     Args:
         entries: the changes that were allowed.
-        since: the moment of which the state says what is there.
-        changes: what is decided on.
+        since: the time at which the state was taken.
+        changes: the changes to decide on.
     """
     put = {fold_id(change.id) for change in changes if change.operation in _PUTS}
     return [entry.change for entry in entries if entry.at > since and not _is_put_again(entry, put)]
@@ -184,18 +184,18 @@ _T = TypeVar("_T")
 class Queue:
     """Work for threads, from one event loop.
 
-    A request has a place from when it is let in until its work is done, also where nobody waits for the answer any
-    more: a thread cannot be stopped, so the place stays taken as long as the work needs. One that waits for a thread
-    gives its place back at once when its time is over or its client went away.
+    A request occupies a place from its acceptance until its work is done, even after its client disconnects: a
+    thread cannot be stopped, so the place stays taken until the work ends. A request that still waits for a thread
+    releases its place at once when it times out or its client disconnects.
 
     Args:
-        threads: how many work.
-        waiting: how many may wait for one.
+        threads: the number of threads.
+        waiting: how many requests may wait for a thread.
 
     Attributes:
         taken: places that are taken now.
-        overdue: threads whose work nobody waits for any more.
-        closed: refuse what comes; what is there ends.
+        overdue: threads that still work on abandoned requests.
+        closed: refuse new requests; accepted ones are completed.
     """
 
     def __init__(self, threads: int, waiting: int) -> None:
@@ -208,10 +208,10 @@ class Queue:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="policyeng-judge")
 
     def require_place(self) -> None:
-        """Refuse what cannot be let in now.
+        """Refuse a request that cannot be accepted now.
 
         Raises:
-            RefusedError: there is no place (429), or nothing is let in any more (503).
+            RefusedError: there is no place (429), or no requests are accepted any more (503).
         """
         if self.closed:
             raise refuse_busy("the server is about to end")
@@ -249,14 +249,14 @@ class Queue:
             await asyncio.wait({answer}, timeout=max(0.0, until - loop.time()))
             if answer.done():
                 return answer.result()
-            raise refuse_busy("the request could not be answered in its time")
+            raise refuse_busy("the request timed out")
         finally:
             if not answer.done():
                 self.overdue += 1
                 answer.add_done_callback(self._end_overdue)
 
     def _give_back(self, answer: asyncio.Future[_T]) -> None:
-        answer.exception()  # heard, also where nobody waits for it any more
+        answer.exception()  # mark it as retrieved, because an abandoned request has no other reader
         self.taken -= 1
         self._free.release()
 
@@ -264,29 +264,29 @@ class Queue:
         self.overdue -= 1
 
 
-#: Threads of a worker that judge: a long document must not keep decisions waiting. They share one processor.
+#: Evaluation threads of a worker: a long document must not delay decisions. They share one processor.
 THREADS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A request to judge, and what came of it.
+    """A request for an evaluation or a decision, and its result.
 
     Attributes:
         point: `check`, `admit`, `admission-review` or `check-policy-restrictions`.
-        decision_id, request_id: as the caller got them.
-        requested_by: the subject of the client's certificate and the name of the token; empty where there is neither.
+        decision_id, request_id: as returned to the caller.
+        requested_by: the subject of the client's certificate and the name of the token; empty without either.
         at: when the request arrived.
-        seconds: until it was answered.
-        status: of HTTP.
-        document: what was to be judged, where it was parsed as JSON.
-        outcome: what was said of it; of an AdmissionReview None, too, when it is about nothing of ours.
-        refusal: why nothing was said.
-        held: what was in force; None when the request did not come so far.
-        state_age: of the state that changes were judged against, in seconds.
+        seconds: the time until the response.
+        status: the HTTP status code.
+        document: the document to evaluate, if it was parsed as JSON.
+        outcome: the result; also None for an AdmissionReview that no policy applies to.
+        refusal: why there is no result.
+        held: the active setup; None if the request was refused earlier.
+        state_age: the age in seconds of the state that changes were compared with.
         client: the address that the request came from, with its port.
-        traceparent: the header of that name (W3C Trace Context); empty where there is none.
-        size: bytes of the request and of its answer, together.
+        traceparent: the header of that name (W3C Trace Context); empty without one.
+        size: bytes of the request and the response together.
     """
 
     point: str
@@ -313,10 +313,10 @@ class Log(Protocol):
         """Begin to write."""
 
     def answered(self, answered: Answered) -> None:
-        """Write what came of a request."""
+        """Log the result of a request."""
 
     def close(self) -> None:
-        """Write what waits, and end."""
+        """Write the waiting entries, and stop."""
 
 
 class ServiceMetrics(Protocol):
@@ -332,10 +332,10 @@ class ServiceMetrics(Protocol):
         """Count the processor time of a worker that ended."""
 
     def answered(self, answered: Answered) -> None:
-        """Count what came of a request."""
+        """Count the result of a request."""
 
     def exposition(self) -> bytes:
-        """All of it, in the text format of Prometheus 0.0.4."""
+        """Return all metrics in the Prometheus text format 0.0.4."""
 
 
 @dataclass(slots=True)
@@ -343,13 +343,13 @@ class Service:
     """The parts of a server.
 
     Attributes:
-        state: what changes are judged against; None when each request brings its own.
-        tokens: who may ask for what; None when nobody has to say who they are.
-        certificates: of TLS; None for plain HTTP.
-        reports: what is shown of the history of audits; None for nothing.
-        log, metrics: hear of every answer; without metrics there is no route for them.
+        state: the state that changes are compared with; None if each request includes its own.
+        tokens: the tokens and their scopes; None if callers do not authenticate.
+        certificates: the TLS certificates; None for plain HTTP.
+        reports: the audit history to serve; None for no history.
+        log, metrics: are notified of every response; without metrics there is no route for them.
         allowed: changes that count as part of the state.
-        leaving: say in readiness that the server is about to end; it answers until the queue is closed.
+        leaving: report not ready because the server is about to end; it responds until the queue is closed.
     """
 
     options: ServerOptions
@@ -371,29 +371,29 @@ class Service:
         self.bodies = Bodies(self.options.max_body_bytes, self.options.max_pending_bytes // workers)
 
     def become(self, worker: int) -> None:
-        """Be the worker of a number from 0."""
+        """Become the worker of this number, counted from 0."""
         if self.metrics is not None:
             self.metrics.become(worker)
 
     def start(self) -> None:
-        """Begin to write the log."""
+        """Start the decision log."""
         if self.log is not None:
             self.log.start()
 
     def watch(self) -> None:
-        """Watch the files that things are read from."""
+        """Start to watch the input files."""
         if (state := self.state) is not None:
-            self.holding.then = state.ask  # other policies may judge other kinds of documents
+            self.holding.then = state.ask  # other policies may apply to other kinds of documents
         for each in self.watched():
             each.start()
 
     def reload(self) -> None:
-        """Have everything read again soon, as if it had changed."""
+        """Schedule everything to be read again, as if it had changed."""
         for each in self.watched():
             each.ask()
 
     def stop(self) -> None:
-        """Watch nothing any more, and end the log."""
+        """Stop watching, and close the log."""
         for each in self.watched():
             each.stop()
         if self.log is not None:
@@ -401,8 +401,8 @@ class Service:
         if self.reports is not None:
             self.reports.close()
 
-    def hear(self, answered: Answered) -> None:
-        """Tell those who want to know; whatever becomes of that, the answer stays what it is."""
+    def notify(self, answered: Answered) -> None:
+        """Notify the log and the metrics of a response; an error there does not change the response."""
         for listener in (self.log, self.metrics):
             if listener is None:
                 continue
@@ -412,29 +412,29 @@ class Service:
                 _log.exception("request %s: the result could not be logged", answered.request_id)
 
     def unready(self) -> list[str]:
-        """Why no decision should be asked for now."""
-        said = ["the server is about to end"] if self.leaving or self.queue.closed else []
+        """Return why the server is not ready; empty if it is."""
+        reasons = ["the server is about to end"] if self.leaving or self.queue.closed else []
         if self.queue.overdue >= self.queue.threads:
-            said.append("every thread is at work for which nobody waits any more")
+            reasons.append("every thread is busy with an abandoned request")
         if self.state is not None:
             try:
                 require_fresh(self.state.current, get_time(), self.options.max_snapshot_age)
             except RequestRefusedError as error:
-                said.append(error.message)
+                reasons.append(error.message)
         if self.options.unready_on_fault:
-            said += [f"an earlier reading is in force: {fault}" for fault in self.faults()]
-        return said
+            reasons += [f"an earlier version is active: {fault}" for fault in self.faults()]
+        return reasons
 
     def caller(self, authorization: str, subject: str, scope: TokenScope) -> str:
-        """Who asks: the subject of the certificate, and the name of the token; empty where nobody has to say it.
+        """Return the caller: certificate subject and token name; empty if callers do not authenticate.
 
         Args:
-            authorization: the header as it came; empty when there is none.
-            subject: of the certificate that the client showed; empty when it showed none.
-            scope: what is asked for.
+            authorization: the `Authorization` header; empty without one.
+            subject: the subject of the client certificate; empty without one.
+            scope: the requested scope.
 
         Raises:
-            RefusedError: there is no certificate (403), or the token is none that may ask for it (401, 403).
+            RefusedError: there is no certificate (403), or no token with this scope (401, 403).
         """
         self.require_certificate(subject)
         holder = self.tokens.current.holder(authorization, scope) if self.tokens is not None else ""
@@ -542,7 +542,7 @@ def decide(
 ) -> Decision:
     """Decide on a change with the active setup; `before` are changes already made to the state.
 
-    `blame` counts where the settings say nothing of it. With `is_standing` failures of before are listed, too.
+    `blame` applies if the settings do not set it. With `is_standing`, earlier failures are listed, too.
 
     Raises:
         PolicyengError: as `policyeng.admit`.

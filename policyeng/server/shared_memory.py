@@ -1,6 +1,6 @@
 """What the workers of a server have together, though each is a process: values, and a lock that outlives its holder.
 
-Everything is made before the workers are forked. It lies in memory, so that a server needs no folder to write to.
+Everything is made before the workers are forked. It is in memory, so that a server needs no folder to write to.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Certificates(Watched[ssl.SSLContext]):
 
 
 class _Newest(ssl.SSLContext):
-    """Stands for the newest context; loading another pair into one that is in use could leave half of it there."""
+    """Delegate to the newest context; reloading a context that is in use could leave it half replaced."""
 
     certificates: Watched[ssl.SSLContext]
 

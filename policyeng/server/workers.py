@@ -251,7 +251,7 @@ class Workers:
         self._ask_all("take", watched.what)
         watched.take(current)
         if watched is self._service.holding and self._service.state is not None:
-            self._service.state.ask()  # other policies may judge other kinds of documents
+            self._service.state.ask()  # other policies may apply to other kinds of documents
 
     def _ask_all(self, *command: object) -> dict[int, str]:
         """Send a command to all workers, and return the faults of those that carried it out; others have ended."""

@@ -148,7 +148,7 @@ class Run:
         self.said.head("with a snapshot that is too old nothing is decided; a new one is read when it arrives")
         self.manifests.take_snapshot(ago=timedelta(days=2))
         self._await_answer(kinds.compute("training", 0), 500)
-        self.create(COMPUTE, kinds.compute("training", 0), 500, "nothing is decided by the state")
+        self.create(COMPUTE, kinds.compute("training", 0), 500, "no decision: the state is")
         self.manifests.take_snapshot()
         self._await_answer(kinds.compute("training", 0), 201)
         self.create(COMPUTE, kinds.compute("training", 0), 201, dry=True)

@@ -159,11 +159,13 @@ def read(source: PartSource | Collected, wanted: WantedInputs) -> Collected:
             inputs = read_named(_documents(source, content), content, **wanted)
     except InputError as error:
         return Collected(source.name, None, [problem_of(error)])
-    said = [*inputs.problems]
+    problems = [*inputs.problems]
     if inputs.read or inputs.snapshot.documents:
-        return Collected(source.name, inputs.snapshot, said, list(_below(source, asked, content)))
-    said += [Problem(level="warning", message=f"holds nothing to judge: {why}", place=at) for at, why in inputs.skipped]
-    return Collected(source.name, None, said)
+        return Collected(source.name, inputs.snapshot, problems, list(_below(source, asked, content)))
+    problems += [
+        Problem(level="warning", message=f"has nothing to evaluate: {why}", place=at) for at, why in inputs.skipped
+    ]
+    return Collected(source.name, None, problems)
 
 
 def _documents(source: PartSource, content: bytes | None) -> Iterator[Found]:
@@ -249,6 +251,6 @@ def _folders(path: Path, walk: FileWalk) -> Iterator[PartSource | Collected]:
 
 
 def _refuse_duplicate(name: str) -> Problem:
-    message = "two parts of the estate have this name, and the first is judged"
+    message = "two parts of the estate have this name, and only the first is evaluated"
     remedy = "name the directory above both as the input, or rename one"
     return Problem(level="error", message=f"{message}; {remedy}", place=name)

@@ -24,8 +24,8 @@ from policyeng.audit.diff.root_causes import CauseSearch
 from policyeng.evaluation import fails
 from policyeng.models import Evaluation, Finding, Outcome, Problem
 
-#: What is said of a flip that judging again does not bring about.
-_UNEXPLAINED = "judging again gives something else than was found, so this flip has no known cause"
+#: The message for a flip that a new evaluation does not reproduce.
+_UNEXPLAINED = "a new evaluation does not reproduce the stored findings, so the cause of this flip is unknown"
 
 
 def compare_states(
@@ -119,8 +119,8 @@ def _explained(
 ) -> dict[FindingKey, tuple[tuple[Cause, ...], ...]]:
     """Return the causes of each flip; none if a new evaluation does not reproduce the findings.
 
-    Where the later state judged again gives what was found and the earlier one does not, another version of the engine
-    is what is left, if there is one.
+    If a new evaluation reproduces the findings of the later state but not those of the earlier one, the cause is the
+    engine version, if it differs.
     """
     worlds = Counterfactuals(before, after, flips)
     search = CauseSearch(worlds)

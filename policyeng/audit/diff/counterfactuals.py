@@ -34,9 +34,9 @@ from policyeng.facts.ids import fold_id
 from policyeng.frozen import replace
 from policyeng.models import Exemption, Snapshot, lowered
 
-#: What is asked about: the id of a policy, the lower-case type and the folded id of what it judges.
+#: What to evaluate: the id of a policy, and the lower-case type and folded id of the resource.
 Asked = Collection[tuple[str, str, str]]
-#: What stands under an item, or nothing.
+#: The entries of an item, if any.
 Entries = tuple[ItemEntry, ...]
 
 
@@ -139,8 +139,8 @@ class StateFactor(NamedTuple):
         return Item(self.kind, self.key)
 
 
-#: What does not stand in the snapshot.
-_BESIDE = (CauseKind.POLICY, CauseKind.PARAMETERS, CauseKind.EXEMPTION, CauseKind.ENGINE, CauseKind.CLOCK)
+#: The causes outside the snapshot.
+_OUTSIDE_SNAPSHOT = (CauseKind.POLICY, CauseKind.PARAMETERS, CauseKind.EXEMPTION, CauseKind.ENGINE, CauseKind.CLOCK)
 #: What changes nothing of how a snapshot is made ready.
 _WITHOUT = (CauseKind.EXEMPTION, CauseKind.ENGINE, CauseKind.CLOCK)
 
@@ -215,13 +215,13 @@ class Counterfactuals:
         options = EvaluationOptions(as_of, engine=engine.engine, opa=engine.opa)
         try:
             with self._ready(undone) as prepared:
-                said = evaluate_pairs(prepared, options)
+                findings = evaluate_pairs(prepared, options)
                 takes = {policy.id for policy in prepared.bundle.policies if policy.header.exemptable}
                 in_force = [one for one in exemptions if one.policy in takes]
                 homes = find_scopes(prepared.estate.subjects) if in_force else {}
         except (BundleError, EngineError, UsageError):
             return None
-        marked = [exempting.marked_by(finding, in_force, homes, _ignore_exemption_use) for finding in said]
+        marked = [exempting.marked_by(finding, in_force, homes, _ignore_exemption_use) for finding in findings]
         return {key: status for key, finding in index_findings(marked).items() if (status := status_of(finding))}
 
     def _exemptions(self, undone: Collection[str]) -> list[Exemption]:
@@ -286,7 +286,7 @@ class Counterfactuals:
         return changes | {item: before.get(item, ()) for item in whole}
 
     def _snapshot(self, undone: Iterable[StateFactor]) -> Snapshot:
-        changes = self._changes(factor for factor in undone if factor.kind not in _BESIDE)
+        changes = self._changes(factor for factor in undone if factor.kind not in _OUTSIDE_SNAPSHOT)
         if not changes:
             return self.after.snapshot
         items = {**self.items[1], **changes}

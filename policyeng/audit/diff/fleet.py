@@ -49,9 +49,9 @@ def compare_parts(
     sums = (_Sum(), _Sum())
     lists: dict[str, list[Flip]] = {"new": [], "fixed": [], "changed": []}
     persisting: list[Finding] = []
-    said, exit_code = [*problems], 0
+    found_problems, exit_code = [*problems], 0
     for pair in pairs:
-        said += pair.problems
+        found_problems += pair.problems
         if any(problem.level == "error" for problem in pair.problems):
             continue
         states = [side or replace(one, snapshot=Snapshot()) for side, one in zip(pair[1:3], around, strict=True)]
@@ -62,17 +62,17 @@ def compare_parts(
         for name, flips in lists.items():
             flips += getattr(one, name)
         persisting += one.persisting
-        said += (problem.model_copy(update={"place": _place(pair.name, problem)}) for problem in one.problems)
+        found_problems += (problem.model_copy(update={"place": _place(pair.name, problem)}) for problem in one.problems)
         exit_code = max(exit_code, one.exit_code)
     empty = [summarize(evaluate_state(replace(one, snapshot=Snapshot()))) for one in around]
     return Comparison.model_validate(
         {
-            "exit_code": max(exit_code, 2 * any(problem.level == "error" for problem in said)),
+            "exit_code": max(exit_code, 2 * any(problem.level == "error" for problem in found_problems)),
             "before": sums[0].side(empty[0]),
             "after": sums[1].side(empty[1]),
             **lists,
             "persisting": persisting,
-            "problems": said,
+            "problems": found_problems,
         }
     )
 

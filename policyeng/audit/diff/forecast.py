@@ -326,8 +326,8 @@ def _place(name: str, problem: Problem) -> str:
 
 
 def _will_fail(one: UpcomingChange, gate: ComparisonThreshold) -> bool:
-    stands = one.flip.after is one.flip.finding.outcome
-    return stands and fails(one.flip.finding, gate.fail_on, strict_unknown=gate.strict_unknown)
+    is_current = one.flip.after is one.flip.finding.outcome
+    return is_current and fails(one.flip.finding, gate.fail_on, strict_unknown=gate.strict_unknown)
 
 
 _EXITS = {0: "bold green", 1: "bold red"}

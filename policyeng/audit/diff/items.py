@@ -11,7 +11,7 @@ from policyeng.models import Carried, Document, JsonObject, Model, Snapshot, low
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, member
 from policyeng.redaction import masked
 
-#: What stands where nothing does; null is something.
+#: The value of an absent member; different from null.
 NOTHING = object()
 
 
@@ -81,10 +81,10 @@ class ItemEntry(NamedTuple):
     carried: Carried | None = None
 
 
-#: Under every item what stands there: usually one entry, several where an id stands twice.
+#: The entries of each item: usually one, several if an id is repeated.
 Items = Mapping[Item, tuple[ItemEntry, ...]]
 
-#: By kind, the attribute of a snapshot that holds the statements of that kind, and what tells these apart.
+#: By kind, the attribute of a snapshot that holds the statements of that kind, and the members that identify them.
 _STATED: Mapping[CauseKind, tuple[str, tuple[str, ...]]] = {
     CauseKind.APPROVAL: ("approvals", ("id",)),
     CauseKind.WORKLOAD: ("workloads", ("id",)),

@@ -43,7 +43,7 @@ _BECAME = {
     "lapsed": "lapsed",
     "ended": "was taken back",
 }
-#: How many digits of a digest tell it apart for a reader.
+#: How many digits of a digest a report shows.
 _DIGITS = 12
 
 
@@ -111,7 +111,7 @@ def flip_words(flip: Flip) -> str:
 
 def _outcome(outcome: Outcome | None, *, exempt: bool) -> str:
     if outcome is None:
-        return "not judged"
+        return "not evaluated"
     return f"{outcome} (exempt)" if exempt else str(outcome)
 
 
@@ -166,7 +166,7 @@ def diff_schema() -> JsonObject:
 
 
 _COLUMNS = ("Severity", "Policy", "Resource", "Flip", "Because")
-_NUMBERS = ("", "Fail", "Exempt", "Unknown", "Error", "Pass", "Strictly", "As Azure", "Judged")
+_NUMBERS = ("", "Fail", "Exempt", "Unknown", "Error", "Pass", "Strictly", "As Azure", "Evaluated")
 
 
 def render_markdown(comparison: Comparison) -> str:
@@ -191,7 +191,9 @@ def render_markdown(comparison: Comparison) -> str:
 
 def _row(flip: Flip) -> tuple[str, ...]:
     finding = flip.finding
-    said = "<br>".join(map(markdown_text, reasons(finding, finding.location))) if flip.after is finding.outcome else ""
+    reason = (
+        "<br>".join(map(markdown_text, reasons(finding, finding.location))) if flip.after is finding.outcome else ""
+    )
     why = "<br>or ".join(map(markdown_text, causes_sentences(flip))) or "not known"
     again = ", reopened" if flip.reopened else ""
     words = f"{flip_words(flip)}{again}"
@@ -199,7 +201,7 @@ def _row(flip: Flip) -> tuple[str, ...]:
         str(finding.severity),
         f"{markdown_code(finding.policy)}<br>{markdown_text(finding.title)}",
         markdown_code(shorten_id(finding.resource)),
-        f"{words}<br>{said}" if said else words,
+        f"{words}<br>{reason}" if reason else words,
         why,
     )
 
@@ -223,9 +225,9 @@ def _render_sides(comparison: Comparison) -> Iterator[tuple[str, ...]]:
 def _markdown_side(name: str, side: ComparedEvaluation) -> tuple[str, ...]:
     summary = side.summary
     numbers = (summary.fail, summary.exempt, summary.unknown, summary.error, summary.pass_)
-    judged = f"with {format_name(side.bundle)}, as of {to_the_second(side.as_of)}, engine {format_name(side.engine)}"
+    evaluated = f"with {format_name(side.bundle)}, as of {to_the_second(side.as_of)}, engine {format_name(side.engine)}"
     shares = (f"{share:.2f} %" for share in (summary.strict_compliance, summary.azure_compliance))
-    return name, *map(str, numbers), *shares, markdown_text(judged)
+    return name, *map(str, numbers), *shares, markdown_text(evaluated)
 
 
 _EXITS = {0: "bold green", 1: "bold red"}
@@ -283,7 +285,7 @@ def flip_lines(flip: Flip, width: int) -> Iterator[Line]:
     for number, sentence in enumerate(causes_sentences(flip)):
         yield from labelled("or because" if number else "because", sentence, width, indent=2, style="magenta")
     if flip.after is finding.outcome and not flip.exempt_after:
-        yield from labelled("mend", visible(finding.remediation), width, indent=2, style="green")
+        yield from labelled("fix", visible(finding.remediation), width, indent=2, style="green")
     yield BLANK
 
 

@@ -23,7 +23,7 @@ from policyeng.facts.ids import workspace_of
 from policyeng.models import lowered
 from policyeng.report.phrases import rfc3339
 
-#: No more places of one item are named than these; whoever wants them all looks at the snapshots.
+#: The maximum number of places listed per item; the snapshots have all of them.
 _MOST_PATHS = 50
 
 
@@ -177,8 +177,8 @@ def _shrink(
 
 #: Factors that are undone together.
 _Unit = frozenset[StateFactor]
-#: No more alternatives than these are told of one flip.
-_MOST_TOLD = 5
+#: The maximum number of alternative causes per flip.
+_MOST_ALTERNATIVES = 5
 
 
 class CauseSearch:
@@ -201,10 +201,10 @@ class CauseSearch:
                 return ()
         sets = find_smallest_sets(units, lambda chosen: self._undoes(key, wanted, chosen))
         found: dict[frozenset[StateFactor], None] = {}
-        for chosen in sets[:_MOST_TOLD]:
+        for chosen in sets[:_MOST_ALTERNATIVES]:
             for apart in self._apart(key, wanted, sorted(chosen, key=units.index)):
                 found.setdefault(apart)
-        return tuple(tuple(describe_causes(self._worlds, key, apart)) for apart in list(found)[:_MOST_TOLD])
+        return tuple(tuple(describe_causes(self._worlds, key, apart)) for apart in list(found)[:_MOST_ALTERNATIVES])
 
     def _undoes(self, key: FindingKey, wanted: Status | None, units: Iterable[_Unit]) -> bool:
         return self._worlds.undoes(key, frozenset[StateFactor]().union(*units), wanted)
@@ -221,35 +221,35 @@ class CauseSearch:
                 fixed.append(self._ways(key, wanted, unit, [*fixed, *others[number + 1 :]])[0])
             yield frozenset[StateFactor]().union(*fixed)
 
-    def _ways(self, key: FindingKey, wanted: Status | None, unit: _Unit, beside: Sequence[_Unit]) -> list[_Unit]:
+    def _ways(self, key: FindingKey, wanted: Status | None, unit: _Unit, others: Sequence[_Unit]) -> list[_Unit]:
         """Return the smallest parts of a unit that undo a flip with other units: factors first, then places."""
-        sets = self._parts(key, wanted, sorted(unit), beside) if len(unit) > 1 else [unit]
+        sets = self._parts(key, wanted, sorted(unit), others) if len(unit) > 1 else [unit]
         ways: list[_Unit] = []
-        for chosen in sets[:_MOST_TOLD]:
+        for chosen in sets[:_MOST_ALTERNATIVES]:
             factors = sorted(chosen)
             if len(factors) == 1:
-                ways += self._places(key, wanted, factors[0], beside)
+                ways += self._places(key, wanted, factors[0], others)
                 continue
             kept = [frozenset([factor]) for factor in factors]
             for number, factor in enumerate(factors):
-                kept[number] = self._places(key, wanted, factor, [*beside, *kept[:number], *kept[number + 1 :]])[0]
+                kept[number] = self._places(key, wanted, factor, [*others, *kept[:number], *kept[number + 1 :]])[0]
             ways.append(frozenset[StateFactor]().union(*kept))
         return ways
 
     def _places(
-        self, key: FindingKey, wanted: Status | None, factor: StateFactor, beside: Sequence[_Unit]
+        self, key: FindingKey, wanted: Status | None, factor: StateFactor, others: Sequence[_Unit]
     ) -> list[_Unit]:
         """Return the smallest sets of places of an item that undo a flip with other units, or the complete item."""
         places = [factor._replace(path=edit.path) for edit in self._worlds.edits(factor.item)]
         whole = [frozenset([factor])]
-        if not places or not self._undoes(key, wanted, [frozenset(places), *beside]):
+        if not places or not self._undoes(key, wanted, [frozenset(places), *others]):
             return whole
-        return self._parts(key, wanted, places, beside)
+        return self._parts(key, wanted, places, others)
 
     def _parts(
-        self, key: FindingKey, wanted: Status | None, factors: Sequence[StateFactor], beside: Sequence[_Unit]
+        self, key: FindingKey, wanted: Status | None, factors: Sequence[StateFactor], others: Sequence[_Unit]
     ) -> list[_Unit]:
-        return find_smallest_sets(factors, lambda chosen: self._undoes(key, wanted, [chosen, *beside]))
+        return find_smallest_sets(factors, lambda chosen: self._undoes(key, wanted, [chosen, *others]))
 
     def _units(self, key: FindingKey, *, narrow: bool) -> list[_Unit]:
         """Return the possible causes of a flip; with `narrow`, without those that the policy does not read."""

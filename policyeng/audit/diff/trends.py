@@ -23,7 +23,7 @@ from policyeng.report.layout import BLANK, STYLES, Line, labelled, render_lines
 from policyeng.report.markdown_tables import table
 from policyeng.report.phrases import shorten_id, to_the_second
 
-_UNEXPLAINED = "judging both runs again does not give the flip"
+_UNEXPLAINED = "a new evaluation of both runs does not reproduce the flip"
 _UNREAD = "its part could not be read in this run"
 
 
@@ -75,9 +75,9 @@ def list_histories(
     """
     course = _Course(history, history.runs(estate), opa)
     for _, of_part in groupby(spans, lambda span: span.part):
-        told = [(life, course.turns(life, wanted)) for life in group_spans(of_part)]
-        flips = course.flips([turn for _, turns in told for turn in turns])
-        for life, turns in told:
+        changed = [(life, course.turns(life, wanted)) for life in group_spans(of_part)]
+        flips = course.flips([turn for _, turns in changed for turn in turns])
+        for life, turns in changed:
             if turns:
                 yield _build_history(estate, life, (course.turn(turn, span, flips) for turn, span in turns))
 
@@ -137,7 +137,7 @@ class _Course:
 
     def turn(self, turn: TurnName, span: FindingSpan, flips: _Flips) -> Turn:
         """Return a turn with its causes."""
-        number, stands = number_of(turn, span), turn not in ("fixed", "lost")
+        number, is_current = number_of(turn, span), turn not in ("fixed", "lost")
         found = flips.get(number, "")
         flip = None if isinstance(found, str) else found.get(_key(span))
         causes = flip.causes if flip and turn not in ("began", "lost", "again") else ()
@@ -146,8 +146,8 @@ class _Course:
             run=number,
             as_of=self._runs[number].as_of,
             turn=turn,
-            outcome=span.outcome if stands else None,
-            exempt=stands and span.exempt,
+            outcome=span.outcome if is_current else None,
+            exempt=is_current and span.exempt,
             causes=causes,
             note="" if causes else note,
         )
@@ -270,8 +270,8 @@ def group_spans(spans: Iterable[FindingSpan]) -> Iterator[list[FindingSpan]]:
         yield from by_type.values()
 
 
-#: What becomes of a finding at a run. It `began` in the first run of its estate, of which nobody knows more; it is
-#: `lost` when its part could not be read, and there `again` when it could; `changed` is its outcome or its mark.
+#: How a finding changes at a run: it `began` in the first run of its estate, so its start is unknown; it is `lost` if
+#: its part could not be read, and there `again` if it could; `changed` is its outcome or its exemption.
 TurnName = Literal["began", "new", "changed", "fixed", "lost", "again", "reopened"]
 
 
@@ -408,8 +408,8 @@ def turn_words(turn: Turn) -> str:
 
 
 def _describe_reason(turn: Turn) -> list[str]:
-    said = [" and ".join(map(cause_sentence, together)) for together in turn.causes]
-    return said or [visible(turn.note)] * bool(turn.note)
+    reasons = [" and ".join(map(cause_sentence, together)) for together in turn.causes]
+    return reasons or [visible(turn.note)] * bool(turn.note)
 
 
 def render_histories_markdown(lives: Sequence[FindingHistory]) -> str:

@@ -89,8 +89,8 @@ def read_back(text: str) -> ReuseKey | None:
         unchanged = stated["unchanged"] and Unchanged(*stated["unchanged"])
         return ReuseKey(**{**stated, "asked": asked, "unchanged": unchanged})
     except (KeyError, TypeError, ValueError):
-        remedy = "`policyeng audit verify-history` says which run it concerns"
-        raise StoreError("what a part rests on was altered", place=("parts",), remedy=remedy) from None
+        remedy = "`policyeng audit verify-history` reports the affected run"
+        raise StoreError("the dependencies of a part were altered", place=("parts",), remedy=remedy) from None
 
 
 def decode_key(basis: ReuseKey | None, grounds: str) -> str:
@@ -272,5 +272,5 @@ def unread(name: str, problems: Sequence[Problem]) -> JudgedPart:
 
 def missed(part: JudgedPart, number: int) -> JudgedPart:
     """Return an error for a part that no longer has anything to evaluate: its findings are not fixed."""
-    message = f"it was part of run {number}, and holds nothing to judge now; if that is right, take it away"
+    message = f"it was part of run {number}, but has nothing to evaluate now; if that is expected, delete it"
     return unread(part.name, [*part.problems, Problem(level="error", message=message, place=part.name)])

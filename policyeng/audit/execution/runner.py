@@ -106,7 +106,7 @@ class EarlierRun:
                 source, basis.asked, Before(evaluation_of(head, stored), frozenset(basis.again), row.snapshot)
             )
         then, now = (b',"asOf":' + to_json(moment) for moment in (self._as_of, self._options.as_of))
-        if head.count(then) != 1:  # it was judged at another clock than its run says
+        if head.count(then) != 1:  # its evaluation time differs from that of its run
             return None
         content = head.replace(then, now)
         digest = digest_of(content)
@@ -224,13 +224,13 @@ class PartTotals:
         if part.exempting is not None:
             self._exempting = part.exempting if self._exempting is None else self._exempting & part.exempting
 
-    def said(self, more: Iterable[Problem]) -> list[Problem]:
+    def run_problems(self, more: Iterable[Problem]) -> list[Problem]:
         """Return the problems of the run: `more`, those of parts, and problems of exemptions that all parts have."""
-        said = [*more, *self.problems]
+        problems = [*more, *self.problems]
         if not self.parts:
-            message = "nothing was read: the estate has no part that can be judged"
-            said.append(Problem(level="error", message=message))
-        return said + sorted(self._exempting or (), key=lambda problem: (problem.place, problem.message))
+            message = "nothing was read: the estate has no part that can be evaluated"
+            problems.append(Problem(level="error", message=message))
+        return problems + sorted(self._exempting or (), key=lambda problem: (problem.place, problem.message))
 
     def exit_code(self, problems: Iterable[Problem]) -> int:
         """Return the exit code of the run, as of `check` of all parts."""
@@ -306,7 +306,7 @@ def _run(
     warnings: Sequence[Problem],
 ) -> AuditRun:
     """Return the run, without its number, content, previous hash and hash."""
-    problems = (*tally.said(held.problems), *warnings)
+    problems = (*tally.run_problems(held.problems), *warnings)
     bundle = held.bundle
     return AuditRun(
         number=0,

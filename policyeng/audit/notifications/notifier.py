@@ -21,7 +21,7 @@ from policyeng.report.context import Owners, owners_of
 from policyeng.report.escaping import visible
 from policyeng.report.phrases import count, shorten_id, to_the_second
 
-_IN_PART = "something in it could not be read or judged"
+_IN_PART = "something in it could not be read or evaluated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class RunChanges:
     problems: Sequence[Problem] = ()
 
 
-def find_news(history: History, estate: str, told: int | None, *, owned: bool = True) -> RunChanges | None:
+def find_news(history: History, estate: str, notified: int | None, *, owned: bool = True) -> RunChanges | None:
     """Return the changes of an estate since its last notification; None if that covers the newest run.
 
     A part that the newest run could not read is skipped: its findings are not fixed. When it is read again, it is
@@ -67,16 +67,16 @@ def find_news(history: History, estate: str, told: int | None, *, owned: bool = 
     Args:
         history: the runs.
         estate: its name; one that has a run.
-        told: the number of the last run that targets were notified of; None without one.
+        notified: the number of the last run that targets were notified of; None without one.
         owned: whether to read snapshots for the owners.
 
     Raises:
         StoreError: the store is broken.
     """
     newest = history.runs(estate, last=1)[-1]
-    if told is not None and told >= newest.number:
+    if notified is not None and notified >= newest.number:
         return None
-    since = None if told is None else history.run(told)
+    since = None if notified is None else history.run(notified)
     before = _Before(history, since)
     unread, faulty = _unread(history, newest), _find_faulty_parts(history, newest)
     changes: list[FindingChange] = []
@@ -197,7 +197,7 @@ def plain(text: str, longest: int = LONGEST) -> str:
 #: Characters that the lists of a message may take: Discord takes 2,000 in all, and others take more.
 _NEW, _FIXED, _OTHERS = 950, 350, 300
 _TITLE = 150
-_SAYS = {Outcome.FAIL: "fails on", Outcome.UNKNOWN: "cannot be decided on", Outcome.ERROR: "cannot be judged on"}
+_VERBS = {Outcome.FAIL: "fails on", Outcome.UNKNOWN: "is unknown on", Outcome.ERROR: "has an error on"}
 
 
 def messages(news: RunChanges, target: Notifying) -> Iterator[Message]:
@@ -224,15 +224,16 @@ def failure(target: Notifying, estate: str, reason: str) -> Message:
     return _message(target, estate, "could not be audited", body)
 
 
-def combine_messages(told: Sequence[Message]) -> tuple[str, str]:
+def combine_messages(combined: Sequence[Message]) -> tuple[str, str]:
     """Return one title and body for messages to one target; those of a single message are unchanged."""
-    if len(told) == 1:
-        return told[0].title, told[0].body
-    lines = (message.title.removeprefix("policyeng: ") for message in told)
+    if len(combined) == 1:
+        return combined[0].title, combined[0].body
+    lines = (message.title.removeprefix("policyeng: ") for message in combined)
     body = (
-        f"More came up than this target takes in an hour.\n\n{_list_lines(lines, len(told), _NEW + _FIXED, 'report')}"
+        "There are more notifications than this target accepts in an hour.\n\n"
+        f"{_list_lines(lines, len(combined), _NEW + _FIXED, 'report')}"
     )
-    return f"policyeng: {len(told)} notifications in one", body
+    return f"policyeng: {len(combined)} notifications in one", body
 
 
 def render_test_message(target: Notifying) -> tuple[str, str]:
@@ -279,9 +280,9 @@ def _severities(changes: Iterable[FindingChange]) -> str:
 
 def _line(change: FindingChange) -> str:
     span = change.span
-    says = "no longer fails, or is gone:" if change.fixed else _SAYS[span.outcome]
+    verb = "no longer fails, or is gone:" if change.fixed else _VERBS[span.outcome]
     where = f"{plain(shorten_id(span.resource), 80)} ({plain(span.part, 80)})"
-    return f"{span.severity} {plain(span.policy, 60)} {says} {where}"
+    return f"{span.severity} {plain(span.policy, 60)} {verb} {where}"
 
 
 def _list_lines(lines: Iterable[str], total: int, room: int, command: str) -> str:
@@ -306,9 +307,9 @@ def _summary(news: RunChanges, changes: Sequence[FindingChange], target: Notifyi
     counts = Counter((change.span.severity, change.span.policy) for change in changes)
     worst = sorted(counts.items(), key=lambda each: (-each[0][0].rank, -each[1], each[0][1]))
     lines = (f"{number} x {plain(policy, 60)} ({severity})" for (severity, policy), number in worst)
-    judged = f"{count(run.parts, 'part')} judged, {run.summary.strict_compliance:g} % compliant. {standing}"
-    parts = [_since(news), judged, *([_list_lines(lines, len(worst), _OTHERS, "report")] if worst else [])]
-    return "\n\n".join([*parts, "From now on you are told what is new and what is fixed."])
+    evaluated = f"{count(run.parts, 'part')} evaluated, {run.summary.strict_compliance:g} % compliant. {standing}"
+    parts = [_since(news), evaluated, *([_list_lines(lines, len(worst), _OTHERS, "report")] if worst else [])]
+    return "\n\n".join([*parts, "From now on you are notified of new and fixed findings."])
 
 
 _HOUR = timedelta(hours=1)
@@ -387,19 +388,19 @@ def send_notifications(
     require_extra()
     outbox = Outbox(store)
     for estate in store.estates():
-        told = outbox.told(estate)
-        owned = told is not None or any(target.owners for target in targets)
-        news = find_news(store, estate, told, owned=owned)
+        notified = outbox.last_notified(estate)
+        owned = notified is not None or any(target.owners for target in targets)
+        news = find_news(store, estate, notified, owned=owned)
         if news is not None:
             new = [message for target in targets for message in messages(news, target)]
-            outbox.tell(estate, told, news.run.number, new, now)
+            outbox.put_run(estate, notified, news.run.number, new, now)
     return send_due(store, targets, environ, now)
 
 
 def send_due(
     store: Store, targets: Iterable[Notifying], environ: Mapping[str, str], now: datetime
 ) -> Sequence[Delivery]:
-    """Send all due messages, with the results of `tell`."""
+    """Send all due messages, and return the deliveries."""
     outbox = Outbox(store)
     deliveries = [deliver(outbox, target, environ, now) for target in targets]
     return [each for each in deliveries if each.sent or each.waiting]

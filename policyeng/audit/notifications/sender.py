@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from apprise import Apprise
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}", re.ASCII)
-#: What parts a URL into what may be secret; words that are shorter say nothing.
+#: What separates the parts of a URL that may be secret; shorter parts reveal nothing.
 _SEPARATORS = re.compile(r"[:/?&=@#,;+]+")
 _SHORTEST = 4
 #: Seconds that a service has to take a message.
@@ -135,7 +135,7 @@ class _caught(logging.Handler):  # noqa: N801  # it is used as a context manager
 
 
 def _last(lines: list[str]) -> str:
-    return lines[-1] if lines else "it says no more"
+    return lines[-1] if lines else "no details"
 
 
 def _hide_url(text: str, address: str) -> str:

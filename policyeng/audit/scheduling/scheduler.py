@@ -74,19 +74,19 @@ class Auditing:
             self._failed(estate, settings, error)
             return False
         finally:
-            self.tell(settings)
+            self.notify(settings)
         return True
 
-    def tell(self, settings: Settings) -> None:
+    def notify(self, settings: Settings) -> None:
         """Send new and failed notifications, and report errors."""
         if not settings.notify:
             return
         try:
             with open_store(settings.store, create=True) as store:
-                told = send_notifications(store, settings.notify, self.environ, datetime.now(UTC))
-            for line in lines_of(told):
+                deliveries = send_notifications(store, settings.notify, self.environ, datetime.now(UTC))
+            for line in lines_of(deliveries):
                 _log.info("%s", line)
-        except Exception as error:  # the run is kept, and told the next time
+        except Exception as error:  # the run is stored; its notifications are sent the next time
             _log.error("not notified, tried again later: %s", reason_of(error))
 
     def failed(self, estate: EstateSettings, settings: Settings, reason: str) -> None:
@@ -102,15 +102,15 @@ class Auditing:
 
     def _failed(self, estate: EstateSettings, settings: Settings, error: Exception) -> None:
         if isinstance(error, PolicyengError) and error.message == RUNNING:
-            _log_estate(logging.WARNING, estate.name, "passed over: another process audits it")
+            _log_estate(logging.WARNING, estate.name, "skipped: another process is auditing it")
         else:
             self.failed(estate, settings, reason_of(error))
 
 
 def reason_of(error: Exception) -> str:
     """Return the reason of a failure on one line, with the type of an unexpected error."""
-    said = str(error) if isinstance(error, PolicyengError) else f"{type(error).__name__}: {error}"
-    return " ".join(said.split())
+    reason = str(error) if isinstance(error, PolicyengError) else f"{type(error).__name__}: {error}"
+    return " ".join(reason.split())
 
 
 def _log_estate(level: int, estate: str, message: str, **fields: object) -> None:
@@ -419,7 +419,7 @@ class Schedule:
         while not self._ending.is_set():
             self._sending = True
             try:
-                self._auditing.tell(self._settings)
+                self._auditing.notify(self._settings)
             finally:
                 self._sending = False
             self._ending.wait(_DELIVERY_INTERVAL)
@@ -468,6 +468,6 @@ def audit_due(settings: Settings, auditing: Auditing) -> bool:
         plans = planned(settings.estates, store)
     due = [plan.estate for plan in plans.values() if plan.due(datetime.now(UTC))]
     if not due:
-        auditing.tell(settings)  # notifications that failed before
+        auditing.notify(settings)  # notifications that failed before
     audited = [auditing.audit(estate, settings) for estate in due]
     return all(audited)

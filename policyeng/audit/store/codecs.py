@@ -68,7 +68,7 @@ def unpack(digest: str, stored: bytes) -> bytes:
     whole = zlib.crc32(deflated).to_bytes(_CHECKSUM, "big") == stored[:_CHECKSUM]
     content = _inflated(deflated) if whole else None
     if content is None or digest_of(content) != digest:
-        remedy = "restore the store from a backup; `policyeng audit verify-history` says which runs it concerns"
+        remedy = "restore the store from a backup; `policyeng audit verify-history` lists the affected runs"
         raise StoreError(
             f"the content `{digest[:12]}` is not the one that was stored", place=("contents",), remedy=remedy
         )
@@ -271,9 +271,9 @@ def encode_evaluation(evaluation: Evaluation, given: int) -> KeptEvaluation:
     """Return the stored form of an evaluation, without the settings. `given` of its problems are of the snapshot."""
     findings = b'{"findings":[%b]}' % b",".join(_encode_findings(Findings.of(evaluation.findings)))
     without = evaluation.model_copy(update={"findings": ()})
-    said = without.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
+    encoded = without.model_dump_json(by_alias=True, exclude={"findings", "settings"}, fallback=str).encode()
     below = digest_of(findings)
-    head = orjson.dumps({"findings": below, "given": given, "evaluation": orjson.Fragment(said)})
+    head = orjson.dumps({"findings": below, "given": given, "evaluation": orjson.Fragment(encoded)})
     digest = digest_of(head)
     return KeptEvaluation(digest, {digest: head, below: findings}, below)
 
@@ -319,8 +319,8 @@ def head_of(head: bytes) -> EvaluationHead:
 
 def evaluation_of(head: bytes, findings: bytes) -> Evaluation:
     """Return the evaluation of a head and its findings."""
-    said = orjson.dumps(head_of(head).evaluation)
-    return Evaluation.model_validate_json(findings[:-1] + b"," + said[1:])
+    encoded = orjson.dumps(head_of(head).evaluation)
+    return Evaluation.model_validate_json(findings[:-1] + b"," + encoded[1:])
 
 
 def compute_span_states(findings: Findings) -> list[SpanState]:

@@ -75,7 +75,7 @@ class Verified(NamedTuple):
 #: How long a run waits for retention, and retention for runs, in seconds.
 PATIENCE = 60.0
 _PAUSE = 0.1
-#: What is said of an estate that somebody else audits.
+#: The message for an estate that another process is auditing.
 RUNNING = "an audit of the estate is running already"
 #: A lock of the whole store; those of estates have other numbers.
 _WHOLE = 0
@@ -108,7 +108,7 @@ def retention_lock(engine: Engine) -> Iterator[None]:
         yield
 
 
-#: Takes the lock of a number, alone or with others, and says whether it could.
+#: Acquires the lock of a number, exclusive or shared, and returns whether it succeeded.
 _Take = Callable[[int, bool], bool]
 
 

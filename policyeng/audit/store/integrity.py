@@ -100,7 +100,7 @@ class _Sweep:
         if row["key"] != span_key(part, standing):
             yield IntegrityFault("spans", number, f"a span of `{part}` was altered")
         if standing in self._touch(part) or (part, standing) in ended:
-            yield IntegrityFault("spans", number, f"a span of `{part}` begins where another of the same finding stands")
+            yield IntegrityFault("spans", number, f"a span of `{part}` begins during another span of the same finding")
         self.standing[part].add(standing)
         if last is not None:
             if last < number or last not in self._numbers:
@@ -108,14 +108,14 @@ class _Sweep:
             self.ending.setdefault(last, []).append((part, standing))
 
     def _hold(self, number: int) -> Iterator[IntegrityFault]:
-        """Hold what stands now against the parts of a run."""
+        """Compare the current spans with the parts of a run."""
         asked = select(PARTS.c.name, PARTS.c.standing).where(PARTS.c.run == number)
         stated = {name: standing or _NOTHING for name, standing in self._connection.execute(asked)}
         for part, standing in self.standing.items():
             if part not in self.digests:
                 self.digests[part] = digest_span_states(standing)
             if stated.pop(part, _NOTHING) != self.digests[part]:
-                yield IntegrityFault("spans", number, f"the spans of `{part}` do not say what was found there")
+                yield IntegrityFault("spans", number, f"the spans of `{part}` differ from its findings")
         for part, expected in stated.items():
             if expected != _NOTHING:
                 yield IntegrityFault("spans", number, f"spans of `{part}` are missing")
@@ -209,7 +209,7 @@ def _find_differences(
     for number, name, evaluation, standing in connection.execute(asked):
         expected = stated.get(below.get(evaluation, ""))
         if expected is not None and expected != standing:
-            yield IntegrityFault("parts", number, f"what stands in `{name}` is not what was found there")
+            yield IntegrityFault("parts", number, f"the stored findings of `{name}` differ from its evaluation")
 
 
 #: A row of the table of runs, and its document as JSON; None when it is none.

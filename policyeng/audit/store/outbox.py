@@ -57,8 +57,10 @@ NOTICES = Table(
     Column("together", Integer),
 )
 
-#: By estate, the run up to which its targets have been told.
-TOLD = Table("told", OUTBOX, Column("estate", AnyText, primary_key=True), Column("run", Integer, nullable=False))
+#: By estate, the last run that its targets were notified of.
+NOTIFIED_RUNS = Table(
+    "told", OUTBOX, Column("estate", AnyText, primary_key=True), Column("run", Integer, nullable=False)
+)
 
 #: After so many attempts, which takes three days, a message waits for `audit notify --retry`.
 ATTEMPTS = 20
@@ -111,10 +113,10 @@ class Outbox:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def told(self, estate: str) -> int | None:
+    def last_notified(self, estate: str) -> int | None:
         """Return the number of the last run that targets of an estate were notified of, if any."""
         with self._store.reading() as connection:
-            number: int | None = connection.scalar(select(TOLD.c.run).where(TOLD.c.estate == estate))
+            number: int | None = connection.scalar(select(NOTIFIED_RUNS.c.run).where(NOTIFIED_RUNS.c.estate == estate))
         return number
 
     def put(self, messages: Sequence[Message], now: datetime) -> None:
@@ -122,12 +124,12 @@ class Outbox:
         with self._writing() as connection:
             _insert(connection, messages, now)
 
-    def tell(self, estate: str, told: int | None, run: int, messages: Sequence[Message], now: datetime) -> bool:
+    def put_run(self, estate: str, notified: int | None, run: int, messages: Sequence[Message], now: datetime) -> bool:
         """Store the messages about the runs of an estate up to one, and the number of that run.
 
         Args:
             estate: its name.
-            told: the number of the last run of earlier messages, when these were created.
+            notified: the number of the last run of earlier messages, when these were created.
             run: the number of the last run that these messages cover.
             messages: for its targets; none without changes.
             now: the current time.
@@ -135,12 +137,15 @@ class Outbox:
         Returns:
             Whether they are stored: not if another process stored messages meanwhile.
         """
-        marking: Insert | Update = update(TOLD).where(TOLD.c.estate == estate, TOLD.c.run == told).values(run=run)
+        table = NOTIFIED_RUNS
+        marking: Insert | Update = (
+            update(table).where(table.c.estate == estate, table.c.run == notified).values(run=run)
+        )
         with self._writing() as connection:
-            if told is None:
+            if notified is None:
                 upsert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-                marking = upsert(TOLD).values(estate=estate, run=run).on_conflict_do_nothing()
-            if connection.execute(marking.returning(TOLD.c.run)).first() is None:
+                marking = upsert(table).values(estate=estate, run=run).on_conflict_do_nothing()
+            if connection.execute(marking.returning(table.c.run)).first() is None:
                 return False
             _insert(connection, messages, now)
         return True

@@ -96,7 +96,7 @@ def prune(store: Store, *, now: datetime, keep_runs: int | None = None, keep_sin
         lock_writes(connection)
         retentions = retentions_of(connection)
         if retentions.faults:
-            remedy = "`policyeng audit verify-history` says more"
+            remedy = "`policyeng audit verify-history` reports details"
             raise StoreError(retentions.faults[0].message, place=("retentions",), remedy=remedy)
         old = _old(_runs(connection), keep_runs, keep_since) - retentions.pruned
         numbers = set(connection.scalars(select(RUNS.c.number)))

@@ -71,13 +71,13 @@ class RunWriter:
         """
         self._waiting.update(entry.contents)
         self._size += sum(map(len, entry.contents.values()))
-        stands = encode_span_states([] if isinstance(entry.standing, str) else entry.standing)
-        anew = digest_of(stands) if entry.evaluation else ""
+        encoded = encode_span_states([] if isinstance(entry.standing, str) else entry.standing)
+        anew = digest_of(encoded) if entry.evaluation else ""
         standing = entry.standing if isinstance(entry.standing, str) else anew
         row = PartRow(
             entry.name, entry.snapshot, entry.evaluation, standing, entry.holding, entry.exit_code, entry.summary
         )
-        self._rows.append((row, zlib.compress(stands, 1)))
+        self._rows.append((row, zlib.compress(encoded, 1)))
         if self._size > _BATCH:
             self._flush()
 

@@ -433,7 +433,7 @@ def run_of(document: str, hash_: str) -> AuditRun:
     try:
         return AuditRun.model_validate({**orjson.loads(document), "hash": hash_})
     except ValueError:
-        remedy = "`policyeng audit verify-history` says which one"
+        remedy = "`policyeng audit verify-history` reports which one"
         raise StoreError("the document of a run was altered", place=("runs",), remedy=remedy) from None
 
 
@@ -455,8 +455,8 @@ def _content(connection: Connection, digest: str, what: str) -> bytes:
 
 def _refuse_missing(connection: Connection, what: str, digest: str) -> UsageError | StoreError:
     if connection.scalar(select(RETENTIONS.c.number).limit(1)) is not None:
-        return UsageError(f"{what} is gone: retention took it", remedy="ask for a newer run")
-    remedy = "`policyeng audit verify-history` says what is missing"
+        return UsageError(f"{what} was deleted by retention", remedy="ask for a newer run")
+    remedy = "`policyeng audit verify-history` lists what is missing"
     return StoreError(f"{what} is not in the store", place=("contents", digest[:12]), remedy=remedy)
 
 

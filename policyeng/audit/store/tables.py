@@ -51,8 +51,8 @@ RUNS = Table(
     Column("retention", String(_DIGEST), nullable=False),
 )
 
-#: Parts of runs: `standing` is the digest over its findings other than passes, `holding` says what they rest on, and
-#: until when they hold, as JSON (`running.holding`).
+#: Parts of runs: `standing` is the digest over its findings other than passes; `holding` is the JSON of what they
+#: depend on, and until when they are valid.
 PARTS = Table(
     "parts",
     METADATA,
@@ -67,7 +67,7 @@ PARTS = Table(
     Column("summary", Text, nullable=False),
 )
 
-#: Spans of findings; `key` is made of what they say, and of where, so that those of one part lie together.
+#: Spans of findings; `key` is derived from their part and content, so that those of one part are adjacent.
 SPANS = Table(
     "spans",
     METADATA,

@@ -53,10 +53,10 @@ def add_admission_review(app: FastAPI, service: Service) -> None:
     def reviewed(service: Service, asked: RouteRequest) -> RouteResponse:
         held, document = service.holding.current, _review_of(asked)
         state = _state(service, asked.at)
-        heard: list[tuple[Decision, float]] = []
+        decisions: list[tuple[Decision, float]] = []
 
         def admit(before: Sequence[Change], changes: Sequence[Change]) -> Decision:
-            # The state that the objects were read beside, which another may have taken the place of.
+            # Use the state that the objects were read with; a newer one may have been loaded since.
             there, age = service.fresh(state, asked.at)
             # Operators update status and finalizers of objects that fail for old reasons.
             decision = service.decided(
@@ -70,12 +70,12 @@ def add_admission_review(app: FastAPI, service: Service) -> None:
             )
             if service.state is None:
                 decision = decision.model_copy(update={"problems": (*decision.problems, _WITHOUT_STATE)})
-            heard.append((decision, age))
+            decisions.append((decision, age))
             return decision
 
-        said = review(document, state.beside, admit, decision_id=asked.decision_id)
-        decision, age = heard[-1] if heard else (None, None)
-        return RouteResponse(orjson.dumps(said.answer), held, document, decision, age, said.refusal)
+        answered = review(document, state.context, admit, decision_id=asked.decision_id)
+        decision, age = decisions[-1] if decisions else (None, None)
+        return RouteResponse(orjson.dumps(answered.answer), held, document, decision, age, answered.refusal)
 
     def refused(asked: RouteRequest, error: PolicyengError) -> RouteResponse:
         """Return an AdmissionReview for an error, because a webhook that ignores failures would admit the object."""
@@ -84,8 +84,8 @@ def add_admission_review(app: FastAPI, service: Service) -> None:
         def admit(*_: Sequence[Change]) -> NoReturn:
             raise error
 
-        said = review(document, _state(service, asked.at).beside, admit, decision_id=asked.decision_id)
-        return RouteResponse(orjson.dumps(said.answer), document=document, refusal=said.refusal)
+        answered = review(document, _state(service, asked.at).context, admit, decision_id=asked.decision_id)
+        return RouteResponse(orjson.dumps(answered.answer), document=document, refusal=answered.refusal)
 
     @app.post("/v1/admission-review", **openapi.admission_review(service))
     async def admission_review(request: Request) -> Response:
@@ -123,7 +123,7 @@ UNNAMED = "unnamed"
 #: By key of a resource, the form of its value, and what to give where it has another.
 FORMS = {
     "type": (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", "give the type as ARM returns it"),
-    "name": (r"[^/]+", "give the last part of it, and as `scope` the resource that it lies in"),
+    "name": (r"[^/]+", "give its last part, and the parent resource as `scope`"),
     "id": (r"/[\s\S]*[^/]", "give the whole ARM id, or leave it out"),
 }
 
@@ -133,7 +133,7 @@ class Details(Model):
     """The resource; its content may be a part of it.
 
     Attributes:
-        scope: where it is made: a resource group, or the resource that it lies in.
+        scope: where it is created: a resource group, or its parent resource.
     """
 
     resource_content: JsonObject
@@ -174,8 +174,8 @@ def evaluated(service: Service, asked: RouteRequest) -> RouteResponse:
     decision = decide(held, standing, resource, asked.at, Blame.TOUCHED)
     if decision.exit_code and not decision.denied:
         raise _refuse(decision.problems[0].message, "/resourceDetails", "correct it there")
-    told = list(_evaluations(decision, held.bundle.name, audited=request.include_audit_effect))
-    body = {"fieldRestrictions": [], "contentEvaluationResult": {"policyEvaluations": told}}
+    evaluations = list(_evaluations(decision, held.bundle.name, audited=request.include_audit_effect))
+    body = {"fieldRestrictions": [], "contentEvaluationResult": {"policyEvaluations": evaluations}}
     return RouteResponse(orjson.dumps(body, default=str), held, document, decision, age)
 
 
@@ -197,7 +197,7 @@ def resource_of(details: Details) -> JsonObject:
 
 def _identity(scope: str, kind: str, name: str) -> str:
     provider, *above, last = kind.split("/")
-    if lowered(provider) in map(lowered, scope.split("/")):  # the scope is the resource that it lies in
+    if lowered(provider) in map(lowered, scope.split("/")):  # the scope is its parent resource
         return f"{scope}/{last}/{name}"
     return "/".join([scope, "providers", provider, *(f"{each}/{UNNAMED}" for each in above), last, name])
 

@@ -85,7 +85,7 @@ def _parts(document: object) -> tuple[ChangesRead, object, bool]:
     if not isinstance(document, dict) or "change" not in document:
         return _change(document), None, False
     if surplus := sorted(document.keys() - {"change", "state", "dryRun"}):
-        raise _refuse(f"unknown key `{surplus[0]}` beside `change`", f"/{escaped(surplus[0])}")
+        raise _refuse(f"unknown key `{surplus[0]}` next to `change`", f"/{escaped(surplus[0])}")
     is_dry_run = document.get("dryRun", False)
     if not isinstance(is_dry_run, bool):
         raise _refuse("`dryRun` is not true or false", "/dryRun", "give `true` or `false`")

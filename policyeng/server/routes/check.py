@@ -1,4 +1,4 @@
-"""`POST /v1/check`: judge a document as `policyeng check` does, and answer with its JSON report."""
+"""`POST /v1/check`: evaluate a document as `policyeng check` does, and respond with its JSON report."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ CHECK = Endpoint(Route.CHECK, TokenScope.CHECK, (JSON, *YAML))
 
 @frozen(kw_only=True)
 class CheckRequestOptions(Model):
-    """What stands beside `snapshot` in a request to judge, as `policyeng check` takes it.
+    """The options next to `snapshot` in a check request, with the meaning that they have for `policyeng check`.
 
     Attributes:
-        exemptions: as the list in a file of exemptions; those of the server count otherwise.
-        as_of: judge as of this time; now unless given.
+        exemptions: a list as in an exemptions file; default: those of the server.
+        as_of: the evaluation time; default: now.
         fail_on: failures at or above this severity make the exit code 1; as the server is set up unless given.
         strict_unknown: what cannot be decided counts as a failure does; as the server is set up unless given.
         from_: insist on an input format.

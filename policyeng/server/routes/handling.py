@@ -56,11 +56,11 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class RouteRequest:
-    """A request as the work gets it.
+    """A request as passed to the handler.
 
     Attributes:
-        at: the clock of what is judged.
-        query: what stands after the path.
+        at: the evaluation time.
+        query: the query parameters.
     """
 
     content: bytes
@@ -91,7 +91,7 @@ class RouteRequest:
 
 @dataclass(frozen=True, slots=True)
 class RouteResponse:
-    """What the work gives: the JSON that is sent, and what those hear who want to know; see `Answered`."""
+    """The result of a handler: the JSON body, and details for the log and the metrics; see `Answered`."""
 
     body: bytes
     held: EvaluationSetup | None = None
@@ -114,19 +114,19 @@ async def answer(
 
     Args:
         service: the parts of the server.
-        request: of which nothing is read yet.
-        point: where it came in.
-        work: what answers it.
-        otherwise: what answers in the place of a refusal, once the body is there.
+        request: the request, whose body is not read yet.
+        point: the endpoint of the request.
+        work: returns the response.
+        otherwise: returns a response instead of an error, once the body is read.
 
     Raises:
-        ClientDisconnect: nobody waits for the answer any more.
+        ClientDisconnect: the client is no longer connected.
     """
     loop = asyncio.get_running_loop()
     began = perf_counter()  # finer than the clock of the loop
     until = loop.time() + service.options.deadline
     decision_id, at = new_id(), get_time()
-    requested_by, size, said, refusal = "", 0, RouteResponse(b""), None
+    requested_by, size, result, refusal = "", 0, RouteResponse(b""), None
     try:
         requested_by = caller_of(service, request, point.scope)
         media_type = media_type_of(request, point.takes)
@@ -136,18 +136,18 @@ async def answer(
             size = len(content)
             asked = RouteRequest(content, media_type, decision_id, at, request.query_params)
             try:
-                said = await _unless_gone(request, service.queue.run(partial(work, service, asked), until))
+                result = await _unless_gone(request, service.queue.run(partial(work, service, asked), until))
             except PolicyengError as error:
                 if otherwise is None:
                     raise
-                said = otherwise(asked, error)
-        refusal = said.refusal
-        response = Response(said.body, media_type=JSON)
+                result = otherwise(asked, error)
+        refusal = result.refusal
+        response = Response(result.body, media_type=JSON)
     except PolicyengError as error:
         refusal = error
         response = problem_response(error, request.state.request_id)
     response.headers[DECISION_ID] = decision_id
-    service.hear(
+    service.notify(
         Answered(
             point=point.route,
             decision_id=decision_id,
@@ -156,11 +156,11 @@ async def answer(
             at=at,
             seconds=perf_counter() - began,
             status=response.status_code,
-            document=said.document,
-            outcome=said.outcome,
+            document=result.document,
+            outcome=result.outcome,
             refusal=refusal,
-            held=said.held,
-            state_age=said.state_age,
+            held=result.held,
+            state_age=result.state_age,
             client="{}:{}".format(*request.client or ("", "")).strip(":"),
             traceparent=request.headers.get("traceparent", ""),
             size=size + len(response.body),

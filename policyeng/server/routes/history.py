@@ -153,10 +153,10 @@ class _Pages:
         return answer
 
     def _holder(self, request: Request) -> str | None:
-        """Who asks; empty where nobody has to say it, None for who has not signed in.
+        """Return the caller; empty if callers do not authenticate, None if not signed in.
 
         Raises:
-            RefusedError: the token is none that may see the history, or the host is none of ours.
+            RefusedError: the token has no access to the history, or the host is not one of this server.
         """
         _require_host(self._service, request)
         if self._service.tokens is None or "authorization" in request.headers:
@@ -178,7 +178,7 @@ class _Pages:
 
 
 def _require_host(service: Service, request: Request) -> None:
-    """Refuse a name that leads here from elsewhere, where nobody has to sign in: a page of others could read along.
+    """Refuse foreign host names if callers do not sign in, because of DNS rebinding by other sites.
 
     Raises:
         RefusedError: the host of the request is not this machine (421).

@@ -30,7 +30,7 @@ __all__ = ["CONCURRENCY", "ENDPOINT_VARIABLE", "MAX_JOBS", "CollectionScope", "c
 ENDPOINT_VARIABLE = "AZURE_RESOURCE_MANAGER_ENDPOINT"
 CONCURRENCY = 8
 PATIENCE = 120.0
-#: For so many seconds an answer may say nothing.
+#: Maximum seconds between two reads of a response.
 READ_TIMEOUT = 60.0
 
 

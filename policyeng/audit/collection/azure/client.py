@@ -37,12 +37,12 @@ from urllib.parse import urljoin, urlsplit
 _SIGN_IN = "sign in with `az login`, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and a secret, certificate or identity"
 #: Retries of one question; the patience of the client may end them before.
 _RETRIES = 8
-#: What ARM says of types and versions that a cloud does not have, in lower case.
+#: Error codes of ARM for types and versions that a cloud does not have, in lower case.
 _UNKNOWN_TYPES = frozenset(
     {"invalidresourcetype", "noregisteredproviderfound", "invalidapiversionparameter"}
     | {"resourcetypenotsupported", "disallowedprovider"}
 )
-#: What it says where a subscription has never used a service, in lower case: then there is nothing of it.
+#: Error codes of ARM for services that a subscription has never used, in lower case: it has no resources of them.
 _UNUSED = frozenset({"missingsubscriptionregistration", "subscriptionnotregistered"})
 
 
@@ -182,14 +182,14 @@ class Client:
         if status == 200:
             return body if isinstance(body, dict) else Loss("the answer is not a JSON object", status)
         code = _code(body)
-        said = f"{status} {shortened(code)}" if code else str(status)
+        what = f"{status} {shortened(code)}" if code else str(status)
         if code.lower() in _UNUSED:
-            return Loss(f"the service is not used ({said})", status, is_unused=True)
+            return Loss(f"the service is not used ({what})", status, is_unused=True)
         if status in (401, 403):
-            return Loss(f"not allowed ({said})", status)
+            return Loss(f"not allowed ({what})", status)
         if status == 429:
-            return Loss(f"throttled ({said}) for longer than the patience of {self._patience:g} s", status)
-        return Loss(f"refused ({said})" if status < 500 else f"failed ({said})", status, code.lower() in _UNKNOWN_TYPES)
+            return Loss(f"throttled ({what}) for longer than the patience of {self._patience:g} s", status)
+        return Loss(f"refused ({what})" if status < 500 else f"failed ({what})", status, code.lower() in _UNKNOWN_TYPES)
 
 
 def _code(body: object) -> str:

@@ -51,16 +51,16 @@ class CollectionRun:
         """
         known = self.gathered
 
-        def told(done: int, all_: int) -> None:
+        def report(done: int, all_: int) -> None:
             if progress is not None:
                 progress(done, all_, len(known.resources))
 
-        crew.do(self._at_scope(), told)
+        crew.do(self._at_scope(), report)
         self._require_something()
         while tasks := list(references.tasks(self._client, known, self._in_workspace, self._list)):
-            crew.do(tasks, told)
+            crew.do(tasks, report)
         references.note_incomplete_clusters(known, self._wanted.root)
-        crew.do(self._beside(), told)
+        crew.do(self._beside(), report)
         return known
 
     def _at_scope(self) -> Iterator[Task]:
@@ -154,7 +154,7 @@ class CollectionRun:
                 yield from page.entries  # type: ignore[misc]  # `take` refuses those that are no objects
 
     def _again(self, listed: JsonObject) -> Iterable[Task]:
-        """Ask for a compute whose inner properties its list leaves out."""
+        """Read a compute again, because lists omit its inner properties."""
         answer = self._client.get(listed["id"], {"api-version": version_of(COMPUTES)})
         if isinstance(answer, Loss):
             self.gathered.lack(COMPUTES, listed["id"], answer)

@@ -49,7 +49,7 @@ _OF_MACHINES: Mapping[str, _Meaning] = {
 }
 _OF_ENDPOINTS: Mapping[str, _Meaning] = {"RequestsPerMinute": _Meaning("requestsPerMinute", "count")}
 
-#: From what a series is split by, the id of what it measures; None for what nobody knows.
+#: Returns the id of what a series measures, from the value that the series is split by; None if unknown.
 _Measured = Callable[[str], str | None]
 
 

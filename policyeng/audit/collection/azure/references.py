@@ -27,7 +27,7 @@ from policyeng.facts.subnets import subnets_of
 from policyeng.models import JsonObject, lowered
 
 _CLUSTERS = "Microsoft.ContainerService/managedClusters"
-#: By type, the JSON Pointers at which ids of others stand.
+#: The JSON Pointers to ids of other resources, by type.
 _NAMES = {
     COMPUTES: (
         "/properties/resourceId",
@@ -94,7 +94,7 @@ def _find_references(resource: JsonObject, kind: str) -> Iterator[tuple[str, str
             if kinds[:1] == (lowered(SUBNETS),):
                 identity, kinds = identity.rpartition("/")[0].rpartition("/")[0], (lowered(NETWORKS),)
             if kind == POLICY_ASSIGNMENTS and kinds[:1] != (lowered(POLICY_SETS),):
-                continue  # its id says all of a single definition
+                continue  # the id is enough for a single definition
             if kind == CONNECTIONS and not set(kinds[:1]) <= set(IN_NAMED):
                 continue  # what a connection leads to need not be of Azure Machine Learning
             if kinds:

@@ -157,8 +157,8 @@ IN_SUBSCRIPTION = (
     _list_in_scope("Microsoft.Insights/autoscaleSettings"),
     _list_in_scope("Microsoft.Security/pricings"),
 )
-#: What is listed in a subscription or a resource group. Machines and clusters are read where workspaces name them:
-#: others have nothing to do with Machine Learning, and would be judged.
+#: What is listed in a subscription or a resource group. Machines and clusters are read only if workspaces refer to
+#: them: others are not related to Machine Learning, but would be evaluated.
 IN_GROUP = (
     _list_in_scope(f"{ML}/registries", may_lack=True, below=(_SETTINGS,)),
     _list_in_scope(PRIVATE_ENDPOINTS, below=(_list_in_workspace("privateDnsZoneGroups", PRIVATE_ENDPOINTS),)),
@@ -176,7 +176,7 @@ EVERYWHERE = Listing(RESERVATIONS, "/providers/Microsoft.Capacity/reservations")
 
 
 _INNER = tuple(one for one in IN_WORKSPACE if one.kind.startswith(WORKSPACES))
-#: The types of everything that lies in workspaces; each follows what it lies in.
+#: The types of all resources in workspaces; each follows its parent.
 INSIDE = (
     *(one.kind for one in _INNER),
     *(below.kind for one in _INNER for below in one.below if below.kind.startswith(WORKSPACES)),
