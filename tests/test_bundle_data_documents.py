@@ -63,11 +63,11 @@ def test_data_is_what_conftest_has(tmp_path: Path, data: list[str], monkeypatch:
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"d/a.yaml": "x: 1", "d/b.yaml": "x: 1"}, "`data.x` stands in two"),
-        ({"d/a.yaml": "x: {y: 1}", "d/x/b.json": '{"y": 2}'}, "`data.x.y` stands in two"),
+        ({"d/a.yaml": "x: 1", "d/b.yaml": "x: 1"}, "`data.x` is in two"),
+        ({"d/a.yaml": "x: {y: 1}", "d/x/b.json": '{"y": 2}'}, "`data.x.y` is in two"),
         ({"d/a.yaml": "[1]"}, "no object"),
         ({"d/a.txt": "x"}, "holds no data"),
-        ({"d/a.json": '{"x": 1, "x": 2}'}, "stands twice"),
+        ({"d/a.json": '{"x": 1, "x": 2}'}, "duplicate key"),
     ],
 )
 def test_a_clash_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:
@@ -116,7 +116,7 @@ def test_a_key_of_the_bundle_is_not_overwritten(tmp_path: Path) -> None:
     """Data of the directory and data of `--data` are one."""
     write(tmp_path, {**POLICY, "p/data.json": '{"x": {"a": 1}}', "ok.json": '{"x": {"b": 2}}', "no.json": '{"x": 2}'})
     assert load_bundle(tmp_path / "p", data=[tmp_path / "ok.json"]).data == {"x": {"a": 1, "b": 2}}
-    with pytest.raises(BundleError, match=r"`data\.x` stands in two"):
+    with pytest.raises(BundleError, match=r"`data\.x` is in two"):
         load_bundle(tmp_path / "p", data=[tmp_path / "no.json"])
 
 

@@ -58,12 +58,12 @@ def test_metadata_above_a_rule_wins_over_metadata_above_the_package() -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("package a\ndeny if input.x", "`deny` says no more than true"),
-        ("package a\nimport rego.v1\ndeny := true if input.x", "`deny` says no more than true"),
-        ("package a\ndeny { input.x }", "`deny` says no more than true"),
-        ("package a\nimport future.keywords\ndeny[msg] if { msg := input.x }", "more in its head"),
-        ("package a\nwarn[k] = v { v := input[k] }", "more in its head"),
-        ("package a\ndeny.x contains msg if msg := input.x", "more in its head"),
+        ("package a\ndeny if input.x", "`deny` returns only true"),
+        ("package a\nimport rego.v1\ndeny := true if input.x", "`deny` returns only true"),
+        ("package a\ndeny { input.x }", "`deny` returns only true"),
+        ("package a\nimport future.keywords\ndeny[msg] if { msg := input.x }", "more than its name in its head"),
+        ("package a\nwarn[k] = v { v := input[k] }", "more than its name in its head"),
+        ("package a\ndeny.x contains msg if msg := input.x", "more than its name in its head"),
         ("package a\ndeny contains msg if msg := input.snapshot.scope", "carries no policy header"),
         ("package a\ndeny contains msg if {", r"m0.rego:2:23: rego_parse_error: unexpected end of file"),
         ("package a\ndeny(d) := msg if msg := d.x", "`deny` is a function"),

@@ -140,7 +140,7 @@ def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: 
         ({"template.yaml": TEMPLATE, "x.yaml": constraint("x", "{}").replace(": P", ": Q")}, "`Q`, which no template"),
         ({"x.yml": constraint("x", "{}"), "a.rego": "package a\ndeny contains 1 if false"}, "`P`, which no template"),
         ({"template.yaml": TEMPLATE.replace("violation[", "deny[")}, "no rule `violation`"),
-        ({"template.yaml": TEMPLATE + "      libs: [1]\n"}, "no list of modules"),
+        ({"template.yaml": TEMPLATE + "      libs: [1]\n"}, "not a list of texts"),
     ],
 )
 def test_what_is_not_well_formed_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:

@@ -120,14 +120,14 @@ def test_tests_and_compiled_files_are_no_part_of_a_bundle(tmp_path: Path) -> Non
     ("files", "said"),
     [
         ({"a/a.rego": rego("a", "x := 1")}, "defines no `deny` rule"),
-        ({"a/a.rego": rego("a", deny_when("true")), "b/b.rego": rego("b", deny_when("true"))}, "stands twice"),
+        ({"a/a.rego": rego("a", deny_when("true")), "b/b.rego": rego("b", deny_when("true"))}, "duplicate policy id"),
         (
             {"a/a.rego": rego("a", deny_when("true")), "b/b.rego": rego("a", deny_when("true"), identity="T-B-1")},
             "share the package `area.a`, in `a/a.rego` and `b/b.rego`",
         ),
         ({"a/a.rego": rego("a", deny_when("true"), more="colour: red")}, "unknown field `colour`"),
         ({"a/a.rego": "# METADATA\n# title: [\n# custom: {id: X-1}\npackage a\n"}, "not valid YAML"),
-        ({"x/data.json": '{"a": 1, "a": 2}'}, "stands twice"),
+        ({"x/data.json": '{"a": 1, "a": 2}'}, "duplicate key"),
         ({"x/data.json": '{"y": 1}', "x/y/data.json": '{"z": 1}'}, "no object"),
         ({"p/p.py": PYTHON + PYTHON.replace("always", "again")}, "2 functions carry"),
         ({"p/p.py": "from policyeng import policy\n1/"}, "the module cannot be loaded: SyntaxError"),

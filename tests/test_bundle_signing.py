@@ -326,27 +326,27 @@ def test_key_and_scope_are_those_of_the_configuration(p256: Keys) -> None:
         (
             plain,
             Verification(p256.public, key_id="k1"),
-            "names no key, and `k1` is configured; set `--verification-key-id` to",
+            "has no key, but `k1` is configured; set `--verification-key-id` to",
         ),
         (
             named,
             Verification(p256.public, key_id="k2", scope="write"),
-            "names the key `k1`, and `k2` is configured; set `--verification-key-id` to",
+            "has the key `k1`, but `k2` is configured; set `--verification-key-id` to",
         ),
         (
             named,
             Verification(p256.public),
-            "names the scope `write`, and none is configured; set `--verification-scope` to",
+            "has the scope `write`, but none is configured; set `--verification-scope` to",
         ),
         (
             plain,
             Verification(p256.public, scope="write"),
-            "names no scope, and `write` is configured; set `--verification-scope` to",
+            "has no scope, but `write` is configured; set `--verification-scope` to",
         ),
     ):
         with pytest.raises(BundleError) as refusal:
             verify(files, "b", wanted)
-        assert str(refusal.value) == f"b/.signatures.json: the signature {said} what it should name"
+        assert str(refusal.value) == f"b/.signatures.json: the signature {said} the expected value"
 
 
 def test_every_archive_has_to_be_signed_once_a_key_is_configured(p256: Keys, tmp_path: Path) -> None:
@@ -455,7 +455,7 @@ def test_policies_of_every_form_have_to_be_signed(p256: Keys, tmp_path: Path, fi
 
 
 CONTRADICTION = (
-    "^signatures are required, and unsigned directories are allowed; leave out `require_signature` or "
+    "^signatures are required, and unsigned directories are allowed; remove `require_signature` or "
     "`allow_unsigned_directory`$"
 )
 NO_KEY = "^signatures are to be verified, and no key is configured; name the public key with `--verification-key FILE`$"

@@ -78,7 +78,7 @@ def test_keys_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         (tmp_path / "no.pem", "the key cannot be read (no such file or directory); name a PEM file"),
         (tmp_path, "the key cannot be read (is a directory); name a PEM file"),
         (broken, "not a public key in PEM; write it with `openssl`"),
-        (pair.private, "the file holds a private key; name the public key; the private one stays with whoever signs"),
+        (pair.private, "the file contains a private key; use the public key; keep the private key with the signer"),
     ):
         with pytest.raises(UsageError) as refusal:
             VerificationKey.read(path)

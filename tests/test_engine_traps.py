@@ -169,7 +169,7 @@ def test_trap_22_builtins_that_engines_read_otherwise(name: str, tmp_path: Path)
 
 def test_trap_22_duplicate_keys(tmp_path: Path) -> None:
     """A document with a key twice never reaches an engine; two values for a key of a rule are an error."""
-    with pytest.raises(InputError, match=r"s\.json:1:10: /a: this key stands twice"):
+    with pytest.raises(InputError, match=r"s\.json:1:10: /a: duplicate key"):
         parse_json(b'{"a": 1, "a": 2}', "s.json")
     module = 'q[k] := v if {\n\tsome v in [1, 2]\n\tk := "a"\n}\n\ndeny contains "m" if q.a'
     assert_as_opa(module, tmp_path, ERROR)

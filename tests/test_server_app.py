@@ -174,8 +174,8 @@ def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "content", "status", "said"),
     [
-        ("/v1/check", b'{"a": 1, "a": 2}', 400, "this key stands twice"),
-        ("/v1/check", b'{"snapshot": 1, "snapshot": 2}', 400, "this key stands twice"),
+        ("/v1/check", b'{"a": 1, "a": 2}', 400, "duplicate key"),
+        ("/v1/check", b'{"snapshot": 1, "snapshot": 2}', 400, "duplicate key"),
         ("/v1/check", b"[" * 200 + b"]" * 200, 400, "nested deeper"),
         ("/v1/check", b"[NaN]", 400, "not JSON"),
         ("/v1/check", b'"\xff"', 400, "not valid UTF-8"),
@@ -188,7 +188,7 @@ def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
         ("/v1/check", b'{"snapshot": {}, "asOf": "0001-01-01T00:00:00+14:00"}', 422, "out of range"),
         ("/v1/check", b'{"snapshot": {}, "from": "arm"}', 422, "unknown format `arm`"),
         ("/v1/check", b'{"snapshot": {}, "scope": "rg"}', 422, "scope"),
-        ("/v1/admit", b'{"id": "x", "id": "y"}', 400, "this key stands twice"),
+        ("/v1/admit", b'{"id": "x", "id": "y"}', 400, "duplicate key"),
         ("/v1/admit", b"5", 422, "this is not a change"),
         ("/v1/admit", b"[]", 422, "the request has no changes"),
         ("/v1/admit", b'["x", 5]', 422, "this is not a change"),

@@ -308,7 +308,7 @@ def test_json_files_are_refused_with_their_lines_too(here: Path) -> None:
         (
             "exemptions:\nexemptions:\n",
             "e.yaml:2:1",
-            "/exemptions: the key `exemptions` stands twice, first in line 1; ",
+            "/exemptions: duplicate key `exemptions`, first in line 1; ",
         ),
         (
             "- id: EX-1",

@@ -99,8 +99,8 @@ REFUSED = {
     "a statement": ("x.yml", b'a: "{{ x }}"\n{% if x %}\nb: 2', "x.yml:2:1: not plain YAML: it holds `{%...%}` place"),
     "a placeholder first": ("<stdin>", b"{{ x }}: 1", "<stdin>:1:1: not plain JSON: it holds `{{...}}` placeholders"),
     "a placeholder in JSON": ("x.json", b'{"a": "{{ b }}",\n "c": {{ c }}}', "x.json:2:7: not plain JSON: it holds"),
-    "a key twice": ("x.yaml", b"a: 1\nb: 1\na: 2", "x.yaml:3:1: /a: the key `a` stands twice, first in line 1"),
-    "two keys of one meaning": ("x.yaml", b"on: 1\n'true': 2", "the key `true` stands twice"),
+    "a key twice": ("x.yaml", b"a: 1\nb: 1\na: 2", "x.yaml:3:1: /a: duplicate key `a`, first in line 1"),
+    "two keys of one meaning": ("x.yaml", b"on: 1\n'true': 2", "duplicate key `true`"),
     "a Python object": ("x.yaml", b"a: !!python/object:os.system x", "the tag `tag:yaml.org,2002:python/object:os.sys"),
     "a Python object by its name": (
         "x.yaml",
@@ -110,7 +110,7 @@ REFUSED = {
     "a number beyond doubles": ("x.yaml", b"a: 1e400", "x.yaml:1:4: /a: the number `1e400` is too large; write it in"),
     "a merge of no mapping": ("x.yaml", b"a: &a 1\nb:\n  <<: *a", "x.yaml:3:3: /b: a merge key (`<<`) over something"),
     "a merge of a list of others": ("x.yaml", b"a:\n  <<: [{b: 1}, 2]", "x.yaml:2:3: /a: a merge key (`<<`) over"),
-    "two merge keys": ("x.yaml", b"a: {<<: {b: 1}, <<: {c: 1}}", "the key `<<` stands twice"),
+    "two merge keys": ("x.yaml", b"a: {<<: {b: 1}, <<: {c: 1}}", "duplicate key `<<`"),
     "an alias to a list as key": ("x.yaml", b"a: &a [1]\n*a : 2", "x.yaml:2:1: a key that is not plain text"),
 }
 

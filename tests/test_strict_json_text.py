@@ -47,8 +47,8 @@ REFUSED = {
     "a lone surrogate": (b'"\\ud800"', "not valid JSON; correct the syntax there"),
     "an unclosed object": (b'{"a": 1', "s.json:1:8: /a: not valid JSON; correct the syntax there"),
     "a comma too many": (b"[1,\n]", "s.json:2:1: /1: not valid JSON; correct the syntax there"),
-    "a key twice": (b'{"a": {"b": 1,\n"b": 2}}', "s.json:2:1: /a/b: this key stands twice in one object; remove one"),
-    "a key twice, once escaped": (b'{"a": 1, "\\u0061": 2}', "/a: this key stands twice in one object; remove one"),
+    "a key twice": (b'{"a": {"b": 1,\n"b": 2}}', "s.json:2:1: /a/b: duplicate key in one object; remove one"),
+    "a key twice, once escaped": (b'{"a": 1, "\\u0061": 2}', "/a: duplicate key in one object; remove one"),
     "NaN": (b"[1,\n NaN]", "s.json:2:2: /1: NaN and Infinity are not JSON; write a number or null"),
     "Infinity": (b"[Infinity]", "s.json:1:2: /0: NaN and Infinity are not JSON; write a number or null"),
     "a whole number beyond 64 bits": (

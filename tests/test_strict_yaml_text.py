@@ -36,7 +36,7 @@ REFUSED = {
     ),
     "broken syntax": (b"a: [1,\nb: {", "e.yaml:3:1: not valid YAML ("),
     "a tab": (b"a:\n\t- 1", "e.yaml:2:1: not valid YAML (found character that cannot start any token); correct it"),
-    "a key twice": (b"a:\n  b: 1\n  b: 2", "e.yaml:3:3: /a/b: the key `b` stands twice, first in line 2; remove one"),
+    "a key twice": (b"a:\n  b: 1\n  b: 2", "e.yaml:3:3: /a/b: duplicate key `b`, first in line 2; remove one"),
     "a tag": (b"a: !!python/object:x 1", "the tag `tag:yaml.org,2002:python/object:x` is not read; write the value"),
     "a tagged key": (b"!!str a: 1", "e.yaml:1:1: a key that is not plain text; write the key as text"),
     "a list as key": (b"? [1]\n: 2", "e.yaml:1:3: a key that is not plain text; write the key as text"),

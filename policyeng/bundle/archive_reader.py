@@ -14,7 +14,7 @@ from policyeng.frozen import replace
 
 _BLOCK = 512
 _END = bytes(_BLOCK)
-_REBUILD = "build the archive anew, or fetch it again"
+_REBUILD = "build the archive again, or download it again"
 _LINKED = "put a copy of the file in its place"
 _REFUSED_KINDS = {
     b"1": "a hard link",
@@ -72,7 +72,7 @@ def read_members(content: bytes, archive: str, limits: ArchiveLimits) -> TarMemb
         if entry.kind == b"5":
             continue
         if path in files:
-            raise _refuse(archive, str(path), "the member stands twice", "keep one of the two")
+            raise _refuse(archive, str(path), "duplicate member", "keep one of the two")
         files[path] = entry.content
         rooted.append(entry.name.startswith("/"))
     if any(rooted) and not (all(rooted) and PurePosixPath("data.json") in files):
@@ -193,7 +193,8 @@ def _refuse(archive: str, member: str, what: str, remedy: str) -> BundleError:
 
 
 _GZIP = 31  # zlib's word for a gzip header and its checksum
-_FETCH = "build the archive anew, or fetch it again"
+_FETCH = "build the archive again, or download it again"
+_REDUCE = "remove files that are not policies"
 _PACKAGE = re.compile(r"^package[ \t]+([\w.]+)", re.MULTILINE)
 #: Members by which an archive of OPA shows that the sources of its policies are no longer whole, with the remedy.
 _UNREADABLE = {
@@ -224,7 +225,7 @@ def read_archive(path: Path, limits: ArchiveLimits | None = None) -> TarMembers:
         raise BundleError(f"cannot be read ({reason})", place=(str(path),), remedy="make it readable") from None
     if len(content) > limits.archive:
         what = f"the archive is larger than {limits.archive} bytes"
-        raise BundleError(what, place=(str(path),), remedy="leave out what is no policy")
+        raise BundleError(what, place=(str(path),), remedy=_REDUCE)
     return read_members(_inflated(content, str(path), limits), str(path), limits)
 
 
@@ -278,7 +279,7 @@ def _inflated(content: bytes, archive: str, limits: ArchiveLimits) -> bytes:
         raise BundleError(f"the archive cannot be inflated: {reason}", place=(archive,), remedy=_FETCH) from None
     if len(inflated) > limits.total:
         what = f"the archive inflates to more than {limits.total} bytes"
-        raise BundleError(what, place=(archive,), remedy="leave out what is no policy")
+        raise BundleError(what, place=(archive,), remedy=_REDUCE)
     if not stream.eof:
         raise BundleError("the archive is cut off", place=(archive,), remedy=_FETCH)
     if stream.unused_data:
@@ -287,7 +288,7 @@ def _inflated(content: bytes, archive: str, limits: ArchiveLimits) -> bytes:
 
 
 def _prefix(files: Mapping[PurePosixPath, bytes]) -> PurePosixPath:
-    """Return what stands before the modules' own paths: the part that their packages do not explain."""
+    """Return the common prefix of the modules' paths: the part that is not in their package names."""
     found = {
         prefix
         for path, content in files.items()

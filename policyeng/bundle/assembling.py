@@ -78,13 +78,13 @@ def _in_v0(outlines: Iterable[Outline]) -> frozenset[str]:
     versions: dict[str, bool] = {}
     for outline in outlines:
         if versions.setdefault(str(outline.path), outline.rego_v0) != outline.rego_v0:
-            message = f"`{outline.path}` stands in two directories, once in Rego v0 and once in v1"
+            message = f"`{outline.path}` is in two directories, once in Rego v0 and once in v1"
             raise BundleError(message, place=(outline.place,), remedy="rename one of them")
     return frozenset(path for path, v0 in versions.items() if v0)
 
 
 def _deduplicate(modules: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Modules by path; the same text again, as Gatekeeper's libraries lie about, says nothing more."""
+    """Return modules by path, without modules of equal text, such as copies of Gatekeeper's libraries."""
     first: dict[str, str] = {}
     for path, source in sorted(modules):
         first.setdefault(source, path)
@@ -125,7 +125,7 @@ def _read_all(origins: Sequence[BundleOrigin]) -> _Read:
 def _digest(
     modules: Iterable[tuple[str, str]], others: Mapping[PurePosixPath, bytes], data: bytes, rego_v0: Iterable[str]
 ) -> str:
-    """Over what is judged with, not over how it lies in files: an archive joins documents, and is the same bundle."""
+    """Return the digest of the content, regardless of the files: an archive that joins documents is the same bundle."""
     parts = {(path, source.encode()) for path, source in modules}
     parts |= {(str(path), content) for path, content in others.items()}
     digest = hashlib.sha256()
@@ -141,9 +141,9 @@ def _unique(policies: Iterable[Policy]) -> tuple[Policy, ...]:
     for policy in policies:
         if policy.id in seen:
             places = f"`{seen[policy.id].file}` and `{policy.file}`"
-            raise BundleError(f"the id `{policy.id}` stands twice, in {places}", remedy="give one of them another id")
+            raise BundleError(f"duplicate policy id `{policy.id}` in {places}", remedy="give one of them another id")
         seen[policy.id] = policy
-        own = policy.rules if policy.input_form == "policy" else ()  # those of others are read by package
+        own = policy.rules if policy.input_form == "policy" else ()  # foreign rules are read by package
         for package in {rule.rpartition(".")[0] for _, rule in own}:
             if package in packages:  # each would report the denials of both
                 places = f"`{packages[package].file}` and `{policy.file}`"

@@ -18,9 +18,9 @@ from policyeng.facts.coverage import EVERYTHING, SPELLED, covered_by, parse_entr
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.parsing.merge_patch import merged
 
-#: The clock of a case that names none.
+#: The default clock of a case.
 DEFAULT_AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
-#: What is stated beside the resources, in the order of a snapshot.
+#: The statements of a snapshot in addition to resources, in its order.
 STATED = ("approvals", "workloads", "quotas", "metrics", "principals", "evidence")
 
 
@@ -31,7 +31,7 @@ class Case(BaseModel):
         baseline: the stem of the baseline that is evaluated; the file's own when absent.
         patch: JSON Merge Patch (RFC 7386) on the evaluated baseline.
         with_: merge patches on other baselines, by stem.
-        remove: stems of baselines to leave out.
+        remove: stems of baselines to omit.
         judged: the id of a declared workload or approval that is evaluated instead of a baseline.
         path: for a fail, the path that must be denied.
         incomplete: what the snapshot reports as unread.
@@ -167,7 +167,7 @@ def required_cases(policy: Policy) -> CaseFile:
     """
     file = read_cases(policy)
     if file is None:
-        raise BundleError(f"`{policy.id}` has no cases", remedy="put a cases.yaml beside it")
+        raise BundleError(f"`{policy.id}` has no cases", remedy="add a cases.yaml to its directory")
     return file
 
 

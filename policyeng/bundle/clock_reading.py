@@ -21,10 +21,10 @@ _PURE = lazy_pattern(
     r"|policyeng(?:\.bundle|\.facts.*|\.models.*)?"
 )
 
-#: What reads the machine's clock, files or input, or hangs on what else runs in the process.
+#: Names that read the machine's clock, files or input, or depend on the state of the process.
 _MACHINE = frozenset({"now", "today", "utcnow", "fromtimestamp", "open", "input", "id", "hash", "globals", "global"})
 
-#: Errors that say nothing of the type of a value.
+#: Errors that do not reveal the type of a value.
 _CAUGHT = frozenset({"ValueError", "KeyError", "IndexError", "StopIteration", "OverflowError", "ZeroDivisionError"})
 
 #: Types of what can be filled later.
@@ -66,8 +66,8 @@ def reads_clock(policy: Policy, reach: PolicyReach) -> bool:
 def is_recorded(policy: Policy) -> bool:
     """Return whether all that a policy does with `as_of` can be recorded while it is evaluated.
 
-    In Python it must be pure, keep nothing from one evaluation for the next one, and not notice what stands for the
-    clock: it asks for no `type`, and catches only errors that values raise.
+    In Python it must be pure, keep no state between evaluations, and not detect the recording clock: it does not use
+    `type`, and catches only errors that values raise.
     """
     if policy.rules:
         return True

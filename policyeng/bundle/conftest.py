@@ -12,21 +12,21 @@ from policyeng.bundle.analysis import AnalyzedRule
 from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.bundle.files import TEST_FOLDERS
 from policyeng.bundle.header import PolicyHeader, metadata_blocks
-from policyeng.bundle.outlines import JUDGING, Outline
+from policyeng.bundle.outlines import DENYING, Outline
 from policyeng.bundle.policy_types import InputForm, Policy, Role
 from policyeng.errors import BundleError
 from policyeng.frozen import frozen, replace
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, Severity
 
-_JUDGING = lazy_pattern(rf"({'|'.join(JUDGING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
-#: What only policies of ours read: without a header they would be judged on the wrong input.
+_DENYING = lazy_pattern(rf"({'|'.join(DENYING)})(?:_([a-zA-Z0-9_]*[a-zA-Z0-9]))?")
+#: Input that only policyeng policies read: without a header they would be evaluated on the wrong input.
 _OURS = lazy_pattern(r"input\.(resource\.(id|identity|kind|location|name|properties|sku|tags|type)|snapshot|as_of)\b")
-#: The forms of a judging rule that Conftest takes for passed.
+#: The forms of a denying rule that Conftest treats as passed.
 _NO_MESSAGES = {
-    "true": "says no more than true",
-    "map": "has more in its head than its name",
-    "function": "is a function, which nothing calls to judge",
+    "true": "returns only true",
+    "map": "has more than its name in its head",
+    "function": "is a function, which is never called",
 }
 
 
@@ -40,7 +40,7 @@ class ForeignHeader(PolicyHeader):
 def find_foreign_policies(
     outlines: Sequence[Outline], given: Iterable[str], ours: Collection[str], reviewing: Collection[str] = ()
 ) -> list[Policy]:
-    """Return one policy per judging rule of the packages that carry no header of ours.
+    """Return one policy per denying rule of the packages without a policyeng header.
 
     Args:
         outlines: the modules of all roots.
@@ -55,16 +55,16 @@ def find_foreign_policies(
     for outline in outlines:
         if outline.package not in ours and not TEST_FOLDERS & set(outline.path.parts[:-1]):
             packages.setdefault(outline.package, []).append(outline)
-    judged = {
+    denying = {
         package: modules
         for package, modules in packages.items()
         if any(_find_denying_rules(module) for module in modules)
     }
-    if judged:
+    if denying:
         _refuse_conftest_data(outlines)
     keys, libraries = frozenset(given), _Libraries(outlines)
     found: list[Policy] = []
-    for package, modules in judged.items():
+    for package, modules in denying.items():
         reads = libraries.reads(modules)
         form: InputForm = "review" if package in reviewing else _input_form(modules, reads)
         undecided = _undecided(modules, form, keys, reads)
@@ -73,14 +73,14 @@ def find_foreign_policies(
 
 
 def exception_name(rule: str) -> str:
-    """Return the name under which an `exception` rule excepts a judging rule: `run_as_root` for `deny_run_as_root`."""
-    named = _JUDGING.fullmatch(rule)
+    """Return the name by which an `exception` rule excludes a denying rule: `run_as_root` for `deny_run_as_root`."""
+    named = _DENYING.fullmatch(rule)
     return (named[2] or "") if named else rule
 
 
 def _find_denying_rules(module: Outline) -> list[AnalyzedRule]:
-    """Return the rules of a judging name, functions among them."""
-    return [rule for rule in module.rules if _JUDGING.fullmatch(rule.name)]
+    """Return the rules with a denying name, including functions."""
+    return [rule for rule in module.rules if _DENYING.fullmatch(rule.name)]
 
 
 class _Libraries:
@@ -136,7 +136,7 @@ def _violates(modules: Iterable[Outline]) -> bool:
 
 
 def _uses_whole_input(modules: Sequence[Outline]) -> bool:
-    """Return whether `input` stands alone in a package, and nowhere with a name that tells what it is."""
+    """Return whether a package uses `input` only as a whole, and never one of its members."""
     reads = {read for module in modules for read in module.reads}
     return "input" in reads and not any(read.startswith("input.") for read in reads)
 
@@ -210,19 +210,19 @@ def _refuse_form(module: Outline, rule: AnalyzedRule) -> None:
 
 
 def _header(package: str, name: str, places: Sequence[tuple[Outline, AnalyzedRule]]) -> ForeignHeader:
-    """Return a header from what the METADATA above the rule, else above the package, says."""
+    """Return a header from the METADATA above the rule, or else above the package."""
     above = [entry for module, rule in places if (entry := _above_rule(module, rule))]
     whole = next((module.metadata for module, _ in places if isinstance(module.metadata, dict)), {})
-    said: JsonObject = above[0] if len(above) == 1 and len(places) == 1 else whole
+    metadata: JsonObject = above[0] if len(above) == 1 and len(places) == 1 else whole
     fields = {
         "id": f"{package}.{name}",
-        "title": _title(said) or f"{package}: {name}",
-        "description": _text(said.get("description")),
+        "title": _title(metadata) or f"{package}: {name}",
+        "description": _text(metadata.get("description")),
         "severity": _severity(name, above or [whole]),
         "judges": ["document"],
     }
     try:
-        return ForeignHeader.model_validate({**fields, "related_resources": said.get("related_resources", [])})
+        return ForeignHeader.model_validate({**fields, "related_resources": metadata.get("related_resources", [])})
     except ValueError:
         return ForeignHeader.model_validate(fields)
 

@@ -17,7 +17,7 @@ _KEPT = ("policyeng", "system")
 
 
 def join_document(data: JsonObject, path: PurePosixPath, content: bytes, root: Path) -> None:
-    """Put a data document where its directory says, as OPA does; no two documents may give one key."""
+    """Add a data document below the keys of its directory, as OPA does; documents must not share a key."""
     place = str(root / path)
     yaml = path.suffix != ".json"
     document = bundle_yaml(text_of(content, root / path), place) if yaml else bundle_json(content, place)
@@ -31,10 +31,10 @@ def join_document(data: JsonObject, path: PurePosixPath, content: bytes, root: P
     if isinstance(document, dict) and isinstance(holder.setdefault(key, {}), dict):
         clash = sorted(set(document) & set(holder[key]))
         if clash:
-            raise BundleError(f"the key `{clash[0]}` stands in two data documents", place=(place,))
+            raise BundleError(f"the key `{clash[0]}` is in two data documents", place=(place,))
         holder[key].update(document)
     elif key == "data" or key in holder:
-        raise BundleError("the data document is no object", place=(place,))
+        raise BundleError("the data document is not an object", place=(place,))
     else:
         holder[key] = document
 
@@ -45,7 +45,7 @@ def join_given(data: JsonObject, given: str | Path) -> None:
     A prefix (`a.b:path`) puts it below those keys. Objects are joined key by key, at any depth.
 
     Raises:
-        BundleError: a file cannot be read, is not JSON or YAML, holds no object, or gives a key that stands already.
+        BundleError: a file cannot be read, is not JSON or YAML, is not an object, or sets a key again.
     """
     prefix, path = _prefix(str(given))
     for file, folders in _files_below(path):
@@ -77,7 +77,7 @@ def path_given(given: str | Path) -> Path:
 
 
 def require_free(data: JsonObject, place: str) -> None:
-    """Refuse data under the keys that OPA and we keep for ourselves, whichever engine is to judge.
+    """Refuse data under the keys that OPA and policyeng reserve, whichever engine is used.
 
     Raises:
         BundleError: there is such a key.
@@ -117,4 +117,4 @@ def _join(holder: JsonObject, document: JsonObject, place: str, where: str) -> N
         elif isinstance(standing, dict) and isinstance(value, dict):
             _join(standing, value, place, f"{where}.{key}")
         else:
-            raise BundleError(f"the key `{where}.{key}` stands in two data documents", place=(place,))
+            raise BundleError(f"the key `{where}.{key}` is in two data documents", place=(place,))

@@ -8,7 +8,7 @@ from policyeng.bundle.policy_types import Functions, PolicyInput
 from policyeng.facts.evidence import CountedEvidence, count_evidence
 from policyeng.models import Denial, JsonObject, Unknown
 
-#: The parameter that switches such a policy off while it is false, if its header has it.
+#: The parameter that disables such a policy while it is false, if its header has it.
 REQUIRED = "required"
 #: What such a policy reads, for analyses of the text of policies.
 READS = b"def judge(given):\n    return given.resource, given.snapshot.evidence, given.as_of, given.parameters\n"

@@ -196,10 +196,10 @@ class BundleOrigin:
     Attributes:
         name: of the directory, or of the archive without its ending.
         root: the directory, or the archive.
-        tree: the files that count, by path within the bundle.
-        members: everything in it, whether it counts or not.
-        lent: it is the part of the built-in bundle that the others use.
-        signed: it carries a signature; `signature` is what it says, when it was verified.
+        tree: the relevant files, by path within the bundle.
+        members: all files, relevant or not.
+        lent: whether it is the part of the built-in bundle that the others use.
+        signed: whether it has a signature; `signature` is its content, if it was verified.
     """
 
     name: str
@@ -255,7 +255,7 @@ def _list_installed(name: str) -> Collection[EntryPoint]:
 
 
 def _find_root(path: str | Path) -> Path:
-    """Return the directory or archive that a path or the name of an installed package of policies stands for."""
+    """Return the directory or archive of a path, or of the name of an installed package of policies."""
     root = Path(path)
     for entry in () if root.exists() else _list_installed(str(path)):
         try:

@@ -1,7 +1,7 @@
 """The controls of frameworks that policies map to, from the framework documents of a bundle and from headers.
 
-The documents are in the root `frameworks` of a bundle, where OPA reads them as data. They are large and no policy of
-ours reads them, so the bundle keeps them as text beside its data, and parses them when something asks for controls.
+The documents are in the root `frameworks` of a bundle, where OPA reads them as data. They are large and no built-in
+policy reads them, so the bundle stores them as text, apart from its data, and parses them only when controls are used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gatekeeper's templates: the Rego inside them, and the constraints beside them that give kinds and parameters.
+"""Gatekeeper's templates: their Rego, and the constraints that set kinds and parameters for them.
 
 Source: https://open-policy-agent.github.io/gatekeeper/website/docs/constrainttemplates.
 """
@@ -30,7 +30,7 @@ class ConstraintTemplate(NamedTuple):
 
 
 class Constraint(NamedTuple):
-    """A constraint of a `kind`: `warns` when its enforcement denies nothing; no `kinds` stand for every document."""
+    """A constraint of a `kind`: `warns` if its enforcement never denies; empty `kinds` match every document."""
 
     kind: str
     name: str
@@ -46,10 +46,10 @@ def with_templates(
 ) -> tuple[dict[PurePosixPath, bytes], list[ConstraintTemplate]]:
     """Return the files of a root and the Rego modules inside its constraint templates.
 
-    A module that lies beside its template, too, is taken from there.
+    A module that is also a file next to its template is read from that file.
 
     Raises:
-        BundleError: a template holds no Rego, or two of them bring different libraries of one package.
+        BundleError: a template has no Rego, or two templates have different libraries of one package.
     """
     whole = dict(tree)
     templates: list[ConstraintTemplate] = []
@@ -68,8 +68,8 @@ def with_templates(
             content = source.encode()
             package = next((line for line in source.splitlines() if line.startswith("package ")), "")
             if number and libraries.setdefault(package, content) != content:
-                message = f"another template brings another library as `{package}`; Gatekeeper keeps them apart"
-                raise BundleError(message, place=(place,), remedy="judge with one of them at a time")
+                message = f"another template has a different library as `{package}`; Gatekeeper isolates them"
+                raise BundleError(message, place=(place,), remedy="use one template at a time")
             called = f"{name}.lib{number}.rego" if number else f"{name}.rego"
             module = present.setdefault(content.strip(), path.with_name(called))
             whole.setdefault(module, content)
@@ -203,10 +203,12 @@ def _sources(template: JsonObject, place: str) -> Iterator[str]:
         held += [target, *(_at(code, "source") for code in rego)]
     sources = [source for source in held if isinstance(source, dict) and isinstance(source.get("rego"), str)]
     if len(sources) != 1:
-        message = f"the template holds Rego {len(sources)} times"
-        raise BundleError(message, place=(place,), remedy="give one target with `rego`; CEL is not judged")
+        message = f"the template has {len(sources)} targets with Rego"
+        raise BundleError(message, place=(place,), remedy="add exactly one target with `rego`; CEL is not supported")
     libraries = sources[0].get("libs") or []
     if not isinstance(libraries, list) or not all(isinstance(library, str) for library in libraries):
-        raise BundleError("`libs` of the template is no list of modules", place=(place,), remedy="give modules as text")
+        raise BundleError(
+            "`libs` of the template is not a list of modules", place=(place,), remedy="write modules as text"
+        )
     yield sources[0]["rego"]
     yield from libraries

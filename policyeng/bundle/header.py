@@ -59,18 +59,18 @@ def _one_step(value: object) -> object:
 class Consulted(Strict):
     """Resources that a policy reads in addition to the evaluated one and its workspace, and which of their fields.
 
-    They are those of `type` for which everything else holds that is stated; references compare by what stands below
-    their last `/providers/`, because the target subscription of a deployment can be unknown.
+    They are the resources of `type` that match all other fields that are set; references are compared by the part
+    after their last `/providers/`, because the target subscription of a deployment can be unknown.
 
     Attributes:
-        type: an ARM type, without case; of any type where `through` names them.
-        reads: JSON Pointers into them; `workspace:/...` for those of their workspaces.
-        through: what the judged resource names at this JSON Pointer (`workspace:/...`: what its workspace names there),
-            then what that names at the next one. What lies above the named resource counts too.
-        naming: what names the judged resource at this JSON Pointer, or with `through` what names the same as it does.
-        within: what lies at or below the judged `resource` (of an approval: its scope), or in its `subscription`.
-        judging: only where the judged resource is of this type.
-        parameter: only where this parameter is not empty.
+        type: an ARM type, case-insensitive; any type if `through` refers to them.
+        reads: JSON Pointers into them; `workspace:/...` for pointers into their workspaces.
+        through: the resource that the evaluated one refers to at this JSON Pointer (`workspace:/...`: that its
+            workspace refers to), then the one that this refers to at the next pointer. Their parents count too.
+        naming: resources that refer to the evaluated one at this JSON Pointer, or with `through` to the same one.
+        within: resources at or below the evaluated `resource` (of an approval: its scope), or in its `subscription`.
+        judging: only if the evaluated resource is of this type.
+        parameter: only if this parameter is not empty.
     """
 
     type: str = ""
@@ -135,10 +135,10 @@ class PolicyHeader(Strict):
         monotone_in: by JSON Pointer, or `parameter:NAME`, which way is stricter: `lower` or `higher` numbers, or the
             values from the least to the most strict. A stricter value never adds a denial.
         insensitive_to: JSON Pointers of fields whose value changes nothing.
-        clock: what it promises of `as_of`; nothing where it is empty.
+        clock: how it uses `as_of`; empty for no promise.
         evidence: only `evidence` of the snapshot decides it, and it has no rules.
-        refines: ids of policies that fail wherever this one does while parameters have their defaults, and which this
-            one is meant to say more than.
+        refines: ids of policies that fail whenever this one does while parameters have their defaults, and which this
+            one intentionally refines.
     """
 
     id: Annotated[str, Checked(_check_id)]
@@ -184,7 +184,7 @@ class PolicyHeader(Strict):
             if isinstance(way, tuple) and len(way) < 2:
                 raise ValueError(f"`monotone_in` of `{place}` lists the values from the least to the most strict")
         if self.remediation is not None and self.inspects:
-            require_declared(self.remediation, self.inspects, [judged.type for judged in self.judges])
+            require_declared(self.remediation, self.inspects, [target.type for target in self.judges])
 
     def absent(self, pointer: str) -> Verdict:
         """Return the outcome when an inspected pointer is deleted from a compliant resource."""
@@ -227,9 +227,9 @@ def carries_our_header(metadata: object) -> bool:
 
 
 def rego_metadata(source: str) -> str | None:
-    """Return the YAML text of the `# METADATA` block of a Rego module that stands directly above its `package`.
+    """Return the YAML text of the `# METADATA` block directly above the `package` of a Rego module.
 
-    None when there is no such block.
+    None if there is no such block.
     """
     package = re.search(r"^[ \t]*package[ \t]", source, re.MULTILINE)
     blocks = list(_METADATA.finditer(source, 0, package.start() if package else 0))
@@ -258,7 +258,7 @@ def header_from_metadata(metadata: object, place: str) -> PolicyHeader | None:
     outer = {key: value for key, value in metadata.items() if key not in OPA_ONLY}
     twice = sorted(set(outer) & set(custom))
     if twice:
-        raise BundleError(f"`{twice[0]}` stands both in METADATA and under `custom`", place=(place,))
+        raise BundleError(f"`{twice[0]}` is both in METADATA and under `custom`", place=(place,))
     return parse_header({**outer, **custom}, place)
 
 

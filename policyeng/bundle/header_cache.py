@@ -113,7 +113,7 @@ class Headers:
     def keep(self) -> None:
         """Store what is new for later runs."""
         if self._fresh:
-            with suppress(TypeError, AttributeError, pickle.PicklingError):  # a value that a Python policy makes, say
+            with suppress(TypeError, AttributeError, pickle.PicklingError):  # such as a value of a Python policy
                 cache.store(self._key, [pickle.dumps(self._known)])
 
     def _of(self, text: str, read: Callable[[], PolicyHeader | None]) -> PolicyHeader | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _POINTER = lazy_pattern(r"(workspace:)?(/([^~/]|~[01])*)+")
 
-#: What stands before a JSON Pointer into the workspace of the judged resource.
+#: The prefix of a JSON Pointer into the workspace of the evaluated resource.
 WORKSPACE = "workspace:"
 #: How a header names a parameter instead of a field or a value.
 PARAMETER = "parameter:"
@@ -87,6 +87,6 @@ def _check_clock(clock: object) -> object:
     return clock
 
 
-#: What a policy does with `as_of`: it holds it against times that stand in what it reads (`compared`), or against such
-#: times moved either way by ISO 8601 durations, and by as many days as parameters say; empty where nothing is promised.
+#: How a policy uses `as_of`: it compares it with times in its inputs (`compared`), or with such times moved in either
+#: direction by ISO 8601 durations and by days from parameters; empty for no promise.
 Clock = Annotated[Literal["", "compared"] | tuple[str, ...], Checked(_check_clock, before=True)]

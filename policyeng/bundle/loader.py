@@ -30,7 +30,7 @@ _NO_POLICY = "a policy is a Rego module with our header, or with a rule `deny`, 
 
 
 class WantedInputs(TypedDict):
-    """What the readers of inputs are told to keep: documents as they are written, the resources in them, or both."""
+    """What readers of inputs return: documents as they are written, the resources in them, or both."""
 
     documents: bool
     resources: bool
@@ -160,9 +160,9 @@ class Bundle:
 
     @property
     def wanted(self) -> WantedInputs:
-        """The inputs that its policies evaluate."""
-        judged = {lowered(kind.type) for policy in self.policies for kind in policy.header.judges}
-        return {"documents": "document" in judged, "resources": judged != {"document"}}
+        """Return which inputs its policies evaluate."""
+        types = {lowered(kind.type) for policy in self.policies for kind in policy.header.judges}
+        return {"documents": "document" in types, "resources": types != {"document"}}
 
     def only(self, policies: Iterable[Policy]) -> Bundle:
         """Return the same bundle with fewer active policies; modules, data and digest stay."""

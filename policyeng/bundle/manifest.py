@@ -20,10 +20,10 @@ class Manifest:
     """The manifest of a bundle.
 
     Attributes:
-        roots: the paths of the `data` document that the bundle owns; None when it does not say, which is all of it.
-        rego_version: 0 or 1; None when it does not say.
+        roots: the paths of the `data` document that the bundle owns; None if not stated, which means all of it.
+        rego_version: 0 or 1; None if not stated.
         file_rego_versions: versions that differ, by path or pattern, with a leading `/`.
-        metadata: whatever its author wrote; what policyeng adds stands under `policyeng`.
+        metadata: the metadata of the author; policyeng adds its own under `policyeng`.
     """
 
     revision: str = ""

@@ -22,19 +22,19 @@ def moments(
 ) -> list[datetime]:
     """Return the times at which findings can change, in order.
 
-    They are the dates in the bundle's data, in the code of the policies that look at the clock and in `documents`,
-    and those by so many days earlier or later as a parameter or a number of these policies says.
+    They are the dates in the bundle's data, in the code of policies that read the clock and in `documents`, and these
+    dates moved in both directions by the numbers of days in parameters and code of these policies.
 
     Args:
-        bundle: the policies in force.
-        parameters: by position of the policy, what it judges with.
-        documents: estates and what is stated beside them.
-        types: what is in the estates, in lower case as `judges` names it; other policies say nothing.
+        bundle: the active policies.
+        parameters: the parameters of each policy, by its position.
+        documents: estates and the statements about them.
+        types: the types in the estates, in lower case as in `judges`; other policies have no findings.
     """
     clocked = [
         (policy, given)
         for policy, given, reads in zip(bundle.policies, parameters, bundle.clocked, strict=True)
-        if reads and any(lowered(judged.type) in types for judged in policy.header.judges)
+        if reads and any(lowered(target.type) in types for target in policy.header.judges)
     ]
     constants = [constant for policy, _ in clocked for constant in _constants(policy, bundle)]
     known_dates = (bundle.data.get("facts", {}), list(documents), constants)
@@ -68,10 +68,10 @@ def _constants(policy: Policy, bundle: Bundle) -> Iterator[object]:
 
 
 def _dates(document: object) -> Iterator[datetime]:
-    """Yield every date and time that stands in the texts of a document; one without a zone is in UTC."""
+    """Yield every date and time in the texts of a document; without a time zone it is in UTC."""
     if isinstance(document, Mapping):
         for key, value in document.items():
-            if key != "sources":  # when a page was read changes nothing
+            if key != "sources":  # the date when a page was read is irrelevant
                 yield from _dates(value)
     elif isinstance(document, list | tuple):
         for value in document:

@@ -12,8 +12,8 @@ from policyeng.bundle.header import rego_metadata
 from policyeng.bundle.manifest import manifest_of
 from policyeng.named import NamedTuple
 
-#: Names of rules that Conftest and Gatekeeper judge by; the rest of the name, if any, follows an underscore.
-JUDGING = ("deny", "violation", "warn")
+#: Names of rules that Conftest and Gatekeeper evaluate; the rest of the name, if any, follows an underscore.
+DENYING = ("deny", "violation", "warn")
 
 
 class Outline(NamedTuple):
@@ -69,4 +69,4 @@ def outlines_of(root: Path, tree: Mapping[PurePosixPath, bytes], ours: Collectio
 
 
 def _may_judge(analysis: ModuleAnalysis) -> bool:
-    return any(rule.name.startswith(JUDGING) for rule in analysis.rules)
+    return any(rule.name.startswith(DENYING) for rule in analysis.rules)

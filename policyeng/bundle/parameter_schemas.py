@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
 
-#: What says nothing about which values fit.
+#: Keywords that do not restrict the values.
 _ANNOTATIONS = frozenset({"default", "description", "title", "examples"})
 
 

@@ -40,10 +40,10 @@ def read_only_parameters(bundle: Bundle, given: Mapping[str, JsonObject]) -> Seq
 def spread_parameters(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") -> Mapping[str, JsonObject]:
     """Parameters by policy id, with those below `EVERY` given to each policy that has one of the name.
 
-    What is given for a policy itself goes before them.
+    Parameters of a single policy override them.
 
     Raises:
-        UsageError: no policy of the bundle has a parameter of that name, in force or not; `origin` is where it stands.
+        UsageError: no policy of the bundle, active or not, has such a parameter; `origin` is where it was set.
     """
     if EVERY not in given:
         return given
@@ -67,9 +67,9 @@ def require_fitting(bundle: Bundle, given: Mapping[str, JsonObject], origin: str
     """Refuse what a policy of the bundle does not take; what is given for policies that are not in force is left alone.
 
     Args:
-        bundle: the policies in force.
+        bundle: the active policies.
         given: parameters by policy id.
-        origin: where they stand, such as a file.
+        origin: where they were set, such as a file.
 
     Raises:
         UsageError: a parameter name does not exist, or a value does not fit the parameter's JSON Schema.
@@ -81,7 +81,7 @@ def require_fitting(bundle: Bundle, given: Mapping[str, JsonObject], origin: str
 
 
 def refuse_unknown_ids(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") -> None:
-    """Refuse parameters for a policy that the bundle does not have, in force or not; `origin` is where they stand.
+    """Refuse parameters for a policy that the bundle does not have, active or not; `origin` is where they were set.
 
     Raises:
         UsageError: naming the id and the nearest one.

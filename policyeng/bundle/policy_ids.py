@@ -11,7 +11,7 @@ from policyeng.errors import UsageError
 from policyeng.models import Severity
 from policyeng.parsing.json_text import shortened
 
-#: The part of an id that stands for an area; for an area of one's own it is the area itself.
+#: The part of an id for each built-in area; for other areas it is the area itself.
 AREAS = {
     "isolation": "ISO",
     "network": "NET",
@@ -32,7 +32,7 @@ AREAS = {
     "governance": "GOV",
     "recovery": "DR",
 }
-#: Names of directories that say nothing about whose policies they hold.
+#: Names of directories that do not identify the owner of their policies.
 _GENERIC = {"BUNDLE", "OPA", "POLICIES", "POLICY", "POLICYENG", "REGO", "RULES"}
 _ID = re.compile(r"([A-Z][A-Z0-9]*(?:-[A-Z0-9]+)*)-([0-9]+)")
 #: The longest name of an area or a policy: with a suffix it is a file name everywhere.
@@ -60,7 +60,7 @@ def split_name(path: str) -> tuple[str, str]:
     for part in parts:
         if len(part) > _LONGEST:
             what = f"the name `{shortened(part, 40)}` has {len(part)} characters, and a name has at most {_LONGEST}"
-            raise UsageError(what, remedy="name what the policy asks for in a few words; its title says more")
+            raise UsageError(what, remedy="name the requirement in a few words; details belong in the title")
         if not _NAME.fullmatch(part) or part in _REGO_WORDS or keyword.iskeyword(part):
             suggested = "/".join(_suggested(each) for each in parts)
             what = f"`{part}` cannot name a folder and a package; `{suggested}` would do"
@@ -86,10 +86,10 @@ def next_id(area: str, in_area: Iterable[str], elsewhere: Iterable[str], directo
     """Return the id after the highest that the area has.
 
     Args:
-        area: of the new policy.
-        in_area: the ids of the area's policies; the beginning that most of them share is the new one's.
-        elsewhere: the other ids of the directory, which say whose policies these are.
-        directory: its name, which says it where there are none.
+        area: the area of the new policy.
+        in_area: the ids of the area's policies; the new id gets the prefix that most of them share.
+        elsewhere: the other ids of the directory, which provide the prefix if the area has none.
+        directory: its name, which provides the prefix if there are no ids.
     """
     ours, others = _group_numbers(in_area), _group_numbers(elsewhere)
     if ours:
@@ -104,7 +104,7 @@ def next_id(area: str, in_area: Iterable[str], elsewhere: Iterable[str], directo
 
 
 def _group_numbers(ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return the numbers of ids by what stands before them."""
+    """Return the numbers of ids by their prefix."""
     found: dict[str, list[str]] = {}
     for identity in ids:
         parts = _ID.fullmatch(identity)

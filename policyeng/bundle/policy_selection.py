@@ -20,8 +20,8 @@ class Profile:
     """A named set of parameters.
 
     Attributes:
-        title, description, source: what it is for and where its values come from; empty where it does not say.
-        parameters: by policy id and parameter name; what the document has below `*` is in those of each policy.
+        title, description, source: its purpose, and the origin of its values; empty if not stated.
+        parameters: by policy id and parameter name; the values below `*` of the document are in those of each policy.
     """
 
     name: str
@@ -71,9 +71,9 @@ def with_profile(bundle: Bundle, name: object, given: Mapping[str, JsonObject]) 
     """Parameters by policy id and name: those that are given over those of a profile.
 
     Args:
-        bundle: a profile may also set parameters of policies that are not in force.
+        bundle: a profile may also set parameters of inactive policies.
         name: the profile; None for none.
-        given: what the configuration says, which goes before the profile.
+        given: the parameters of the configuration, which override the profile.
 
     Raises:
         UsageError, BundleError: as of `profile_of`.
@@ -175,7 +175,7 @@ def _names(policy: Policy, bundle: Bundle) -> set[str]:
     names = {policy.id.lower(), policy.area.lower()}
     if policy.input_form == "policy":
         names.update(parts[1:-1])
-    else:  # a policy of others: its package, and every folder that it lies in
+    else:  # a foreign policy: its package, and every folder above it
         names.add(policy.package.lower())
         names.update(part.lower() for part in policy.file.split("/")[:-1])
     for stated in bundle.controls.get(policy.id, ()):

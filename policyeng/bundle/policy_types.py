@@ -19,8 +19,8 @@ _Value = TypeVar("_Value")
 #: What a Rego rule of a policy is for; `exception` is Conftest's, and only policies of others have it.
 Role = Literal["applies", "deny", "exception", "unknown"]
 
-#: What `input` is for a Rego policy: our policy input; the document that is judged, as Conftest gives it; or the
-#: review of an admission, as Gatekeeper gives it: `{"review": {"object": document, ...}, "parameters": {...}}`.
+#: What `input` is for a Rego policy: our policy input; the evaluated document, as Conftest passes it; or the
+#: admission review, as Gatekeeper passes it: `{"review": {"object": document, ...}, "parameters": {...}}`.
 InputForm = Literal["policy", "document", "review"]
 
 
@@ -162,11 +162,11 @@ class Policy:
     Attributes:
         area: the folder above the policy's own, such as `network`; empty for a policy outside the usual layout.
         rules: the Rego rules by role, as full paths such as `data.network.x.deny`; empty for a Python policy.
-        undecided: why nothing here can decide it, if so; then it is unknown of everything that it judges.
-        input_form: what its `input` is; other than `policy` for the policies of others.
-        python: the Python form; beside Rego rules it is the twin, which is compared and never in force.
+        undecided: why it cannot be evaluated here, if so; then every outcome is unknown.
+        input_form: the form of its `input`; not `policy` for foreign policies.
+        python: the Python form; in addition to Rego rules it is the twin, which is compared and never active.
         file: the policy's file, relative to the bundle's root.
-        cases: the `cases.yaml` beside it, when there is one.
+        cases: the `cases.yaml` in its directory, if any.
     """
 
     header: PolicyHeader
@@ -199,9 +199,9 @@ def policy(*, applies: Applies | None = None, **fields: Any) -> Callable[[Judge]
     """Declare the function below as a policy.
 
     Args:
-        applies: decides whether the pair is judged at all; without it every resource of `judges` is.
-        fields: the header, with the names of `PolicyHeader`. Leave them out for the Python twin of the Rego policy
-            of the same name beside it: the header is written once, there.
+        applies: decides whether the policy applies to a resource; by default to every resource of `judges`.
+        fields: the header, with the names of `PolicyHeader`. Omit them for the Python twin of a Rego policy of the
+            same name in the same directory: that has the header.
 
     The function takes a `PolicyInput` and yields `Denial` and `Unknown` values; it must not change its input, and
     has no clock, no network and no randomness. Wrong fields raise `BundleError` when the bundle is read.

@@ -12,9 +12,9 @@ from policyeng.bundle.header_validators import WORKSPACE, Strict, require_pointe
 from policyeng.frozen import frozen
 from policyeng.models import Checked, JsonObject, Limited, lowered
 
-#: The members of each operation beside `op` and `path`. A `move` is written as `copy` and `remove`.
+#: The members of each operation in addition to `op` and `path`. A `move` is written as `copy` and `remove`.
 _MEMBERS = {"add": ("value",), "replace": ("value",), "test": ("value",), "copy": ("from",), "remove": ()}
-#: What says which resource it is; changing it would hide the failure.
+#: The fields that identify the resource; changing them would hide the failure.
 _IDENTITY = frozenset({"/id", "/type", "/name"})
 #: The steps of a workload are of the target that its declaration states.
 _MADE_OF = {"/runs": "/target"}
@@ -24,7 +24,7 @@ def _operations(steps: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
     for step in steps:
         _require_operation(step)
     if any(step["path"] == "" for step in steps) and len(steps) > 1:
-        raise ValueError("what takes the resource away stands alone")
+        raise ValueError("a patch that deletes the resource must be its only operation")
     return steps
 
 
@@ -42,11 +42,11 @@ class Patch(Strict):
         patch: its operations. A path `workspace:/...` is one of the workspace, the path `""` of a sole `remove` the
             resource itself. Objects that a path leads through are made where they are absent. `copy` hands on plain
             values, and none that is blank.
-        answers: the paths of the denials that it clears, `*` for any one segment; all denials when empty.
-        of: the ARM type of what a workload was derived from: the patch is of that resource. Without it the patch of a
-            policy that judges workloads is of the declared workload.
-        provided: ids of policies, or areas, that decide whether it can be done: where one of them would say something
-            worse after it, the patch is none for that estate.
+        answers: the paths of the denials that it clears, `*` for any one segment; all denials if empty.
+        of: the ARM type of the resource to patch, which a workload was derived from. Without it the patch of a
+            policy about workloads applies to the declared workload.
+        provided: ids of policies, or areas, that limit its use: if an outcome of one of them would become worse, the
+            patch is not offered for that estate.
     """
 
     patch: Annotated[tuple[JsonObject, ...], Limited(min_length=1), Checked(_operations)]
@@ -83,19 +83,19 @@ def as_written(value: object) -> object:
     return {**rest, "patches": [{"patch": value["patch"]}] if value["patch"] else []}
 
 
-def require_declared(remediation: Remediation, inspects: Iterable[str], judged: Iterable[str]) -> None:
-    """Raise ValueError where a patch changes what the policy does not inspect, or what says which resource it is.
+def require_declared(remediation: Remediation, inspects: Iterable[str], types: Iterable[str]) -> None:
+    """Raise ValueError if a patch changes fields that the policy does not inspect, or that identify the resource.
 
     Args:
-        remediation: that of the header.
-        inspects: the header's.
-        judged: the types that it judges.
+        remediation: the remediation of the header.
+        inspects: the pointers that the header inspects.
+        types: the types that the policy evaluates.
     """
-    declared, types = [*inspects], {lowered(kind) for kind in judged}
-    declared += [_MADE_OF[pointer] for pointer in declared if pointer in _MADE_OF and "workload" in types]
+    declared, lower_types = [*inspects], {lowered(kind) for kind in types}
+    declared += [_MADE_OF[pointer] for pointer in declared if pointer in _MADE_OF and "workload" in lower_types]
     for entry in remediation.patches:
-        if entry.of and "workload" not in types:
-            raise ValueError("`of` is for the patches of policies that judge `workload`")
+        if entry.of and "workload" not in lower_types:
+            raise ValueError("`of` is only for patches of policies with `workload` in `judges`")
         for path in entry.written:
             if path in _IDENTITY:
                 raise ValueError(f"a patch that changes `{path}` would only hide the failure")
@@ -109,7 +109,7 @@ def require_declared(remediation: Remediation, inspects: Iterable[str], judged: 
 
 
 def is_at_or_below(path: str, pointer: str) -> bool:
-    """Return whether a path is a JSON Pointer or lies below it; `*` in the pointer stands for any one segment."""
+    """Return whether a path is at or below a JSON Pointer; `*` in the pointer matches any one segment."""
     parts, above = path.split("/"), pointer.split("/")
     return len(parts) >= len(above) and all(one in ("*", part) for part, one in zip(parts, above, strict=False))
 

@@ -1,4 +1,4 @@
-"""Which signatures of bundles are trusted, and what one that holds says. Most runs verify none and load no more."""
+"""Which bundle signatures are trusted, and the content of a valid one. Most runs verify none and load only this."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Verification:
             UsageError: none is configured, or unsigned directories are both refused and allowed.
         """
         if self.required and self.allow_unsigned_directory:
-            remedy = "leave out `require_signature` or `allow_unsigned_directory`"
+            remedy = "remove `require_signature` or `allow_unsigned_directory`"
             raise UsageError("signatures are required, and unsigned directories are allowed", remedy=remedy)
         if self.key is None:
             remedy = "name the public key with `--verification-key FILE`"

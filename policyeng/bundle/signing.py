@@ -171,10 +171,10 @@ def _require_identity(signature: Signature, verification: Verification, place: s
     for what, stated, wanted in pairs:
         if stated == wanted or (what == "key" and not wanted):
             continue
-        said = f"the signature names the {what} `{stated}`" if stated else f"the signature names no {what}"
+        actual = f"the signature has the {what} `{stated}`" if stated else f"the signature has no {what}"
         configured = f"`{wanted}` is configured" if wanted else "none is configured"
         option = "`--verification-key-id`" if what == "key" else "`--verification-scope`"
-        raise BundleError(f"{said}, and {configured}", place=(place,), remedy=f"set {option} to what it should name")
+        raise BundleError(f"{actual}, but {configured}", place=(place,), remedy=f"set {option} to the expected value")
 
 
 def _list_signed_files(claims: JsonObject, place: str) -> dict[str, tuple[str, str]]:

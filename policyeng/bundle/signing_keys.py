@@ -45,8 +45,8 @@ class VerificationKey:
 
         content = _content(path)
         if b"PRIVATE KEY-----" in content:
-            remedy = "name the public key; the private one stays with whoever signs"
-            raise UsageError("the file holds a private key", place=(str(path),), remedy=remedy)
+            remedy = "use the public key; keep the private key with the signer"
+            raise UsageError("the file contains a private key", place=(str(path),), remedy=remedy)
         certificate = b"BEGIN CERTIFICATE" in content
         try:
             public: Any = (

@@ -48,7 +48,7 @@ def built_in(read: Callable[[], Bundle]) -> Bundle:
         for name in _WORKED_OUT:
             getattr(bundle, name)
         analyses = list(starmap(analysis.analysis_of, _modules(bundle)))
-        with suppress(TypeError, AttributeError, pickle.PicklingError):  # a value that a Python policy makes, say
+        with suppress(TypeError, AttributeError, pickle.PicklingError):  # such as a value of a Python policy
             cache.store(key, [pickle.dumps(bundle, protocol=5), pickle.dumps(analyses, protocol=5)])
     return bundle
 

@@ -20,7 +20,7 @@ class PossibleSpan(NamedTuple):
 def samples(moments: Sequence[datetime], as_of: datetime) -> list[datetime]:
     """Return the moments in order with the clock among them, one between each two, and one before and after them all.
 
-    What changes at a moment may do so with it or right after it; the one in between tells these apart.
+    A finding may change at a moment or right after it; the samples in between distinguish these.
     """
     known = sorted({*moments, as_of})
     between = [_find_midpoint(one, other) for one, other in pairwise(known)]

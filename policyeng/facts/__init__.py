@@ -1,6 +1,6 @@
-"""What policies know without being told: the catalogue as values, and what its words mean, one module for each.
+"""Facts for policies: the catalogue as values, and the shared terms, with a module for each subject.
 
-The face is `Facts`, which a policy is given as `given.facts`; everything else is imported from its own module. With
+A policy gets `Facts` as `given.facts`; everything else is imported from its own module. Together with
 `policies/lib` this is one library in two languages: docs/adr/0012-one-library-in-two-languages.md.
 """
 

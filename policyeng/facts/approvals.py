@@ -1,4 +1,4 @@
-"""What an approval of a VM series must have to count for a compute. `policies/lib/approvals.rego` says the same."""
+"""The requirements for an approval of a VM series. `policies/lib/approvals.rego` is the same in Rego."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from policyeng.models import JsonObject, Unknown, lowered
 
 _UNSCOPED = "a stated place of the workspace"
 _UNPLACED = "a stated region of the nodes"
-#: What an approval may lack and count all the same, because nobody states it, and what is unknown for it.
+#: Requirements that an approval may miss because the value is not stated, and the unknown for each.
 OPEN: Mapping[str, Unknown] = {
     _UNSCOPED: Unknown(msg="an approval is for a scope, and where the workspace lies is not stated", path="/id"),
     _UNPLACED: Unknown(
@@ -71,7 +71,7 @@ def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | 
 
 
 def counts(approval: JsonObject, resource: JsonObject, workspace: JsonObject | None, as_of: datetime) -> bool | None:
-    """Return whether an approval counts for a resource at a moment; None when that hangs on what nobody states."""
+    """Return whether an approval counts for a resource at a moment; None if a value that decides it is not stated."""
     lacks = list(lacking(approval, resource, workspace, as_of))
     return None if may_count(lacks) else not lacks
 

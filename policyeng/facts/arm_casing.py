@@ -194,8 +194,8 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
 
     Args:
         part: the resource or the patch.
-        arm_type: of the resource.
-        spellings: names beside those that are known, as `Bundle.spellings` has them.
+        arm_type: the type of the resource.
+        spellings: names in addition to the known ones, as in `Bundle.spellings`.
     """
     kind = lowered(arm_type)
     names, fine = _names(is_respelled(kind), kind if kind in spellings else "", IdentityKey(spellings))

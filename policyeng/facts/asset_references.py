@@ -111,7 +111,7 @@ def find_asset(
 
 
 def _arm_id(name: str, home: str, collection: str) -> str | None:
-    """Return the lower-case ARM id that a name in lower case stands for; None for a registry, a label or no name."""
+    """Return the lower-case ARM id of a name in lower case; None for a registry, a label or no name."""
     if name.startswith("azureml://subscriptions/"):
         parts = name.removeprefix("azureml:/").split("/")
         if "workspaces" in parts[5:6]:  # /subscriptions/S/resourcegroups/G/workspaces/W

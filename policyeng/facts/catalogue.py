@@ -47,7 +47,7 @@ class VmSize:
 
     @property
     def accelerator(self) -> Accelerator:
-        """What it computes with beside its CPUs; a size with GPUs counts as one with those."""
+        """Return the kind of its accelerators; a size with GPUs and FPGAs counts as one with GPUs."""
         return "gpu" if self.gpus > 0 else "fpga" if self.fpgas > 0 else "none"
 
 
@@ -78,11 +78,11 @@ class Retirement:
         return datetime(self.date.year, self.date.month, self.date.day, tzinfo=UTC)
 
     def has_come(self, as_of: datetime) -> bool:
-        """Say whether the size is retired at an aware moment."""
+        """Return whether the size is retired at an aware moment."""
         return as_of >= self._begins
 
     def comes_within(self, days: float, as_of: datetime) -> bool:
-        """Say whether the size is retired at an aware moment or retires within so many days, the last one included."""
+        """Return whether the size is retired at an aware moment or retires within so many days, inclusive."""
         return (self._begins - as_of) / timedelta(days=1) <= days
 
 
@@ -148,7 +148,7 @@ class Facts:
         return self._series_of("offered_series", name)
 
     def is_isolated(self, name: str) -> bool:
-        """Say whether a size has its host to itself, by the documents or by the vendor."""
+        """Return whether a size is isolated on its host, according to the documents or the vendor."""
         return lowered(name) in self._table("isolated_sizes")
 
     @property

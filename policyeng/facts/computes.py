@@ -1,4 +1,4 @@
-"""Computes and what holds their nodes. `policies/lib/computes.rego` says the same in Rego."""
+"""Computes and the resources that have their nodes. `policies/lib/computes.rego` is the same in Rego."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MANAGED_KINDS = ("amlcompute", "computeinstance", "deployment")
 
 @frozen
 class NodeSize:
-    """A VM size of the nodes of a compute: the JSON Pointer that states it, and what stands there (None: nothing)."""
+    """A VM size of the nodes of a compute: its JSON Pointer, and the value there (None for none)."""
 
     path: str
     size: object
@@ -53,9 +53,9 @@ def kind_of(resource: JsonObject) -> str | None:
 
 
 def own_size(resource: JsonObject) -> NodeSize | None:
-    """Return where a compute or deployment states a VM size of its own, and what stands there.
+    """Return the pointer and the value of the VM size of a compute or deployment.
 
-    None without such a place.
+    None if it has no such field.
     """
     place = _SIZE_PLACES.get(kind_of(resource) or "")
     return NodeSize("/" + "/".join(place), get_inside(resource, *place)) if place else None
@@ -66,7 +66,7 @@ def managed(
 ) -> Iterator[tuple[JsonObject, JsonObject | None]]:
     """Yield the clusters, instances and managed deployments of scopes, each with its workspace if known.
 
-    The scopes are keys of `by_scope`, and none lies in another.
+    The scopes are keys of `by_scope`, and none is inside another.
     """
     for kinds in (by_scope.get(scope, {}) for scope in scopes):
         for key in (*kinds.get(COMPUTE_TYPE, ()), *kinds.get(DEPLOYMENT_TYPE, ())):
@@ -106,9 +106,9 @@ def max_nodes(cluster: JsonObject) -> int | None:
 
 
 def max_instances(deployment: JsonObject) -> int | None:
-    """Return how many instances an online deployment is set to, or may scale itself to; None where that cannot be read.
+    """Return the instance count of an online deployment, or its autoscale maximum; None if it is invalid.
 
-    Where it does not say it has Azure's default, which is 1 for both.
+    The default is that of Azure, which is 1 for both.
     """
     scale = get_inside(deployment, "properties", "scaleSettings")
     scales_itself = fold(get_inside(scale, "scaleType")) == "targetutilization"
@@ -186,8 +186,9 @@ def compute_regulated(
     return next(answer for wanted in (True, None, False) for answer in answers if answer.decided is wanted)
 
 
-def _through(compute: JsonObject, said: Regulated) -> Regulated:
-    return Regulated(said.decided, f"for the compute {format_value(name_of(str(compute['id'])))} on it: {said.reason}")
+def _through(compute: JsonObject, regulated: Regulated) -> Regulated:
+    name = format_value(name_of(str(compute["id"])))
+    return Regulated(regulated.decided, f"for the compute {name} on it: {regulated.reason}")
 
 
 def _find_named(reference: object, by_id: Mapping[str, JsonObject], wanted: str) -> JsonObject | None:

@@ -109,7 +109,7 @@ def covered_by(resources: Iterable[JsonObject], *, is_list: bool) -> Iterator[st
 
     Args:
         resources: with string `id` and `type`.
-        is_list: they answer one request, which may list what lies in one other resource.
+        is_list: whether they are the response to one request, which may list the children of another resource.
     """
     for resource in resources:
         arm_id = resource["id"]

@@ -27,10 +27,10 @@ def fold_id(arm_id: str) -> str:
 
 
 def parts_of(arm_id: object) -> tuple[str, ...] | None:
-    """Return what stands between the slashes of an id, in lower case, none for the root `/`; None for what is no id.
+    """Return the parts of an id between slashes, in lower case, none for the root `/`; None if it is not an id.
 
-    One slash at the end makes no difference. It is what `lib.ids` calls `segments`: a slash first and no blank part,
-    whatever the parts are.
+    One trailing slash is ignored. Same as `segments` of `lib.ids`: an id begins with a slash and has no blank part;
+    otherwise its parts are not checked.
     """
     if not isinstance(arm_id, str):
         return None
@@ -52,7 +52,7 @@ def segments(arm_id: str) -> tuple[str, ...] | None:
 
 
 def _is_well_formed(parts: tuple[str, ...]) -> bool:
-    """Say whether lower-case segments follow the grammar of ids."""
+    """Return whether lower-case segments follow the grammar of ids."""
     at = 0
     if parts[0] == "subscriptions":
         at = 4 if parts[2:3] == ("resourcegroups",) else 2
@@ -66,9 +66,9 @@ def _is_well_formed(parts: tuple[str, ...]) -> bool:
 
 
 def guid_of(role_id: object) -> str:
-    """Return the last part of the id of a role, in lower case, whatever stands before it.
+    """Return the last part of the id of a role, in lower case, whatever precedes it.
 
-    Empty when the id is no text.
+    Empty if the id is not a string.
     """
     return lowered(trim(role_id)).rstrip("/").rpartition("/")[2] if isinstance(role_id, str) else ""
 
@@ -79,9 +79,9 @@ def name_of(arm_id: str) -> str:
 
 
 def covers(scope: str, arm_id: str) -> bool | None:
-    """Say whether an id is at or under a scope.
+    """Return whether an id is at or under a scope.
 
-    `None` where ids alone cannot tell: the scope is a management group and the id may belong to one of its
+    `None` if ids alone are not enough: the scope is a management group and the id may belong to one of its
     subscriptions, or a part of one of them is still open. A malformed id or scope is never covered and never covers.
     """
     outer, inner = segments(scope), segments(arm_id)
@@ -96,16 +96,16 @@ def covers(scope: str, arm_id: str) -> bool | None:
 
 
 def may_hold(scope: str, arm_id: str) -> bool:
-    """Say whether an id is at or under a scope only perhaps: they would agree, but parts of one are still open."""
+    """Return whether an id is possibly at or under a scope: it would be, but parts of one are still open."""
     outer, inner = segments(scope) or (), segments(arm_id) or ()
     differing = [pair for pair in zip(outer, inner, strict=False) if pair[0] != pair[1]]
     return bool(differing) and len(outer) <= len(inner) and all(any(map(_is_open, pair)) for pair in differing)
 
 
 def is_open(arm_id: str) -> bool:
-    """Say whether a part of an id is still open: nobody says to which subscription something will be deployed.
+    """Return whether a part of an id is still open, such as an unknown target subscription of a deployment.
 
-    Such a part stands in braces, `{subscription}`.
+    Such a part is in braces, `{subscription}`.
     """
     return any(map(_is_open, segments(arm_id) or ()))
 
@@ -131,7 +131,7 @@ def _is_open(part: str) -> bool:
 
 
 def is_at_or_under(arm_id: str, scope: str) -> bool:
-    """Say whether an id is surely at or under a scope; not so below a management group, whose members no id tells."""
+    """Return whether an id is certainly at or under a scope; never for management groups, whose members are unknown."""
     return covers(scope, arm_id) is True
 
 
@@ -150,7 +150,7 @@ def workspace_of(arm_id: str) -> str | None:
 
 
 def index_scopes(scopes: Iterable[Iterable[str]]) -> ScopeIndex:
-    """Return positions by the segments of their scopes; by none where a scope lies in no known subscription."""
+    """Return positions by the segments of their scopes; those without a known subscription by `()`."""
     found: ScopeIndex = {}
     for position, several in enumerate(scopes):
         for scope in {_place_of(scope) for scope in several}:

@@ -31,7 +31,7 @@ def is_from(image: str, allowed: Iterable[str]) -> bool:
 
 
 def _segments(entry: str) -> list[str]:
-    """Return the segments of an allowed source; a host may stand alone."""
+    """Return the segments of an allowed source, which can be only a host."""
     written = trim(entry).removeprefix("https://").rstrip("/")
     if "/" not in written and _is_host(written):
         return [_named(written)]

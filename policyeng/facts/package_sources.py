@@ -37,13 +37,13 @@ _CHANNELS = "https://conda.anaconda.org/"
 
 @frozen
 class PackageSources:
-    """What a conda file says of its sources.
+    """The package sources of a conda file.
 
     Attributes:
-        named: channels and indexes, as they are written.
-        addresses: of packages that come from none of them.
-        needs_default: whether pip packages come from the default index, as nothing replaces it.
-        doubts: what cannot be told.
+        named: channels and indexes, as written.
+        addresses: URLs of packages that come from none of them.
+        needs_default: whether pip packages come from the default index, because nothing replaces it.
+        doubts: why the sources cannot be determined.
     """
 
     named: tuple[str, ...] = ()

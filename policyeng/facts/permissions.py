@@ -1,8 +1,8 @@
 """The algebra of Azure permissions: which actions a role's permission blocks grant.
 
 A block grants what its `actions` match and its `notActions` do not; a role grants what any of its blocks grants. In a
-pattern `*` stands for any run of characters, also none and also with slashes, and `/*/` also for a single slash, so
-`computes/*/write` takes `computes/write` in. Case never counts.
+pattern `*` matches any characters, also none and also slashes, and `/*/` also matches a single slash, so
+`computes/*/write` includes `computes/write`. Matching ignores case.
 Source: learn.microsoft.com, "Understand Azure role definitions", actions, notActions, dataActions, notDataActions.
 """
 
@@ -24,7 +24,7 @@ _DATA_PLANE = ("dataActions", "notDataActions")
 def _parts(pattern: str) -> tuple[str, tuple[tuple[str, int], ...]]:
     """Split a pattern at each `*`; what follows one has the number of characters that it may share with what precedes.
 
-    A `*` between slashes may stand for nothing along with one of them.
+    A `*` between slashes can match nothing, together with one of the slashes.
     """
     texts = pattern.split("*")
     shared = (int(before.endswith("/") and text.startswith("/")) for before, text in pairwise(texts))
@@ -57,12 +57,12 @@ def action_matches(pattern: str, action: str) -> bool:
 
 
 def covered(pattern: str, by_patterns: Iterable[str]) -> bool:
-    """Say whether every action that `pattern` stands for is matched by one of `by_patterns`, over all strings.
+    """Return whether every action that `pattern` matches is matched by one of `by_patterns`, over all strings.
 
-    One word decides it: the pattern with each `*` replaced by a character that occurs in none of the patterns. What
-    matches that word can have met the character only with a `*`, and so matches whatever else stands in its place,
-    also nothing; and where the character stood between slashes, also the single slash. Hence one pattern covers all
-    of it or the word itself is an action that none covers.
+    One word decides it: the pattern with each `*` replaced by a character that occurs in none of the patterns. A
+    pattern that matches that word can match the character only with a `*`, and so matches any other text in its place,
+    also nothing; and for a character between slashes, also a single slash. So either one pattern covers everything,
+    or the word itself is an action that no pattern covers.
     """
     others = [lowered(other) for other in by_patterns]
     pattern = lowered(pattern)
@@ -73,10 +73,10 @@ def covered(pattern: str, by_patterns: Iterable[str]) -> bool:
 
 
 def granted(permissions: object, action: str, *, data_action: bool = False) -> bool | None:
-    """Say whether permission blocks grant an action; blocks add up.
+    """Return whether permission blocks grant an action; blocks add up.
 
-    None where it depends on the condition of a block, or on what cannot be read: the permissions are no list, a block
-    is no object, or its patterns are not lists of strings (absent and null are none).
+    None if it depends on the condition of a block, or on invalid values: the permissions are not a list, a block is
+    not an object, or its patterns are not lists of strings (absent and null are none).
 
     Args:
         permissions: objects with `actions`, `notActions`, `dataActions`, `notDataActions` and `condition`.
@@ -86,8 +86,8 @@ def granted(permissions: object, action: str, *, data_action: bool = False) -> b
     if not isinstance(permissions, list | tuple):
         return None
     plane = _DATA_PLANE if data_action else _CONTROL_PLANE
-    said = {_granted(block, action, plane) for block in permissions}
-    return True if True in said else None if None in said else False
+    answers = {_granted(block, action, plane) for block in permissions}
+    return True if True in answers else None if None in answers else False
 
 
 def _granted(block: object, action: str, plane: tuple[str, str]) -> bool | None:
@@ -100,7 +100,7 @@ def _granted(block: object, action: str, plane: tuple[str, str]) -> bool | None:
 
 
 def is_sound(block: object) -> bool:
-    """Say whether the actions and notActions of a permission block can be read: lists of strings, null or absent."""
+    """Return whether the actions and notActions of a permission block are valid: lists of strings, null or absent."""
     return isinstance(block, dict) and _is_readable(block, _CONTROL_PLANE)
 
 
@@ -110,7 +110,7 @@ def _is_readable(block: JsonObject, keys: Iterable[str]) -> bool:
 
 
 def is_conditional(document: object) -> bool:
-    """Say whether a permission block, or the properties of an assignment, carry a condition; one that is no text does.
+    """Return whether a permission block or the properties of an assignment have a condition; any non-string counts.
 
     Source: learn.microsoft.com, "What is Azure attribute-based access control (Azure ABAC)?", conditions.
     """

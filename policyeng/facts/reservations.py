@@ -24,7 +24,7 @@ RESERVATION_TYPE = "microsoft.capacity/reservationorders/reservations"
 _SCOPES = ("resourceGroup", "subscription", "managementGroup")
 #: The kinds of scope that name scopes.
 _LIMITED = ("single", "managementgroup")
-#: Words for sizes that cannot be told, and for all of a series.
+#: Words for unknown sizes, and for all sizes of a series.
 UNTOLD = _ANY, _FLEXIBLE = "any", "flexible"
 
 
@@ -85,12 +85,12 @@ def _is_stopped(properties: object) -> bool:
 
 
 def reserves(reservation: JsonObject, place: ReservationScope, facts: Facts) -> bool | None:
-    """Check whether a reservation is active for the machines of a place; None if the snapshot cannot tell.
+    """Check whether a reservation is active for the machines of a place; None if the snapshot does not show it.
 
-    It is in force from `benefitStartTime` until `expiryDateTime` or midnight (UTC) of `expiryDate`, while its state is
-    Succeeded; what it does not state does not end it. Its size takes in the whole series where `instanceFlexibility` is
-    On. Its scope is shared, or the subscriptions and resource groups it names; which subscriptions a management group
-    holds, ids do not tell.
+    It is active from `benefitStartTime` until `expiryDateTime` or midnight (UTC) of `expiryDate`, while its state is
+    Succeeded; dates that are not set do not limit it. Its size covers the whole series if `instanceFlexibility` is On.
+    Its scope is shared, or the listed subscriptions and resource groups; the subscriptions of a management group are
+    unknown.
     """
     answers = [part(reservation, place, facts) for part in _PARTS]
     return next((answer for answer in (False, None) if answer in answers), True)

@@ -1,7 +1,7 @@
 """Role assignments: which roles they assign, where they reach, and what they grant there.
 
-`policies/lib/roles.rego` says the same in Rego. Answers are three-valued: None where a condition decides, where the
-members of a management group would, or where something cannot be read.
+`policies/lib/roles.rego` is the same in Rego. Functions return None if the answer depends on a condition, on the
+members of a management group, or on an invalid value.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ def assigned_roles(
 
 
 def is_listed(names: Iterable[str], entries: Iterable[str]) -> bool:
-    """Say whether a list of role names, GUIDs and ids has one of some names and GUIDs."""
-    spelled = {said for entry in entries for said in (fold(entry), guid_of(entry))}
+    """Return whether a list of role names, GUIDs and ids has one of some names and GUIDs."""
+    spelled = {name for entry in entries for name in (fold(entry), guid_of(entry))}
     return any(fold(name) in spelled for name in names if fold(name))
 
 
 def scope_of(assignment: JsonObject) -> tuple[str, ...] | None:
     """Return the parts of the id that an assignment reaches, in lower case; None when that cannot be read.
 
-    It is `properties.scope`, else what stands before the assignment in its own id.
+    It is `properties.scope`, or else the part of its own id before the assignment.
     """
     stated = get_inside(assignment, "properties", "scope")
     if stated is not None and (fold(stated) or not isinstance(stated, str)):
@@ -71,9 +71,9 @@ def reaches_workspace(
     by_scope: Mapping[str, Mapping[str, Sequence[str]]],
     by_type: Mapping[str, Sequence[JsonObject]],
 ) -> bool:
-    """Say whether the scope is a workspace of the snapshot or above one; a management group counts as above.
+    """Return whether the scope is a workspace of the snapshot or above one; a management group counts as above.
 
-    Without any workspace in the snapshot an access list is read as that of one: whatever can be one or hold one counts.
+    A snapshot without a workspace is treated as the access list of one: any scope that can be or contain one counts.
     """
     scope = scope_of(assignment)
     if scope is None:
@@ -87,9 +87,9 @@ def reaches_workspace(
 
 
 def granted_by(assignment: JsonObject, role: AssignedRole, action: str) -> bool | None:
-    """Say whether an assignment of a role grants an action where it reaches."""
-    said = granted(role.permissions, action)
-    return None if said and is_conditional(get_inside(assignment, "properties")) else said
+    """Return whether an assignment of a role grants an action within its scope."""
+    answer = granted(role.permissions, action)
+    return None if answer and is_conditional(get_inside(assignment, "properties")) else answer
 
 
 def _name(definition: JsonObject) -> str:

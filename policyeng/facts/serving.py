@@ -24,7 +24,7 @@ SIZED_TARGETS = ("managed-online", "kubernetes", "aks", "compute-cluster", "serv
 
 @frozen
 class Machine:
-    """The machine that work is served by; `size` is None where it cannot be told, for the reason."""
+    """The machine that serves a workload; `size` is None if unknown, with the reason."""
 
     size: VmSize | None
     reason: str = ""

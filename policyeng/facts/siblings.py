@@ -1,9 +1,9 @@
 """The siblings of a VM size: the larger and the smaller sizes of its series, nearest first.
 
 A larger sibling has more memory and at least as many vCPUs and accelerators; a smaller one has less memory and at most
-as many of the others. The nearest is the one that changes any of the three by the smallest factor, so that next to the
-32 vCPUs and 256 GiB of Standard_M32ls stands Standard_M32ts, not the 8 vCPUs and 219 GiB of Standard_M8ms. Promo sizes
-are series of their own.
+as many of the others. The nearest sibling changes any of the three by the smallest factor: for Standard_M32ls with
+32 vCPUs and 256 GiB it is Standard_M32ts, not Standard_M8ms with 8 vCPUs and 219 GiB. Promo sizes are series of
+their own.
 
 Sizes with constrained vCPUs (Standard_E8-2s_v3 is Standard_E8s_v3 with 2 of its 8) count with the vCPUs that are left,
 and are offered only to others of that kind: who has Standard_E4s_v3 is not sent to larger machines with fewer vCPUs.

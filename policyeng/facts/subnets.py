@@ -17,7 +17,7 @@ from policyeng.rego import Undecided
 
 #: Azure keeps the first four addresses of a subnet and its last one.
 RESERVED_ADDRESSES = 5
-#: The pods of a node of Azure CNI when the pool does not say.
+#: The default number of pods of a node with Azure CNI.
 #: Source: learn.microsoft.com, "IP address planning for your Azure Kubernetes Service (AKS) clusters".
 DEFAULT_PODS = 30
 

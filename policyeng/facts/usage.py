@@ -1,4 +1,4 @@
-"""How much of a machine is used, and when it was last used: what the samples of its metrics say together."""
+"""The utilization of a machine, and when it was last used, from the samples of its metrics."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from policyeng.models import JsonObject, lowered
 
 _ALWAYS = ("cpuUtilization", "memoryUtilization")
 _GPUS = "gpuUtilization"
-#: The metrics that say how much of a machine is used.
+#: The metrics of the utilization of a machine.
 UTILIZATIONS = (*_ALWAYS, _GPUS)
 
 
 @frozen
 class Usage:
-    """The highest p95 of a metric in percent; None where the samples do not tell, for the reason."""
+    """The highest p95 of a metric in percent; None if the samples are not enough, with the reason."""
 
     p95: float | None
     reason: str = ""

@@ -1,6 +1,6 @@
-"""The words that policies share: tags, regulated, stage. `policies/lib/words.rego` says the same in Rego.
+"""The terms that policies share: tags, regulated, stage. `policies/lib/words.rego` is the same in Rego.
 
-Every reading is three-valued where a word can be undecided, and no shape of a document makes one raise.
+Functions return None if a term cannot be decided, and accept documents of any shape without errors.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from policyeng.frozen import frozen
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 
-#: The tag that says how sensitive the work on a resource is, and how else it may be spelled, in lower case.
+#: The tag for the sensitivity of the work on a resource, and its other spellings, in lower case.
 CLASSIFICATION_TAG = "data-classification"
 CLASSIFICATION_TAGS = frozenset(
     {CLASSIFICATION_TAG, "data_classification", "data classification", "dataclassification"}
 )
-#: The tags that say the stage; the first one that is stated decides.
+#: The tags for the stage; the first one that is set decides.
 STAGE_TAGS = ("environment", "stage")
 STAGES = frozenset({"dev", "test", "staging", "production"})
 
@@ -37,7 +37,7 @@ SPACE = "\t\n\v\f\r \x85\xa0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) +
 
 @frozen
 class Regulated:
-    """Whether work is regulated and why; `decided` is None when something that could say so is missing."""
+    """Whether work is regulated and why; `decided` is None if a relevant value is missing."""
 
     decided: bool | None
     reason: str
@@ -45,7 +45,7 @@ class Regulated:
 
 @frozen
 class WorkloadStage:
-    """One of dev, test, staging and production, and which tag says so, or that none does."""
+    """One of dev, test, staging and production, and the tag that decides it, or that there is none."""
 
     name: str
     reason: str
@@ -70,7 +70,7 @@ def squeeze(value: object) -> str | None:
 
 
 def get_inside(document: object, *path: str) -> object:
-    """Return the value at a path of keys; None where there is none, whatever stands on the way."""
+    """Return the value at a path of keys; None if there is none, whatever the values on the path are."""
     for key in path:
         document = document.get(key) if isinstance(document, dict) else None
     return document
@@ -153,7 +153,7 @@ def _tag_reason(name: str, of: str, value: object) -> str:
 
 
 def _classification(resource: JsonObject, workspace: JsonObject | None) -> tuple[list[object], str]:
-    """Return the classifications that count and whose tag they are of; none of nobody when none is stated."""
+    """Return the relevant classifications and the owner of the tag; an empty list and `nobody` without a tag."""
     for document, of in ((resource, "resource"), (workspace, "workspace")):
         if values := classifications(document):
             return values, of

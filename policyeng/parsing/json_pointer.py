@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901): their tokens, and what stands where they lead."""
+"""JSON Pointers (RFC 6901): their tokens, and the values that they refer to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def escaped(key: object) -> str:
 
 
 def unescaped(token: str) -> str:
-    """Return the key that a token of a JSON Pointer stands for."""
+    """Return the key for a token of a JSON Pointer."""
     return token.replace("~1", "/").replace("~0", "~")
 
 
@@ -30,7 +30,7 @@ def list_index(key: str) -> int | None:
 
 
 def member(holder: object, key: str) -> object:
-    """Return what stands in a list or an object at a key; None where nothing does."""
+    """Return the value in a list or an object at a key; None if there is none."""
     if isinstance(holder, list):
         index = list_index(key)
         return holder[index] if index is not None and index < len(holder) else None
@@ -38,7 +38,7 @@ def member(holder: object, key: str) -> object:
 
 
 def value_at(document: object, pointer: str) -> object:
-    """Return what stands at a JSON Pointer; None where nothing does."""
+    """Return the value at a JSON Pointer; None if there is none."""
     for key in keys_of(pointer):
         document = member(document, key)
     return document

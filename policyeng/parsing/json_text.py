@@ -385,7 +385,7 @@ MAX_DEPTH = 128
 _PARSING = Lock()
 
 _WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
-#: Where the zeros stand among the first bytes of UTF-16 and UTF-32 that begin with ASCII and no byte order mark.
+#: The positions of zeros among the first bytes of UTF-16 and UTF-32 that begin with ASCII and no byte order mark.
 _WIDE_ZEROS = ((0, 1, 0, 1), (1, 0, 1, 0), (0, 1, 1, 1), (1, 1, 1, 0), (0, 1), (1, 0))
 _REMEDY_ENCODING = "save it as UTF-8 without a byte order mark"
 #: Maps bytes so that each run of so many digits is the same.
@@ -401,7 +401,7 @@ _FAULTS: dict[str, tuple[str, str]] = {
     "utf8": ("not valid UTF-8", _REMEDY_ENCODING),
     "bom": ("begins with a byte order mark", _REMEDY_ENCODING),
     "syntax": ("not valid JSON", "correct the syntax there"),
-    "duplicate-key": ("this key stands twice in one object", "remove one of the two"),
+    "duplicate-key": ("duplicate key in one object", "remove one of the two"),
     "nan": ("NaN and Infinity are not JSON", "write a number or null"),
     "depth": (f"nested deeper than {MAX_DEPTH} levels", "flatten the document"),
     "wide": ("encoded as UTF-16 or UTF-32", _REMEDY_ENCODING),

@@ -8,7 +8,7 @@ _SIGNS = (("{{", "}}"), ("{%", "%}"))
 
 
 def refuse_placeholders(text: str, file: str, language: str) -> None:
-    """Refuse a text, which is no JSON or YAML, for the first placeholder that stands outside of quotes and comments.
+    """Refuse a text that is not JSON or YAML if it has a placeholder outside of quotes and comments.
 
     Raises:
         InputError: there is one, with its line and column.
@@ -23,5 +23,5 @@ def refuse_placeholders(text: str, file: str, language: str) -> None:
 
 
 def _is_outside(before: str) -> bool:
-    """Return whether what stands before on the line opens no string and no comment; `${{` is text in YAML."""
+    """Return whether the line before a placeholder opens no string and no comment; `${{` is text in YAML."""
     return before.count('"') % 2 == 0 and before.count("'") % 2 == 0 and "#" not in before and before[-1:] != "$"

@@ -124,12 +124,12 @@ MAX_VALUES = 1_000_000
 MAX_DOCUMENTS = 10_000
 #: How many tag directives a file may hold: the parser compares each with all before it.
 MAX_DIRECTIVES = 1000
-#: How many characters aliases may repeat; whoever writes the document out again writes each of them.
+#: How many characters aliases may repeat, because an expanded copy of the document contains each of them.
 MAX_REPEATED = 16 * 1024 * 1024
 
 
 class Anchored(NamedTuple):
-    """What an alias repeats: a value, where its parts stand, and how many values, characters and levels it has."""
+    """What an alias repeats: a value, the positions of its parts, and how many values, characters and levels it has."""
 
     value: object
     inner: Inner
@@ -214,7 +214,7 @@ def parse_kubernetes_yaml(content: bytes, file: str, *, max_bytes: int = DEFAULT
     """Parse bytes as one or several YAML documents whose words mean what they mean to Kubernetes and Conftest.
 
     A tag of an application's own, such as CloudFormation's `!Ref`, changes nothing: its value is the text under it.
-    Merge keys (`<<`) are followed as https://yaml.org/type/merge.html says: what a mapping says itself goes before.
+    Merge keys (`<<`) follow https://yaml.org/type/merge.html: keys of the mapping itself take precedence.
 
     Raises:
         InputError: as `parse_yaml`, several documents and merge keys aside.
@@ -241,7 +241,7 @@ def _parsed(content: bytes, file: str, max_bytes: int, composing: Composing) -> 
         if unfit := _UNPRINTABLE.search(text):
             start = text.rfind("\n", 0, unfit.start()) + 1
             place = f"{file}:{text.count(chr(10), 0, start) + 1}:{unfit.start() - start + 1}"
-            reason = f"the character `{shortened(unfit[0])}` cannot stand in it"
+            reason = f"the character `{shortened(unfit[0])}` is not allowed"
         raise InputError(f"not valid YAML ({reason})", place=(place,), remedy="correct it there") from None
 
 
@@ -273,7 +273,7 @@ def _compose(composing: Composing) -> list[YamlDocument]:
 
 
 def _value(event: yaml.Event, composing: Composing, part: YamlPart) -> object:
-    """Return the value that begins with an event; where its parts stand goes into `part`."""
+    """Return the value that begins with an event, and store the positions of its parts in `part`."""
     composing.count(event, 1)
     if isinstance(event, yaml.AliasEvent):
         anchored = _aliased(event, composing)
@@ -346,7 +346,7 @@ def _mapping(composing: Composing, part: YamlPart) -> dict[str, object]:
         key = _key(event, composing)
         composing.path.append(key)
         if key in values:
-            message = f"the key `{shortened(key)}` stands twice, first in line {parts[key].line}"
+            message = f"duplicate key `{shortened(key)}`, first in line {parts[key].line}"
             raise composing.refuse(event, message, "remove one of the two")
         merges = event if _is_merge(event) else merges
         parts[key] = part_of(event)

@@ -125,7 +125,7 @@ def _machine_size(estate: ResourceLookup, compute: Reader) -> ResolvedValue[str]
     return machine.text("properties", "hardwareProfile", "vmSize")
 
 
-#: Kinds of work that the documents tell apart, in the order in which a workload lists them.
+#: Kinds of work that the documents distinguish, in the order in which a workload lists them.
 FEATURES = ("automl", "pipeline", "designer", "sweep", "distributed")
 _NO = ResolvedValue(False)
 
@@ -134,8 +134,8 @@ class RunStep(NamedTuple):
     """What is known of one run.
 
     Attributes:
-        step: the key of the pipeline's step; None for work that is no pipeline.
-        features: an answer for each of `FEATURES` that ARM can tell; of the others nothing is known to be there.
+        step: the key of the pipeline's step; None for work that is not a pipeline.
+        features: an answer for each of `FEATURES` that ARM states; the others are not known to be present.
         concurrent_trials: how many trials of a sweep may run at once; absent for anything else.
     """
 
@@ -149,7 +149,7 @@ class RunStep(NamedTuple):
 def as_one_run(
     target: ResolvedValue[str], compute_id: ResolvedValue[str], features: ResolvedValue[tuple[str, ...]]
 ) -> RunStep:
-    """Work that is one run, by what is said of all of it."""
+    """Return the single run of work that is not divided, from the values for all of it."""
     if features.value is None:
         answers: dict[str, ResolvedValue[bool]] = dict.fromkeys(FEATURES, undecided(features.reason))
     else:
@@ -170,8 +170,8 @@ def features_of(runs: Sequence[RunStep]) -> ResolvedValue[tuple[str, ...]]:
 def documents_of(runs: Sequence[RunStep], additions: Sequence[DeclaredWorkload]) -> list[JsonObject]:
     """Return the runs as policies see them, with what is declared: `{step, target, reason, computeId, features, ...}`.
 
-    A declared target is that of every run. A declared feature that no run has is one of all runs, because nobody says
-    of which. `target` is null for `reason`, and so is a feature that cannot be decided.
+    A declared target is that of every run. A declared feature that no run has is one of all runs, because it is not
+    stated of which. `target` is null for `reason`, and so is a feature that cannot be decided.
     """
     found = {name for run in runs for name, answer in run.features.items() if answer.value}
     added = {str(feature) for one in additions for feature in one.features} - found
@@ -197,12 +197,12 @@ class Tags(NamedTuple):
     gaps: Mapping[str, str] = MappingProxyType({})
 
 
-#: Work that is none of what the documents' training table tells apart.
+#: Work of none of the kinds in the documents' training table.
 NO_FEATURES: ResolvedValue[tuple[str, ...]] = ResolvedValue(())
 
 
 class WorkloadDraft(NamedTuple):
-    """What ARM says about one piece of work; it is a single run where `runs` is empty."""
+    """The values from ARM about one piece of work; it is a single run if `runs` is empty."""
 
     source: Reader
     purpose: ResolvedValue[str]
@@ -244,7 +244,7 @@ def tags_of(source: Reader, *places: Segments) -> Tags:
 
 
 class Workload(NamedTuple):
-    """What runs where, in the form that policies judge.
+    """A workload: what runs where, in the form that policies evaluate.
 
     Attributes:
         document: the workload as a JSON object; a field that cannot be decided is null.
@@ -262,7 +262,8 @@ class Workload(NamedTuple):
 def derived_workload(draft: WorkloadDraft, additions: Sequence[DeclaredWorkload]) -> Workload:
     """Return the workload of an ARM resource, with what is declared about it.
 
-    A declared fact counts where ARM does not say; where both say and differ the field is undecided. Features add up.
+    A declared fact counts if ARM does not state it; if both state it and differ, the field is undecided. Features add
+    up.
     Declared tags do not: a declaration must not loosen what the tags of a resource and its workspace decide.
     """
     source = draft.source
@@ -286,16 +287,16 @@ def derived_workload(draft: WorkloadDraft, additions: Sequence[DeclaredWorkload]
             "sourceId": source.id,
             "runs": documents_of(runs, additions),
         },
-        answers | {"/workspaceId": ResolvedValue(workspace_id).or_reason("the id lies in no workspace")},
+        answers | {"/workspaceId": ResolvedValue(workspace_id).or_reason("the id is in no workspace")},
         draft.tags,
     )
 
 
 def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload:
-    """Return a workload that stands alone; what it does not say is undecided, never assumed."""
+    """Return a declared workload without a resource; values that it does not state are undecided, never assumed."""
     source = estate.find(one.source_id) if one.source_id else None
     lost = bool(one.source_id) and source is None
-    silent = "the declared workload does not say"
+    silent = "the declared workload does not state it"
     where = f"its source `{one.source_id}` is not in the snapshot" if lost else ""
     why = f"{silent} and {where}" if lost else silent
     workspace_id = one.workspace_id or find_workspace(one.source_id or "")

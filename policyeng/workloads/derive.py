@@ -49,7 +49,7 @@ DEFAULT_TRIALS = 1000
 
 
 class JobPart(NamedTuple):
-    """A job, or one step of a pipeline, and what it says of its compute."""
+    """A job, or one step of a pipeline, and its compute."""
 
     properties: Reader
     reference: ResolvedValue[str]
@@ -76,7 +76,7 @@ def job(estate: ResourceLookup, source: Reader) -> WorkloadDraft:
     lost = as_one_run(undecided(parts.reason), ABSENT, undecided(parts.reason))
     return WorkloadDraft(
         source=source,
-        purpose=ResolvedValue("training", presumed=True),  # ARM does not say what a job is for
+        purpose=ResolvedValue("training", presumed=True),  # ARM does not state the purpose of a job
         target=target,
         accelerator=get_agreed(accelerators, "its steps use").or_reason(parts.reason),
         compute_id=computes if computes.value or not target.reason else undecided(target.reason),
@@ -146,7 +146,7 @@ def _run(placement: Placement, part: JobPart, job_kind: ResolvedValue[str]) -> R
 
 
 def _concurrent_trials(sweep: Reader) -> ResolvedValue[int]:
-    """Return how many trials may run at once: as many as there are, unless a limit says otherwise."""
+    """Return how many trials may run at once: all, unless there is a limit."""
     stated = get_first(
         sweep.number("limits", "maxConcurrentTrials"),
         sweep.number("maxConcurrentTrials") if sweep.carried is None else ABSENT,  # of version 2021-03-01-preview
@@ -162,7 +162,7 @@ def _concurrent_trials(sweep: Reader) -> ResolvedValue[int]:
 
 
 def _distributed(run: Reader) -> ResolvedValue[bool]:
-    """More than one node, or a distribution that is not said to stay on one node (several processes share it)."""
+    """Return whether it has more than one node, or a distribution that is not known to use only one node."""
     earlier = _find_earlier_compute(run).value
     nodes = get_first(
         run.number("resources", "instanceCount"),
@@ -270,7 +270,7 @@ def _online_placement(estate: ResourceLookup, source: Reader, kind: ResolvedValu
 
 
 def _endpoint_compute(estate: ResourceLookup, source: Reader) -> Placement:
-    """Return where the endpoint of a deployment says that it runs.
+    """Return the compute that the endpoint of a deployment refers to.
 
     Its id is the deployment's without the last two parts.
     """
@@ -397,7 +397,7 @@ def derivation(snapshot: Snapshot, facts: Facts) -> Derivation:
 def derive(snapshot: Snapshot, facts: Facts) -> tuple[Workload, ...]:
     """Return the workloads of a snapshot, sorted by id without case; no input makes it raise.
 
-    A declared workload joins the one derived from its `source_id`, and stands alone where there is none.
+    A declared workload joins the one derived from its `source_id`; without one it is separate.
     """
     return derivation(snapshot, facts).workloads()
 

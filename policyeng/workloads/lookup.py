@@ -22,8 +22,8 @@ T_co = TypeVar("T_co", covariant=True)
 class ResolvedValue(NamedTuple, Generic[T_co]):
     """A value; or an absence (neither value nor reason); or no value and the reason why it cannot be decided.
 
-    A presumed value is one that nobody stated: what is declared takes its place. `among` are the only values that an
-    undecided answer may turn out to have, none of them given where any is possible.
+    A presumed value is not stated anywhere: a declared value replaces it. `among` are the only possible values of an
+    undecided answer; empty if any is possible.
     """
 
     value: T_co | None = None
@@ -33,7 +33,7 @@ class ResolvedValue(NamedTuple, Generic[T_co]):
 
     @property
     def absent(self) -> bool:
-        """Nobody said anything: not the same as undecided."""
+        """Return whether no value is stated, which is different from undecided."""
         return self.value is None and not self.reason
 
     def or_reason(self, reason: str) -> ResolvedValue[T_co]:
@@ -41,7 +41,7 @@ class ResolvedValue(NamedTuple, Generic[T_co]):
         return ResolvedValue(reason=reason) if self.absent else self
 
 
-#: Nobody said anything.
+#: No value is stated.
 ABSENT: ResolvedValue[Never] = ResolvedValue()
 
 
@@ -72,22 +72,23 @@ def get_agreed(answers: Iterable[ResolvedValue[T_co]], subject: str) -> Resolved
     return next(iter(distinct.values()), ABSENT)
 
 
-def joined(said: ResolvedValue[T_co], declared: Iterable[T_co | None], field: str) -> ResolvedValue[T_co]:
-    """Return what ARM says, or else what is declared.
+def joined(actual: ResolvedValue[T_co], declared: Iterable[T_co | None], field: str) -> ResolvedValue[T_co]:
+    """Return the value from ARM, or else the declared value.
 
-    Undecided where the two, or two declarations, contradict each other.
+    Undecided if the two, or two declarations, contradict each other.
     """
     stated = {_text(value): value for value in declared if value is not None}
     if not stated:
-        return said
+        return actual
     texts = quoted(stated)
-    if said.value is None or said.presumed:
+    if actual.value is None or actual.presumed:
         if len(stated) > 1:
             return ResolvedValue(reason=f"{field}: the declared workloads contradict each other: {texts}")
         return ResolvedValue(next(iter(stated.values())))
-    if stated.keys() - {_text(said.value)}:
-        return ResolvedValue(reason=f"{field}: ARM says `{_text(said.value)}` but the declared workload says {texts}")
-    return said
+    if stated.keys() - {_text(actual.value)}:
+        reason = f"{field}: ARM states `{_text(actual.value)}` but the declared workload states {texts}"
+        return ResolvedValue(reason=reason)
+    return actual
 
 
 def quoted(texts: Iterable[str]) -> str:
@@ -111,14 +112,14 @@ class Unreadable:
 
 
 @frozen
-class Said:
-    """What a format can say about a resource, by folded segments, and why it says nothing else."""
+class CarriedFields:
+    """The fields of a resource that a format has, by folded segments, and why it has no others."""
 
     pointers: tuple[Segments, ...]
     reason: str
 
     def covers(self, path: Segments) -> bool:
-        """Return whether the format can say what stands there, or something above or below it."""
+        """Return whether the format has the field at a path, or one above or below it."""
         return any(
             all(left == right or "*" in (left, right) for left, right in zip(path, known, strict=False))
             for known in self.pointers
@@ -137,14 +138,14 @@ class Reader(NamedTuple):
     Attributes:
         body: the resource, or an object inside it.
         unreadable: by the folded segments of the pointer from the resource's root.
-        base: where `body` stands in the resource.
-        carried: what its format can say at all; None where that is everything.
+        base: the path of `body` in the resource.
+        carried: the fields that its format has; None for all.
     """
 
     body: JsonObject
     unreadable: Mapping[Segments, Unreadable]
     base: Segments = ()
-    carried: Said | None = None
+    carried: CarriedFields | None = None
 
     @property
     def id(self) -> str:
@@ -235,12 +236,12 @@ class Reader(NamedTuple):
 def reader(body: JsonObject, unreadable: Mapping[str, str], carried: Carried | None = None) -> Reader:
     """Return a reader of a whole resource; `unreadable` and `carried` are those of a snapshot."""
     gaps = [Unreadable(_parts(pointer), reason) for pointer, reason in sorted(unreadable.items())]
-    said = None
+    fields = None
     if carried is not None:
-        said = Said(
+        fields = CarriedFields(
             (("id",), ("type",), *(_fold_keys(_parts(pointer)) for pointer in carried.pointers)), carried.reason
         )
-    return Reader(body, {_fold_keys(gap.parts): gap for gap in gaps} if gaps else _NO_GAPS, carried=said)
+    return Reader(body, {_fold_keys(gap.parts): gap for gap in gaps} if gaps else _NO_GAPS, carried=fields)
 
 
 def _parts(pointer: str) -> Segments:
@@ -282,7 +283,7 @@ def _parsed(text: str) -> float | None:
     return None
 
 
-#: Names that stand for a target where a compute could be named.
+#: Names of targets that can be used instead of a compute.
 RESERVED = ("serverless", "local")
 
 #: The target of a compute, by its `computeType` in lower case.
@@ -303,7 +304,7 @@ _PLACES = (*RESERVED, *TARGETS.values())
 
 
 def find_workspace(arm_id: str) -> str | None:
-    """Return the id of the workspace that an id lies in, spelled as there; None outside of a workspace."""
+    """Return the id of the workspace of an id, in its spelling; None outside of a workspace."""
     folded = workspace_of(arm_id)
     return arm_id[: len(folded)] if folded else None
 
@@ -317,7 +318,7 @@ class Placement(NamedTuple):
 
 @frozen
 class ResourceLookup:
-    """The resources of a snapshot by id, None for one that went, with the facts to judge sizes by."""
+    """The resources of a snapshot by id, None for deleted ones, with the facts about sizes."""
 
     resources: MutableMapping[str, Reader | None]
     facts: Facts
@@ -376,11 +377,11 @@ def build_estate(snapshot: Snapshot, facts: Facts) -> ResourceLookup:
     """Return the estate of a snapshot; of two resources with one id (which loading refuses) the last counts."""
     found: dict[str, Reader | None] = {}
     gaps = {fold_id(arm_id): pointers for arm_id, pointers in snapshot.unreadable.items()}
-    said = {fold_id(arm_id): carried for arm_id, carried in snapshot.carried.items()}
+    carried_by_id = {fold_id(arm_id): carried for arm_id, carried in snapshot.carried.items()}
     for body in snapshot.resources:
         arm_id = body.get("id")
         if isinstance(arm_id, str) and (key := fold_id(arm_id)):
-            found[key] = reader(body, gaps.get(key, {}), said.get(key))
+            found[key] = reader(body, gaps.get(key, {}), carried_by_id.get(key))
     return ResourceLookup(found, facts)
 
 
