@@ -32,7 +32,7 @@ REFUSED = {
     "bytes that are not UTF-8": (b"a: 1\nb: \xff", "e.yaml:2:4: not valid UTF-8; save it as UTF-8"),
     "a control character": (
         b"a: 1\nb: \x00",
-        "e.yaml:2:4: not valid YAML (the character `\\u0000` cannot stand in it)",
+        "e.yaml:2:4: not valid YAML (the character `\\u0000` is not allowed)",
     ),
     "broken syntax": (b"a: [1,\nb: {", "e.yaml:3:1: not valid YAML ("),
     "a tab": (b"a:\n\t- 1", "e.yaml:2:1: not valid YAML (found character that cannot start any token); correct it"),

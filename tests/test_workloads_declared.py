@@ -18,7 +18,7 @@ SOURCE = service({"computeType": "ACI"})["id"]
         ({"features": ["designer", "automl"]}, "features", ["automl", "designer"], ""),
         ({"accelerator": "none"}, "accelerator", "none", ""),
         ({"accelerator": "gpu"}, "accelerator", "gpu", ""),
-        ({"target": "aks"}, "target", None, "ARM says `aci` but the declared workload says `aks`"),
+        ({"target": "aks"}, "target", None, "ARM states `aci` but the declared workload states `aks`"),
         ({"tags": {"Stage": "dev", "A": "2"}}, "tags", {"a": "1"}, ""),
     ],
 )
@@ -58,7 +58,7 @@ def test_a_declared_accelerator_that_contradicts_what_is_asked_for_decides_nothi
     silent = {"computeType": "ACI", "containerResourceRequirements": {"gpu": 0}}
     found = one(service(silent), workloads=[{"id": "w", "sourceId": SOURCE, "accelerator": "gpu"}])
     assert found.document["accelerator"] is None
-    assert "ARM says `none` but the declared workload says `gpu`" in found.unreadable["/accelerator"]
+    assert "ARM states `none` but the declared workload states `gpu`" in found.unreadable["/accelerator"]
 
 
 def test_a_declared_accelerator_adds_to_what_a_size_has() -> None:
