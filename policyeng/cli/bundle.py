@@ -82,7 +82,7 @@ def build(asked: BuildOptions) -> int:
     files = archive_files(built, origins, asked.revision, key)
     content = archive_bytes(files)
     write(asked.output, content, "archive", private=False)
-    said: JsonObject = {
+    summary: JsonObject = {
         "archive": str(asked.output),
         "revision": asked.revision or built.revision,
         "digest": built.digest,
@@ -90,7 +90,7 @@ def build(asked: BuildOptions) -> int:
         "bytes": len(content),
         "signature": {"algorithm": key.algorithm, "keyId": key.key_id} if key else None,
     }
-    _print(said, format_, f"signed with {key.algorithm}" if key else "not signed")
+    _print(summary, format_, f"signed with {key.algorithm}" if key else "not signed")
     return 0
 
 
@@ -151,7 +151,7 @@ def verify(asked: VerifyArchiveOptions) -> int:
         remedy = "rebuild the archive with this version of policyeng; it was altered or built by another version"
         raise BundleError(what, place=(str(archive),), remedy=remedy)
     members = [str(path) for path in sorted(origin.members)]
-    said: JsonObject = {
+    summary: JsonObject = {
         "archive": str(archive),
         "revision": verified.revision,
         "digest": verified.digest,
@@ -161,7 +161,7 @@ def verify(asked: VerifyArchiveOptions) -> int:
         "policies": [policy.id for policy in verified.policies],
         "lent": sorted({PurePosixPath(path).parts[0] for other in lent for path in other.tree}),
     }
-    _print(said, format_, _describe_signature(origin))
+    _print(summary, format_, _describe_signature(origin))
     return 0
 
 
@@ -193,20 +193,20 @@ def _describe_signature(origin: BundleOrigin) -> str:
     return ", ".join(parts)
 
 
-def _print(said: JsonObject, format_: str, signature: str) -> None:
+def _print(summary: JsonObject, format_: str, signature: str) -> None:
     if format_ == "json":
-        typer.echo(orjson.dumps(said, option=orjson.OPT_INDENT_2))
+        typer.echo(orjson.dumps(summary, option=orjson.OPT_INDENT_2))
         return
-    size = f", {said['bytes']} bytes" if said["bytes"] is not None else ""
-    typer.echo(f"{said['archive']}: {len(said['members'])} members{size}")
-    typer.echo(f"revision   {said['revision'] or 'none'}")
-    typer.echo(f"digest     {said['digest']}")
+    size = f", {summary['bytes']} bytes" if summary["bytes"] is not None else ""
+    typer.echo(f"{summary['archive']}: {len(summary['members'])} members{size}")
+    typer.echo(f"revision   {summary['revision'] or 'none'}")
+    typer.echo(f"digest     {summary['digest']}")
     typer.echo(f"signature  {signature}")
-    if "policies" in said:
-        typer.echo(f"policies   {len(said['policies'])} compiled: {', '.join(said['policies'])}")
-        if said["lent"]:
-            typer.echo(f"built-in   {', '.join(said['lent'])} from the built-in policies")
-    for member in said["members"]:
+    if "policies" in summary:
+        typer.echo(f"policies   {len(summary['policies'])} compiled: {', '.join(summary['policies'])}")
+        if summary["lent"]:
+            typer.echo(f"built-in   {', '.join(summary['lent'])} from the built-in policies")
+    for member in summary["members"]:
         typer.echo(f"  {member}")
 
 

@@ -72,13 +72,13 @@ def check(asked: CheckOptions) -> int:
         *asked.rego_engine(),
     )
     with cache.switched_off(asked.no_cache):
-        judged = evaluate_inputs(request, settings)
-        evaluation = judged.evaluation
+        checked = evaluate_inputs(request, settings)
+        evaluation = checked.evaluation
         printer.write_files(evaluation, settings.profile)
         if asked.minimise:
-            return _minimize(judged, request, settings)
+            return _minimize(checked, request, settings)
         if asked.suggest:
-            _suggest(judged, printer.name if asked.format_ else "text")
+            _suggest(checked, printer.name if asked.format_ else "text")
         else:
             printer.print(evaluation, settings.profile)
     return 0 if asked.exit_zero and evaluation.exit_code == 1 else evaluation.exit_code
@@ -100,13 +100,13 @@ def _refuse_reports(asked: CheckOptions, format_: str) -> None:
         raise UsageError("--suggest prints edits instead of a report, as text or json only", remedy=remedy)
 
 
-def _suggest(judged: CheckOutcome, format_: str) -> None:
+def _suggest(checked: CheckOutcome, format_: str) -> None:
     from policyeng.cli.suggest import print_suggestions
 
-    print_suggestions(judged, format_)
+    print_suggestions(checked, format_)
 
 
-def _minimize(judged: CheckOutcome, request: CheckRequest, settings: Settings) -> int:
+def _minimize(checked: CheckOutcome, request: CheckRequest, settings: Settings) -> int:
     from policyeng.cli.minimize import print_minimised
 
-    return print_minimised(judged, request, settings)
+    return print_minimised(checked, request, settings)

@@ -37,6 +37,6 @@ def narrow(held: EvaluationSetup, settings: Settings) -> tuple[EvaluationSetup, 
 def with_frameworks(
     evaluation: Evaluation, frameworks: Sequence[Framework], held: EvaluationSetup, snapshot: Snapshot
 ) -> Evaluation:
-    """Return an evaluation with what it says of the controls of frameworks."""
+    """Return an evaluation with the results for the controls of frameworks."""
     results = (evaluate_framework(one, evaluation, held.bundle, snapshot, held.parameters) for one in frameworks)
     return evaluation.model_copy(update={"frameworks": tuple(results)})

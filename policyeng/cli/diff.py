@@ -112,9 +112,9 @@ def _pairs(before: DiffSide, after: DiffSide, reading: ComparisonOptions) -> Ite
             yield PartPair(name, state, state, () if state else old.problems)
             continue
         new = read(other, after.held.bundle.wanted) if other else Collected(name, None)
-        said = (*(old.problems if old.snapshot is None else ()), *(new.problems if new.snapshot is None else ()))
+        problems = (*(old.problems if old.snapshot is None else ()), *(new.problems if new.snapshot is None else ()))
         was, now = _input_state(before, old, reading), _input_state(after, new, reading)
-        yield PartPair(name, was, now, said)
+        yield PartPair(name, was, now, problems)
 
 
 def _input_state(side: DiffSide, part: Collected, reading: ComparisonOptions) -> State | None:

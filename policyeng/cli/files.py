@@ -92,17 +92,17 @@ def write(path: Path, content: str | bytes | mmap, what: str, *, private: bool =
 
 
 def _replace(path: Path, octets: bytes | mmap, mode: int) -> None:
-    beside = path.with_name(f".policyeng-{os.getpid()}")
+    temporary = path.with_name(f".policyeng-{os.getpid()}")
     try:
         try:
-            beside.unlink(missing_ok=True)  # left by a process that was killed
-            os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
-            beside.write_bytes(octets)
+            temporary.unlink(missing_ok=True)  # left by a process that was killed
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+            temporary.write_bytes(octets)
             if path.exists():
-                beside.chmod(path.stat().st_mode)
-            beside.replace(path)
+                temporary.chmod(path.stat().st_mode)
+            temporary.replace(path)
         finally:
-            beside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     except OSError as error:
         if error.errno not in _IN_PLACE or not path.exists():
             raise

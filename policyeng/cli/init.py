@@ -23,7 +23,7 @@ fail_on = "low"
 # Fail a run for findings that could not be decided, too.
 # strict_unknown = true
 
-# Files and directories to leave out, as in .gitignore.
+# Files and directories to exclude, as in .gitignore.
 # exclude = ["/tests/", "*.generated.json"]
 
 # Policies to run or to skip, by id, area, control or severity.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the options need typer, and a plain run does not
 
 @frozen(kw_only=True)
 class InputOptions:
-    """The format of the inputs, what their documents leave out, and which files of directories to read."""
+    """The format of the inputs, the context that their documents lack, and which files of directories to read."""
 
     from_: options.From = None
     scope: options.Scope = None
@@ -38,7 +38,7 @@ class InputOptions:
         return find_known(self.from_, formats, "input format") if self.from_ else None
 
     def context(self) -> DocumentContext:
-        """Return what documents of some formats leave out.
+        """Return the context that documents of some formats lack.
 
         Raises:
             UsageError, InputError: a value is not valid, or a parameter file cannot be read.

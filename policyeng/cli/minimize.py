@@ -19,21 +19,21 @@ from policyeng.verify.shrinking import Minimised, failing, minimize, text_of
 _FILE = "smallest.json"
 
 
-def print_minimised(judged: CheckOutcome, request: CheckRequest, settings: Settings) -> int:
+def print_minimised(checked: CheckOutcome, request: CheckRequest, settings: Settings) -> int:
     """Print the smallest failing snapshot, and a summary on standard error; return 1, or the code of `check` if none.
 
     Raises:
         UsageError: the failing policy evaluates documents.
         InputError: the policy does not fail on the snapshot in its native format.
     """
-    print_errors(judged.evaluation)
-    policies = failing(judged.evaluation.findings, settings.fail_on)
+    print_errors(checked.evaluation)
+    policies = failing(checked.evaluation.findings, settings.fail_on)
     if not policies:
         print_line(f"policyeng: nothing to minimise: no failures at or above `{settings.fail_on}`", error=True)
-        return judged.evaluation.exit_code
+        return checked.evaluation.exit_code
     chosen, *others = policies
-    _require_resources(judged.bundle, chosen)
-    found = minimize(judged.bundle, judged.snapshot, chosen, partial(evaluate, **judged.options))
+    _require_resources(checked.bundle, chosen)
+    found = minimize(checked.bundle, checked.snapshot, chosen, partial(evaluate, **checked.options))
     if found is None:
         reason = f"`{chosen}` does not fail if the resources are converted to a native snapshot"
         raise InputError(reason, remedy="reduce the input by hand")
@@ -46,7 +46,7 @@ def print_minimised(judged: CheckOutcome, request: CheckRequest, settings: Setti
 
 def _require_resources(bundle: Bundle, chosen: str) -> None:
     policy = next(policy for policy in bundle.policies if policy.id == chosen)
-    if any(judged.type.lower() == "document" for judged in policy.header.judges):
+    if any(target.type.lower() == "document" for target in policy.header.judges):
         message = f"`{chosen}` evaluates documents, and --minimise only supports policies that evaluate resources"
         raise UsageError(message, remedy="select another policy")
 

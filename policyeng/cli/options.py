@@ -218,7 +218,7 @@ Color = Annotated[
     str | None,
     typer.Option(
         metavar="WHEN",
-        help="Color the text: always, never or auto (on a terminal). Default: auto, or as NO_COLOR or FORCE_COLOR say.",
+        help="Color the text: always, never or auto (on a terminal). Default: auto; see NO_COLOR and FORCE_COLOR.",
         rich_help_panel=OUTPUT,
     ),
 ]

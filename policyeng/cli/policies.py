@@ -237,10 +237,10 @@ def _add_root(root: Path, manifest: Manifest, area: str, name: str) -> Iterator[
     text = file.read_text(encoding="utf-8")
     widened = _ROOTS.sub(lambda found: found[1] + _with_entry(found[2], added), text)
     try:
-        stands = manifest_of({MANIFEST: widened.encode()}, root) == replace(manifest, roots=(*roots, added))
+        is_unchanged = manifest_of({MANIFEST: widened.encode()}, root) == replace(manifest, roots=(*roots, added))
     except BundleError:
-        stands = False
-    if stands:
+        is_unchanged = False
+    if is_unchanged:
         write(file, widened, "manifest", private=False)
         yield f"added `{added}` to the roots in {file}"
     else:

@@ -109,7 +109,7 @@ class ReportPrinter:
             write(path, FORMATS[name](evaluation, **self._options(name, profile)), "report")
 
     def print(self, evaluation: Evaluation, profile: str | None) -> None:
-        """Print the report, and on standard error the problems that its format leaves out."""
+        """Print the report, and on standard error the problems that its format omits."""
         given = self._options(self.name, profile)
         if self.name == "text":
             given |= {"color": self.color, "width": self.width}

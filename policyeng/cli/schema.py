@@ -77,7 +77,7 @@ def cases_schema() -> JsonObject:
 
 
 def header_schema() -> JsonObject:
-    """Return the schema of the METADATA of a policy in Rego; its fields may be below `custom` or beside it."""
+    """Return the schema of the METADATA of a policy in Rego; its fields may be inside or outside of `custom`."""
     from policyeng.bundle.header import OPA_ONLY, PolicyHeader
 
     schema = PolicyHeader.model_json_schema(mode="validation", by_alias=True)

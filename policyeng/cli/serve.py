@@ -196,7 +196,7 @@ _DEFAULTS = ServerOptions()
 
 @frozen(kw_only=True)
 class ServeOptions(CriteriaOptions, LogOptions):
-    """The options of `policyeng serve` beside those of the server itself."""
+    """The options of `policyeng serve` in addition to those of the server itself."""
 
 
 def _list_given(

@@ -11,12 +11,14 @@ from policyeng.verify.remediation.report import as_json, as_text
 from policyeng.verify.remediation.suggestion import Suggester
 
 
-def print_suggestions(judged: CheckOutcome, format_: str) -> None:
+def print_suggestions(checked: CheckOutcome, format_: str) -> None:
     """Print the edits as text or JSON, and errors on standard error."""
-    evaluation, snapshot, options = judged.evaluation, judged.snapshot, judged.options
-    mender = Suggester(judged.bundle, snapshot, evaluation.as_of, options["parameters"], options["exemptions"])
+    evaluation, snapshot, options = checked.evaluation, checked.snapshot, checked.options
+    suggester = Suggester(checked.bundle, snapshot, evaluation.as_of, options["parameters"], options["exemptions"])
     failing = [finding for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
     with show_progress("searching for edits", "findings"):
-        found = [one for finding in counted(failing, len(failing)) if (one := mender.suggestion(finding)) is not None]
+        found = [
+            one for finding in counted(failing, len(failing)) if (one := suggester.suggestion(finding)) is not None
+        ]
     print_line((as_json if format_ == "json" else as_text)(found, snapshot).rstrip("\n"))
     print_errors(evaluation)

@@ -45,12 +45,12 @@ class OpaOptions:
 _HEAD = """\
 package {package}
 
-# What stands on the server is read in the same transaction as the verdicts, so it cannot change between them.
+# The data on the server is read in the same transaction as the verdicts, so it cannot change between them.
 answer := {{"standing": standing, "verdicts": verdicts}}
 
 standing := {standing}
 
-# A snapshot that is expected about more than once stands on the server.
+# A snapshot that is used more than once is stored on the server.
 given := input if not input.stored
 
 given := data.policyeng.snapshots[input.stored] if input.stored
@@ -86,22 +86,22 @@ _INPUTS = {
 	}""",
 }
 _VERDICTS = """
-verdicts["{number}"] := [judged |
+verdicts["{number}"] := [encoded |
 	some pair in input.pairs["{number}"]
-	judged := [json.marshal(said) | said := said_{number}] with input as {given}
+	encoded := [json.marshal(result) | result := result_{number}] with input as {given}
 ]
 """
-_SAID = """
-said_{number} := {{
-	"deny": [said | said := {deny}],
-	"unknown": [said | said := {unknown}],
-	"exception": [said | {exceptions}],
+_RESULT = """
+result_{number} := {{
+	"deny": [result | result := {deny}],
+	"unknown": [result | result := {unknown}],
+	"exception": [result | {exceptions}],
 }}{condition}
 """
 #: Exceptions are looked for when something is denied.
-_EXCEPTIONS = "{deny} != set(); {deny} != []; said := {exception}"
-_UNSAID = """
-said_{number} := {{"applies": [applies]}} if {{
+_EXCEPTIONS = "{deny} != set(); {deny} != []; result := {exception}"
+_NOT_APPLICABLE = """
+result_{number} := {{"applies": [applies]}} if {{
 	applies := {applies}
 	applies != true
 }}
@@ -173,15 +173,15 @@ class Batch:
             EngineError: the response does not have one verdict for each pair.
         """
         expected = {number: len(members) for number, members in self.pairs_of(work, pairs).items()}
-        if not isinstance(verdicts, dict) or not all(isinstance(said, list) for said in verdicts.values()):
+        if not isinstance(verdicts, dict) or not all(isinstance(result, list) for result in verdicts.values()):
             raise EngineError("could not decide: the response of the OPA server is not a list of verdicts per policy")
-        given = {number: len(said) for number, said in verdicts.items() if said}
+        given = {number: len(result) for number, result in verdicts.items() if result}
         if given != expected:
             message = f"the OPA server returned {sum(given.values())} verdicts for {sum(expected.values())} pairs"
             if sum(given.values()) == sum(expected.values()):
                 message += ", but for other pairs"
             raise EngineError(f"could not decide: {message}", remedy="see the log of the server")
-        rest = {number: iter(said) for number, said in verdicts.items()}
+        rest = {number: iter(result) for number, result in verdicts.items()}
         policies = [work.bundle.policies[pair.policy] for pair in pairs]
         return [_parse_verdict(next(rest[self.numbers[policy.id]]), policy) for policy in policies]
 
@@ -211,9 +211,9 @@ def _rules_of(policy: Policy, number: int, prefix: str) -> str:
     applies = f' if {paths["applies"]} == json.unmarshal("true")' if "applies" in paths else ""
     deny, unknown = paths.get("deny", "set()"), paths.get("unknown", "set()")
     exception = paths.get("exception")
-    exceptions = _EXCEPTIONS.format(deny=deny, exception=exception) if exception else "said := set()"
-    text += _SAID.format(number=number, deny=deny, unknown=unknown, exceptions=exceptions, condition=applies)
-    return text + (_UNSAID.format(number=number, applies=paths["applies"]) if "applies" in paths else "")
+    exceptions = _EXCEPTIONS.format(deny=deny, exception=exception) if exception else "result := set()"
+    text += _RESULT.format(number=number, deny=deny, unknown=unknown, exceptions=exceptions, condition=applies)
+    return text + (_NOT_APPLICABLE.format(number=number, applies=paths["applies"]) if "applies" in paths else "")
 
 
 def _below(path: str, prefix: str) -> str:
@@ -230,22 +230,26 @@ def _parse_verdict(verdict: object, policy: Policy) -> Judgement:
     if not (isinstance(verdict, list) and len(verdict) == 1 and isinstance(verdict[0], str)):
         raise EngineError("could not decide: a verdict of the OPA server is not one string")
     try:
-        said = orjson.loads(verdict[0])
+        result = orjson.loads(verdict[0])
     except ValueError:
         return Judgement(error="evaluation: the result of the policy has a number that JSON readers do not accept")
-    if isinstance(said, dict) and list(said) == ["applies"]:
-        wrong = said["applies"] != [False]
+    if isinstance(result, dict) and list(result) == ["applies"]:
+        wrong = result["applies"] != [False]
         return (
             Judgement(error=f"evaluation: {rules['applies']} is not a boolean") if wrong else Judgement(applies=False)
         )
-    if not isinstance(said, dict) or sorted(said) != _MEMBERS or not all(isinstance(of, list) for of in said.values()):
+    if (
+        not isinstance(result, dict)
+        or sorted(result) != _MEMBERS
+        or not all(isinstance(of, list) for of in result.values())
+    ):
         raise EngineError("could not decide: a verdict of the OPA server has an unexpected form")
-    exceptions = said.pop("exception")
+    exceptions = result.pop("exception")
     if exceptions not in ([], [[]]):
-        said["exception"] = exceptions[0]
+        result["exception"] = exceptions[0]
     for role in ("deny", "unknown"):
-        listed = said[role][0] if said[role] else []
+        listed = result[role][0] if result[role] else []
         if not isinstance(listed, list) or not all(isinstance(element, dict | str) for element in listed):
             return Judgement(error=f"evaluation: {rules[role]} is not a set or list of objects or strings")
-        said[role] = listed
-    return convert_result(said, policy) if said["deny"] or said["unknown"] else Judgement()
+        result[role] = listed
+    return convert_result(result, policy) if result["deny"] or result["unknown"] else Judgement()

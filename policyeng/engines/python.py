@@ -131,14 +131,14 @@ def _describe_exception(error: BaseException) -> str:
 
 def _call(form: Functions, given: PolicyInput, denials: list[Denial], unknowns: list[Unknown]) -> Judgement | None:
     """Call the functions of a policy and collect what they yield; return a result only if that ends early."""
-    judge, decide = form
+    evaluate, decide = form
     if decide is not None:
         applies = decide(given)
         if not isinstance(applies, bool):
             return Judgement(error=f"`applies` returned {type(applies).__name__}, not a bool")
         if not applies:
             return Judgement(applies=False)
-    for reason in judge(given):
+    for reason in evaluate(given):
         if len(denials) + len(unknowns) == MOST_YIELDED:
             return Judgement(error=f"the policy yielded more than {MOST_YIELDED} denials and unknowns")
         if isinstance(reason, Denial):

@@ -46,7 +46,7 @@ def framework_index(frameworks: Sequence[Framework], known: Mapping[str, str]) -
     ]
     titles = ("Framework", "Title", "Version", "Controls", "Technical", "Tested by policies", "Mappings")
     words = (
-        "A control is tested if a policy maps to it directly. No number here says that a control is met. "
+        "A control is tested if a policy maps to it directly. No number here means that a control is met. "
         "See [how to use frameworks](../frameworks.md)."
     )
     return "\n\n".join(["# Frameworks", words, table(titles, rows)]) + "\n"

@@ -93,7 +93,7 @@ def _link(ref: str, description: str) -> str:
 
 
 def _render_types(page: PolicyPage) -> Iterator[str]:
-    yield "\n".join(f"- {describe_type(judged, code)}" for judged in page.policy.header.judges)
+    yield "\n".join(f"- {describe_type(target, code)}" for target in page.policy.header.judges)
     yield from map(prose, describe_narrowing(page.policy, "`{}`".format))
 
 

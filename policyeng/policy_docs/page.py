@@ -35,7 +35,7 @@ _INPUTS = {
     "document": "The input is the document, as in Conftest.",
     "review": "The input is an admission review, as in Gatekeeper.",
 }
-#: What a case file may say for all of its cases.
+#: The fields that a case file may set for all of its cases.
 _SHARED = {field.alias or name for name, field in Case.model_fields.items()}
 _BOUNDS = {"minimum": "at least", "maximum": "at most", "exclusiveMinimum": "above", "exclusiveMaximum": "below"}
 
@@ -52,10 +52,10 @@ class PolicyPage:
     """A policy with what its page shows in addition to the header.
 
     Attributes:
-        cases: None when it has none here.
-        link: where the page finds the policy's file; empty where it cannot say.
-        given: the options of a command line that bring the policy; none for a built-in one.
-        values: the parameters that it judges with here, where that is known.
+        cases: the cases; None if there are none here.
+        link: the link to the policy's file; empty if unknown.
+        given: the command-line options that load the policy; none for a built-in one.
+        values: the values of its parameters, if known.
         cited: what its `source` cites, by the name that it has there.
         observed: what its cases read, where it has cases here.
         controls: by framework, the controls that it tests, each with the basis; None where that is not known.
@@ -101,8 +101,8 @@ class PolicyPage:
     def commands(self) -> Iterator[str]:
         """Yield the commands that evaluate only this policy, and run its cases."""
         alone = [*self.given, "--select", self.policy.id]
-        judged = "snapshot.json" if self.policy.input_form == "policy" else "document.yaml"
-        yield shlex.join(["policyeng", "check", judged, *alone])
+        file = "snapshot.json" if self.policy.input_form == "policy" else "document.yaml"
+        yield shlex.join(["policyeng", "check", file, *alone])
         if self.cases is not None:
             yield shlex.join(["policyeng", "test", *alone])
 
@@ -150,21 +150,21 @@ def shared_case(file: CaseFile) -> JsonObject:
 
 
 def _describe_case(case: Case) -> JsonObject:
-    """Return what a case says itself, and last the path of the expected denial."""
+    """Return the fields that a case sets itself, and last the path of the expected denial."""
     written: JsonObject = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
     path = {"path": written.pop("path")} if "path" in written else {}
     return {**written, **path}
 
 
-def describe_type(judged: TargetType, code: Callable[[str], str]) -> str:
+def describe_type(target: TargetType, code: Callable[[str], str]) -> str:
     """Return an evaluated type and its conditions; `code` marks names and values."""
-    what = _OTHER_SUBJECTS.get(judged.type.lower())
+    what = _OTHER_SUBJECTS.get(target.type.lower())
     narrowed = [
         f"{code(pointer)} is {alternatives([code(_plain(value)) for value in values])}"
-        for pointer, values in judged.where.items()
+        for pointer, values in target.where.items()
     ]
-    said = f"{code(judged.type)}{f' ({what})' if what else ''}"
-    return f"{said}, where {' and '.join(narrowed)}" if narrowed else said
+    described = f"{code(target.type)}{f' ({what})' if what else ''}"
+    return f"{described}, where {' and '.join(narrowed)}" if narrowed else described
 
 
 def describe_narrowing(policy: Policy, code: Callable[[str], str]) -> Iterator[str]:
@@ -205,7 +205,7 @@ def describe_strictness(place: str, way: str | Sequence[object], code: Callable[
 
 def patch_words(policy: Policy, patch: Patch, code: Callable[[str], str]) -> str:
     """Return the target of a patch, its denials and its conditions; `code` marks names."""
-    kinds = {judged.type.lower() for judged in policy.header.judges}
+    kinds = {target.type.lower() for target in policy.header.judges}
     of = f"a {code(patch.of)}" if patch.of else "the declared workload" if kinds == {"workload"} else "the resource"
     words = [f"for {of}"]
     if patch.answers:
@@ -243,12 +243,12 @@ def type_words(schema: JsonObject) -> str:
 
 
 def _fields(properties: JsonObject, required: Sequence[str], more: object) -> str:
-    """Return the members of an object; `more` is what the schema says of others."""
-    said = [
+    """Return the members of an object; `more` is the schema's value for other members."""
+    members = [
         f"{name} ({type_words(schema)}{'' if name in required else ', optional'})"
         for name, schema in properties.items()
     ]
-    return f"object of {', '.join(said)}{' and others' if more is not False else ''}"
+    return f"object of {', '.join(members)}{' and others' if more is not False else ''}"
 
 
 def _grouped(words: str) -> str:

@@ -90,8 +90,8 @@ def _why(page: PolicyPage, width: int) -> Iterator[Line]:
 
 
 def _render_types(page: PolicyPage, width: int) -> Iterator[Line]:
-    for judged in page.policy.header.judges:
-        yield from _indent(visible(describe_type(judged, str)), width)
+    for target in page.policy.header.judges:
+        yield from _indent(visible(describe_type(target, str)), width)
     for words in describe_narrowing(page.policy, "`{}`".format):
         yield from wrap_paragraph(visible(words), width, indent=2)
 
@@ -104,12 +104,12 @@ def _read(page: PolicyPage, width: int) -> Iterator[Line]:
     column = max((len(field) for field in fields.values() if len(field) <= room), default=0)
     for pointer, field in fields.items():
         found = absences[pointer]
-        said = (words[pointer], _VERDICTS[found] if found else "")
+        entry = (words[pointer], _VERDICTS[found] if found else "")
         if len(field) <= column:
-            yield (f"  {field:<{column}}  ", ""), said
+            yield (f"  {field:<{column}}  ", ""), entry
         else:
             yield ((f"  {field}", ""),)
-            yield ("    ", ""), said
+            yield ("    ", ""), entry
 
 
 def _others(page: PolicyPage, width: int) -> Iterator[Line]:

@@ -173,5 +173,5 @@ def _print(outlooks: Sequence[Outlook], format_: str) -> None:
 
     color, width = detect_terminal()
     is_text = format_ == "text"
-    said = forecast.text(outlooks, color=color, width=width) if is_text else forecast.FORMS[format_](outlooks)
-    print_line(said.rstrip("\n"))
+    rendered = forecast.text(outlooks, color=color, width=width) if is_text else forecast.FORMS[format_](outlooks)
+    print_line(rendered.rstrip("\n"))

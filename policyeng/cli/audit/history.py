@@ -82,14 +82,14 @@ def history(
             from policyeng.audit.control_trends import CONTROL_FORMATS, compute_control_trend
 
             trends = [compute_control_trend(kept, name, wanted.runs(kept, name), framework) for name in estates]
-            said = CONTROL_FORMATS[format_](trends)
+            rendered = CONTROL_FORMATS[format_](trends)
         elif resource or run:
-            said = _print_histories(kept, estates, wanted, format_)
+            rendered = _print_histories(kept, estates, wanted, format_)
         else:
             from policyeng.audit.diff.trends import COURSES
 
-            said = COURSES[format_]([wanted.course(kept, name) for name in estates])
-    print_line(said.rstrip("\n"))
+            rendered = COURSES[format_]([wanted.course(kept, name) for name in estates])
+    print_line(rendered.rstrip("\n"))
     return 0
 
 

@@ -78,5 +78,5 @@ def _print(impacts: Sequence[Impact], format_: str) -> None:
 
     color, width = detect_terminal()
     is_text = format_ == "text"
-    said = text(impacts, color=color, width=width) if is_text else FORMS[format_](impacts)
-    print_line(said.rstrip("\n"))
+    rendered = text(impacts, color=color, width=width) if is_text else FORMS[format_](impacts)
+    print_line(rendered.rstrip("\n"))

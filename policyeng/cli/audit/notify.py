@@ -91,12 +91,12 @@ def _retry(targets: Sequence[Notifying], settings: Settings, environ: Mapping[st
     now = datetime.now(UTC)
     with open_store(settings.store) as opened:
         Outbox(opened).retry([target.name for target in targets], now)
-        told = send_notifications(opened, settings.notify, environ, now)
-    for line in lines_of(told):
+        deliveries = send_notifications(opened, settings.notify, environ, now)
+    for line in lines_of(deliveries):
         print_line(line)
-    if not told:
+    if not deliveries:
         print_line("no pending notifications")
-    return 2 if any(each.fault for each in told) else 0
+    return 2 if any(each.fault for each in deliveries) else 0
 
 
 def _list(targets: Sequence[Notifying], settings: Settings, format_: str) -> int:

@@ -21,9 +21,9 @@ def notify_about_runs(store: Store, settings: Settings) -> None:
     from policyeng.audit.notifications.notifier import lines_of, send_notifications
 
     try:
-        told = send_notifications(store, settings.notify, os.environ, datetime.now(UTC))
+        deliveries = send_notifications(store, settings.notify, os.environ, datetime.now(UTC))
     except PolicyengError as error:  # the runs are stored, and the notification is repeated next time
         print_line(f"policyeng: not notified: {error}", error=True)
         return
-    for line in lines_of(told):
+    for line in lines_of(deliveries):
         print_line(f"policyeng: {line}", error=True)

@@ -104,8 +104,8 @@ def run(asked: AuditRunOptions) -> int:
         made = [audited(opened, each, audit, format_) for each in chosen]
         notify_about_runs(opened, settings)
     if format_ == "json":
-        said = [document for _, document in made if document is not None]
-        print_line(orjson.dumps({"runs": said}, option=orjson.OPT_INDENT_2).decode())
+        documents = [document for _, document in made if document is not None]
+        print_line(orjson.dumps({"runs": documents}, option=orjson.OPT_INDENT_2).decode())
     return max(code for code, _ in made)
 
 

@@ -42,10 +42,10 @@ def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions
         tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
     run = report.DifferentialRun(bundle, compared, tally, found, time.monotonic() - started)
-    beside = FileWriter()
-    written = list(_write_counterexamples(found, asked.counterexample, beside)) if asked.counterexample else []
+    writer = FileWriter()
+    written = list(_write_counterexamples(found, asked.counterexample, writer)) if asked.counterexample else []
     typer.echo(report.as_json(run) if asked.format == "json" else report.as_text(run, asked.naming, written))
-    beside.require_all()
+    writer.require_all()
     return int(bool(tally.differing))
 
 
@@ -56,9 +56,9 @@ def _list_left_out(without: Sequence[str], opa: OpaOptions) -> list[str]:
     return left_out
 
 
-def _write_counterexamples(found: Sequence[Counterexample], path: Path, beside: FileWriter) -> Iterator[Path | None]:
+def _write_counterexamples(found: Sequence[Counterexample], path: Path, writer: FileWriter) -> Iterator[Path | None]:
     """Write every counterexample; yield the file of each, or None if it cannot be written."""
     from policyeng.cli.verify_modes.counterexamples import write_example
 
     for number, entry in enumerate(found, 1):
-        yield write_example(beside, path, number, entry.comparison.example)
+        yield write_example(writer, path, number, entry.comparison.example)

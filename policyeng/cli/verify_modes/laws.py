@@ -39,14 +39,14 @@ def verify_laws(asked: VerifyOptions, options: LawOptions) -> int:
             progress=advance,
             database=options.database,
         )
-    beside = FileWriter()
-    written = list(_write_counterexamples(done.found, asked.counterexample, beside)) if asked.counterexample else []
+    writer = FileWriter()
+    written = list(_write_counterexamples(done.found, asked.counterexample, writer)) if asked.counterexample else []
     typer.echo(_rendered(done, asked.naming, written, asked.format))
-    beside.require_all()
+    writer.require_all()
     return done.exit_code
 
 
-def _write_counterexamples(found: Sequence[ReportedViolation], path: Path, beside: FileWriter) -> Iterator[Path | None]:
+def _write_counterexamples(found: Sequence[ReportedViolation], path: Path, writer: FileWriter) -> Iterator[Path | None]:
     """Write every counterexample; yield the file of each, or None if there is no snapshot or it cannot be written."""
     from policyeng.cli.verify_modes.counterexamples import write_example
 
@@ -56,7 +56,7 @@ def _write_counterexamples(found: Sequence[ReportedViolation], path: Path, besid
             yield None
             continue
         number += 1
-        yield write_example(beside, path, number, entry.example)
+        yield write_example(writer, path, number, entry.example)
 
 
 def _rendered(done: LawRun, given: Sequence[str], written: Sequence[Path | None], format_: str) -> str:

@@ -46,12 +46,12 @@ def verify_satisfiable(asked: VerifyOptions, settings: Settings, options: ClassO
         for number, subject in enumerate(subjects, 1):
             answers.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
             advance(number)
-    beside = FileWriter()
-    written = _write_witnesses(answers, options.witness, beside) if options.witness else {}
+    writer = FileWriter()
+    written = _write_witnesses(answers, options.witness, writer) if options.witness else {}
     run = report.SatisfiabilityRun(bundle, answers, settings.profile, written, time.monotonic() - started, asked.naming)
     render = {"json": report.as_json, "junit": report.as_junit}.get(asked.format, report.as_text)
     print_line(render(run))
-    beside.require_all()
+    writer.require_all()
     return run.exit_code
 
 
@@ -66,13 +66,13 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _write_witnesses(answers: Sequence[SatisfiabilityResult], folder: Path, beside: FileWriter) -> dict[str, Path]:
+def _write_witnesses(answers: Sequence[SatisfiabilityResult], folder: Path, writer: FileWriter) -> dict[str, Path]:
     """Write every example snapshot; return the files that could be written, by class."""
     files = {}
     for found in answers:
         if found.witness:
             path = folder / f"{found.subject.id}.json"
             text = orjson.dumps(found.witness.document, option=orjson.OPT_INDENT_2) + b"\n"
-            if beside.write(path, text, "witness"):
+            if writer.write(path, text, "witness"):
                 files[found.subject.id] = path
     return files
