@@ -48,7 +48,7 @@ class Change(Model):
         id: the ARM id of what is changed.
         resource: for `create` and `replace`, the whole resource in ARM shape, of this id.
         patch: for `patch`, a JSON Merge Patch (RFC 7396) over the resource.
-        unreadable, carried: of the new resource, as in a snapshot; empty when it says everything.
+        unreadable, carried: of the new resource, as in a snapshot; empty if all of it is known.
         origin: where the new resource was read; None for one that was not.
     """
 

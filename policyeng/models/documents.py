@@ -180,9 +180,9 @@ class Origin(Model):
         file: as the user named it.
         pointer: the JSON Pointer of the resource in there; the documents of a YAML stream are those of a list.
         line, column: its first line and column, from 1.
-        fields: by JSON Pointer into the resource, the pointer in the file of what stands elsewhere or is called
-            otherwise there; what lies below moves with it.
-        names: what the format calls the resource and its fields.
+        fields: by JSON Pointer into the resource, the pointer in the file of fields with another position or name
+            there; everything below moves with it.
+        names: the names of the resource and its fields in the format.
     """
 
     file: str
@@ -230,11 +230,11 @@ def dotted(pointer: str) -> str:
 
 @frozen(kw_only=True)
 class Carried(Model):
-    """What a format can say about a resource, and why everything else is unreadable.
+    """The fields of a resource that a format has, and why all others are unreadable.
 
     Attributes:
-        pointers: JSON Pointers into the resource; `*` stands for any one segment. What lies above and below one counts.
-        reason: why the format says nothing else.
+        pointers: JSON Pointers into the resource; `*` matches any one segment. Fields above and below one count.
+        reason: why the format has no other fields.
     """
 
     pointers: tuple[str, ...]
@@ -245,12 +245,12 @@ class FilePlaces(Protocol):
     """A file that was read, asked for lines and columns when a report needs them."""
 
     def places(self, pointers: Sequence[str]) -> list[tuple[int, int]]:
-        """Line and column (from 1) of each JSON Pointer, or of what stands nearest above one that is not there."""
+        """Return line and column (from 1) of each JSON Pointer, or of the nearest field above it that exists."""
 
 
 @frozen(kw_only=True)
 class Document(Model):
-    """A JSON or YAML document as it was written, for policies that judge documents.
+    """A JSON or YAML document as it was written, for policies that evaluate documents.
 
     Attributes:
         file: as the user named it.
@@ -276,14 +276,14 @@ class Snapshot(Model):
 
     Attributes:
         resources: ARM resources, each with `id` and `type`; not copied, and not to be changed.
-        unreadable: by lower-case resource id, the JSON Pointers that the format cannot carry or left unresolved,
+        unreadable: by lower-case resource id, the JSON Pointers that the format does not have or left unresolved,
             each with the reason. A policy that inspects one is unknown.
-        carried: by lower-case resource id, what its format can say at all, where that is not everything.
+        carried: by lower-case resource id, the fields that its format has, if not all.
         origins: by lower-case resource id, where it was read.
-        texts: the files by name, for the places of fields; no part of what the snapshot says.
+        texts: the files by name, for the positions of fields; not part of the content of the snapshot.
         incomplete: what the collector could not read, one line each.
-        covers: `TYPE at ID` for what was read whole, beside what `incomplete` names; None where that is everything.
-        documents: the inputs as they were written; empty unless a policy judges documents.
+        covers: `TYPE at ID` for what was read completely, except for `incomplete`; None for everything.
+        documents: the inputs as they were written; empty unless a policy evaluates documents.
     """
 
     unwritten = frozenset({"texts"})
@@ -315,7 +315,7 @@ class Exemption(Model):
     """An approved, expiring acceptance of the failures of one policy at and under one scope.
 
     `expires_at` must be after `created_at` and `owner` must differ from `approved_by`; the reader of exemption files
-    says so with the place. Source: Azure Policy exemptions (categories waiver and mitigated).
+    reports it with the position. Source: Azure Policy exemptions (categories waiver and mitigated).
     """
 
     id: _Text

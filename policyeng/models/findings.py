@@ -90,9 +90,9 @@ class Unknown(Reason):
 
 @frozen(kw_only=True)
 class ExemptionMark(Model):
-    """What covers a failed finding: an exemption, or an `exception` rule that stands beside a policy of others.
+    """What exempts a failed finding: an exemption, or an `exception` rule of a foreign policy.
 
-    The latter has the category `exception`, the path of the rule as its id, and neither owner, approver nor end.
+    The latter has the category `exception`, the path of the rule as its id, and no owner, approver or end.
     """
 
     id: str
@@ -120,10 +120,10 @@ class Place(Model):
 
 @frozen(kw_only=True)
 class Location(Place):
-    """Where a resource stands; the file is empty when it came from none.
+    """The position of a resource; the file is empty if there is none.
 
     Attributes:
-        fields: by the path of a denial or an unknown, where that field stands, or what is nearest above it.
+        fields: by the path of a denial or an unknown, the position of that field, or of the nearest one above it.
     """
 
     fields: Mapping[str, Place] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class Finding(Model):
     """One policy's statement about one resource.
 
     Attributes:
-        resource: the ARM id, or the id of the declared workload or approval that was judged.
+        resource: the ARM id, or the id of the evaluated workload or approval.
         denials: the reasons of a `fail`, sorted; empty otherwise.
         unknowns: the reasons of an `unknown` or `error`, sorted; a fail can carry what else could not be decided.
         exemption: set on a `fail` that an exemption in force covers; the outcome stays `fail`.
@@ -164,7 +164,7 @@ class Finding(Model):
 
 
 class SubjectRef(NamedTuple):
-    """What a finding says of its resource, under the names that it has there."""
+    """The fields of a finding about its resource, with the same names."""
 
     resource: str
     resource_type: str
@@ -177,7 +177,7 @@ POLICY_FIELDS = ("policy", "title", "severity"), ("remediation", "source", "area
 
 
 class Passed(NamedTuple):
-    """A finding that passes, as what its policy and its resource say; a snapshot has many.
+    """A passed finding in a compact form, because a snapshot has many: its policy and its resource.
 
     Attributes:
         policy: the fields of its findings that a policy decides; the same object in all of them.

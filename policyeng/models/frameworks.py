@@ -1,4 +1,4 @@
-"""The controls of a framework, and what an evaluation says of each."""
+"""The controls of a framework, and the result of an evaluation for each."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class ControlMapping(Model):
         id: of the policy.
         basis: whose word the mapping is: Microsoft's for this very setting, Microsoft's or prowler's for the same
             setting of another service, derived from Microsoft's tables, or the author's own.
-        relevance: `direct` if the policy tests what the control asks; only direct mappings count.
-        source: where the mapping stands.
+        relevance: `direct` if the policy tests what the control requires; only direct mappings count.
+        source: where the mapping is defined.
     """
 
     id: _Text
@@ -128,9 +128,9 @@ class FrameworkSummary(ControlScore):
 
 @frozen(kw_only=True)
 class FrameworkResult(Model):
-    """What an evaluation says of the controls of a framework, in the order of its document.
+    """The results of an evaluation for the controls of a framework, in the order of its document.
 
-    No score and no status says that a control is met.
+    No score and no status means that a control is met.
     """
 
     id: str

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar, cast
 from policyeng.models.base import JsonObject
 
 _Value = TypeVar("_Value")
-#: What JSON has beside objects, lists and numbers with a point.
+#: The scalar types of JSON, except for floats.
 _SCALARS = frozenset((str, int, bool, NoneType))
 
 
@@ -59,7 +59,7 @@ class SortedDict(ReadOnlyDict):
     #: The keys in any order.
     known_keys = dict.keys
 
-    def keys(self) -> KeysView[str]:  # type: ignore[override]  # a class of its own would say no more
+    def keys(self) -> KeysView[str]:  # type: ignore[override]  # a separate class would add nothing
         """Return the keys, sorted."""
         return KeysView(self)
 

@@ -1,4 +1,4 @@
-"""A table of snapshots judged where it lies: the driver checks what is asked, and the workers judge row by row."""
+"""Evaluation of a table of snapshots: the driver checks the arguments, and the workers evaluate row by row."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _opened = lru_cache(maxsize=2)(unpack_bundle)
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """All that a task is told; Spark pickles it.
+    """The arguments of a task; Spark pickles them.
 
     Attributes:
-        bundle: as `packed` gives it.
-        build: the code of the driver.
-        parameters: by policy id, those of the profile among them.
+        bundle: the result of `pack_bundle`.
+        build: the policyeng version of the driver.
+        parameters: by policy id, including those of the profile.
     """
 
     bundle: bytes = field(repr=False)
@@ -65,11 +65,11 @@ class Worker:
     max_bytes: int
 
     def __call__(self, batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-        """Judge what Spark hands over, a column of names and one of snapshots.
+        """Evaluate batches with a column of names and one of snapshots.
 
         Raises:
-            UsageError: this process has other code than the driver.
-            BundleError: the bundle is not here what it is there.
+            UsageError: this process has another version than the driver.
+            BundleError: the bundle differs from that of the driver.
         """
         if self.build != __version__:
             what = f"the driver has policyeng {self.build}, and this worker has {__version__}"
@@ -120,17 +120,17 @@ def evaluate_table(
     strict_unknown: bool = False,
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> DataFrame:
-    """Judge every row of a table as `policyeng check` judges a file of its name and content.
+    """Evaluate every row of a table as `policyeng check` evaluates a file of its name and content.
 
     Args:
-        frame: one snapshot a row, of any format that is JSON; it is not read before the findings are.
-        bundle: the policies in force; they are carried to the workers, which need policyeng and none of its files.
-        as_of: the evaluation clock, one for all rows, so that a row that is judged again gives the same.
-        snapshot_column: holds the snapshots, as text or as bytes in UTF-8.
-        name_column: holds what findings and faults name a snapshot by; it need not be unique.
-        exemptions: acceptances that mark failures while they are in force.
-        parameters: by policy id, values that replace the defaults, below `*` for every policy that has one of the name.
-        profile: a set of parameters of the bundle, which `parameters` go before.
+        frame: one snapshot per row, in any JSON format; it is read lazily, with the findings.
+        bundle: the active policies; they are sent to the workers, which need policyeng but none of the files.
+        as_of: the evaluation time of all rows, so that a repeated evaluation of a row gives the same findings.
+        snapshot_column: the column of the snapshots, as text or as bytes in UTF-8.
+        name_column: the column of the names of snapshots in findings and problems; they need not be unique.
+        exemptions: exemptions that mark failures while they are active.
+        parameters: values that replace the defaults, by policy id; below `*` for every policy with such a parameter.
+        profile: a set of parameters of the bundle; `parameters` override it.
         fail_on: failures at or above this severity make the exit code of their snapshot 1.
         strict_unknown: what cannot be decided counts as a failure does.
         max_bytes: the largest snapshot that is read.
@@ -148,7 +148,7 @@ def evaluate_table(
     _require_arrow()
     _require_columns(frame, name_column, snapshot_column)
     given = parameters_of(bundle, profile, parameters)
-    prepare(bundle, Snapshot(), given)  # what does not fit is said here, not once per worker
+    prepare(bundle, Snapshot(), given)  # errors are reported here, not once per worker
     compile_rego(bundle)
     moment = as_of.astimezone(UTC) if as_of.tzinfo else as_of.replace(tzinfo=UTC)
     worker = Worker(

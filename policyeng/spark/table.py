@@ -24,7 +24,7 @@ COLUMNS: Mapping[str, str] = {
     "exemption": "string",  # the id of the one that covers the failure
     "remediation": "string",
     "source": "string",
-    "file": "string",  # where the resource stands; the name of the snapshot
+    "file": "string",  # the file of the resource; the name of the snapshot
     "line": "int",
     "column": "int",
     "message": "string",  # of a problem, and null for a finding
