@@ -62,22 +62,22 @@ def normalize_context(scope: str, workspace: str, parameters: Mapping[str, objec
     return DocumentContext(scope, workspace, parameters)
 
 
-def find_surroundings(named: Named, said: DocumentContext, homes: Iterable[Home], max_bytes: int) -> Surroundings:
+def find_surroundings(named: Named, context: DocumentContext, homes: Iterable[Home], max_bytes: int) -> Surroundings:
     """Return the surroundings of one file, given the workspaces that the other inputs name."""
-    scope = said.scope or UNKNOWN_SCOPE
+    scope = context.scope or UNKNOWN_SCOPE
     text_beside = _make_reader(named, max_bytes)
     workspace = (
-        said.workspace or _find_nearest_workspace(directory_of(named), homes) or f"{scope}{_WORKSPACES}{{workspace}}"
+        context.workspace or _find_nearest_workspace(directory_of(named), homes) or f"{scope}{_WORKSPACES}{{workspace}}"
     )
     return Surroundings(
         file=named.file,
         scope=scope,
         workspace=workspace,
-        parameters=said.parameters,
+        parameters=context.parameters,
         beside=lambda path: text_beside(path).documents[0][1],
         text_beside=text_beside,
         names_beside=lambda: _list_directory(named),
-        as_applied=said.as_applied,
+        as_applied=context.as_applied,
     )
 
 

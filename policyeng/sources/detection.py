@@ -99,7 +99,7 @@ def belongs_to_workspace(part: DetectedDocument) -> bool:
 
 
 def loaded(
-    parts: Iterable[DetectedDocument], said: DocumentContext, max_bytes: int
+    parts: Iterable[DetectedDocument], context: DocumentContext, max_bytes: int
 ) -> list[tuple[DetectedDocument, Loaded]]:
     """Read the documents; those that belong to a workspace come last, because the others name the workspaces."""
     waiting = list(parts)
@@ -109,7 +109,7 @@ def loaded(
     for later in (False, True):
         for index, part in enumerate(waiting):
             if belongs_to_workspace(part) is later:
-                around = find_surroundings(part.named, said, homes, max_bytes)
+                around = find_surroundings(part.named, context, homes, max_bytes)
                 done[index] = _load(part, replace(around, find=finding[index]))
                 homes += _find_homes(part, done[index].reading)
         if not later and (left := _remove_linked(waiting, done)):

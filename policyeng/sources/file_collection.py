@@ -326,7 +326,7 @@ class FileCollection:
                 problem = Problem(level="warning", message=message, place=named.file)
                 self._problems.append((self._positions[_key(named)], problem))
 
-    def hear(self, part: DetectedDocument, document: Loaded) -> None:
+    def add_result(self, part: DetectedDocument, document: Loaded) -> None:
         """Record the refusals and remarks of a document, and why it contains nothing to check."""
         reading, position = document.reading, self._positions[_key(part.named)]
         empty = not (reading.resources or reading.stated or reading.changes)
@@ -341,7 +341,7 @@ class FileCollection:
         for pointer, message in reading.remarks:
             self._problems.append((position, _make_problem(document, Refusal(pointer, message), "warning")))
 
-    def said(self) -> list[Problem]:
+    def list_problems(self) -> list[Problem]:
         """Return the problems in the order of the inputs."""
         return [problem for _, problem in sorted(self._problems, key=lambda entry: entry[0])]
 

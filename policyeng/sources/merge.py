@@ -89,7 +89,7 @@ _COLLECTIONS: tuple[Collection, ...] = get_args(Collection)
 
 
 class _MergedEntry(NamedTuple, Generic[T]):
-    """One entry of a document: `key` identifies it, and two entries with equal `says` have the same content.
+    """One entry of a document: `key` identifies it, and two entries with equal `content` have the same content.
 
     `file` is the file of the document, even if the entry is in another file that is read as part of it.
     """
@@ -98,7 +98,7 @@ class _MergedEntry(NamedTuple, Generic[T]):
     key: str
     called: str
     value: T
-    says: object
+    content: object
     origin: Origin
 
 
@@ -242,7 +242,7 @@ def _remove_duplicates(entries: Iterable[_MergedEntry[T]]) -> tuple[list[_Merged
         first = first_entries.setdefault(entry.key, entry)
         if first is entry:
             continue
-        if first.says == entry.says and first.file != entry.file:
+        if first.content == entry.content and first.file != entry.file:
             repeated[(first.file, entry.file)] += 1
         else:
             problems.append(_report_conflict(first, entry))

@@ -52,7 +52,7 @@ class NamedThing(NamedTuple):
 
     Attributes:
         thing: in the form of its format.
-        beside: everything that its document names, by key.
+        beside: everything in its document, by key.
         find: the function that finds things for its document.
     """
 

@@ -1,4 +1,4 @@
-"""Resources as commands of the Azure CLI print them: with the members of `properties` beside `id`.
+"""Resources as commands of the Azure CLI print them: with the members of `properties` next to `id`.
 
 The core of the Azure CLI flattens resources, and resources in them, such as the connections of a private endpoint.
 Source: the outputs of `az lock list`, `az monitor diagnostic-settings list`, `az network private-endpoint show`,

@@ -149,7 +149,7 @@ def gathered(
         found: an empty collection; without formats it only stores documents as they were written.
         inputs: what the user named.
         stdin: the bytes of standard input.
-        said: the context that the user states.
+        said: the context from the user.
         embedded: also read the templates that resources contain.
     """
     for named in counted(inputs):
@@ -162,7 +162,7 @@ def gathered(
         done = [(part, with_contents(document, part.name)) for part, document in done]
     found.settle_source_code(done)
     for part, document in done:
-        found.hear(part, document)
+        found.add_result(part, document)
     return done
 
 
@@ -196,7 +196,7 @@ def read_inputs(
         stdin: the bytes of standard input.
         documents: also store every input as it was written.
         resources: find Azure resources; without them only documents are read, and formats do not matter.
-        said: the context that the user states.
+        said: the context from the user.
         walk: what is excluded from directories.
 
     Raises:
@@ -242,7 +242,9 @@ def _merge_inputs(
     if found.documents:
         snapshot = snapshot.model_copy(update={"documents": tuple(found.written)})
         files = found.files
-    return Inputs(snapshot, (*found.said(), *conflicts, *more), tuple(files), reads(done), tuple(found.skipped))
+    return Inputs(
+        snapshot, (*found.list_problems(), *conflicts, *more), tuple(files), reads(done), tuple(found.skipped)
+    )
 
 
 #: What `load_snapshot` reads: a path, or the parsed content of a document in any of the formats.

@@ -318,7 +318,7 @@ _SPARK = DocumentTables(
     always=("location", "resource_id", "provisioning_state"),
 )
 
-#: AKS, Databricks, HDInsight, Data Lake Analytics and Data Factory, which the SDK cannot tell apart.
+#: AKS, Databricks, HDInsight, Data Lake Analytics and Data Factory, which the SDK cannot distinguish.
 UNSUPPORTED = DocumentTables(table=(*_ANY, _ATTACHED), printed=_ANY_PRINTED)
 
 #: The tables by compute type, as the CLI spells it.

@@ -35,7 +35,7 @@ class ChangesRead(NamedTuple):
     """The changes in documents.
 
     Attributes:
-        changes: in the order in which they are made; none where the documents say that nothing changes.
+        changes: in the order in which they are made; empty if nothing changes.
         problems: what could not be read, with its place; with an `error` the changes are not all that is meant.
         texts: the files by name, for the places of fields.
         read: each document with its format and how much it holds.
@@ -65,7 +65,7 @@ def read_changes(
         from_format: a name among `CHANGE_FORMATS`; by content when None.
         max_bytes: the largest document that is read.
         stdin: the bytes of standard input.
-        said: what the user says that the documents do not.
+        said: the context from the user, which the documents lack.
         walk: what is left out of directories.
 
     Raises:
@@ -92,7 +92,7 @@ def read_whole(
         from_format: a name among `FORMATS`; by content when None.
         max_bytes: the largest document that is read.
         stdin: the bytes of standard input.
-        said: what the user says that the documents do not.
+        said: the context from the user, which the documents lack.
         walk: what is left out of directories.
 
     Raises:
@@ -142,7 +142,11 @@ def _read(
     found = FileCollection(choose_formats(from_format, CHANGE_FORMATS), max_bytes)
     done = gathered(found, inputs, stdin, _as_applied(said), embedded=False)  # a decision reads them with their state
     changes, conflicts = _changes([document for _, document in done])
-    problems = [*found.said(), *conflicts, *(problem for _, document in done for problem in _find_left_out(document))]
+    problems = [
+        *found.list_problems(),
+        *conflicts,
+        *(problem for _, document in done for problem in _find_left_out(document)),
+    ]
     if not changes and not any(problem.level == "error" for problem in problems) and not _says_nothing_changes(done):
         problems.append(Problem(level="error", message=f"the documents contain no changes; {_REMEDY}"))
     return ChangesRead(
@@ -155,7 +159,7 @@ def _read(
 
 
 def _as_applied(said: DocumentContext | None) -> DocumentContext:
-    """Return what the user says, of documents whose text is what will be: else a placeholder could hide a value."""
+    """Return the context for documents that are applied as they are: otherwise a placeholder could hide a value."""
     return (said or DocumentContext())._replace(as_applied=True)
 
 

@@ -49,7 +49,7 @@ def detect(document: object) -> bool:
     )
 
 
-def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it needs no context
     """Read changes; an invalid change is refused with its pointer, without affecting the others."""
     entries = list(_entries(document))
     if not entries:

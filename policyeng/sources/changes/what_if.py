@@ -64,7 +64,7 @@ def detect(document: object) -> bool:
     return is_empty and isinstance(document.get("status"), str) and "operation" not in document
 
 
-def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it says everything itself
+def read(document: object, around: Surroundings = ALONE) -> ParsedDocument:  # noqa: ARG001  # it needs no context
     """Read the changes of a deployment; values that are unknown before it are unreadable or refused."""
     if not isinstance(document, dict) or not detect(document):
         return ParsedDocument(refusals=(Refusal("", "not what-if output", _COMMAND),))
@@ -186,10 +186,10 @@ def _build_put(entry: JsonObject, identity: str, operation: Operation, pointer: 
     before = entry.get("before")
     for at, why in service_made(resource["type"]).items():
         if value_at(resource, at) is None and at not in unreadable:
-            if (said := value_at(before, at)) is None:
+            if (current := value_at(before, at)) is None:
                 unreadable[at] = why
             else:
-                resource = _with(resource, at, said)
+                resource = _with(resource, at, current)
     for at, old in _without_effect(entry.get("delta"), ""):
         if value_at(resource, at) is not None:
             resource = _with(resource, at, old)

@@ -95,8 +95,8 @@ class _Speller:
         self.moved: dict[str, str] = {}
         self.unresolved: dict[str, str] = {}
 
-    def convert(self, value: object, at: str, stands: str, depth: int, *, own: bool = False) -> object:
-        """Convert a value to ARM's field names; `at` is the pointer in ARM, `stands` the pointer in the object."""
+    def convert(self, value: object, at: str, source: str, depth: int, *, own: bool = False) -> object:
+        """Convert a value to ARM's field names; `at` is the pointer in ARM, `source` the pointer in the object."""
         if depth > _MAX_DEPTH:
             return self._left_out(at, "it is nested too deeply; reduce the nesting")
         if isinstance(value, str):
@@ -104,19 +104,19 @@ class _Speller:
             return self._left_out(at, placeholder_reason(text)) if text else value
         if isinstance(value, list):
             entries = [
-                self.convert(entry, f"{at}/{index}", f"{stands}/{index}", depth + 1)
+                self.convert(entry, f"{at}/{index}", f"{source}/{index}", depth + 1)
                 for index, entry in enumerate(value)
             ]
             gap = next((index for index, entry in enumerate(entries) if entry is _LEFT_OUT), None)
             return entries if gap is None else self._left_out(at, self.unresolved.pop(f"{at}/{gap}"))
         if isinstance(value, dict):
-            return self._members(value, at, stands, depth, own=own)
+            return self._members(value, at, source, depth, own=own)
         return value
 
-    def _members(self, value: JsonObject, at: str, stands: str, depth: int, *, own: bool) -> JsonObject:
+    def _members(self, value: JsonObject, at: str, source: str, depth: int, *, own: bool) -> JsonObject:
         spelled: JsonObject = {}
         for key, member in value.items():
-            place = f"{stands}/{escaped(key)}"
+            place = f"{source}/{escaped(key)}"
             if own:
                 self._put(spelled, key, self.convert(member, f"{at}/{escaped(key)}", place, depth + 1, own=True))
             elif _is_reference(key, member):

@@ -254,10 +254,10 @@ def _place(
         unreadable["/id"] = _UNPLACED
         if get_inner(resource, "properties", "scope"):
             unreadable["/properties/scope"] = _UNPLACED
-    said = None
+    carried = None
     if group == ML_GROUP:
         reason = f"`{shortened(document['apiVersion'])}` has no field for it"
-        said = list_carried_fields(resource, drawn.rows, reason, *_ALWAYS_SAID, *made)
+        carried = list_carried_fields(resource, drawn.rows, reason, *_ALWAYS_SAID, *made)
     remarks = [(pointer + place, message) for place, message in drawn.remarks.items()]
     if is_unmanaged(document) and not is_live:
         message = (
@@ -269,7 +269,7 @@ def _place(
     placed = {key: pointer + place for key, place in fields.items()}
     called = words(get_inner(document, "metadata", "name"))
     names = SourceNames(address=f"{document['kind']}/{called}", base=pointer, fields={"/properties": "/spec"})
-    converted = Placed(attached(resource, unreadable), pointer, unreadable, said, placed, names=names)
+    converted = Placed(attached(resource, unreadable), pointer, unreadable, carried, placed, names=names)
     return ConvertedObject(converted, tuple(remarks))
 
 
@@ -329,10 +329,10 @@ def _draw_compute(drawn: _Conversion, spec: AsoObject, version: str) -> Refusal 
         properties.setdefault("properties", {})
     if "/properties/computeType" in drawn.unreadable:
         return None
-    said = properties.setdefault("computeType", variant.compute_type)
-    if lowered(said) != lowered(variant.compute_type):
+    stated_type = properties.setdefault("computeType", variant.compute_type)
+    if lowered(stated_type) != lowered(variant.compute_type):
         del properties["computeType"]
-        reason = f"`computeType` is `{shortened(said)}` below `{stated[0]}`; correct one of them"
+        reason = f"`computeType` is `{shortened(stated_type)}` below `{stated[0]}`; correct one of them"
         drawn.unreadable["/properties/computeType"] = reason
     return None
 

@@ -189,8 +189,8 @@ class Names:
             KeyError: the documents have different ids, or there are too many.
         """
         ids: dict[str, str] = {}
-        for thing, beside, find in found[:_MOST_COPIES]:
-            identity = Names(replace(self.around, find=find), beside).identity(thing)
+        for thing, neighbors, find in found[:_MOST_COPIES]:
+            identity = Names(replace(self.around, find=find), neighbors).identity(thing)
             ids.setdefault(lowered(identity), identity)
         if len(ids) > 1 or len(found) > _MOST_COPIES:
             raise KeyError(*ids)

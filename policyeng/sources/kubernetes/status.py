@@ -45,11 +45,11 @@ def fill_in(resource: JsonObject, fields: dict[str, str], document: JsonObject) 
     The spec takes precedence as the desired state; for an unmanaged resource the status does.
     """
     over = is_unmanaged(document)
-    for at, stands, said in _status_parts(document):
+    for at, source, reported in _status_parts(document):
         here = resource
         for part in at.split("/")[1:]:
             here = here.setdefault(part, {})
-        _fill(here, said, (at, stands), fields, over=over)
+        _fill(here, reported, (at, source), fields, over=over)
 
 
 def has_value(resource: JsonObject, pointer: str) -> bool:
@@ -66,15 +66,17 @@ def _status_parts(document: JsonObject) -> Iterator[tuple[str, str, JsonObject]]
         yield "/properties", "/status", rest
         return
     kinds = get_inner(status, "properties")
-    for key, said in kinds.items() if isinstance(kinds, dict) else ():
-        if isinstance(said, dict):
-            yield "/properties", f"/status/properties/{escaped(key)}", said
+    for key, reported in kinds.items() if isinstance(kinds, dict) else ():
+        if isinstance(reported, dict):
+            yield "/properties", f"/status/properties/{escaped(key)}", reported
 
 
-def _fill(here: JsonObject, said: JsonObject, place: tuple[str, str], fields: dict[str, str], *, over: bool) -> None:
-    at, stands = place
-    for key, value in said.items():
-        pointer, there = f"{at}/{escaped(key)}", f"{stands}/{escaped(key)}"
+def _fill(
+    here: JsonObject, reported: JsonObject, place: tuple[str, str], fields: dict[str, str], *, over: bool
+) -> None:
+    at, source = place
+    for key, value in reported.items():
+        pointer, there = f"{at}/{escaped(key)}", f"{source}/{escaped(key)}"
         known = here.get(key)
         joined = isinstance(known, dict) and isinstance(value, dict) and pointer not in _WHOLE
         if value is None or (known is not None and not joined and not over):

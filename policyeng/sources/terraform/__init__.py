@@ -129,7 +129,7 @@ def _read(estate: ResolvedInstances, plan: JsonObject, incomplete: Iterable[str]
     refusals = (entry for entry in entries if isinstance(entry, Refusal))
     reading = reading_of([*whole, *refusals, *manifests.refusals])
     remarks = (*_find_problems(managed), *unread)
-    missing = (*incomplete, *_missing(estate, whole), *(f"{estate.around.file}: {said}" for _, said in remarks))
+    missing = (*incomplete, *_missing(estate, whole), *(f"{estate.around.file}: {message}" for _, message in remarks))
     remarks += manifests.remarks
     nothing = "" if whole or reading.refusals or remarks else _explain_nothing(managed)
     return ParsedDocument(

@@ -81,8 +81,8 @@ def _with_made(estate: ResolvedInstances, instance: Instance, placed: Placed) ->
         made, output = service_made(arm_type, _NOT_IN_STATE), _object(instance, "output") or {}
     resource, unreadable, fields = placed.resource, dict[str, str](), dict(placed.fields)
     for at, why in made.items():
-        if value_at(resource, at) is None and (said := value_at(output, at)) is not None:
-            filled_in = filled(resource, keys_of(at), said)
+        if value_at(resource, at) is None and (known := value_at(output, at)) is not None:
+            filled_in = filled(resource, keys_of(at), known)
             resource = filled_in if isinstance(filled_in, dict) else resource
             fields[at] = _place(instance, "output", at)
         elif value_at(resource, at) is None:

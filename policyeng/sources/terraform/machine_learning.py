@@ -257,7 +257,7 @@ _PROJECT = TerraformResourceType(
 )
 
 _REGIONS = "/properties/regionDetails"
-#: So many regions beside the main one are read; the places of a list are single digits.
+#: The maximum number of regions in addition to the main one; list indexes are single digits.
 _MOST_REGIONS = 9
 _REGISTRY = TerraformResourceType(
     Addressed(f"{_PROVIDER}/registries"),

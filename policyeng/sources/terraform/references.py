@@ -1,7 +1,7 @@
 """Which planned resource a value comes from that is known only after apply: the references of the configuration.
 
-A plan says of each attribute only what its expression refers to, not the expression. So one that refers to exactly one
-instance is taken to be that, and nothing else is. Locals are not in a plan, and lead nowhere.
+A plan has only the references of each attribute's expression, not the expression. So only an attribute that refers to
+exactly one instance is resolved, to that instance. Locals are not in a plan, so they are not resolved.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RESOURCE = re.compile(r'(data\.)?([a-z][a-z0-9_]*)\.([^.\[]+)(?:\[("(?:[^"\\]|\
 
 
 class _Scoped(NamedTuple):
-    """References that stand in a module instance.
+    """References in a module instance.
 
     Attributes:
         each: those of the `for_each` that `each.value` is of.

@@ -54,7 +54,7 @@ def _machine(system: str) -> TerraformResourceType:
     )
 
 
-#: A node pool, as it stands in its own resource and (but for the spot pools) in the `default_node_pool` of a cluster.
+#: A node pool, in its own resource and (except for spot pools) in the `default_node_pool` of a cluster.
 _POOL = (
     FieldMapping("/name", "/name", text),
     FieldMapping("/vm_size", "/vmSize", text),

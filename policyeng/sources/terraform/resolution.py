@@ -41,7 +41,7 @@ _MAX_DEPTH = 16
 
 
 class SettledAttributes(NamedTuple):
-    """The attributes of an instance with those filled in that can be told, and why the others cannot be read."""
+    """The attributes of an instance, with known ones filled in, and why the others are unreadable."""
 
     values: JsonObject
     unread: Mapping[str, str]

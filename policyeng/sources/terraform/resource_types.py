@@ -20,10 +20,10 @@ class Addressed(NamedTuple):
 
     Attributes:
         arm_type: such as `Microsoft.Network/virtualNetworks/subnets`.
-        parent: the attribute with the id of what it lies in; empty for the resource group that it names.
-        within: the attribute with the name of what it lies in below that, as `virtual_network_name`.
+        parent: the attribute with the id of its parent; empty for a resource in the resource group that it names.
+        within: the attribute with the name of its parent below that, such as `virtual_network_name`.
         name: the attribute with its name.
-        in_subscription: it lies in the subscription, and in no resource group.
+        in_subscription: whether it is in the subscription, not in a resource group.
     """
 
     arm_type: str
@@ -66,7 +66,7 @@ class TerraformResourceType(NamedTuple):
         unstated: attributes that are computed unless the configuration sets them.
         lists: ARM pointers at which the table fills places of a list.
         lent: by ARM pointer, what the provider takes from another resource.
-        either: attributes of which one has the blocks of a field, so an empty one says nothing.
+        either: attributes of which one has the blocks of a field, so an empty one means nothing.
         secrets: by ARM pointer, attributes with secrets and the value that the field has if one of them is set; the
             last value applies if none is.
     """
@@ -113,7 +113,7 @@ class Blocks:
 
     Attributes:
         table: its rows, with pointers within a block and within what it becomes.
-        fixed: what every block becomes, where it says nothing else.
+        fixed: the default fields of every converted block.
         numbered: they become an object with the keys `1`, `2`, ... and no list.
     """
 
