@@ -125,8 +125,8 @@ def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: 
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"template.yaml": "kind: ConstraintTemplate\nspec: {targets: [{code: [{engine: CEL}]}]}"}, "Rego 0 times"),
-        ({"template.yaml": "kind: ConstraintTemplate"}, "Rego 0 times"),
+        ({"template.yaml": "kind: ConstraintTemplate\nspec: {targets: [{code: [{engine: CEL}]}]}"}, "0 targets with Rego"),
+        ({"template.yaml": "kind: ConstraintTemplate"}, "0 targets with Rego"),
         ({"template.yaml": TEMPLATE, "constraint.yaml": constraint("x", "{match: 1}")}, "not well formed"),
         (
             {
@@ -134,13 +134,13 @@ def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: 
                 "b/template.yaml": TEMPLATE.replace("package p", "package q")
                 + '      libs: ["package lib.x\\na := 2"]\n',
             },
-            "another library",
+            "a different library",
         ),
         ({"template.yaml": TEMPLATE, "constraint.yaml": constraint("off", "{}")}, "not well formed"),
         ({"template.yaml": TEMPLATE, "x.yaml": constraint("x", "{}").replace(": P", ": Q")}, "`Q`, which no template"),
         ({"x.yml": constraint("x", "{}"), "a.rego": "package a\ndeny contains 1 if false"}, "`P`, which no template"),
         ({"template.yaml": TEMPLATE.replace("violation[", "deny[")}, "no rule `violation`"),
-        ({"template.yaml": TEMPLATE + "      libs: [1]\n"}, "not a list of texts"),
+        ({"template.yaml": TEMPLATE + "      libs: [1]\n"}, "not a list of modules"),
     ],
 )
 def test_what_is_not_well_formed_is_refused(tmp_path: Path, files: dict[str, str], said: str) -> None:

@@ -128,7 +128,7 @@ def test_tests_and_compiled_files_are_no_part_of_a_bundle(tmp_path: Path) -> Non
         ({"a/a.rego": rego("a", deny_when("true"), more="colour: red")}, "unknown field `colour`"),
         ({"a/a.rego": "# METADATA\n# title: [\n# custom: {id: X-1}\npackage a\n"}, "not valid YAML"),
         ({"x/data.json": '{"a": 1, "a": 2}'}, "duplicate key"),
-        ({"x/data.json": '{"y": 1}', "x/y/data.json": '{"z": 1}'}, "no object"),
+        ({"x/data.json": '{"y": 1}', "x/y/data.json": '{"z": 1}'}, "not an object"),
         ({"p/p.py": PYTHON + PYTHON.replace("always", "again")}, "2 functions carry"),
         ({"p/p.py": "from policyeng import policy\n1/"}, "the module cannot be loaded: SyntaxError"),
         ({"p/p.py": "from policyeng import policy as rule"}, "0 functions carry"),

@@ -94,7 +94,7 @@ def test_every_command_refuses_what_is_not_signed_as_configured(
         ("unsigned.tar.gz", (), configured, "unsigned.tar.gz: the bundle is not signed"),
         ("policies", ("--config", "strict.toml"), {}, "policies: the bundle is not signed"),
         ("policies", key, {}, "policies: the bundle is not signed"),
-        ("signed.tar.gz", (*key, "--verification-key-id", "k2"), {}, "names the key `k1`, and `k2` is configured"),
+        ("signed.tar.gz", (*key, "--verification-key-id", "k2"), {}, "has the key `k1`, but `k2` is configured"),
         ("signed.tar.gz", (*key, "--verification-scope", "w"), {}, "names no scope, and `w` is configured"),
     ):
         ran = policyeng(*command, bundle, *options, folder=folder, **environ)

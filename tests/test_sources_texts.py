@@ -83,7 +83,7 @@ REFUSED = {
     "UTF-16 YAML": ("x.yaml", "a: 1".encode("utf-16-be"), "x.yaml:1:1: encoded as UTF-16 or UTF-32"),
     "UTF-32": ("<stdin>", "{}".encode("utf-32-le"), "<stdin>:1:1: encoded as UTF-16 or UTF-32"),
     "no UTF-8": ("x.yaml", "ä: ä\nö: ".encode() + b"\xe4", "x.yaml:2:4: not valid UTF-8"),
-    "a NUL": ("x.yaml", "ä: 1\nb: ö\0".encode(), "x.yaml:2:5: not valid YAML (the character `\\u0000` cannot stand"),
+    "a NUL": ("x.yaml", "ä: 1\nb: ö\0".encode(), "x.yaml:2:5: not valid YAML (the character `\\u0000` is not allowed"),
     "an escape": ("x.yaml", b"a: \x1b[0m", "x.yaml:1:4: not valid YAML (the character `\\u001b` is not allowed)"),
     "a tab": ("x.yaml", b"a:\n\tb: 1", "x.yaml:2:1: not valid YAML (found character that cannot start any token)"),
     "a placeholder": (
