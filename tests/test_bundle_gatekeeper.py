@@ -125,7 +125,10 @@ def test_without_a_constraint_everything_is_judged_without_parameters(tmp_path: 
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"template.yaml": "kind: ConstraintTemplate\nspec: {targets: [{code: [{engine: CEL}]}]}"}, "0 targets with Rego"),
+        (
+            {"template.yaml": "kind: ConstraintTemplate\nspec: {targets: [{code: [{engine: CEL}]}]}"},
+            "0 targets with Rego",
+        ),
         ({"template.yaml": "kind: ConstraintTemplate"}, "0 targets with Rego"),
         ({"template.yaml": TEMPLATE, "constraint.yaml": constraint("x", "{match: 1}")}, "not well formed"),
         (
