@@ -115,6 +115,10 @@ WORDS = (
 
 MASK = "***"
 
+#: What findings state where a secret is and what should be there in its place; never masked.
+VALUE_FOUND = "a value that looks like a secret"
+VALUE_EXPECTED = "a reference to Key Vault, or a managed identity"
+
 # How a name ends, in lower case without separators, when a secret stands under it.
 _SECRET_NAME = lazy_pattern(
     r"(?:passw(?:or)?d|passphrase|passcode|secret|token|credential|connectionstring|webhookurl|sasur[il]|securevalue"
@@ -216,7 +220,8 @@ def _masked(value: object, secret: bool, doubtful: bool) -> object:
 
 def _hides(text: str, secret: bool, doubtful: bool) -> bool:
     if secret:
-        return text != "" and not text.lower().startswith("/subscriptions/")
+        is_harmless = text in ("", VALUE_FOUND, VALUE_EXPECTED) or text.lower().startswith("/subscriptions/")
+        return not is_harmless
     if doubtful and _RANDOM.fullmatch(text):
         return True
     return _has_mark(text) and _shapes().search(_encoded(text)) is not None and _PUBLIC_KEY.fullmatch(text) is None

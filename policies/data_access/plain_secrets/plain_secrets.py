@@ -9,7 +9,7 @@ from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.words import fold, trim
 from policyeng.models import JsonObject
 from policyeng.parsing.json_pointer import escaped
-from policyeng.redaction import MASK, has_secret_shape, names_secret
+from policyeng.redaction import MASK, VALUE_EXPECTED, VALUE_FOUND, has_secret_shape, names_secret
 
 _WORKSPACES = "Microsoft.MachineLearningServices/workspaces"
 #: The commands write the steps of pipelines with the keys of their own format.
@@ -104,8 +104,8 @@ def plain_secrets(given: PolicyInput) -> Iterator[Denial | Unknown]:
             yield Denial(
                 msg="a secret is in plain text",
                 path=pointer,
-                actual="a value that looks like a secret",
-                expected="a reference to Key Vault, or a managed identity",
+                actual=VALUE_FOUND,
+                expected=VALUE_EXPECTED,
             )
 
 
