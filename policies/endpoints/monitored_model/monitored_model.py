@@ -61,9 +61,10 @@ def _index_monitors(home: str, given: PolicyInput) -> Mapping[str, set[str]]:
 def _deployment_id(schedule: JsonObject, home: str) -> str:
     """Return the deployment of a monitor, which it names by its id or as `azureml:<endpoint>:<deployment>`."""
     path = ("properties", "action", "monitorDefinition", "monitoringTarget", "deploymentId")
-    named = (fold(get_inside(schedule, *path)) or "").removeprefix("azureml:")
+    stated = fold(get_inside(schedule, *path)) or ""
+    named = stated.removeprefix("azureml:")
     endpoint, _, deployment = named.partition(":")
-    if segments(named) is None and endpoint and deployment:
+    if named != stated and segments(named) is None and endpoint and deployment:
         return f"{home}/onlineendpoints/{endpoint}/deployments/{deployment}"
     return fold_id(named)
 
