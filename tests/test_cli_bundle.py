@@ -95,7 +95,7 @@ def test_every_command_refuses_what_is_not_signed_as_configured(
         ("policies", ("--config", "strict.toml"), {}, "policies: the bundle is not signed"),
         ("policies", key, {}, "policies: the bundle is not signed"),
         ("signed.tar.gz", (*key, "--verification-key-id", "k2"), {}, "has the key `k1`, but `k2` is configured"),
-        ("signed.tar.gz", (*key, "--verification-scope", "w"), {}, "names no scope, and `w` is configured"),
+        ("signed.tar.gz", (*key, "--verification-scope", "w"), {}, "has no scope, but `w` is configured"),
     ):
         ran = policyeng(*command, bundle, *options, folder=folder, **environ)
 
