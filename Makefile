@@ -24,8 +24,7 @@ CHECKOV := .tools/checkov/bin/checkov
 VALE_VERSION := v3.21.0
 VALE := .tools/bin/vale
 # The documents that Vale checks: all but the pages of which the style is still to be changed.
-PROSE := README.md CONTRIBUTING.md SECURITY.md \
-	$(filter-out docs/reports.md,$(sort $(wildcard docs/*.md)))
+PROSE := README.md CONTRIBUTING.md SECURITY.md $(sort $(wildcard docs/*.md))
 UV_VERSION := 0.13.9
 PIP_AUDIT_VERSION := 2.10.1
 CYCLONEDX_VERSION := 7.5.0
