@@ -258,7 +258,7 @@ def test_the_sample_judges_a_folder(tmp_path: Path) -> None:
     snapshots, findings = str(SAMPLES / "workspaces"), str(tmp_path / "findings")
 
     ran = subprocess.run(
-        [submit, *options, SAMPLES / "spark/judge.py", snapshots, "2026-06-01T00:00:00Z", findings],
+        [submit, *options, SAMPLES / "spark/evaluate.py", snapshots, "2026-06-01T00:00:00Z", findings],
         capture_output=True,
         text=True,
         check=False,

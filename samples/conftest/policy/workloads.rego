@@ -1,7 +1,7 @@
 package main
 
 # METADATA
-# title: Containers run as somebody
+# title: Containers run as a named user
 # custom:
 #   severity: critical
 deny_root contains msg if {

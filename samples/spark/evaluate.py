@@ -1,6 +1,7 @@
-"""Judge the snapshots of a folder in Spark: spark-submit judge.py SNAPSHOTS AS_OF FINDINGS; exits as `policyeng check`.
+"""Evaluate the snapshots of a folder in Spark: spark-submit evaluate.py SNAPSHOTS AS_OF FINDINGS.
 
-SNAPSHOTS is whatever Spark can list, such as a folder or s3a://bucket/folder; FINDINGS is where the table is written.
+SNAPSHOTS is anything that Spark can list, such as a folder or s3a://bucket/folder. FINDINGS is the table to write.
+The exit code is that of `policyeng check`.
 """
 
 import sys
@@ -26,7 +27,7 @@ def main(snapshots: str, as_of: str, to: str) -> int:
             snapshot_column="content",
         )
         findings.write.mode("overwrite").parquet(to)
-        written = spark.read.parquet(to)  # what was judged once is not judged again
+        written = spark.read.parquet(to)  # evaluate once, although two results are computed from it
         failed = written.where("outcome = 'fail' and exemption is null")
         failed.groupBy("policy", "title", "severity").count().orderBy(col("count").desc(), "policy").show(
             10, truncate=80
