@@ -82,25 +82,24 @@ unknown contains {"msg": "the scale type is not a known value", "path": pointer}
 kind := endpoints.deployment_kind(input.resource)
 
 is_scaled if {
-	some setting in input.snapshot.by_type["microsoft.insights/autoscalesettings"]
-	target(setting) == own
+	some setting in targeting
 	not settings.unreadable_flag(setting, enabled)
 	not is_disabled(setting)
 }
 
 is_disabled(setting) if settings.flag(settings.at(setting, enabled)) == false
 
-# The settings for the deployment of which it cannot be read whether they are enabled.
-doubts := [setting |
-	some setting in input.snapshot.by_type["microsoft.insights/autoscalesettings"]
-	target(setting) == own
-	settings.unreadable_flag(setting, enabled)
+# The settings of which it cannot be read whether they are enabled.
+doubts := [setting | some setting in targeting; settings.unreadable_flag(setting, enabled)]
+
+# An autoscale setting may be in any resource group of the subscription.
+targeting := [setting |
+	some id in input.snapshot.by_scope[subscription]["microsoft.insights/autoscalesettings"]
+	setting := input.snapshot.by_id[id]
+	ids.folded(words.folded(setting.properties.targetResourceUri)) == ids.folded(input.resource.id)
 ]
 
-# What an autoscale setting is for. It may be in any resource group.
-target(setting) := ids.folded(words.folded(setting.properties.targetResourceUri))
-
-own := ids.folded(input.resource.id)
+subscription := concat("", ["/subscriptions/", ids.subscription(input.resource.id)])
 stage := words.stage(input.resource, input.workspace)
 enabled := ["properties", "enabled"]
 place := ["properties", "scaleSettings", "scaleType"]
