@@ -38,7 +38,7 @@ def tools(tmp_path: Path) -> Tools:
 def made(tmp_path: Path) -> Prepared:
     """A small estate for all policies."""
     file = tmp_path / "estate.json"
-    file.write_bytes(estates.document(60))
+    file.write_bytes(estates.document(90))
     *_, everything = selections().values()
     return prepared(everything, file)
 
