@@ -185,7 +185,7 @@ def test_a_run_whose_findings_are_gone_is_refused(audited: Audited) -> None:
         (("--format", "sarif"), "unknown report format `sarif`"),
         (("--format", "csv", "--group-by", "policy"), "--group-by does not apply to csv"),
         (("--output", "none/report.html"), "no such directory"),
-        (("--run", "0"), "Invalid value for '--run'"),
+        (("--run", "0"), "invalid value for `--run`"),
     ],
 )
 def test_what_does_not_fit_is_refused(audited: Audited, arguments: tuple[str, ...], said: str) -> None:

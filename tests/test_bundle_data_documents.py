@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import load_bundle
-from policyeng.errors import BundleError
+from policyeng.errors import BundleError, PolicyengError
 from tests.bundles import write
 from tests.conftest_binary import require_conftest
 
@@ -81,7 +81,7 @@ def test_a_clash_is_refused(tmp_path: Path, files: dict[str, str], said: str) ->
 def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
     """A file that is not there, or of another kind."""
     write(tmp_path, {**POLICY, "d.txt": "x"})
-    with pytest.raises(BundleError, match=name):
+    with pytest.raises(PolicyengError, match=name):
         load_bundle(tmp_path / "p", data=[tmp_path / name])
 
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
 def test_what_is_not_there_is_said_apart_from_what_is_of_another_kind(tmp_path: Path, name: str, said: str) -> None:
     """The remedies differ."""
     write(tmp_path, {**POLICY, "d.txt": "x"})
-    with pytest.raises(BundleError, match=said):
+    with pytest.raises(PolicyengError, match=said):
         load_bundle(tmp_path / "p", data=[tmp_path / name])
 
 

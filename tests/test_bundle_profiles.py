@@ -294,7 +294,7 @@ def test_flag_environment_and_file_choose_a_profile(tmp_path: Path) -> None:
     assert run(*line, folder=tmp_path).returncode == 1
     chosen = run(*line, "--profile", "loose", folder=tmp_path)
     assert chosen.returncode == 0
-    assert ", profile loose, as of" in " ".join(chosen.stdout.split())
+    assert " (profile loose), as of" in " ".join(chosen.stdout.split())
     assert run(*line, folder=tmp_path, POLICYENG_PROFILE="loose").returncode == 0
     config.write_text('profile = "loose"\n', encoding="utf-8")
     assert run(*line, folder=tmp_path).returncode == 0
@@ -349,11 +349,13 @@ def test_a_star_is_every_policy_that_has_the_parameter(bundle: Bundle) -> None:
 
 
 def test_all_policies_that_ask_for_one_word_of_the_organisation_have_one_default(bundle: Bundle) -> None:
-    """Parameters of one name are one question, in whatever policies it is asked."""
+    """Parameters of one name are one question, but for those whose defaults the rules of peers give each by itself."""
+    apart = {"accepted_modes", "categories", "idle_days", "longest_days", "required", "required_tags"}
     asked: dict[str, list[object]] = {}
     for policy in bundle.policies:
         for name, schema in policy.header.parameters.items():
-            asked.setdefault(name, []).append(schema["default"])
+            if name not in apart:
+                asked.setdefault(name, []).append(schema["default"])
 
     assert all(default == defaults[0] for defaults in asked.values() for default in defaults)
 

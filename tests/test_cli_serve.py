@@ -153,8 +153,8 @@ def test_only_the_routes_that_are_wanted_are_there(folder: Path) -> None:
         (["--host", "0.0.0.0"], 3, "--host: `0.0.0.0` is reachable from other machines"),  # noqa: S104  # what is refused
         (["--tokens", "nowhere"], 3, "nowhere: cannot read the tokens (no such file or directory)"),
         (["--snapshot", "nowhere.json"], 2, "nowhere.json: cannot be read (no such file or directory)"),
-        (["--policy", "nowhere"], 2, "nowhere"),
-        (["--exemptions", "nowhere.yaml"], 2, "nowhere.yaml: cannot be read"),
+        (["--policy", "nowhere"], 3, "nowhere"),
+        (["--exemptions", "nowhere.yaml"], 3, "nowhere.yaml"),
         (["--select", "nothing"], 3, "`nothing` is no policy id"),
         (["--fail-on", "loud"], 3, "invalid value `loud` for `fail_on`"),
         (["--host", "256.0.0.1", "--insecure-listen"], 3, "cannot listen on `256.0.0.1` port 8180"),
