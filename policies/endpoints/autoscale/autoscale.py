@@ -1,0 +1,111 @@
+"""Production deployments that keep their number of instances."""
+
+from collections.abc import Iterator, Mapping
+
+from policyeng import Denial, PolicyInput, Unknown, policy
+from policyeng.facts.ids import fold_id, scopes_of
+from policyeng.facts.words import fold, get_inside, stage
+from policyeng.models import JsonObject
+
+_SETTINGS = "microsoft.insights/autoscalesettings"
+_SCALE_TYPE = "/properties/scaleSettings/scaleType"
+#: The compute types of deployments by their words.
+_KINDS = {"managed": "managed", "kubernetes": "kubernetes", "k8s": "kubernetes", "azuremlcompute": "azuremlcompute"}
+
+
+def _kind(deployment: JsonObject) -> str | None:
+    """Return the compute type of a deployment, `managed` if it states none; None for an unknown word."""
+    stated = get_inside(deployment, "properties", "endpointComputeType")
+    return "managed" if _is_blank(stated) else _KINDS.get(fold(stated) or "")
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and fold(value) is None)
+
+
+def _applies(given: PolicyInput) -> bool:
+    return stage(given.resource, given.workspace).name == "production" and _kind(given.resource) != "azuremlcompute"
+
+
+@policy(
+    id="AML-END-009",
+    title="Production deployments scale with their load",
+    description="A deployment with a fixed number of instances rejects requests at peak load and wastes money when "
+    "load is low. A managed deployment scales with an autoscale setting of Azure Monitor, a deployment on Kubernetes "
+    "with its own scale settings. Only production is evaluated; a missing stage counts as production.",
+    related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-autoscale-endpoints"],
+    severity="low",
+    judges=["Microsoft.MachineLearningServices/workspaces/onlineEndpoints/deployments"],
+    remediation="Create an autoscale setting for the deployment (`az monitor autoscale create --resource <id of the "
+    "deployment> --min-count 2 --max-count 5 --count 2`, then `az monitor autoscale rule create`); on Kubernetes, set "
+    "`scale_settings.type: target_utilization`.",
+    source="END-09",
+    since="0.2.0",
+    applies=_applies,
+)
+def autoscale(given: PolicyInput) -> Iterator[Denial | Unknown]:
+    """Deny a managed deployment without an enabled autoscale setting, and one on Kubernetes that does not scale."""
+    kind = _kind(given.resource)
+    found = stage(given.resource, given.workspace)
+    if kind is None:
+        message = "the compute type of the deployment is not a known value"
+        yield Unknown(msg=message, path="/properties/endpointComputeType")
+    elif kind == "kubernetes":
+        settings = get_inside(given.resource, "properties", "scaleSettings")
+        stated = get_inside(given.resource, "properties", "scaleSettings", "scaleType")
+        word = fold(stated)
+        if word == "default":
+            yield Denial(
+                msg="the deployment on Kubernetes keeps its number of instances",
+                path=_SCALE_TYPE,
+                actual={"scaleType": stated, "stage": found.name, "because": found.reason},
+                expected="TargetUtilization",
+            )
+        elif not _is_blank(settings) and not isinstance(settings, Mapping):
+            yield Unknown(msg="the scale type is not a known value", path="/properties/scaleSettings")
+        elif not _is_blank(stated) and word != "targetutilization":
+            yield Unknown(msg="the scale type is not a known value", path=_SCALE_TYPE)
+    else:
+        yield from _check_settings(given, {"autoscale": None, "stage": found.name, "because": found.reason})
+
+
+def _check_settings(given: PolicyInput, actual: JsonObject) -> Iterator[Denial | Unknown]:
+    """Check the autoscale settings of the subscription; one may be in any of its resource groups."""
+    home = next(iter(scopes_of(given.resource["id"])), None)
+    if home is None:
+        yield Unknown(msg="the id of the deployment names no subscription", path="/id")
+        return
+    states = given.snapshot.once(("AML-END-009", home), lambda: _index_settings(home, given))
+    of_deployment = states.get(fold_id(given.resource["id"]), ())
+    if "on" in of_deployment:
+        return
+    if "unreadable" in of_deployment:
+        message = "whether an autoscale setting for the deployment is enabled cannot be read"
+        yield Unknown(msg=message, path="/id")
+    elif given.snapshot.incomplete:
+        yield Unknown(msg="the snapshot is incomplete: an autoscale setting may exist", path="/id")
+    else:
+        yield Denial(
+            msg="the deployment has no enabled autoscale setting",
+            path="/id",
+            actual=actual,
+            expected="an enabled autoscale setting whose `targetResourceUri` is the deployment",
+        )
+
+
+def _index_settings(home: str, given: PolicyInput) -> Mapping[str, set[str]]:
+    """Return the states of the autoscale settings of a subscription by the lower-case id of their target."""
+    found: dict[str, set[str]] = {}
+    for arm_id in given.snapshot.by_scope[home].get(_SETTINGS, ()):
+        setting = given.snapshot.by_id[arm_id]
+        if target := fold(get_inside(setting, "properties", "targetResourceUri")):
+            found.setdefault(fold_id(target), set()).add(_state(setting))
+    return found
+
+
+def _state(setting: JsonObject) -> str:
+    """Return `on`, also if a setting does not state whether it is enabled, `off` or `unreadable`."""
+    stated = get_inside(setting, "properties", "enabled")
+    if _is_blank(stated) or stated is True or fold(stated) == "true":
+        return "on"
+    return "off" if stated is False or fold(stated) == "false" else "unreadable"
