@@ -67,7 +67,7 @@ def measure_policies(bundle: Bundle, file: Path, rounds: int) -> list[PolicyCost
     for number, policy in enumerate(bundle.policies):
         own = [pair for pair in pairs if pair.policy == number]
         seconds = min(
-            _seconds(lambda own=own: run_engine(replace(prepared.work(AS_OF), pairs=own)))  # type: ignore[misc]
+            _seconds(lambda own=own: run_engine(replace(prepared.work(AS_OF), pairs=own)))  # type: ignore[misc]  # a default of a lambda
             for _ in range(rounds)
         )
         costs.append(PolicyCost(policy.id, len(own), seconds))
