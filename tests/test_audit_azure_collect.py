@@ -13,6 +13,7 @@ import pytest
 
 from policyeng.audit.collection.azure import CollectionScope, collect
 from policyeng.audit.collection.azure.clouds import find_cloud
+from policyeng.facts.coverage import FURTHER, LISTED
 from policyeng.facts.ids import is_at_or_under
 from policyeng.models import JsonObject
 from tests.azure_fake import GROUP, ML, ROOT, SUBSCRIPTION, WORKSPACE, Answer, Azure, error, served
@@ -84,6 +85,7 @@ def test_what_was_collected_is_judged_as_the_file_is(tmp_path: Path) -> None:
     """The findings on everything that has to do with Machine Learning are those on the sample."""
     document = sample("compliant.json")
     document["resources"] = [one for one in document["resources"] if is_asked_for(one, document["resources"])]
+    document["covers"] = [f"{kind} at /" for kind in (*LISTED, *FURTHER)]
     mine = {key: document[key] for key in ("approvals", "workloads", "quotas", "principals")}
     found = []
     for shot in (document, collected(Azure().hold(*document["resources"])) | mine):

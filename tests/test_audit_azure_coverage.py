@@ -13,7 +13,7 @@ from policyeng.audit.collection.azure.resource_types import INSIDE
 from policyeng.audit.collection.azure.snapshot_builder import find_covered
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.evaluation import evaluate
-from policyeng.facts.coverage import LISTED, parse_entry
+from policyeng.facts.coverage import FURTHER, LISTED, parse_entry
 from policyeng.facts.ids import is_at_or_under
 from policyeng.models import JsonObject
 from policyeng.sources import read_inputs
@@ -124,10 +124,10 @@ def test_a_target_that_is_gone_is_known_to_be_gone(bundle: Bundle) -> None:
 
 @pytest.mark.parametrize("name", ["compliant.json", "training.json", "inference.json"])
 def test_a_subscription_decides_as_if_it_were_all(bundle: Bundle, name: str) -> None:
-    """Every list that our policies look into was read, or is bounded: `covers` changes nothing."""
+    """Every list that our policies look into was read, or is bounded: to cover everything changes nothing."""
     held = [one for one in sample(name)["resources"] if is_asked_for(one, sample(name)["resources"])]
     document = collected(Azure().hold(*held), subscription=held[0]["id"].split("/")[2])
-    whole = {key: value for key, value in document.items() if key != "covers"}
+    whole = {**document, "covers": [f"{kind} at /" for kind in (*LISTED, *FURTHER)]}
     assert outcomes(bundle, document) == outcomes(bundle, whole)
 
 
@@ -149,7 +149,7 @@ def test_a_list_that_is_lost_passes_nothing_that_fails(bundle: Bundle, kind: str
 
 
 def test_a_policy_that_looks_for_what_nobody_collects_is_unknown(tmp_path: Path) -> None:
-    """The reason names the type; a second file that states it decides."""
+    """The reason names what is missing; a second file that states it decides."""
     kind = "Microsoft.Storage/storageAccounts"
     condition = f'count(object.get(input.snapshot.by_type, "{kind.lower()}", [])) == 0'
     bundle = write(tmp_path / "policies", {"a/a/a.rego": rego("a", deny_when(condition))})
@@ -162,7 +162,7 @@ def test_a_policy_that_looks_for_what_nobody_collects_is_unknown(tmp_path: Path)
         assert {one.outcome.value for one in findings} == {found}
         ran = policyeng("check", *map(str, files), "--policy", str(bundle), "--no-exemptions")
         assert ran.returncode == code, ran.stdout
-        assert (f"not list all {kind.lower()}" in " ".join(ran.stdout.split())) is (found == "unknown")
+        assert ("not all storage accounts were collected" in " ".join(ran.stdout.split())) is (found == "unknown")
 
 
 def test_a_thousand_workspaces_are_few_entries() -> None:

@@ -141,6 +141,7 @@ def test_without_the_libraries_it_is_said_how_to_get_them(tmp_path: Path) -> Non
         "from policyeng.cli import run\n"
         "sys.exit(run(['policies', 'list', '--policy', '.', '--verification-key', 'k.pem', '--require-signature']))\n"
     )
+    (tmp_path / "k.pem").write_bytes(b"")
     ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert ran.returncode == 3
