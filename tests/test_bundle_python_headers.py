@@ -188,8 +188,8 @@ def test_that_it_may_not_apply_is_known_without_running_it(applies: str, *, expe
 
 
 def test_the_header_in_the_text_of_every_built_in_policy_is_the_one_that_it_declares(bundle: Bundle) -> None:
-    """`functions` compares them once the module has run."""
-    python = [policy for policy in bundle.policies if policy.python is not None]
+    """`functions` compares them once the module has run; policies that only evidence decides have no module."""
+    python = [policy for policy in bundle.policies if policy.python is not None and policy.file.endswith(".py")]
     assert len(python) > 10
     for policy in python:
         assert policy.python is not None

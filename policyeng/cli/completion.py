@@ -66,13 +66,10 @@ def _selectors(bundle: Bundle) -> Iterator[tuple[str, str]]:
 
     yield from sorted({(entry.area, "area") for entry in bundle.policies})
     yield from ((str(severity), "severity") for severity in Severity)
-    controls = {
-        (f"{framework}:{control}", "control")
-        for entry in bundle.policies
-        for framework, named in entry.header.controls.items()
-        for control in named
-    }
-    yield from sorted(controls)
+    active = {entry.id for entry in bundle.policies}
+    yield from sorted(
+        {(one, "control") for known, named in bundle.controls.items() if known in active for one in named}
+    )
     yield from ((entry.id, entry.header.title) for entry in bundle.policies)
 
 
