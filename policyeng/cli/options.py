@@ -35,14 +35,14 @@ Inputs = Annotated[
 ]
 
 
-def _find_policies(value: str) -> Path:
-    """Return the path of a policy directory or archive, or the name of an installed package of policies."""
+def _find_policies(values: list[Path] | None) -> list[Path] | None:
+    """Return paths of policy directories or archives, or names of installed packages of policies, that exist."""
     from policyeng.bundle.files import is_installed
 
-    path = Path(value)
-    if not path.exists() and not is_installed(value):
-        raise typer.BadParameter(f"path `{value}` does not exist")
-    return path
+    for value in values or ():
+        if not value.exists() and not is_installed(str(value)):
+            raise typer.BadParameter(f"path `{value}` does not exist")
+    return values
 
 
 Policies = Annotated[
@@ -52,7 +52,7 @@ Policies = Annotated[
         metavar="PATH",
         envvar="POLICYENG_POLICY",
         help="Policy directory, archive or installed package to use instead of the built-in policies; repeatable.",
-        parser=_find_policies,
+        callback=_find_policies,
         rich_help_panel=POLICIES,
     ),
 ]

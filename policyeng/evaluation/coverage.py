@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 
 from policyeng.facts.coverage import FURTHER, NOUNS, SPELLED, TYPE, is_whole, parse_entry
@@ -189,9 +189,7 @@ class Coverage:
                 `LISTED`, other types count as read, because no policy reads them.
         """
         self._named = named if is_whole(covers) else None
-        self._covered: dict[str, set[tuple[str, ...]]] = {}
-        for covered in filter(None, map(parse_entry, covers or ())):
-            self._covered.setdefault(lowered(covered.kind), set()).add(segments(covered.scope) or ())
+        self._covered = _list_places(tuple(covers or ()))
         subscriptions = [one for one in by_scope if len(segments(one) or ()) == len(_SUBSCRIPTION)]
         self._subscriptions = (
             [one for one in subscriptions if WORKSPACE_TYPE in by_scope[one]] or subscriptions or ["/"]
@@ -266,6 +264,15 @@ class Coverage:
     def _is_covered(self, kind: str, scope: str) -> bool:
         parts, places = segments(scope), self._covered.get(kind, ())
         return parts is not None and any(parts[:depth] in places for depth in range(len(parts) + 1 if places else 0))
+
+
+@lru_cache(maxsize=16)
+def _list_places(covers: tuple[str, ...]) -> dict[str, set[tuple[str, ...]]]:
+    """Return the segments of the ids that entries cover, by lower-case type; each change of a snapshot needs them."""
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for covered in filter(None, map(parse_entry, covers)):
+        found.setdefault(lowered(covered.kind), set()).add(segments(covered.scope) or ())
+    return found
 
 
 @cache
