@@ -175,8 +175,8 @@ def test_a_case_that_fails_names_its_line_and_what_it_changes(folder: Path) -> N
     ran = policyeng("test", "--policy", ".", folder=folder)
 
     assert "FAIL ACME-CLUSTER-001 one node stays: expected fail, found pass\n" in ran.stdout
-    place = "  acme/scale_to_zero/cases.yaml:8: patch: "
-    assert f"{place}{{properties: {{properties: {{scaleSettings: {{minNodeCount: 0}}}}}}}}\n" in ran.stdout
+    change = "{properties: {properties: {scaleSettings: {minNodeCount: 0}}}}"
+    assert f"  acme/scale_to_zero/cases.yaml:8\n  input: compute_cluster, patch: {change}\n" in ran.stdout
 
 
 def test_coverage_py_reports_lines_of_rego(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.report_samples import SAMPLES, evaluations, laws
 
 def test_formats_are_named_as_documented() -> None:
     """The names are the ones that `--format` takes."""
-    known = ["text", "json", "sarif", "junit", "markdown", "github", "azure-devops", "html", "csv", "csv-bom"]
+    known = ["text", "json", "sarif", "junit", "markdown", "github", "azure-devops", "html", "csv", "csv-bom", "oscal"]
     assert list(FORMATS) == known
 
 

@@ -66,3 +66,10 @@ test_full_id if {
 	not models.full_id(_online("churn"))
 	not models.full_id(_online(null))
 }
+
+test_same if {
+	models.same(concat("", ["azureml:", _workspace, "/models/Churn/versions/1/"]), _full)
+	models.same("azureml://registries/R/models/m/versions/1", "azureml://registries/r/models/m/versions/1")
+	not models.same("azureml:churn:1", _full)
+	not models.same(concat("", [_full, "0"]), _full)
+}

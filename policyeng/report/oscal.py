@@ -20,6 +20,7 @@ from policyeng.models import ControlResult, ControlStatus, Evaluation, Finding, 
 from policyeng.report.escaping import visible
 from policyeng.report.frameworks import direct_policies, outcome_of
 from policyeng.report.phrases import rfc3339
+from policyeng.report.settings import settings_text
 
 VERSION = "1.1.2"
 _NAMESPACE = "urn:policyeng:oscal"
@@ -37,6 +38,7 @@ def render(evaluation: Evaluation) -> str:
     """Return the assessment results as JSON."""
     seed = "\n".join((evaluation.bundle.digest, evaluation.snapshot.digest, rfc3339(evaluation.as_of)))
     results = [_result(evaluation, one, f"{seed}\n{one.id}") for one in evaluation.frameworks]
+    settings = settings_text(evaluation.settings)
     document = {
         "assessment-results": {
             "uuid": _uuid(seed),
@@ -45,6 +47,7 @@ def render(evaluation: Evaluation) -> str:
                 "last-modified": rfc3339(evaluation.as_of),
                 "version": _line(evaluation.bundle.digest[:12]),
                 "oscal-version": VERSION,
+                **({"props": [_prop("settings", _line(settings))]} if settings else {}),
             },
             "import-ap": {"href": "#", "remarks": "The policies of the bundle are the plan."},
             "results": results or [_result(evaluation, None, seed)],
