@@ -687,15 +687,23 @@ def test_unknown_values_neither_pass_nor_fail(tmp_path: Path, bundle: Bundle) ->
 
 #: What our policies inspect and no template can say, by type: the service makes it.
 GAPS = {
-    f"{ML}/workspaces": set(),
+    f"{ML}/workspaces": {
+        "/properties/managedNetwork/status/status",
+        "/properties/privateEndpointConnections",
+        "/properties/privateEndpointConnections/*/properties/privateEndpoint/id",
+        "/properties/privateEndpointConnections/*/properties/privateLinkServiceConnectionState/status",
+    },
     f"{ML}/workspaces/computes": {
+        "/properties",
+        "/properties/properties/connectivityEndpoints/publicIpAddress",
         "/properties/properties/lastOperation/operationTime",
         "/properties/properties/lastOperation/operationTrigger",
+        "/properties/properties/osImageMetadata/isLatestOsImageVersion",
         "/properties/properties/state",
     },
     "Microsoft.ContainerService/managedClusters": {"/properties/powerState/code"},
-    f"{ML}/workspaces/onlineEndpoints": set(),
-    f"{ML}/workspaces/onlineEndpoints/deployments": set(),
+    f"{ML}/workspaces/onlineEndpoints": {"/properties/provisioningState"},
+    f"{ML}/workspaces/onlineEndpoints/deployments": {"/properties"},
     f"{ML}/workspaces/jobs": {"/properties"},
     "Microsoft.Authorization/roleAssignments": set(),
 }

@@ -205,12 +205,29 @@ def test_an_output_that_was_cut_short_says_nothing_by_what_it_lacks(missing: str
     assert "/name" not in placed.unreadable
 
 
+#: Private endpoint connections, which only the service reports.
+CONNECTIONS = {
+    f"{P}/privateEndpointConnections",
+    f"{P}/privateEndpointConnections/*/properties/privateEndpoint/id",
+    f"{P}/privateEndpointConnections/*/properties/privateLinkServiceConnectionState/status",
+}
+#: Setup scripts, which no key states.
+SCRIPTS = {
+    f"{C}/setupScripts/scripts/creationScript/scriptData",
+    f"{C}/setupScripts/scripts/creationScript/scriptSource",
+}
 #: By what is printed, the fields that policies inspect and an output cannot say.
 GAPS: dict[str, set[str]] = {
-    "amlcompute": set(),
-    "computeinstance": set(),
-    "synapsespark": set(),
-    "workspace": set(),
+    "amlcompute": {*SCRIPTS, f"{P}/disableLocalAuth", f"{C}/connectivityEndpoints/publicIpAddress"},
+    "computeinstance": {*SCRIPTS, f"{P}/disableLocalAuth", f"{C}/applicationSharingPolicy", f"{C}/customServices"},
+    "synapsespark": SCRIPTS,
+    "workspace": {
+        *CONNECTIONS,
+        f"{P}/allowPublicAccessWhenBehindVnet",
+        f"{P}/ipAllowlist",
+        f"{P}/ipAllowlist/*",
+        f"{P}/v1LegacyMode",
+    },
 }
 
 

@@ -563,18 +563,43 @@ def test_what_only_the_service_says_is_unreadable() -> None:
     assert {"/tags", "/location", "/identity/type", f"{P}/description"} <= set(carried.pointers)
 
 
-#: By what it is, the fields that policies inspect and a file cannot say.
+#: Private endpoint connections, which only the service reports.
+CONNECTIONS = {
+    f"{P}/privateEndpointConnections",
+    f"{P}/privateEndpointConnections/*/properties/privateEndpoint/id",
+    f"{P}/privateEndpointConnections/*/properties/privateLinkServiceConnectionState/status",
+}
+#: Setup scripts, which no key states.
+SCRIPTS = {
+    f"{C}/setupScripts/scripts/creationScript/scriptData",
+    f"{C}/setupScripts/scripts/creationScript/scriptSource",
+}
+#: By what it is, the fields that policies inspect and a file cannot say; one policy searches all properties.
 GAPS: dict[str, set[str]] = {
-    "AmlCompute": set(),
+    "AmlCompute": {P, *SCRIPTS, f"{P}/disableLocalAuth", f"{C}/connectivityEndpoints/publicIpAddress"},
     "ComputeInstance": {
+        P,
+        *SCRIPTS,
+        f"{P}/disableLocalAuth",
+        f"{C}/applicationSharingPolicy",
+        f"{C}/connectivityEndpoints/publicIpAddress",
+        f"{C}/customServices",
+        f"{C}/osImageMetadata/isLatestOsImageVersion",
         f"{C}/state",
         f"{C}/lastOperation/operationTime",
         f"{C}/lastOperation/operationTrigger",
     },
-    "Kubernetes": set(),
-    "VirtualMachine": {f"{C}/virtualMachineSize"},
-    "SynapseSpark": set(),
-    "Default": set(),
+    "Kubernetes": {P},
+    "VirtualMachine": {P, *SCRIPTS, f"{C}/virtualMachineSize"},
+    "SynapseSpark": {P, *SCRIPTS},
+    "Default": {
+        *CONNECTIONS,
+        f"{P}/allowPublicAccessWhenBehindVnet",
+        f"{P}/ipAllowlist",
+        f"{P}/ipAllowlist/*",
+        f"{P}/managedNetwork/status/status",
+        f"{P}/v1LegacyMode",
+    },
 }
 
 

@@ -982,16 +982,46 @@ def gaps(placed: Placed) -> set[str]:
     }
 
 
-MADE = {f"{C}/lastOperation/operationTime", f"{C}/lastOperation/operationTrigger", f"{C}/state"}
+OF_WORKSPACE = {
+    "/properties/encryption/status",
+    "/properties/ipAllowlist",
+    "/properties/ipAllowlist/*",
+    "/properties/managedNetwork/status/status",
+    "/properties/networkAcls/ipRules",
+    "/properties/networkAcls/ipRules/*/value",
+    "/properties/privateEndpointConnections",
+    "/properties/privateEndpointConnections/*/properties/privateEndpoint/id",
+    "/properties/privateEndpointConnections/*/properties/privateLinkServiceConnectionState/status",
+    "/properties/systemDatastoresAuthMode",
+}
+#: What the service sets in a compute; one policy searches all properties.
+MADE = {
+    "/properties",
+    f"{C}/connectivityEndpoints/publicIpAddress",
+    f"{C}/lastOperation/operationTime",
+    f"{C}/lastOperation/operationTrigger",
+    f"{C}/osImageMetadata/isLatestOsImageVersion",
+    f"{C}/state",
+}
+OF_INSTANCE = {*MADE, f"{C}/idleTimeBeforeShutdown", f"{C}/remoteLoginPortPublicAccess"}
+#: Policies of computes look at fields of all types of them.
+OF_CLUSTER = {
+    *MADE,
+    f"{C}/applicationSharingPolicy",
+    f"{C}/customServices",
+    f"{C}/setupScripts/scripts/creationScript/scriptData",
+    f"{C}/setupScripts/scripts/creationScript/scriptSource",
+    f"{C}/sshSettings/sshPublicAccess",
+}
 GAPS: list[tuple[JsonObject, set[str]]] = [
-    (manifest("Workspace", {}), set()),
-    (manifest("Workspace", {}, OLD), set()),
-    (manifest("Workspace", {}, "v1beta20210701"), set()),
-    (manifest("Workspace", {}, f"{OLD}storage"), set()),
-    (compute("computeInstance", {}), {*MADE, f"{C}/idleTimeBeforeShutdown"}),
-    (compute("computeInstance", {}, "v20250101preview"), {*MADE, f"{C}/idleTimeBeforeShutdown"}),
-    (compute("computeInstance", {}, OLD), {*MADE, f"{C}/idleTimeBeforeShutdown"}),
-    (compute("amlCompute", {}), MADE),
+    (manifest("Workspace", {}), OF_WORKSPACE),
+    (manifest("Workspace", {}, OLD), OF_WORKSPACE),
+    (manifest("Workspace", {}, "v1beta20210701"), OF_WORKSPACE),
+    (manifest("Workspace", {}, f"{OLD}storage"), OF_WORKSPACE),
+    (compute("computeInstance", {}), OF_INSTANCE),
+    (compute("computeInstance", {}, "v20250101preview"), OF_INSTANCE),
+    (compute("computeInstance", {}, OLD), OF_INSTANCE),
+    (compute("amlCompute", {}), OF_CLUSTER),
 ]
 
 

@@ -433,24 +433,63 @@ def test_unfit_values_are_unreadable(kind: str, values: JsonObject, pointer: str
 
 
 #: What policies inspect of each kind and the provider cannot say, so that they are unknown.
+#: Of each workspace.
+ADDRESSES = {
+    "/properties/ipAllowlist",
+    "/properties/networkAcls/ipRules",
+    "/properties/privateEndpointConnections",
+}
+#: Of each workspace that is no `azurerm_machine_learning_workspace`.
+FOUNDRY = {
+    *ADDRESSES,
+    "/properties/allowPublicAccessWhenBehindVnet",
+    "/properties/serverlessComputeSettings/serverlessComputeCustomSubnet",
+    "/properties/serverlessComputeSettings/serverlessComputeNoPublicIP",
+    "/properties/systemDatastoresAuthMode",
+    "/properties/v1LegacyMode",
+}
+#: Of each compute; policies of computes look at fields of all types of them.
+COMPUTE = {
+    f"{C}/applicationSharingPolicy",
+    f"{C}/connectivityEndpoints/publicIpAddress",
+    f"{C}/customServices",
+    f"{C}/osImageMetadata/isLatestOsImageVersion",
+    f"{C}/setupScripts/scripts/creationScript/scriptData",
+    f"{C}/setupScripts/scripts/creationScript/scriptSource",
+}
 GAPS: dict[str, set[str]] = {
-    f"{ML}_workspace": {"/properties/hubResourceId"},
-    "azurerm_ai_foundry": {"/properties/hubResourceId"},
-    "azurerm_ai_foundry_project": set(),
-    f"{ML}_compute_cluster": set(),
+    f"{ML}_workspace": {*ADDRESSES, "/properties/hubResourceId", "/properties/managedNetwork/status/status"},
+    "azurerm_ai_foundry": {*FOUNDRY, "/properties/hubResourceId", "/properties/managedNetwork/status/status"},
+    "azurerm_ai_foundry_project": {
+        *FOUNDRY,
+        "/properties/applicationInsights",
+        "/properties/containerRegistry",
+        "/properties/encryption/keyVaultProperties/keyIdentifier",
+        "/properties/encryption/status",
+        "/properties/keyVault",
+        "/properties/storageAccount",
+    },
+    f"{ML}_compute_cluster": {*COMPUTE, f"{C}/sshSettings/sshPublicAccess"},
     f"{ML}_compute_instance": {
+        *COMPUTE,
+        f"{C}/remoteLoginPortPublicAccess",
         f"{C}/idleTimeBeforeShutdown",
         f"{C}/lastOperation/operationTime",
         f"{C}/lastOperation/operationTrigger",
         f"{C}/schedules/computeStartStop",
         f"{C}/state",
     },
-    f"{ML}_inference_cluster": set(),
+    f"{ML}_inference_cluster": {
+        *COMPUTE,
+        f"{C}/enableNodePublicIp",
+        f"{C}/remoteLoginPortPublicAccess",
+        f"{C}/sshSettings/sshPublicAccess",
+    },
     f"{ML}_synapse_spark": set(),
     "azurerm_kubernetes_cluster": {"/properties/powerState/code"},
     "azurerm_container_group": {"/sourceId"},
     "azurerm_role_assignment": set(),
-    "azurerm_role_definition": set(),
+    "azurerm_role_definition": {"/properties/roleType"},
 }
 
 

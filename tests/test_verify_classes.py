@@ -17,11 +17,13 @@ HEAD = "id: c\ntitle: t\nabout: [{type: Microsoft.MachineLearningServices/worksp
 OURS = [
     "batch-scoring",
     "development",
+    "production-online-inference",
     "realtime-gpu-inference",
     "regulated-gpu-training",
     "regulated-gpu-training-on-managed-compute",
     "regulated-realtime-gpu-inference",
     "regulated-realtime-gpu-inference-on-newer-sizes",
+    "secure-regulated-training",
 ]
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -20,7 +20,8 @@ class SubjectOwners:
 
         A workload without a tag belongs to the owner of its workspace.
         """
-        if own := owner_in_tags(subject.document.get("tags")):
+        document = subject.document
+        if isinstance(document, dict) and (own := owner_in_tags(document.get("tags"))):
             return own
         if subject.reported_id.startswith("/"):
             return self._at(lowered(subject.reported_id).rpartition("/")[0])

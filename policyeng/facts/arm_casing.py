@@ -51,32 +51,33 @@ _TOP = {name.lower(): name for name in ENVELOPE if name != "etag"}
 
 _NAMES = """
     action actionType addressPrefixes adminPublicKey adminUserName agentCount agentPoolProfiles agentVmSize
-    aksNetworkingConfiguration allowPublicAccessWhenBehindVnet allowRoleAssignmentOnRG appInsightsEnabled
-    applicationInsights applicationSharingPolicy assetId assignedUser authMode authType autoscaleEnabled autoScaler
-    build capacity category clusterPurpose cmkKeyVault code codeConfiguration command componentId compute computeId
-    computeLocation computeName computeStartStop computeType condaFile condition connectivityEndpoints
-    containerRegistry containerResourceLimits containerResourceRequirements containers contentSafety
-    contentSafetyStatus creationScript credentials credentialsType cron customServices defaultCompute
-    defaultInstanceType deploymentConfiguration deploymentConfigurationType deploymentId destination disableLocalAuth
-    distribution docker earlyTermination egressPublicNetworkAccess enabled enableDataIsolation enableNodePublicIp
-    enableOSPatching enableRootAccess enableSSO encryption endpointComputeType environmentId environmentType
-    environmentVariables experimentName expiryTime expression fpga gpu groupIds hbiWorkspace hubResourceId identity
-    idleTimeBeforeShutdown image imageBuildCompute instanceCount instanceType instanceTypes
-    intellectualPropertyPublisher ipAddress ipAllowlist ipRules isArchived isAttachedCompute isEnabled
-    isLatestOsImageVersion isolatedNetwork isolationMode isSharedToAll jobDefinition jobs jobType keyIdentifier
-    keyVault keyVaultArmId keyVaultProperties kvTags lastOperation limits limitSettings managedNetwork
-    managedResourceGroup maxConcurrentTrials maxInstances maxNodeCount maxReplicas maxTotalTrials memory memoryInGB
-    minInstances minNodeCount mirrorTraffic mode model modelId modelSettings monitorDefinition monitoringTarget
-    networkAcls networkProfile nodeIdleTimeBeforeScaleDown numReplicas operationTime operationTrigger osImageMetadata
-    osType outboundRules permissions personalComputeInstanceSettings powerState primaryUserAssignedIdentity
-    principalId principalType privateEndpoint privateEndpointConnections privateLinkServiceConnectionState privileged
-    properties provisioningState publicIp publicIpAddress publicNetworkAccess recurrence reference regionDetails
-    remoteLoginPortPublicAccess requests requestSettings resourceId resources roleDefinitionId scaleSettings scaleType
-    schedule schedules scope scriptData scripts scriptSource serverlessComputeCustomSubnet serverlessComputeNoPublicIP
-    serverlessComputeSettings serviceProvisionedResourceGroup services serviceTag settings setupScripts
-    sshPublicAccess sshSettings state status storageAccount subnet subnetId subnetIds subnetName
-    systemDatastoresAuthMode target task taskDetails tier timeout traffic trial triggerType userAccountCredentials
-    v1LegacyMode virtualMachineImage virtualMachineSize vmPriority vmSize vnetConfiguration vnetName
+    aksNetworkingConfiguration allocationState allowPublicAccessWhenBehindVnet allowRoleAssignmentOnRG
+    appInsightsEnabled applicationInsights applicationSharingPolicy assetId assignedUser authMode authType
+    autoscaleEnabled autoScaler build capacity category clusterPurpose cmkKeyVault code codeConfiguration command
+    componentId compute computeId computeInstanceAuthorizationType computeLocation computeName computeStartStop
+    computeType condaFile condition connectivityEndpoints containerRegistry containerResourceLimits
+    containerResourceRequirements containers contentSafety contentSafetyStatus creationScript credentials
+    credentialsType cron currentNodeCount customServices defaultCompute defaultInstanceType deploymentConfiguration
+    deploymentConfigurationType deploymentId destination disableLocalAuth distribution docker earlyTermination
+    egressPublicNetworkAccess enabled enableDataIsolation enableNodePublicIp enableOSPatching enableRootAccess
+    enableSSO encryption endpointComputeType environmentId environmentType environmentVariables experimentName
+    expiryTime expression fpga gpu groupIds hbiWorkspace hubResourceId identity idleTimeBeforeShutdown image
+    imageBuildCompute instanceCount instanceType instanceTypes intellectualPropertyPublisher ipAddress ipAllowlist
+    ipRules isArchived isAttachedCompute isEnabled isLatestOsImageVersion isolatedNetwork isolationMode isSharedToAll
+    jobDefinition jobs jobType keyIdentifier keyVault keyVaultArmId keyVaultProperties kvTags lastOperation limits
+    limitSettings loadBalancerType managedNetwork managedResourceGroup maxConcurrentTrials maxInstances maxNodeCount
+    maxReplicas maxTotalTrials memory memoryInGB minInstances minNodeCount mirrorTraffic mode model modelId
+    modelSettings monitorDefinition monitoringTarget networkAcls networkProfile nodeIdleTimeBeforeScaleDown numReplicas
+    operationTime operationTrigger osImageMetadata osType outboundRules permissions personalComputeInstanceSettings
+    powerState primaryUserAssignedIdentity principalId principalType privateEndpoint privateEndpointConnections
+    privateLinkServiceConnectionState privileged properties provisioningState publicIp publicIpAddress
+    publicNetworkAccess recurrence reference regionDetails remoteLoginPortPublicAccess requests requestSettings
+    resourceId resources roleDefinitionId scaleSettings scaleType schedule schedules scope scriptData scripts
+    scriptSource serverlessComputeCustomSubnet serverlessComputeNoPublicIP serverlessComputeSettings
+    serviceProvisionedResourceGroup services serviceTag settings setupScripts sshPublicAccess sshSettings state status
+    storageAccount subnet subnetId subnetIds subnetName systemDatastoresAuthMode target targetNodeCount task
+    taskDetails tier timeout traffic trial triggerType userAccountCredentials v1LegacyMode virtualMachineImage
+    virtualMachineSize vmPriority vmSize vnetConfiguration vnetName
 """
 #: Those of other providers, as far as policies and workloads look at them.
 _ELSEWHERE = """
