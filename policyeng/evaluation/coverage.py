@@ -34,6 +34,8 @@ _LINE = lazy_pattern(
 )
 #: The largest number of gaps that one unknown reports.
 _MOST = 5
+#: The most answers of each kind that an index keeps; ids come from requests.
+_MOST_ANSWERS = 1 << 16
 _SUBSCRIPTION = ("subscriptions", "ID")
 #: Lower-case types whose resources ARM also returns inside the resource above them: without a list, none is missing.
 _INCLUDED = frozenset({f"{WORKSPACE_TYPE}/privateendpointconnections"})
@@ -158,6 +160,26 @@ def list_bounded(lines: Iterable[str]) -> list[str]:
     return [f"{one['kind']} at {one['scope']}" for one in filter(None, map(_match_line, lines)) if one["asked"]]
 
 
+class Homes(NamedTuple):
+    """The subscriptions that a list for any scope must cover.
+
+    Attributes:
+        subscriptions: those with workspaces, or all if there are no workspaces; others contain only resources to which
+            workspaces refer. `/` if there are no subscriptions.
+        has_others: whether there are resources in no subscription.
+    """
+
+    subscriptions: tuple[str, ...]
+    has_others: bool
+
+    @classmethod
+    def of(cls, by_scope: Mapping[str, Collection[str]]) -> Homes:
+        """Return them from the lower-case types of the resources in each scope."""
+        subscriptions = [one for one in by_scope if len(segments(one) or ()) == len(_SUBSCRIPTION)]
+        homes = [one for one in subscriptions if WORKSPACE_TYPE in by_scope[one]] or subscriptions or ["/"]
+        return cls(tuple(homes), bool(by_scope.get("/")))
+
+
 class Coverage:
     """An index of the lists of resources that were read, by type and scope.
 
@@ -173,7 +195,7 @@ class Coverage:
     def __init__(
         self,
         covers: Collection[str] | None,
-        by_scope: Mapping[str, Collection[str]],
+        homes: Homes,
         gaps: Iterable[Gap],
         named: frozenset[str] = frozenset(),
     ) -> None:
@@ -181,30 +203,25 @@ class Coverage:
 
         Args:
             covers: as in `Snapshot`.
-            by_scope: the lower-case types of the resources in each scope. A list for any scope must cover the
-                subscriptions with workspaces, or all subscriptions if there are no workspaces. Other subscriptions
-                contain only resources to which workspaces refer.
+            homes: what a list for any scope must cover.
             gaps: the incomplete lists.
             named: lower-case types and namespaces outside `LISTED` that policies read. If the snapshot has all of
                 `LISTED`, other types count as read, because no policy reads them.
         """
         self._named = named if is_whole(covers) else None
         self._covered = _list_places(tuple(covers or ()))
-        subscriptions = [one for one in by_scope if len(segments(one) or ()) == len(_SUBSCRIPTION)]
-        self._subscriptions = (
-            [one for one in subscriptions if WORKSPACE_TYPE in by_scope[one]] or subscriptions or ["/"]
-        )
+        self._subscriptions = homes.subscriptions
         by_kind: dict[str, list[Gap]] = {}
         for gap in gaps:
             by_kind.setdefault(lowered(gap.kind), []).append(gap)
         self._gaps = {kind: Gaps(several) for kind, several in by_kind.items()}
         further = sorted({*self._gaps, *(self._named or ())} - SPELLED.keys())
         self.kinds = (*SPELLED, *further)
-        self.lacks = cache(self._lacks)
-        self.lacks_on = cache(self._lacks_on)
-        self.lacks_above = cache(self._lacks_above)
+        self.lacks = lru_cache(_MOST_ANSWERS)(self._lacks)
+        self.lacks_on = lru_cache(_MOST_ANSWERS)(self._lacks_on)
+        self.lacks_above = lru_cache(_MOST_ANSWERS)(self._lacks_above)
         # Resources outside subscriptions can be extended by others, which the lists of subscriptions do not have.
-        scopes = ("", "/") if by_scope.get("/") else ("",)
+        scopes = ("", "/") if homes.has_others else ("",)
         self.has_holes = (
             self._named is None
             or bool(self._gaps)
@@ -266,9 +283,13 @@ class Coverage:
         return parts is not None and any(parts[:depth] in places for depth in range(len(parts) + 1 if places else 0))
 
 
+#: Changes of a snapshot rarely change what is covered: one index for each group of policies serves all of them.
+coverage_of = lru_cache(maxsize=128)(Coverage)
+
+
 @lru_cache(maxsize=16)
 def _list_places(covers: tuple[str, ...]) -> dict[str, set[tuple[str, ...]]]:
-    """Return the segments of the ids that entries cover, by lower-case type; each change of a snapshot needs them."""
+    """Return the segments of the ids that entries cover, by lower-case type."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for covered in filter(None, map(parse_entry, covers)):
         found.setdefault(lowered(covered.kind), set()).add(segments(covered.scope) or ())

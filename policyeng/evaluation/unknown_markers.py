@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.header_validators import WORKSPACE
-from policyeng.evaluation.coverage import Coverage, Gap
+from policyeng.evaluation.coverage import Coverage, Gap, Homes, coverage_of
 from policyeng.evaluation.indexes import ROLE_DEFINITION_TYPE
 from policyeng.evaluation.pointers import keys_of, unread
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
@@ -218,7 +218,10 @@ class EstateMarking:
 
 
 def mark_snapshot(
-    estate: PreparedSnapshot, named: frozenset[str] = frozenset(), placed: Sequence[int] | None = None
+    estate: PreparedSnapshot,
+    named: frozenset[str] = frozenset(),
+    placed: Sequence[int] | None = None,
+    homes: Homes | None = None,
 ) -> EstateMarking | None:
     """Return the unknown parts of a snapshot; None if everything is known.
 
@@ -226,6 +229,7 @@ def mark_snapshot(
         estate: the snapshot.
         named: the lower-case types and namespaces outside `facts.coverage.LISTED` that policies read.
         placed: the positions of partly unreadable subjects, if their documents already contain the markers.
+        homes: those of the snapshot, if they are known.
     """
     subjects, partly = estate.subjects, placed or ()
     if placed is None and (any(map(_UNREADABLE, subjects)) or any(map(_CARRIED, subjects))):
@@ -234,7 +238,8 @@ def mark_snapshot(
     if is_known and not partly:
         return None
     stated = [gap for gap in estate.gaps if gap.is_stated]
-    coverage = Coverage(estate.covers, {} if is_known else estate.view.by_scope, estate.gaps, named)
+    homes = Homes.of({}) if is_known else homes or Homes.of(estate.view.by_scope)
+    coverage = coverage_of(estate.covers, homes, estate.gaps, named)
     if not partly and not coverage.has_holes:
         return None
     return EstateMarking(estate.subjects, partly, coverage, stated, named, is_placed=placed is not None)
@@ -257,7 +262,8 @@ def mark_for_bundle(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[i
     common = mark_snapshot(estate, frozenset(), placed)
     if estate.covers is None or not is_whole(estate.covers):
         return Markings(common, {})
-    found = {named: mark_snapshot(estate, named, placed) for named in frozenset(bundle.asked_types.values())}
+    homes = Homes.of(estate.view.by_scope)
+    found = {named: mark_snapshot(estate, named, placed, homes) for named in frozenset(bundle.asked_types.values())}
     apart = {number: marking for number, named in bundle.asked_types.items() if (marking := found[named])}
     return Markings(common, apart)
 
@@ -277,7 +283,8 @@ def _open_types(
     held: Mapping[str, Value], lacks: Callable[[str], tuple[Cause, ...]], anywhere: tuple[Cause, ...]
 ) -> _OpenObject:
     """Return lists of ids by type, marked as incomplete where `lacks` returns causes for the type."""
-    return _OpenObject({kind: _mark_list(ids, lacks(kind)) for kind, ids in held.items()}, anywhere, lacks)
+    # A snapshot has as many of these as scopes, so that no loop in Python makes them.
+    return _OpenObject(dict(zip(held, map(_mark_list, held.values(), map(lacks, held)), strict=True)), anywhere, lacks)
 
 
 def _both(causes: tuple[Cause, ...], other: Value, key: str) -> tuple[Cause, ...]:
