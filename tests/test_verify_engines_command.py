@@ -103,12 +103,11 @@ def test_a_difference_without_a_file_is_printed_whole(
 
 
 def test_no_opa_is_no_agreement_with_opa(small: str, tmp_path: Path) -> None:
-    """Without an OPA the run could not decide, says how to get one, and how to do without."""
+    """An OPA that does not exist is a usage error, not a run without it."""
     ran = policyeng("verify", "--engines", "--policy", small, "--opa-binary", str(tmp_path / "none"))
 
-    assert ran.returncode == 2
-    assert "no such program" in ran.stderr
-    assert "--without opa" in ran.stderr
+    assert ran.returncode == 3
+    assert f"path `{tmp_path / 'none'}` does not exist" in ran.stderr
     assert ran.stdout == ""
 
 

@@ -213,7 +213,7 @@ def test_parameters_and_exemptions_stay_what_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [("--format", "json"), ("--output", "json=x.json"), ("--group-by", "policy"), ("--baseline", "x.json")]
+    "more", [("--format", "json"), ("--output", "json=x.json"), ("--group-by", "policy"), ("--baseline", __file__)]
 )
 def test_no_report_is_made_beside_it(more: tuple[str, ...]) -> None:
     """What asks for a report is a usage error."""
