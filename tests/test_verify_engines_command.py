@@ -111,6 +111,17 @@ def test_no_opa_is_no_agreement_with_opa(small: str, tmp_path: Path) -> None:
     assert ran.stdout == ""
 
 
+def test_an_opa_that_is_no_program_is_no_agreement_with_opa(small: str, tmp_path: Path) -> None:
+    """Without an OPA the run could not decide, says how to get one, and how to do without."""
+    (tmp_path / "opa").write_text("no program", encoding="utf-8")
+    ran = policyeng("verify", "--engines", "--policy", small, "--opa-binary", str(tmp_path / "opa"))
+
+    assert ran.returncode == 2, ran.stderr
+    assert "no such program" in ran.stderr
+    assert "--without opa" in ran.stderr
+    assert ran.stdout == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
