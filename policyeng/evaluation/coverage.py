@@ -167,17 +167,19 @@ class Homes(NamedTuple):
         subscriptions: those with workspaces, or all if there are no workspaces; others contain only resources to which
             workspaces refer. `/` if there are no subscriptions.
         has_others: whether there are resources in no subscription.
+        is_open: whether it is not stated in which scope some resources are.
     """
 
     subscriptions: tuple[str, ...]
     has_others: bool
+    is_open: bool
 
     @classmethod
     def of(cls, by_scope: Mapping[str, Collection[str]]) -> Homes:
         """Return them from the lower-case types of the resources in each scope."""
         subscriptions = [one for one in by_scope if len(segments(one) or ()) == len(_SUBSCRIPTION)]
         homes = [one for one in subscriptions if WORKSPACE_TYPE in by_scope[one]] or subscriptions or ["/"]
-        return cls(tuple(homes), bool(by_scope.get("/")))
+        return cls(tuple(homes), bool(by_scope.get("/")), any("{" in scope for scope in by_scope))
 
 
 class Coverage:
@@ -185,6 +187,7 @@ class Coverage:
 
     Attributes:
         has_holes: whether a list is missing or incomplete.
+        is_open: whether it is not stated in which scope some resources are.
         kinds: the lower-case types whose lists can be incomplete.
         lacks: a function of a lower-case type and an id (or the empty string for any scope) that returns why resources
             of the type at and below the id can be missing.
@@ -222,6 +225,7 @@ class Coverage:
         self.lacks_above = lru_cache(_MOST_ANSWERS)(self._lacks_above)
         # Resources outside subscriptions can be extended by others, which the lists of subscriptions do not have.
         scopes = ("", "/") if homes.has_others else ("",)
+        self.is_open = homes.is_open
         self.has_holes = (
             self._named is None
             or bool(self._gaps)
@@ -241,8 +245,11 @@ class Coverage:
     def _lacks_on(self, kind: str, arm_id: str) -> tuple[Cause, ...]:
         """Return why extension resources of a type on exactly an id can be missing.
 
-        A list of locks for a resource also has those of the scopes above it, which protect it, too.
+        A list of locks for a resource also has those of the scopes above it, which protect it, too. If it is not stated
+        to which resource group or subscription something is deployed, extension resources may be there.
         """
+        if is_open(arm_id):
+            return ((f"{arm_id}:", "the resource group of the deployment is not stated; give it with `--scope`"),)
         if causes := _causes(self._gaps[kind].on(arm_id)) if kind in self._gaps else ():
             return causes
         parts = segments(arm_id) or ()

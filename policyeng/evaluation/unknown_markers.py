@@ -14,7 +14,7 @@ from policyeng.evaluation.pointers import keys_of, unread
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.facts.coverage import is_whole
-from policyeng.facts.ids import fold_id
+from policyeng.facts.ids import fold_id, is_open
 from policyeng.facts.subnets import SUBNET_POINTERS
 from policyeng.models import Carried, Unknown, lowered
 from policyeng.named import NamedTuple
@@ -97,6 +97,8 @@ class EstateMarking:
         whole, found = (dict(snapshot), documents) if self._is_placed else self._mark_subjects(snapshot, documents)
         if self._coverage.has_holes:
             self._open_lists(whole)
+        elif self._coverage.is_open:
+            self._open_extensions(whole)
         for name, causes in (("by_host", self._hosts()), ("by_subnet", self._subnets()), ("by_guid", self._roles())):
             if lost := tuple(causes):
                 held = {key: MarkedList(ids, lost) for key, ids in snapshot[name].items()}
@@ -148,6 +150,16 @@ class EstateMarking:
                 elsewhere.add((pointer, reason))
         kept = [*sorted(found), *sorted(elsewhere)[:_MOST]]
         return tuple(Unknown(msg=reason, path=pointer) for pointer, reason in kept)
+
+    def _open_extensions(self, marked: dict[str, Value]) -> None:
+        """Mark what extends the scopes that are not stated as incomplete, if everything else was read."""
+        held = marked["by_extended"]
+        open_ids = filter(is_open, (*held, *marked["by_scope"], *_list_extendable(marked["by_type"])))
+        opened = {
+            arm_id: _open_types(held.get(arm_id, {}), partial(self._coverage.lacks_on, arm_id=arm_id), ())
+            for arm_id in open_ids
+        }
+        marked["by_extended"] = MarkedObject({**held, **opened})
 
     def _open_lists(self, marked: dict[str, Value]) -> None:
         """Mark the lists of resources that were not read as incomplete."""
@@ -238,7 +250,9 @@ def mark_snapshot(
     if is_known and not partly:
         return None
     stated = [gap for gap in estate.gaps if gap.is_stated]
-    homes = Homes.of({}) if is_known else homes or Homes.of(estate.view.by_scope)
+    homes = homes or Homes.of(estate.view.by_scope)
+    if is_known:
+        homes = Homes.of({})._replace(is_open=homes.is_open)
     coverage = coverage_of(estate.covers, homes, estate.gaps, named)
     if not partly and not coverage.has_holes:
         return None
