@@ -13,6 +13,7 @@ from policyeng.bundle.policy_selection import selected
 from policyeng.errors import UsageError
 from policyeng.evaluation.findings import order_of
 from policyeng.facts.ids import fold_id, is_at_or_under, segments
+from policyeng.frozen import replace
 from policyeng.models import (
     AppliedSettings,
     Blame,
@@ -209,4 +210,5 @@ def _is_error_of(problem: Problem, changed: Container[str]) -> bool:
 
 
 def _sort(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=order_of))
+    """Return findings in their order, without owners: who owns a resource is no part of a decision about it."""
+    return tuple(sorted((replace(finding, owner="") for finding in findings), key=order_of))

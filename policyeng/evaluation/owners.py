@@ -5,6 +5,7 @@ from __future__ import annotations
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
 from policyeng.models import lowered
 from policyeng.ownership import owner_in_tags
+from policyeng.rego.markers import Undecided
 
 
 class SubjectOwners:
@@ -18,8 +19,14 @@ class SubjectOwners:
     def owner(self, subject: Resource) -> str:
         """Return the owner in the tags of a subject or of the nearest resource above it; empty without one.
 
-        A workload without a tag belongs to the owner of its workspace.
+        A workload without a tag belongs to the owner of its workspace. Empty, too, if tags are unknown.
         """
+        try:
+            return self._find(subject)
+        except Undecided:
+            return ""
+
+    def _find(self, subject: Resource) -> str:
         document = subject.document
         if isinstance(document, dict) and (own := owner_in_tags(document.get("tags"))):
             return own
