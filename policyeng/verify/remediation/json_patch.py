@@ -26,7 +26,6 @@ from policyeng.models import (
 )
 from policyeng.parsing.json_pointer import escaped, keys_of, member, value_at
 from policyeng.verify.generators.json_mutations import copied
-from policyeng.verify.laws.law import by_pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +356,8 @@ def find_worse(before: Evaluation, after: Evaluation) -> dict[Pair, Finding]:
 
     A failure that becomes unknown counts, too: it is no longer denied, but not known to pass either.
     """
+    from policyeng.verify.laws.law import by_pair  # the law of remediation imports this module
+
     known = by_pair(before)
     return {
         pair: finding
