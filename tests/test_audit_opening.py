@@ -13,8 +13,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import Column, Index, SchemaItem, Table
 
-from policyeng.audit.store import connection as postgresql
-from policyeng.audit.store import open_store
+from policyeng.audit.store import open_store, postgresql
 from policyeng.audit.store.connection import HEAD, convert_errors, hide_password, lock_writes, run_lock, writing
 from policyeng.audit.store.store import Store
 from policyeng.audit.store.tables import METADATA

@@ -245,10 +245,9 @@ def test_the_input_of_others_policies_is_theirs(
     assert denial.expected == (review if form == "review" else 1)
 
 
-def test_one_query_judges_a_snapshot(
-    bundle: Bundle, options: OpaOptions, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_query_judges_a_snapshot(options: OpaOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many pairs there are, and no second server for the second snapshot."""
+    bundle = small(tmp_path, *[f'deny contains "{n}" if input.resource.properties.n == {n}' for n in range(3)])
     asked: list[str] = []
     ask = OpaConnection.ask
 
@@ -258,8 +257,8 @@ def test_one_query_judges_a_snapshot(
         return ask(connection, path, document)
 
     monkeypatch.setattr(OpaConnection, "ask", counted)
-    for name in ("regulated", "inference"):
-        compared(bundle, load_snapshot(root / f"samples/workspaces/{name}.json"), options)
+    for names in ("abc", "de"):
+        compared(bundle, snapshot(*(workspace(name, n=at) for at, name in enumerate(names))), options)
 
     assert len(asked) == 2
     assert len(set(asked)) == 1

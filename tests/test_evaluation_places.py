@@ -89,4 +89,4 @@ def test_texts_are_no_part_of_what_a_snapshot_says(tmp_path: Path) -> None:
 
     assert snapshot.texts
     assert "texts" not in snapshot.model_dump(mode="json", by_alias=True)
-    assert Place(file="x", line=1, column=2).model_dump() == {"file": "x", "line": 1, "column": 2}
+    assert Place(file="x", line=1, column=2).model_dump() == {"file": "x", "line": 1, "column": 2, "address": ""}

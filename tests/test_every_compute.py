@@ -167,9 +167,9 @@ OF_WORK = [
 ]
 
 
-#: The policies that a declaration alone never lets decide. Three need a resource: the deployment with its machine, or
-#: the cluster with its nodes.
-NEVER_DECIDED = {"AML-INF-110", "AML-INF-118", "AML-TRN-107"}
+#: The policies that a declaration alone never lets decide. Four need a resource: the deployment with its machine, the
+#: cluster with its nodes, or the job with its sweep.
+NEVER_DECIDED = {"AML-INF-110", "AML-INF-118", "AML-JOB-008", "AML-TRN-107"}
 #: It lets all pass unless its parameter asks for more.
 NEVER_FAILING = {"AML-TRN-104"}
 

@@ -11,6 +11,7 @@ from unittest.mock import patch
 import orjson
 import pytest
 
+from policyeng.audit.evidence_pack import PackedRun
 from policyeng.audit.store.codecs import canonical, digest_of
 from policyeng.bundle import load_bundle
 from policyeng.bundle.archive_reader import read_archive
@@ -141,7 +142,7 @@ def test_members_are_those_of_the_index(pack: Path) -> None:
 
 
 def test_a_consistent_forgery_has_another_head(pack: Path) -> None:
-    """All hashes computed anew: what was recorded elsewhere tells them apart."""
+    """All hashes computed anew, and the reports made anew: what was recorded elsewhere tells them apart."""
     recorded = orjson.loads(read_archive(pack).files[_INDEX])["head"]
 
     def forge(files: Files) -> None:
@@ -151,6 +152,7 @@ def test_a_consistent_forgery_has_another_head(pack: Path) -> None:
         index["hash"] = index["head"] = digest_of(document)
         files.update({PurePosixPath("run.json"): document, PurePosixPath("later-runs.jsonl"): b""})
         files[_INDEX] = orjson.dumps(index)
+        files.update(PackedRun(files, index["retention"]).reports())
 
     forged = changed(pack, forge)
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:  # what reads bundles and works out what is stored with the bu
 
 #: Modules that know neither clock nor chance nor the machine, but for `_MACHINE` in them.
 _PURE = lazy_pattern(
-    r"(?:__future__|abc|base64|bisect|collections|dataclasses|datetime|decimal|enum|fractions|functools|hashlib|heapq"
+    r"(?:__future__|abc|base64|binascii|bisect|collections|dataclasses|datetime|decimal|enum|fractions|functools|hashlib|heapq"
     r"|ipaddress|itertools|json|math|numbers|operator|re|statistics|string|textwrap|typing|types|unicodedata"
     r"|urllib\.parse|zoneinfo)(?:\..*)?"
-    r"|policyeng(?:\.bundle|\.facts.*|\.models.*)?"
+    r"|policyeng(?:\.bundle|\.facts.*|\.models.*|\.parsing\.json_pointer|\.redaction)?"
 )
 
 #: Names that read the machine's clock, files or input, or depend on the state of the process.

@@ -19,7 +19,7 @@ from policyeng import __version__
 from policyeng.models import ControlResult, ControlStatus, Evaluation, Finding, FrameworkResult, JsonObject, Outcome
 from policyeng.report.escaping import visible
 from policyeng.report.frameworks import direct_policies, outcome_of
-from policyeng.report.phrases import rfc3339
+from policyeng.report.phrases import exemption_sentence, rfc3339
 from policyeng.report.settings import settings_text
 
 VERSION = "1.1.2"
@@ -121,6 +121,7 @@ def _observation(evaluation: Evaluation, policy: str, findings: Iterable[Finding
             "type": "inventory-item",
             "title": _line(one.resource),
             "props": [_prop("outcome", outcome_of(one)), _prop("severity", str(one.severity))],
+            **({"remarks": _line(exemption_sentence(one.exemption))} if one.exemption else {}),
         }
         for one in found
         if one.outcome is not Outcome.PASS

@@ -30,12 +30,28 @@ def said(evaluation: Evaluation, name: str) -> list[Told]:
         return [(finding.policy, finding.resource) for finding in failures]
     if name == "sarif":  # a result for each denial
         return [(finding.policy, visible(finding.resource)) for finding in failures for _ in finding.denials]
+    if name == "oscal":
+        return [(_on_a_line(finding.policy), _on_a_line(finding.resource)) for finding in failures]
     if name in ("junit", "csv", "csv-bom"):
         return [(visible(finding.policy), visible(finding.resource)) for finding in failures]
     if name == "github":
         every = [finding for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
         return [(visible(finding.policy), visible(finding.resource)) for finding in every]
     return [(visible(finding.policy), "") for finding in counting if finding.outcome is not Outcome.PASS]
+
+
+def _on_a_line(text: str) -> str:
+    return " ".join(visible(text).split()) or "-"
+
+
+def _oscal(text: str) -> list[Told]:
+    (result,) = orjson.loads(text)["assessment-results"]["results"]
+    return [
+        (observation["title"], subject["title"])
+        for observation in result.get("observations", [])
+        for subject in observation.get("subjects", [])
+        if {"name": "outcome", "ns": "urn:policyeng:oscal", "value": "fail"} in subject["props"]
+    ]
 
 
 def _json(text: str) -> list[Told]:
@@ -86,4 +102,5 @@ READERS: Mapping[str, Callable[[str], list[Told]]] = {
     "azure-devops": _azure_devops,
     "csv": _csv,
     "csv-bom": _csv,
+    "oscal": _oscal,
 }
