@@ -91,7 +91,8 @@ def test_every_report_shows_the_mark_of_an_exception(tmp_path: Path) -> None:
     for name, render in FORMATS.items():
         if name == "sarif":  # it leaves out what an exemption covers, unless it is asked for
             continue
-        assert "the rule excepts" in " ".join(render(evaluation).replace("\\n", " ").split()), name
+        wide = {"width": 500} if name == "text" else {}  # each finding has one line, and the file has a long name
+        assert "the rule excepts" in render(evaluation, **wide).replace("\\n", " "), name
 
 
 def test_messages_of_a_warning_fail_no_run(tmp_path: Path) -> None:

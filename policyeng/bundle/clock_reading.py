@@ -15,8 +15,8 @@ if TYPE_CHECKING:  # what reads bundles and works out what is stored with the bu
 
 #: Modules that know neither clock nor chance nor the machine, but for `_MACHINE` in them.
 _PURE = lazy_pattern(
-    r"(?:__future__|abc|base64|binascii|bisect|collections|dataclasses|datetime|decimal|enum|fractions|functools|hashlib|heapq"
-    r"|ipaddress|itertools|json|math|numbers|operator|re|statistics|string|textwrap|typing|types|unicodedata"
+    r"(?:__future__|abc|base64|bisect|collections|dataclasses|datetime|decimal|enum|fractions|functools|hashlib|heapq"
+    r"|ipaddress|itertools|json|math|numbers|operator|re2?|statistics|string|textwrap|typing|types|unicodedata"
     r"|urllib\.parse|zoneinfo)(?:\..*)?"
     r"|policyeng(?:\.bundle|\.facts.*|\.models.*|\.parsing\.json_pointer|\.redaction)?"
 )
