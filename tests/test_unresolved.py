@@ -361,14 +361,7 @@ def moved(document: JsonObject, place: str) -> Snapshot:
     return Snapshot.model_validate({**document, **there, "resources": resources, "unreadable": marks})
 
 
-#: Policies that fail in a case where the answer depends on a resource group that is not stated: a known gap.
-GAPS = {
-    f"AML-{name}"
-    for name in ("GOV-003", "GOV-006", "GOV-007", "GOV-008", "GOV-201", "JOB-004", "JOB-005", "JOB-006", "LOG-010")
-}
-
-
-@pytest.mark.parametrize("policy", sweep([policy.id for policy in built_in().policies if policy.id not in GAPS], 8))
+@pytest.mark.parametrize("policy", sweep([policy.id for policy in built_in().policies], 8))
 def test_what_hangs_on_the_place_is_unknown_until_it_is_stated(policy: str) -> None:
     """Where nobody says to which resource group the estate is deployed, what differs between groups is not decided."""
     one = next(one for one in built_in().policies if one.id == policy)

@@ -38,6 +38,12 @@ full_id(resource) := _full(id(resource)) if {
 # same(written, full): whether what is written is an id that names a workspace or registry, and is a model in full.
 same(written, full) if _full(written) == full
 
+# may_be_same(written, full): whether they are one model only perhaps: parts of an id are not stated yet.
+may_be_same(written, full) if {
+	ids.may_hold(_full(written), full)
+	count(ids.segments(_full(written))) == count(ids.segments(full))
+}
+
 _full(written) := ids.folded(words.folded(written)) if {
 	registry(written)
 } else := ids.folded(trim_prefix(words.folded(written), "azureml:")) if {

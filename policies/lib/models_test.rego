@@ -73,3 +73,13 @@ test_same if {
 	not models.same("azureml:churn:1", _full)
 	not models.same(concat("", [_full, "0"]), _full)
 }
+
+test_may_be_same if {
+	open := replace(lower(_full), "/subscriptions/", "/subscriptions/{subscription}x")
+	unstated := regex.replace(lower(_full), `^/subscriptions/[^/]+`, "/subscriptions/{subscription}")
+	models.may_be_same(_full, unstated)
+	not models.may_be_same(_full, lower(_full))
+	not models.may_be_same(_full, open)
+	not models.may_be_same(concat("", [_full, "0"]), unstated)
+	not models.may_be_same(_workspace, unstated)
+}

@@ -182,6 +182,11 @@ class Homes(NamedTuple):
         return cls(tuple(homes), bool(by_scope.get("/")), any("{" in scope for scope in by_scope))
 
 
+def unplaced(arm_id: str) -> tuple[Cause, ...]:
+    """Return why it is not known what is at an id that has open parts."""
+    return ((f"{arm_id}:", "the resource group of the deployment is not stated; give it with `--scope`"),)
+
+
 class Coverage:
     """An index of the lists of resources that were read, by type and scope.
 
@@ -249,7 +254,7 @@ class Coverage:
         to which resource group or subscription something is deployed, extension resources may be there.
         """
         if is_open(arm_id):
-            return ((f"{arm_id}:", "the resource group of the deployment is not stated; give it with `--scope`"),)
+            return unplaced(arm_id)
         if causes := _causes(self._gaps[kind].on(arm_id)) if kind in self._gaps else ():
             return causes
         parts = segments(arm_id) or ()

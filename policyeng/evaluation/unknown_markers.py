@@ -8,7 +8,7 @@ from operator import attrgetter
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.header_validators import WORKSPACE
-from policyeng.evaluation.coverage import Coverage, Gap, Homes, coverage_of
+from policyeng.evaluation.coverage import Coverage, Gap, Homes, coverage_of, unplaced
 from policyeng.evaluation.indexes import ROLE_DEFINITION_TYPE
 from policyeng.evaluation.pointers import keys_of, unread
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
@@ -98,7 +98,7 @@ class EstateMarking:
         if self._coverage.has_holes:
             self._open_lists(whole)
         elif self._coverage.is_open:
-            self._open_extensions(whole)
+            self._open_scopes(whole)
         for name, causes in (("by_host", self._hosts()), ("by_subnet", self._subnets()), ("by_guid", self._roles())):
             if lost := tuple(causes):
                 held = {key: MarkedList(ids, lost) for key, ids in snapshot[name].items()}
@@ -151,15 +151,16 @@ class EstateMarking:
         kept = [*sorted(found), *sorted(elsewhere)[:_MOST]]
         return tuple(Unknown(msg=reason, path=pointer) for pointer, reason in kept)
 
-    def _open_extensions(self, marked: dict[str, Value]) -> None:
-        """Mark what extends the scopes that are not stated as incomplete, if everything else was read."""
-        held = marked["by_extended"]
+    def _open_scopes(self, marked: dict[str, Value]) -> None:
+        """Mark what is in and on the scopes that are not stated as incomplete, if everything else was read."""
+        held, anywhere = marked["by_extended"], (self._coverage.anywhere,)
         open_ids = filter(is_open, (*held, *marked["by_scope"], *_list_extendable(marked["by_type"])))
         opened = {
-            arm_id: _open_types(held.get(arm_id, {}), partial(self._coverage.lacks_on, arm_id=arm_id), ())
+            arm_id: _open_types(held.get(arm_id, {}), partial(self._coverage.lacks_on, arm_id=arm_id), anywhere)
             for arm_id in open_ids
         }
         marked["by_extended"] = MarkedObject({**held, **opened})
+        marked["by_id"] = _OpenObject(marked["by_id"], anywhere, self._lacks_id)
 
     def _open_lists(self, marked: dict[str, Value]) -> None:
         """Mark the lists of resources that were not read as incomplete."""
@@ -186,6 +187,8 @@ class EstateMarking:
 
     def _lacks_id(self, key: str) -> tuple[Cause, ...]:
         """Return why a resource that is not in the snapshot can exist."""
+        if is_open(key):
+            return unplaced(key)
         parts = key.rpartition("/providers/")[2].split("/")
         causes = self._coverage.lacks("/".join((parts[0], *parts[1::2])), key)
         return tuple((f"{key}:", reason) for _, reason in causes)

@@ -64,11 +64,19 @@ unknown contains {"msg": "the deployment names no version of a model", "path": m
 model := models.full_id(input.resource)
 
 # The approvals of the model, in the order of the snapshot.
-near := [{"id": approval.id, "lacks": array.concat(approvals.lacking(approval, asked), parties(approval))} |
+near := [{"id": approval.id, "lacks": lacks} |
 	some approval in input.snapshot.approvals
 	words.folded(approval.kind) == "model"
-	models.same(approval.model, model)
+	unplaced := _unplaced(approval.model)
+	lacks := array.concat(array.concat(approvals.lacking(approval, asked), parties(approval)), unplaced)
 ]
+
+# What an approval lacks that may be of the model; undefined for an approval of another model.
+_unplaced(written) := [] if {
+	models.same(written, model)
+} else := [approvals.unscoped] if {
+	models.may_be_same(written, model)
+}
 
 parties(approval) := ["another approver than the person who asked"] if {
 	words.folded(approval.requestedBy) == words.folded(approval.approvedBy)
