@@ -18,8 +18,6 @@ from policyeng.sources import load_snapshot
 from tests.growth import steps
 
 OPTIONS = AdmissionOptions(datetime(2026, 6, 1, tzinfo=UTC))
-#: By how many times the work may grow: the index of extension resources is marked for every scope.
-LIMIT = 1.7
 
 
 def estate(folder: Path, size: int) -> Snapshot:
@@ -41,9 +39,9 @@ def work(state: Snapshot, kinds: Mapping[str, JsonObject | str]) -> dict[str, in
 
 @pytest.mark.parametrize("size", [800, pytest.param(3200, marks=pytest.mark.slow)])
 def test_work_grows_with_the_change(tmp_path: Path, size: int) -> None:
-    """Every kind of change takes at most `LIMIT` times as much in a state that is many times as large."""
+    """Every kind of change takes less than 1.5 times as much in a state that is many times as large."""
     small = estate(tmp_path, 200)
     kinds = changes(small)
     few, many = (work(state, kinds) for state in (small, estate(tmp_path, size)))
 
-    assert {name: count / few[name] for name, count in many.items() if count > LIMIT * few[name]} == {}
+    assert {name: count / few[name] for name, count in many.items() if count > 1.5 * few[name]} == {}

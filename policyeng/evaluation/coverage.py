@@ -247,7 +247,7 @@ class Coverage:
         causes = _causes(gaps.near(scope) if scope else gaps) if gaps else ()
         return causes or self._uncovered(kind, scope)
 
-    def _lacks_on(self, kind: str, arm_id: str) -> tuple[Cause, ...]:
+    def _lacks_on(self, arm_id: str, kind: str) -> tuple[Cause, ...]:
         """Return why extension resources of a type on exactly an id can be missing.
 
         A list of locks for a resource also has those of the scopes above it, which protect it, too. If it is not stated

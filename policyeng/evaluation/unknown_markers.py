@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import repeat
 from operator import attrgetter
 
 from policyeng.bundle import Bundle
@@ -48,8 +49,8 @@ class _OpenObject(MarkedObject):
     def __init__(
         self, entries: Mapping[str, Value], causes: tuple[Cause, ...], lacks: Callable[[str], tuple[Cause, ...]]
     ) -> None:
-        super().__init__(entries, causes)
-        self._lacks = lacks
+        dict.__init__(self, entries)
+        self.open, self._lacks = causes, lacks
 
     def lacks(self, key: object) -> tuple[Cause, ...]:
         return self._lacks(key) if type(key) is str else ()
@@ -153,14 +154,15 @@ class EstateMarking:
 
     def _open_scopes(self, marked: dict[str, Value]) -> None:
         """Mark what is in and on the scopes that are not stated as incomplete, if everything else was read."""
-        held, anywhere = marked["by_extended"], (self._coverage.anywhere,)
-        open_ids = filter(is_open, (*held, *marked["by_scope"], *_list_extendable(marked["by_type"])))
-        opened = {
-            arm_id: _open_types(held.get(arm_id, {}), partial(self._coverage.lacks_on, arm_id=arm_id), anywhere)
-            for arm_id in open_ids
-        }
-        marked["by_extended"] = MarkedObject({**held, **opened})
-        marked["by_id"] = _OpenObject(marked["by_id"], anywhere, self._lacks_id)
+        opened = self._open_extensions(marked, filter(is_open, _list_extendable(marked)))
+        marked["by_extended"] = MarkedObject({**marked["by_extended"], **opened})
+        marked["by_id"] = _OpenObject(marked["by_id"], (self._coverage.anywhere,), self._lacks_id)
+
+    def _open_extensions(self, marked: Mapping[str, Value], arm_ids: Iterable[str]) -> dict[str, _OpenObject]:
+        """Return the extension resources on some ids by type, marked as incomplete where lists were not read."""
+        keys, held = list(arm_ids), marked.get("by_extended", {})
+        on_each, lacking = map(held.get, keys, repeat({})), map(partial, repeat(self._coverage.lacks_on), keys)
+        return dict(zip(keys, map(_open_types, on_each, lacking, repeat((self._coverage.anywhere,))), strict=True))
 
     def _open_lists(self, marked: dict[str, Value]) -> None:
         """Mark the lists of resources that were not read as incomplete."""
@@ -171,11 +173,7 @@ class EstateMarking:
             scope: _open_types(held, partial(coverage.lacks, scope=scope), anywhere) for scope, held in scopes.items()
         }
         by_scope["/"] = _open_types(scopes["/"], coverage.lacks_above, anywhere)
-        extended = marked.get("by_extended", {})
-        by_extended = {
-            arm_id: _open_types(extended.get(arm_id, {}), partial(coverage.lacks_on, arm_id=arm_id), anywhere)
-            for arm_id in (*extended, *by_scope, *_list_extendable(marked["by_type"]))
-        }
+        by_extended = self._open_extensions(marked, dict.fromkeys(_list_extendable(marked)))
         marked |= {
             "resources": MarkedList(marked["resources"], anywhere),
             "by_id": _OpenObject(marked["by_id"], anywhere, self._lacks_id),
@@ -285,10 +283,13 @@ def mark_for_bundle(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[i
     return Markings(common, apart)
 
 
-def _list_extendable(by_type: Mapping[str, Value]) -> Iterator[str]:
-    """Yield the lower-case ids of the resources on which policies look up extension resources."""
+def _list_extendable(marked: Mapping[str, Value]) -> Iterator[str]:
+    """Yield the lower-case ids of the scopes and resources on which policies look up extension resources."""
+    yield "/"
+    yield from dict.keys(marked.get("by_scope", {}))
+    yield from dict.keys(marked.get("by_extended", {}))
     for kind in EXTENDABLE:
-        yield from (fold_id(one["id"]) for one in by_type.get(kind, ()))
+        yield from (fold_id(one["id"]) for one in marked["by_type"].get(kind, ()))
 
 
 def _mark_list(members: Value, causes: tuple[Cause, ...]) -> Value:
