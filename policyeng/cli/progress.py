@@ -49,9 +49,7 @@ class _ProgressLine:
         try:
             yield
         finally:
-            self._draw("")
-            sys.stderr.write("\r")
-            sys.stderr.flush()
+            self._draw("", end="\r")
 
     def update(self, done: int, total: int = 0) -> None:
         """Show how much is done, if the line has not changed for a while."""
@@ -68,9 +66,9 @@ class _ProgressLine:
             line += f", {_format_seconds(seconds / done * max(0, total - done))} left"
         return line
 
-    def _draw(self, text: str) -> None:
+    def _draw(self, text: str, end: str = "") -> None:
         cut = text[: max(0, os.get_terminal_size(sys.stderr.fileno()).columns - 1)]
-        sys.stderr.write(f"\r{cut.ljust(self._width)}")
+        sys.stderr.write(f"\r{cut.ljust(self._width)}{end}")
         sys.stderr.flush()
         self._width = len(cut)
 
