@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import yaml
 
 from policyeng.models import JsonObject
-from tests.writers.azure_cli import WORKSPACE
-from tests.writers.azure_cli_values import plain
+from tests.writers.azure_cli import WORKSPACE, identity
+from tests.writers.azure_cli_values import minutes, plain
 
 _TYPE = "Microsoft.MachineLearningServices/workspaces/"
 _HOST = "https://azuremlschemas.azureedge.net/latest/"
@@ -24,7 +24,8 @@ CARRIES = {
 #: What no file says, or says of assets that no policy reads.
 _LOST = (
     "/id",
-    "/identity",
+    "/identity/principalId",
+    "/identity/tenantId",
     "/kind",
     "/location",
     "/properties/codeConfiguration",
@@ -38,7 +39,7 @@ _LOST = (
     "/properties/searchSpace",
     "/properties/settings/continue_on_step_failure",
     "/properties/status",
-    "/properties/taskDetails/limitSettings",
+    "/properties/taskDetails/limitSettings/enableEarlyTermination",
     "/properties/taskDetails/logVerbosity",
     "/properties/taskDetails/primaryMetric",
     "/properties/taskDetails/targetColumnName",
@@ -64,14 +65,16 @@ def expressible(resource: JsonObject) -> bool:
         return False
     if "fpga" in properties.get("containerResourceRequirements", {}):
         return False
+    if resource["type"].endswith("/onlineEndpoints") and not resource.get("identity", {}).get("type"):
+        return False  # the CLI sends a system-assigned identity
     kind = properties.get("jobType")
     # The CLI always sends the steps of a pipeline.
     return "jobs" in properties if kind == "Pipeline" else kind in (None, "Command", "Sweep", "AutoML")
 
 
-def loses(_: JsonObject) -> Sequence[str]:
-    """What no file says."""
-    return _LOST
+def loses(resource: JsonObject) -> Sequence[str]:
+    """What no file says; the CLI sends the identity of nothing but online endpoints."""
+    return _LOST if resource["type"].endswith("/onlineEndpoints") else (*_LOST, "/identity")
 
 
 def write(resources: list[JsonObject]) -> dict[str, bytes]:
@@ -169,6 +172,7 @@ def _endpoint(resource: JsonObject, properties: JsonObject) -> JsonObject:
         "traffic": properties.get("traffic"),
         "mirror_traffic": properties.get("mirrorTraffic"),
         "compute": _compute(properties.get("compute")),
+        "identity": identity(resource, as_map=False) if online else None,
         "defaults": {"deployment_name": properties.get("defaults", {}).get("deploymentName")},
     }
 
@@ -265,11 +269,29 @@ def _job(resource: JsonObject, properties: JsonObject) -> JsonObject:
         trial = properties.get("trial", {})
         count = trial.get("resources", {}).get("instanceCount")
         document["trial"] = {"command": trial.get("command"), "resources": {"instance_count": count}}
+        document["early_termination"] = _early_termination(properties.get("earlyTermination", {}))
     if kind == "automl":
         details = properties.get("taskDetails", {})
         document["task"] = _snake(details.get("taskType"))
-        document["limits"] = {"max_concurrent_trials": details.get("limitSettings", {}).get("maxConcurrentTrials")}
+        limits = details.get("limitSettings", {})
+        document["limits"] = {
+            "max_trials": limits.get("maxTrials"),
+            "max_concurrent_trials": limits.get("maxConcurrentTrials"),
+            "timeout_minutes": minutes(limits.get("timeout")),
+            "trial_timeout_minutes": minutes(limits.get("trialTimeout")),
+        }
     return document
+
+
+def _early_termination(policy: JsonObject) -> JsonObject:
+    return {
+        "type": _snake(policy.get("policyType")),
+        "evaluation_interval": policy.get("evaluationInterval"),
+        "delay_evaluation": policy.get("delayEvaluation"),
+        "slack_factor": policy.get("slackFactor"),
+        "slack_amount": policy.get("slackAmount"),
+        "truncation_percentage": policy.get("truncationPercentage"),
+    }
 
 
 def _distribution(distribution: JsonObject) -> JsonObject:

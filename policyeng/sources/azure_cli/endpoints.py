@@ -33,10 +33,6 @@ _COMMON = (
         "/properties/authMode",
         convert_word({"key": "Key", "aml_token": "AMLToken", "aad_token": "AADToken"}),
     ),
-    FieldMapping("/identity/type", "/identity/type", convert_identity_type),
-    FieldMapping("/identity/user_assigned_identities", "/identity/userAssignedIdentities", by_id),
-    FieldMapping("/identity/principal_id", "/identity/principalId", text),
-    FieldMapping("/identity/tenant_id", "/identity/tenantId", text),
     FieldMapping("/provisioning_state", "/properties/provisioningState", text),
     FieldMapping("/scoring_uri", "/properties/scoringUri", text),
     FieldMapping("/openapi_uri", "/properties/swaggerUri", text),
@@ -49,6 +45,10 @@ def online_table(workspace: str = "") -> tuple[FieldMapping, ...]:
     return (
         *_COMMON,
         FieldMapping("/kind", "/kind", text),
+        FieldMapping("/identity/type", "/identity/type", convert_identity_type),
+        FieldMapping("/identity/user_assigned_identities", "/identity/userAssignedIdentities", by_id),
+        FieldMapping("/identity/principal_id", "/identity/principalId", text),
+        FieldMapping("/identity/tenant_id", "/identity/tenantId", text),
         FieldMapping("/type", ""),
         FieldMapping("/public_network_access", "/properties/publicNetworkAccess", enabled),
         FieldMapping("/traffic", "/properties/traffic", an_object),
@@ -60,6 +60,7 @@ def online_table(workspace: str = "") -> tuple[FieldMapping, ...]:
 BATCH_TABLE = (
     *_COMMON,
     FieldMapping("/type", ""),
+    FieldMapping("/identity", ""),  # the schema has it, but the CLI neither sends nor prints it
     FieldMapping("/defaults/deployment_name", "/properties/defaults/deploymentName", text),
 )
 
@@ -109,6 +110,6 @@ KINDS: tuple[CliDocumentKind, ...] = (
         ("batchendpoint",),
         _is_batch,
         _batch,
-        known=list_known_keys(BATCH_TABLE, within=("/identity", "/defaults")),
+        known=list_known_keys(BATCH_TABLE, within=("/defaults",)),
     ),
 )

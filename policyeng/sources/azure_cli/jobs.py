@@ -51,6 +51,23 @@ _AUTOML_LIMITS: Mapping[str, tuple[str, Bring]] = {
     "timeout_minutes": ("timeout", _MINUTES),
     "trial_timeout_minutes": ("trialTimeout", _MINUTES),
 }
+_EARLY_TERMINATION: Mapping[str, tuple[str, Bring]] = {
+    "type": (
+        "policyType",
+        convert_word(
+            {
+                "bandit": "Bandit",
+                "median_stopping": "MedianStopping",
+                "truncation_selection": "TruncationSelection",
+            }
+        ),
+    ),
+    "evaluation_interval": ("evaluationInterval", convert_integer),
+    "delay_evaluation": ("delayEvaluation", convert_integer),
+    "slack_factor": ("slackFactor", lambda value: value),
+    "slack_amount": ("slackAmount", lambda value: value),
+    "truncation_percentage": ("truncationPercentage", convert_integer),
+}
 
 
 #: Fields of some job types only; in the other types they are known to be absent.
@@ -61,6 +78,7 @@ _ELSEWHERE = (
     "/properties/distribution",
     "/properties/trial",
     "/properties/limits",
+    "/properties/earlyTermination",
     "/properties/taskDetails",
 )
 
@@ -159,7 +177,7 @@ def table_of(job_type: str, workspace: str = "") -> tuple[FieldMapping, ...]:
         )
     if job_type == "sweep":
         trial = "/properties/trial"
-        unchecked = ("search_space", "sampling_algorithm", "early_termination")
+        unchecked = ("search_space", "sampling_algorithm")
         return (
             *_compute("/trial", "/properties", workspace),
             *common,
@@ -169,6 +187,10 @@ def table_of(job_type: str, workspace: str = "") -> tuple[FieldMapping, ...]:
             *_run(workspace, "/trial", trial),
             *_resources("/trial", trial),
             *_limits(_LIMITS, "/properties/limits"),
+            *(
+                FieldMapping(f"/early_termination/{key}", f"/properties/earlyTermination/{name}", bring)
+                for key, (name, bring) in _EARLY_TERMINATION.items()
+            ),
         )
     if job_type == "automl":
         details = "/properties/taskDetails"
