@@ -147,8 +147,10 @@ def of_case(
 
 
 #: Where the documents disagree, the parameters of other policies with which a policy can be met: 002 runs inference on
-#: Functions, while 000 wants what is always on; whoever uses Functions says so.
+#: Functions, while 000 wants what is always on; whoever uses Functions says so. AML-DAT-202 limits connections with a
+#: key, which AML-DAT-201 refuses unless their kind of authentication is accepted.
 AGREED: dict[str, dict[str, JsonObject]] = {
+    "AML-DAT-202": {"AML-DAT-201": {"accepted_auth_types": ["ApiKey"]}},
     "AML-INF-116": {"AML-INF-112": {"realtime_targets": ["aks", "functions"]}},
 }
 

@@ -35,6 +35,14 @@ _COUNTS = st.integers(0, 50)
 _TAGS = st.dictionaries(st.sampled_from(["owner", "stage"]), st.sampled_from(["a", "prod"]))
 _SPANS = st.sampled_from(["PT30S", "PT5M", "PT1H30M", "P1D"])
 _ACCESS = st.sampled_from(["Enabled", "Disabled"])
+_USER = f"{WORKSPACE.partition('/providers/')[0]}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u"
+_IDENTITIES: st.SearchStrategy[JsonObject] = st.sampled_from(
+    [
+        {"type": "SystemAssigned"},
+        {"type": "None"},
+        {"type": "UserAssigned", "userAssignedIdentities": {_USER: {}}},
+    ]
+)
 
 
 def _resource(
@@ -64,6 +72,7 @@ ESTATE = st.one_of(
             authMode=st.sampled_from(["Key", "AMLToken", "AADToken"]), publicNetworkAccess=_ACCESS, compute=_COMPUTES
         ),
         tags=_TAGS,
+        identity=_IDENTITIES,
     ),
     _resource("batchEndpoints/e", _some(authMode=st.just("AADToken")), tags=_TAGS),
     _resource(
@@ -103,7 +112,21 @@ ESTATE = st.one_of(
             st.builds(
                 lambda limits, more: {"jobType": "Sweep", "limits": limits, **more},
                 st.fixed_dictionaries({"maxTotalTrials": _COUNTS, "timeout": _SPANS}),
-                _some(computeId=_COMPUTES),
+                _some(
+                    computeId=_COMPUTES,
+                    earlyTermination=st.builds(
+                        lambda kind, more: {"policyType": kind, **more},
+                        st.sampled_from(["Bandit", "MedianStopping", "TruncationSelection"]),
+                        _some(evaluationInterval=_COUNTS, delayEvaluation=_COUNTS, slackFactor=st.just(0.1)),
+                    ),
+                ),
+            ),
+            st.builds(
+                lambda limits: {
+                    "jobType": "AutoML",
+                    "taskDetails": {"taskType": "Classification", "limitSettings": limits},
+                },
+                _some(maxTrials=_COUNTS, timeout=st.just("PT4H"), trialTimeout=st.just("PT20M")),
             ),
             st.builds(
                 lambda steps, more: {"jobType": "Pipeline", "jobs": steps, **more},

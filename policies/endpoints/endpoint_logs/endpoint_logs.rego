@@ -43,7 +43,7 @@ import data.lib.answers
 import data.lib.diagnostics
 
 deny contains {
-	"msg": "no diagnostic setting keeps the logs",
+	"msg": "no diagnostic setting keeps the logs of the endpoint",
 	"path": "/id",
 	"actual": diagnostics.names(found),
 	"expected": {"groups": ["allLogs"], "categories": input.parameters.categories, "sinks": stated},

@@ -22,7 +22,7 @@ import data.lib.settings
 import data.lib.tags
 
 deny contains {
-	"msg": "there are no tags",
+	"msg": "the workspace has no tags",
 	"path": "/tags",
 	"actual": settings.at(input.resource, ["tags"]),
 	"expected": "at least one tag",
@@ -32,7 +32,7 @@ deny contains {
 }
 
 deny contains {
-	"msg": "a required tag is missing or blank",
+	"msg": "a required tag of the workspace is missing or blank",
 	"path": tags.pointer(name),
 	"actual": object.get(input.resource, ["tags", name], null),
 	"expected": "a value",

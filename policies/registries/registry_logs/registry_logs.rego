@@ -42,7 +42,7 @@ import data.lib.answers
 import data.lib.diagnostics
 
 deny contains {
-	"msg": "no diagnostic setting keeps the logs",
+	"msg": "no diagnostic setting keeps the logs of the registry",
 	"path": "/id",
 	"actual": diagnostics.names(found),
 	"expected": {"groups": ["audit", "allLogs"], "categories": input.parameters.categories, "sinks": stated},

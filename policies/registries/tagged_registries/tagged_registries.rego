@@ -20,7 +20,7 @@ import data.lib.settings
 import data.lib.tags
 
 deny contains {
-	"msg": "there are no tags",
+	"msg": "the registry has no tags",
 	"path": "/tags",
 	"actual": settings.at(input.resource, ["tags"]),
 	"expected": "at least one tag",
@@ -30,7 +30,7 @@ deny contains {
 }
 
 deny contains {
-	"msg": "a required tag is missing or blank",
+	"msg": "a required tag of the registry is missing or blank",
 	"path": tags.pointer(name),
 	"actual": object.get(input.resource, ["tags", name], null),
 	"expected": "a value",
