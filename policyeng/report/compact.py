@@ -79,10 +79,11 @@ class CompactFindings:
             yield from self._fix(members[0], label=name if len(name) < self._width // 2 else "fix")
 
     def errors(self, findings: Sequence[Finding]) -> Iterator[Line]:
-        """Yield each finding with the error of its policy."""
+        """Yield each finding with the whole error of its policy."""
         for finding in self._shown(worst_first(findings)):
-            reason = "; ".join(map(unknown_sentence, unknowns(finding)))
-            yield from self._row(f"{visible(finding.policy)} {self._name(finding)}", reason, finding)
+            at = next(self._places(finding), "")
+            where = f"{visible(finding.policy)} {self._name(finding)}{f'  {at}' if at else ''}"
+            yield from self._paragraph(f"{where}  {'; '.join(map(unknown_sentence, unknowns(finding)))}")
         yield from self._more(findings)
 
     def exempt(self, findings: Sequence[Finding]) -> Iterator[Line]:

@@ -33,7 +33,8 @@ def _evaluate(asked: Asked) -> Answer | None:
     if asked.refused or asked.trial.bundle.wanted["documents"]:
         return None
     trial = asked.trial
-    built = trial.snapshot.model_copy(update={"unreadable": asked.inputs.snapshot.unreadable})
+    read = asked.inputs.snapshot
+    built = trial.snapshot.model_copy(update={"covers": read.covers, "unreadable": read.unreadable})
     judged: Evaluation = policyeng.evaluate(trial.bundle, built, **asked.options)  # type: ignore[arg-type]  # as above
     answer = asked.placed(asked.answer(render(judged), judged.exit_code))
     return Answer(answer.findings, None, answer.exit_code)
