@@ -212,7 +212,7 @@ def _failing(evaluation: Evaluation, gate: Severity) -> dict[_Key, list[str]]:
 def admitted(asked: Asked) -> Answer | None:
     """An estate that comes to be, by changes: what is found of it is what `check` finds once it is there.
 
-    A decision says nothing of what passes, nor again of what is undecided of approvals and declared workloads.
+    A decision lists nothing that passes, no owners, nor again what is undecided of approvals and declared workloads.
     """
     trial = asked.trial
     ids = [resource.get("id") for resource in trial.snapshot.resources]
@@ -242,8 +242,11 @@ def admitted(asked: Asked) -> Answer | None:
         if finding.outcome is Outcome.PASS or lowered(finding.resource) not in named
     ]
     answer = asked.answer(render(judged.model_copy(update={"findings": (*silent, *told)})), asked.expected.exit_code)
-    places = {pair: row.get("location") for pair, row in asked.expected.findings.items()}
-    rows = {pair: {**row, "location": places.get(pair)} for pair, row in answer.findings.items()}
+    found = asked.expected.findings
+    rows = {
+        pair: {**row, **{key: found.get(pair, {}).get(key) for key in ("location", "owner") if key in row}}
+        for pair, row in answer.findings.items()
+    }
     return Answer(rows, None, answer.exit_code)
 
 
