@@ -31,7 +31,17 @@ from tests.effort import effort, sweep
 REASON = "nobody says"
 WORKSPACE = "microsoft.machinelearningservices/workspaces"
 #: Whose findings hang on resources of other subscriptions: no snapshot holds two variants.
-ALONE = {"AML-COST-106", "AML-NET-104", "AML-RBAC-101", "AML-RBAC-102", "AML-RBAC-104"}
+ALONE = {
+    "AML-COST-106",
+    "AML-DR-001",
+    "AML-DR-002",
+    "AML-DR-003",
+    "AML-DR-004",
+    "AML-NET-104",
+    "AML-RBAC-101",
+    "AML-RBAC-102",
+    "AML-RBAC-104",
+}
 #: How many variants share a snapshot, each in subscriptions of its own.
 BATCH = 40
 #: How many values of a field are tried.
