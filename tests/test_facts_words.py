@@ -178,7 +178,7 @@ def test_a_blank_word_makes_nothing_regulated() -> None:
         ({}, _tagged("restricted"), "the tag `data-classification` of the workspace is `restricted`"),
         ({}, _flagged(1), "`hbiWorkspace` of the workspace is neither true nor false"),
         (_tagged(7), {}, "the tag `data-classification` of the resource is not text"),
-        ({}, {}, "no flag and no tag says so"),
+        ({}, {}, "no flag and no tag states so"),
     ],
 )
 def test_regulated_says_why(resource: dict[str, Any], workspace: dict[str, Any], reason: str) -> None:

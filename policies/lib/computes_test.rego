@@ -106,8 +106,8 @@ test_cluster_behind_a_compute if {
 
 test_computes_on_a_cluster if {
 	on := [compute("K8S", kind, {}) | some kind in ["AKS", "Kubernetes"]]
-	beside := [compute("k8s", "VirtualMachine", {}), compute("k8s-2", "Kubernetes", {}), compute("k8s", null, {})]
-	keyed := {format_int(index, 10): one | some index, one in array.concat(on, beside)}
+	other := [compute("k8s", "VirtualMachine", {}), compute("k8s-2", "Kubernetes", {}), compute("k8s", null, {})]
+	keyed := {format_int(index, 10): one | some index, one in array.concat(on, other)}
 	hosted := [key | some key, one in keyed; lower(one.properties.resourceId) == lower(cluster([]).id)]
 	by_host := {lower(cluster([]).id): hosted}
 	count(hosted) == 4
@@ -126,9 +126,9 @@ test_computes_of_a_workspace if {
 
 test_cluster_is_regulated_by_what_runs_on_it if {
 	on := compute("k8s", "Kubernetes", {})
-	beside := compute("k8s-2", "Kubernetes", {})
-	both := {lower(on.id): on, lower(beside.id): beside}
-	by_host := {lower(on.properties.resourceId): [lower(on.id)], lower(beside.properties.resourceId): [lower(beside.id)]}
+	other := compute("k8s-2", "Kubernetes", {})
+	both := {lower(on.id): on, lower(other.id): other}
+	by_host := {lower(on.properties.resourceId): [lower(on.id)], lower(other.properties.resourceId): [lower(other.id)]}
 	hbi := {"id": workspace, "properties": {"hbiWorkspace": true}}
 	ordinary := {"id": workspace, "properties": {"hbiWorkspace": false}}
 	tagged := object.union(cluster([]), {"tags": {"data-classification": "x"}})

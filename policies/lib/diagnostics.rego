@@ -28,7 +28,7 @@ has_log(setting) := answers.any_of({is_on(entry) | some entry in logs(setting)})
 
 has_metric(setting) := answers.any_of({is_on(entry) | some entry in _entries(setting, "metrics")})
 
-# logs(setting): its entries about logs. Where they are no list, one that is no object stands for them.
+# logs(setting): its entries about logs. Where they are no list, one that is not an object replaces them.
 logs(setting) := _entries(setting, "logs")
 
 _entries(setting, key) := [null] if {

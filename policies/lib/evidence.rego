@@ -6,7 +6,7 @@ import data.lib.ids
 import data.lib.times
 
 # state(entries, policy, id, as_of): what the entries for a policy come to at an id, for policies that take evidence
-# beside facts: `in force`, `perhaps in force`, `lapsed`, `perhaps lapsed`, or `none`. Perhaps is where a part of an id is
+# with facts: `in force`, `perhaps in force`, `lapsed`, `perhaps lapsed`, or `none`. Perhaps is where a part of an id is
 # still open, or the scope is a management group.
 state(entries, policy, id, as_of) := "in force" if {
 	some entry in entries

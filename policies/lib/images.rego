@@ -7,7 +7,7 @@ import data.lib.words
 # has_digest(image): whether the reference names the content by its digest.
 has_digest(image) if regex.match(`@[A-Za-z0-9_+.-]+:[0-9A-Fa-f]+$`, trim_space(image))
 
-# tag(image): its tag in lower case, also beside a digest; undefined where it names none.
+# tag(image): its tag in lower case, also with a digest; undefined where it names none.
 tag(image) := lower(parts[1]) if {
 	named := split(words.text(image), "@")[0]
 	segments := split(trim_space(named), "/")

@@ -12,7 +12,7 @@ has_any(resource) if {
 	value != null
 }
 
-# are_unreadable(resource): whether what stands in place of the tags is no object, and no blank text.
+# are_unreadable(resource): whether the value of the tags is neither an object nor blank.
 are_unreadable(resource) if settings.unreadable(resource, ["tags"], "object")
 
 # missing(resource, names): the names of which the resource has no tag or a blank one, compared without case.

@@ -70,7 +70,7 @@ _by_tag(stated, workspace, sensitive) := {"decided": true, "reason": _tag_reason
 	reason := "`hbiWorkspace` of the workspace is neither true nor false"
 } else := {"decided": null, "reason": _tag_reason("data-classification", stated.of, value)} if {
 	value := [each | some each in stated.values; not is_string(each)][0]
-} else := {"decided": false, "reason": "no flag and no tag says so"}
+} else := {"decided": false, "reason": "no flag and no tag states so"}
 
 _tag_reason(name, of, value) := concat("", ["the tag `", name, "` of the ", of, " is ", shown(value)])
 

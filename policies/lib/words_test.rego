@@ -107,7 +107,7 @@ test_regulated_says_why if {
 	words.regulated(tagged(7), {}, sensitive).reason == "the tag `data-classification` of the resource is not text"
 	homeless := "the workspace is not in the snapshot, so it is not known whether the work is regulated"
 	words.regulated({}, null, sensitive).reason == homeless
-	words.regulated({}, {}, sensitive).reason == "no flag and no tag says so"
+	words.regulated({}, {}, sensitive).reason == "no flag and no tag states so"
 }
 
 test_shown_is_a_short_text_or_how_long_it_is if {

@@ -145,7 +145,7 @@ def regulated(resource: JsonObject, workspace: JsonObject | None, sensitive: Ite
     for value in values:
         if not isinstance(value, str):
             return Regulated(None, _tag_reason(CLASSIFICATION_TAG, of, value))
-    return Regulated(False, "no flag and no tag says so")
+    return Regulated(False, "no flag and no tag states so")
 
 
 def _tag_reason(name: str, of: str, value: object) -> str:

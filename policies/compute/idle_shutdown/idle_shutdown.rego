@@ -2,7 +2,7 @@
 # scope: package
 # title: A compute instance shuts down when idle
 # description: >-
-#   An instance that nobody uses costs money and keeps a machine open to attack until somebody stops it. Azure accepts an
+#   An instance that is not in use costs money and keeps a machine open to attack until it is stopped. Azure accepts an
 #   idle time of 15 minutes to 3 days.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-create-compute-instance]
 # custom:

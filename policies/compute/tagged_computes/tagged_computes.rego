@@ -2,7 +2,7 @@
 # scope: package
 # title: Computes are tagged
 # description: >-
-#   A tag names who owns a compute and what it is for, so that somebody answers for it. Azure hands no tag down from a
+#   A tag names who owns a compute and what it is for, so that a person is responsible for it. Azure hands no tag down from a
 #   workspace. All compute types are evaluated.
 # related_resources: [https://learn.microsoft.com/azure/cloud-adoption-framework/ready/azure-best-practices/resource-tagging]
 # custom:

@@ -1,4 +1,4 @@
-"""Cost advice of Azure Advisor that nobody has acted on."""
+"""Cost advice of Azure Advisor without an action."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -22,12 +22,12 @@ _ABSENT = {
     title="Advisor's high-impact cost advice is not left open",
     description='"Use Azure Advisor to get recommendations on right-sizing your resources"; "regularly review '
     'recommendations provided by Azure Advisor". Advice of category Cost and impact High, for any resource of the '
-    "snapshot, is acted on within `advice_days` of its `lastUpdated`. Advice that somebody dismissed or postponed "
+    "snapshot, is acted on within `advice_days` of its `lastUpdated`. Advice that was dismissed or postponed "
     "(`suppressionIds`) was reviewed.",
     related_resources=["https://learn.microsoft.com/azure/advisor/advisor-reference-cost-recommendations"],
     severity="low",
     judges=["Microsoft.Advisor/recommendations"],
-    remediation="Do what the recommendation says (`az advisor recommendation list --category Cost`), or dismiss it "
+    remediation="Follow the recommendation (`az advisor recommendation list --category Cost`), or dismiss it "
     "(`az advisor recommendation disable --ids <id>`) and note why.",
     source='002 "Cost Optimization Strategies"',
     parameters={

@@ -1,4 +1,4 @@
-"""Workspaces that nobody is told about when they cost more than planned."""
+"""Workspaces without an alert when they cost more than planned."""
 
 from collections.abc import Iterator
 

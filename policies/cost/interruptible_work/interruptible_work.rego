@@ -3,8 +3,8 @@
 # title: Interruptible development work uses low-priority nodes
 # description: >-
 #   Spot capacity is "ideal for fault-tolerant workloads that can handle interruptions", and low-priority clusters "are
-#   generally used for development and testing" and "substantially cheaper than dedicated clusters". A cluster says that
-#   its work can be interrupted with the tag `fault-tolerant` (`true` or `yes`). Regulated work is not judged: AML-ISO-102
+#   generally used for development and testing" and "substantially cheaper than dedicated clusters". A cluster states that
+#   its work can be interrupted with the tag `fault-tolerant` (`true` or `yes`). Regulated work is not evaluated: AML-ISO-102
 #   keeps it off low-priority nodes.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-manage-optimize-cost#use-low-pri-vms]
 # custom:

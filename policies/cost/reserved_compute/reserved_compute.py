@@ -39,7 +39,7 @@ _ABSENT = {
     description='"Best for predictable workloads with consistent usage": reserved instances. What never scales to zero '
     "is predictable: a cluster with `minNodeCount` above 0, and the pools of AKS that run. It passes where a "
     "whole snapshot has no reservations at all, or one in force for its series (without `instanceFlexibility` its "
-    "size), its region and its scope. Low-priority and spot nodes cannot be reserved and are not judged.",
+    "size), its region and its scope. Low-priority and spot nodes cannot be reserved and are not evaluated.",
     related_resources=["https://learn.microsoft.com/azure/cost-management-billing/reservations/"],
     severity="info",
     judges=[

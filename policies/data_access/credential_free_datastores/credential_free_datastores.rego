@@ -2,7 +2,7 @@
 # scope: package
 # title: Datastores keep no credential
 # description: >-
-#   Whoever may use a datastore with a stored key, signature or secret uses it as the same account, and nobody can see who
+#   Whoever may use a datastore with a stored key, signature or secret uses it as the same account, and no log shows who
 #   it was. Without a credential, data is read with the identity of the person or of the compute.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-datastore]
 # custom:

@@ -2,7 +2,7 @@
 # scope: package
 # title: The workspace's own datastores use identities
 # description: >-
-#   The datastores that a workspace makes itself use the key of the storage account, unless the workspace says otherwise,
+#   The datastores that a workspace makes itself use the key of the storage account, unless the workspace states otherwise,
 #   and the key opens the whole account to whoever may use them. A project has the setting of its hub, which is evaluated.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-disable-local-auth-storage]
 # custom:

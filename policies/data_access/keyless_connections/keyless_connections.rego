@@ -2,8 +2,8 @@
 # scope: package
 # title: Connections keep no key
 # description: >-
-#   A key that a connection keeps opens the service to whoever may use the connection, and works until somebody replaces
-#   it. A connection can use Microsoft Entra ID in its place.
+#   A key that a connection keeps opens the service to whoever may use the connection, and works until it is
+#   replaced. A connection can use Microsoft Entra ID in its place.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-connection]
 # custom:
 #   id: AML-DAT-201

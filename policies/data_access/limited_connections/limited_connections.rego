@@ -2,7 +2,7 @@
 # scope: package
 # title: A connection with a key is for one project and expires
 # description: >-
-#   A key that all projects of a hub share, or that nobody has to replace, spreads further than anybody knows. This
+#   A key that all projects of a hub share, or that never expires, spreads without a record. This
 #   concerns connections that keep a key.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-connection]
 # custom:

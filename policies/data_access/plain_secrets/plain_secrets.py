@@ -62,7 +62,7 @@ _Found = Iterator[_Text | _Other]
 
 @policy(
     id="AML-DAT-003",
-    title="No secret stands in plain text",
+    title="No secret is stored in plain text",
     description="Environment variables, properties and scripts are shown to everybody who may read the resource, and "
     "stay in its history, so a secret in them has to be replaced. A value counts by its shape, or by a name such as "
     "`DB_PASSWORD` unless it is a reference, a number, a boolean or very short.",

@@ -2,7 +2,7 @@
 # scope: package
 # title: Data assets are fresh or archived
 # description: >-
-#   Data that nobody has changed for a long time is trained on by mistake, and costs and leaks as fresh data does. Archived
+#   Data that has not changed for a long time is trained on by mistake, and costs and leaks as fresh data does. Archived
 #   data assets are hidden from those who look for data.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-create-data-assets]
 # custom:

@@ -22,7 +22,7 @@ def _is_up(resource: JsonObject) -> bool:
 
 
 def _is_managed(endpoint: JsonObject) -> bool:
-    """Say whether an endpoint is managed: by its kind, or where it states none because it names no compute."""
+    """Return whether an endpoint is managed: by its kind, or if it states none because it names no compute."""
     kind = endpoint.get("kind")
     is_blank = kind is None or (isinstance(kind, str) and fold(kind) is None)
     compute = get_inside(endpoint, "properties", "compute") if is_blank else None
@@ -36,7 +36,7 @@ def _samples(given: PolicyInput) -> Sequence[JsonObject]:
 
 
 def _serves(given: PolicyInput) -> bool:
-    """Say whether a deployment of the endpoint in the snapshot succeeded."""
+    """Return whether a deployment of the endpoint in the snapshot succeeded."""
     home = workspace_of(given.resource["id"])
     below = f"{fold_id(given.resource['id'])}/deployments/"
     listed = given.snapshot.by_scope[home].get(_DEPLOYMENTS, ()) if home else ()

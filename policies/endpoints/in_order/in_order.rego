@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: Online endpoints are in order
+# title: Online endpoints are provisioned without failure
 # description: >-
 #   An endpoint whose last operation failed may serve an outdated configuration or nothing at all. While an operation
 #   is in progress, the result is unknown.

@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: A model in production was approved by somebody else
+# title: A model in production was approved by a second person
 # description: >-
 #   The person who trains a model must not be the only one who decides that it goes to production. Entries of
 #   `approvals` of the kind `model` state who requested and who approved which version. Evaluated once `required` is
@@ -14,7 +14,7 @@
 #     - Microsoft.MachineLearningServices/workspaces/batchEndpoints/deployments
 #   remediation:
 #     text: >-
-#       Have somebody other than the person who asked approve this version of the model, and state that under `approvals`
+#       Have a person other than the requester approve this version of the model, and state that under `approvals`
 #       with the kind `model`, or deploy a version that was approved.
 #   source: GOV-201
 #   parameters:
@@ -40,7 +40,7 @@ deny contains {
 		"stage": stage.name,
 		"because": stage.reason,
 	},
-	"expected": "an approval of this version: granted, in force, at or above the workspace, by somebody else",
+	"expected": "an approval of this version: granted, in force, at or above the workspace, by a second person",
 } if {
 	model
 	every approval in near {

@@ -2,7 +2,7 @@
 # scope: package
 # title: Few assignments are inherited from management groups
 # description: >-
-#   A role that is assigned at a management group reaches all of its subscriptions, mostly by far more than somebody
+#   A role that is assigned at a management group reaches all of its subscriptions, mostly by far more than anyone
 #   needs.
 # related_resources: [https://learn.microsoft.com/azure/role-based-access-control/scope-overview]
 # custom:

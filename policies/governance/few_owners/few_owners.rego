@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: Few own what holds the workspace
+# title: Few principals own the scopes above the workspace
 # description: >-
 #   Owners of a subscription or a management group can give themselves anything in the workspace. Each of them is one
 #   more account to steal.

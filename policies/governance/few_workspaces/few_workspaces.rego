@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: Workspaces are few
+# title: A scope has few workspaces
 # description: >-
 #   Every workspace needs its own network, identities and reviews, so an organization that has many of them controls none
 #   well. Projects do not count, as they share what their hub has. The policy is off while `most_workspaces` is 0.

@@ -2,7 +2,7 @@
 # scope: package
 # title: Workspaces are tagged
 # description: >-
-#   A tag names who owns a workspace and what it is for, so that somebody answers for it. Azure hands no tag down from a
+#   A tag names who owns a workspace and what it is for, so that a person is responsible for it. Azure hands no tag down from a
 #   resource group, or from a hub to its projects.
 # related_resources: [https://learn.microsoft.com/azure/cloud-adoption-framework/ready/azure-best-practices/resource-tagging]
 # custom:

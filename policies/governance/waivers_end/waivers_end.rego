@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: Waivers end
+# title: Waivers have an end date
 # description: >-
 #   A waiver without an end turns a risk that was accepted for some time into the rule. Exemptions of the category Mitigated
 #   are not evaluated.

@@ -2,7 +2,7 @@
 # scope: package
 # title: The workspace has a managed identity
 # description: >-
-#   A workspace without a managed identity reaches its storage and vault with keys that somebody has to keep and
+#   A workspace without a managed identity reaches its storage and vault with keys that people have to keep and
 #   rotate. A project has an identity of its own.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-identity-based-service-authentication]
 # custom:

@@ -3,7 +3,7 @@
 # title: A production AKS service scales with its load
 # description: >-
 #   AKS is for "high-scale production deployments. Provides fast response time and autoscaling of the deployed service."
-#   A service that does not ask for it keeps its replicas whatever comes. Other stages than production are not judged; a
+#   A service that does not ask for it keeps its replicas whatever comes. Other stages than production are not evaluated; a
 #   missing stage counts as production.
 # related_resources:
 #   - ref: https://learn.microsoft.com/azure/machine-learning/concept-compute-target

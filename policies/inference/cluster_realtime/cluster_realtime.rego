@@ -3,7 +3,7 @@
 # title: Compute clusters do not serve real-time requests
 # description: >-
 #   A compute cluster scales to nothing between runs and queues what it is given, so a caller would wait for a node to
-#   start. The documents say of compute clusters: "No support for realtime inference."
+#   start. The documents state of compute clusters: "No support for realtime inference."
 # related_resources:
 #   - ref: https://learn.microsoft.com/azure/machine-learning/concept-compute-target
 # custom:

@@ -2,8 +2,8 @@
 # scope: package
 # title: FPGA inference runs only on AKS
 # description: >-
-#   In the documents' table of compute targets for inference the column "FPGA support" says yes for Azure Kubernetes
-#   Service alone, and no other document names a target for FPGAs: all work with one is judged.
+#   In the documents' table of compute targets for inference the column "FPGA support" is yes for Azure Kubernetes
+#   Service alone, and no other document names a target for FPGAs: all work with one is evaluated.
 # related_resources:
 #   - ref: https://learn.microsoft.com/azure/machine-learning/concept-compute-target
 # custom:

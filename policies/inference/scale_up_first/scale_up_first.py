@@ -40,7 +40,7 @@ _MEMORY = "/model/memoryGiB"
             "description": "how many instances there may be of a machine that is short of memory",
         }
     },
-    refines=["AML-INF-110"],  # which says that the machine is small, and not what to do about it
+    refines=["AML-INF-110"],  # which denies the small machine without the way to fix it
     monotone_in={"/model/memoryGiB": "lower", "parameter:scale_out_limit": "lower"},
     since="0.1.0",
 )

@@ -19,8 +19,8 @@ def _applies(given: PolicyInput) -> bool:
     title="The serving machine has half again the memory the model needs",
     description='"Start with a machine that has 150% of the RAM your model requires." The machine is that of the '
     "online or batch deployment, or of the compute that serves it; of a Kubernetes cluster it is the largest node. "
-    "What memory the model needs, a declared workload with the deployment's `sourceId` says; without one nothing is "
-    "judged.",
+    "A declared workload with the deployment's `sourceId` states what memory the model needs; without one nothing is "
+    "evaluated.",
     related_resources=[
         "https://learn.microsoft.com/azure/machine-learning/reference-managed-online-endpoints-vm-sku-list"
     ],

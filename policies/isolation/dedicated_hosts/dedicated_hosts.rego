@@ -4,7 +4,7 @@
 # description: >-
 #   "Utilizing an isolated size guarantees that your VM will be the only one running on that specific server instance."
 #   Serverless compute, container instances, functions, edge devices and local machines offer no such size, and
-#   low-priority nodes run on whatever host has capacity left. Of a pipeline each step is judged.
+#   low-priority nodes run on whatever host has capacity left. Of a pipeline each step is evaluated.
 # related_resources: [https://learn.microsoft.com/azure/virtual-machines/isolation]
 # custom:
 #   id: AML-ISO-102

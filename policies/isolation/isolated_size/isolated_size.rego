@@ -4,7 +4,7 @@
 # description: >-
 #   "Isolated VM sizes are best suited for workloads that require a high degree of isolation from other customers'
 #   workloads for reasons that include meeting compliance and regulatory requirements." An AKS or Kubernetes compute is
-#   judged by the managed cluster that holds its nodes, unless it states a size of its own.
+#   evaluated by the managed cluster that holds its nodes, unless it states a size of its own.
 # related_resources: [https://learn.microsoft.com/azure/virtual-machines/isolation]
 # custom:
 #   id: AML-ISO-101

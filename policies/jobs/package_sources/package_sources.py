@@ -80,7 +80,7 @@ def _replaces_default(variables: object) -> bool:
 
 
 def _of_variables(variables: object, place: str, given: PolicyInput) -> Iterator[Denial | Unknown]:
-    """Yield what the environment variables of a job, a step or a deployment say about indexes."""
+    """Yield what the environment variables of a job, a step or a deployment state about indexes."""
     if variables is None:
         return
     if not isinstance(variables, dict):
@@ -102,7 +102,7 @@ def _of_variables(variables: object, place: str, given: PolicyInput) -> Iterator
 
 
 def _of_environment(reference: AssetReference, given: PolicyInput, *, is_replaced: bool) -> Iterator[Denial | Unknown]:
-    """Yield what the conda file of an environment says about indexes."""
+    """Yield what the conda file of an environment states about indexes."""
     path, allowed = reference.pointer, given.parameters["allowed_package_indexes"]
     if reference.name is None:
         yield Unknown(msg="the reference to the environment is not text", path=path)

@@ -2,7 +2,7 @@
 # scope: package
 # title: The workspace has Application Insights
 # description: >-
-#   Without Application Insights nobody sees how endpoints answer, and where they fail.
+#   Without Application Insights it is not visible how endpoints answer, and where they fail.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-monitor-online-endpoints]
 # custom:
 #   id: AML-LOG-008

@@ -2,7 +2,7 @@
 # scope: package
 # title: Defender for AI Services is on
 # description: >-
-#   Without the plan, nobody is alerted of attacks on models, such as prompt injection and stolen credentials. It is
+#   Without the plan, there are no alerts about attacks on models, such as prompt injection and stolen credentials. It is
 #   of the subscription, so all of its workspaces fail where it is off.
 # related_resources: [https://learn.microsoft.com/azure/defender-for-cloud/ai-threat-protection]
 # custom:

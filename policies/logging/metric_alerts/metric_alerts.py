@@ -27,7 +27,7 @@ class _Answer(IntEnum):
 @policy(
     id="AML-LOG-007",
     title="Alerts watch the workspace's metrics",
-    description="Failed runs and unusable nodes that nobody is told of cost days of work. For each metric an enabled "
+    description="Failed runs and unusable nodes without an alert cost days of work. For each metric an enabled "
     "alert of the workspace, or of its resource group or subscription for workspaces, has to fire above the value or "
     "less, or have a dynamic threshold.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/monitor-azure-machine-learning"],

@@ -2,7 +2,7 @@
 # scope: package
 # title: Resource logs of the workspace are on
 # description: >-
-#   Without resource logs nobody can find out later who did what in the workspace. One enabled log of a diagnostic
+#   Without resource logs it cannot be found out later who did what in the workspace. One enabled log of a diagnostic
 #   setting is enough, except one that a storage account deletes too early.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/monitor-azure-machine-learning]
 # custom:

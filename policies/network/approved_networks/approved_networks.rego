@@ -3,7 +3,7 @@
 # title: Computes sit in approved virtual networks
 # description: >-
 #   "By integrating your Azure Machine Learning workspace with a VNet, you can ensure that all compute resources,
-#   including training clusters and inference deployments, operate within a controlled network environment." Judged when
+#   including training clusters and inference deployments, operate within a controlled network environment." Evaluated when
 #   the parameter `allowed_vnets` names the controlled networks, and for computes that have a subnet.
 # custom:
 #   id: AML-NET-104

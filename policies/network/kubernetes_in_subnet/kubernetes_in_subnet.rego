@@ -4,7 +4,7 @@
 # description: >-
 #   "Azure Container Instances and Azure Kubernetes Service can be integrated with Azure Virtual Networks, enabling you
 #   to deploy machine learning models within a VNet." Every node pool needs a subnet; a compute without a subnet of its
-#   own is judged by the pools of the managed cluster that it is attached to.
+#   own is evaluated by the pools of the managed cluster that it is attached to.
 # related_resources: [https://learn.microsoft.com/azure/aks/configure-azure-cni]
 # custom:
 #   id: AML-NET-101

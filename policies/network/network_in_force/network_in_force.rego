@@ -1,8 +1,8 @@
 # METADATA
 # scope: package
-# title: The managed network is in force, not only configured
+# title: The managed network is provisioned, not only configured
 # description: >-
-#   A managed network that nobody provisioned isolates nothing yet, whatever its mode promises. Azure provisions it with the
+#   A managed network that is not provisioned isolates nothing yet, whatever its mode promises. Azure provisions it with the
 #   first compute, or on request.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-managed-network]
 # custom:

@@ -3,7 +3,7 @@
 # title: Serverless compute in an own subnet has no public addresses
 # description: >-
 #   A node with a public address can be attacked from the internet, and its traffic leaves past the network that it was put
-#   into. Azure gives the nodes public addresses unless the workspace says otherwise.
+#   into. Azure gives the nodes public addresses unless the workspace states otherwise.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-use-serverless-compute]
 # custom:
 #   id: AML-NET-203

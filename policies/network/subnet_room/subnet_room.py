@@ -14,7 +14,7 @@ _SUBNET = "/properties/properties/subnet/id"
 
 
 class _Room(NamedTuple):
-    """What a subnet has, what all computes in it can take as far as they say, and whether all of them say it."""
+    """The addresses of a subnet, the most that its computes can use as far as stated, and whether all state it."""
 
     usable: int | None
     taken: int

@@ -4,7 +4,7 @@
 # description: >-
 #   "You create this type of compute target outside Azure Machine Learning and then attach it to your workspace." When
 #   the resource behind it is deleted, the compute stays and every job on it fails. An AKS compute counts as attached
-#   when it says so or names a cluster.
+#   when it states so or names a cluster.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-attach-compute-targets]
 # custom:
 #   id: AML-OPS-103

@@ -5,7 +5,7 @@
 #   "The compute instance has 120GB OS disk. If you run out of disk space, use the terminal to clear at least 1-2 GB before
 #   you stop or restart the compute instance." The newest sample of the metric `diskFreeBytes` up to as-of decides: its
 #   minimum, else its average, is at least 2 GB of 1,073,741,824 bytes, as the disk is measured. Without samples nothing
-#   is judged.
+#   is evaluated.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-manage-compute-instance]
 # custom:
 #   id: AML-OPS-101

@@ -3,8 +3,8 @@
 # title: Unmanaged compute names who looks after it
 # description: >-
 #   "An unmanaged compute target is not managed by Azure Machine Learning." It "can require additional steps for you to
-#   maintain", and "it entails responsibility for infrastructure management". The tags `owner` and `support` say whose.
-#   An AKS compute counts when it says that it was attached.
+#   maintain", and "it entails responsibility for infrastructure management". The tags `owner` and `support` state whose.
+#   An AKS compute counts when it states that it was attached.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-attach-compute-targets]
 # custom:
 #   id: AML-OPS-102
@@ -33,7 +33,7 @@ applies if computes.kind(input.resource) != "aks"
 applies if input.resource.properties.isAttachedCompute == true
 
 deny contains {
-	"msg": "nobody is named who looks after the unmanaged compute",
+	"msg": "no person or team is named for the unmanaged compute",
 	"path": tags.pointer(name),
 	"actual": object.get(input.resource, ["tags", name], null),
 	"expected": "a person or a team",

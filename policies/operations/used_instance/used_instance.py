@@ -18,7 +18,7 @@ _ABSENT = {STATE: "unknown", f"{OPERATION}/operationTime": "unknown", f"{OPERATI
     id="AML-OPS-104",
     title="A running instance is in use",
     description='"You should stop the compute instance when you aren\'t using it to avoid extra cost." The metric '
-    "`lastActivity` of the snapshot says when it was last used. Without it, an operation that a user started within "
+    "`lastActivity` of the snapshot states when it was last used. Without it, an operation that a user started within "
     "`idle_days` is use; an older one decides nothing.",
     related_resources=["https://learn.microsoft.com/azure/machine-learning/how-to-manage-compute-instance"],
     severity="low",

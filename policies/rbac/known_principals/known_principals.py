@@ -11,10 +11,10 @@ PRINCIPAL = "/properties/principalId"
 
 @policy()
 def known_principals(given: PolicyInput) -> Iterator[Denial | Unknown]:
-    """Deny a principal that is deleted, that nobody knows, or that is a guest who is not welcome."""
+    """Deny a principal that is deleted, unknown, or a guest who is not allowed."""
     stated = get_inside(given.resource, "properties", "principalId")
     principal, kind = fold(stated), fold(get_inside(given.resource, "properties", "principalType"))
-    expected = "somebody of the directory, as a member, a group or a service principal"
+    expected = "a principal of the directory: a member, a group or a service principal"
     gone = Denial(msg="the principal is deleted or unknown", path=PRINCIPAL, actual=stated, expected=expected)
     if principal is None:
         yield Unknown(msg="the assignment names no principal", path=PRINCIPAL)

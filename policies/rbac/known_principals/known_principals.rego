@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: Nobody unknown holds access
+# title: Role assignments are to known principals
 # description: >-
 #   Access control "ensures that only authorized individuals have the ability to manage and interact with compute
 #   resources". Every role assignment counts, whatever its role and scope. When principals are stated, one that is not
@@ -13,7 +13,7 @@
 #   remediation:
 #     text: >-
 #       Remove the assignment (`az role assignment delete --ids <id>`), or state the principal under `principals` of the
-#       snapshot. Where guests are welcome, set `allow_guests`.
+#       snapshot. Where guests are allowed, set `allow_guests`.
 #     patches: [{patch: [{op: remove, path: ""}], provided: [AML-GOV-006, AML-GOV-007, AML-GOV-008]}]
 #   source: 002 "Role-Based Access Control (RBAC)"
 #   parameters: {allow_guests: {type: boolean, default: false, description: whether guests may hold access}}
@@ -27,7 +27,7 @@ deny contains {
 	"msg": faults[standing],
 	"path": "/properties/principalId",
 	"actual": input.resource.properties.principalId,
-	"expected": "somebody of the directory, as a member, a group or a service principal",
+	"expected": "a principal of the directory: a member, a group or a service principal",
 } if some standing in standings
 
 unknown contains {"msg": doubts[standing], "path": "/properties/principalId"} if some standing in standings

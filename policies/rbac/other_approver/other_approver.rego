@@ -2,16 +2,16 @@
 # scope: package
 # title: An approval is not given by the person who asked for it
 # description: >-
-#   "To use a restricted series, contact support and request a quota increase": somebody else must decide. Access control
-#   assigns "specific permissions and access levels to users and groups"; `approver_roles` says which roles may approve.
-#   A request that nobody has answered yet is not judged.
+#   "To use a restricted series, contact support and request a quota increase": a second person must decide. Access control
+#   assigns "specific permissions and access levels to users and groups"; `approver_roles` states which roles may approve.
+#   A request without a decision is not evaluated.
 # custom:
 #   id: AML-RBAC-104
 #   severity: high
 #   judges: [approval]
 #   remediation:
 #     text: >-
-#       Have somebody else approve it, and state them as `approvedBy`: with `approver_roles`, by the object id that holds one
+#       Have a second person approve it, and state them as `approvedBy`: with `approver_roles`, by the object id that holds one
 #       of these roles at or above the scope of the approval.
 #   source: 002 "Role-Based Access Control (RBAC)"; 001 "Supported VM series and sizes"
 #   parameters:
@@ -34,7 +34,7 @@ deny contains {
 	"msg": "the approval was given by the person who asked for it",
 	"path": "/approvedBy",
 	"actual": input.resource.approvedBy,
-	"expected": "somebody else",
+	"expected": "a person other than the requester",
 } if {
 	approver == words.folded(input.resource.requestedBy)
 }
@@ -52,9 +52,9 @@ unknown contains {"msg": "whether the approver holds an approver role is not kno
 	holds_role == null
 }
 
-unknown contains {"msg": "the approval does not say who gave it", "path": "/approvedBy"} if not approver
+unknown contains {"msg": "the approval does not state who gave it", "path": "/approvedBy"} if not approver
 
-unknown contains {"msg": "the approval does not say who asked for it", "path": "/requestedBy"} if {
+unknown contains {"msg": "the approval does not state who asked for it", "path": "/requestedBy"} if {
 	not words.folded(input.resource.requestedBy)
 }
 

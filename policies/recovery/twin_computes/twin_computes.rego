@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: The twin has the computes
+# title: The twin has the same computes
 # description: >-
 #   Work moves to the twin only where it finds a compute of the same name, or one of the same VM size. Every cluster
 #   and instance of a workspace of production needs one.

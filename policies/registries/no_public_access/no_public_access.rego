@@ -3,7 +3,7 @@
 # title: Registries are closed to the public network
 # description: >-
 #   A registry that answers on its public endpoint gives models and environments to whoever has a stolen token. Registries
-#   are public unless the setting says Disabled, so a missing setting fails.
+#   are public unless the setting is Disabled, so a missing setting fails.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-registry-network-isolation]
 # custom:
 #   id: AML-REG-001

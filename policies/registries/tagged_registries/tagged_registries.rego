@@ -2,7 +2,7 @@
 # scope: package
 # title: Registries are tagged
 # description: >-
-#   A tag names who owns a registry and what it is for, so that somebody answers for it.
+#   A tag names who owns a registry and what it is for, so that a person is responsible for it.
 # related_resources: [https://learn.microsoft.com/azure/cloud-adoption-framework/ready/azure-best-practices/resource-tagging]
 # custom:
 #   id: AML-REG-002

@@ -4,7 +4,7 @@
 # description: >-
 #   "Low priority clusters are created when the resources are available, so experiments deployed on low priority
 #   clusters can take some time to commence. They are generally used for development and testing." A cluster whose tags
-#   do not say its stage counts as production.
+#   do not state its stage counts as production.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/how-to-manage-optimize-cost#use-low-pri-vms]
 # custom:
 #   id: AML-SKU-104

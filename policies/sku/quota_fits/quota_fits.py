@@ -87,4 +87,4 @@ def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
         elif not limits:
             yield Unknown(msg=f"no quota is stated for the VM family {key[0]} in the region {key[1]}")
         elif any(demand.may_take_from(key) for _, scale in limits for demand in scale.undecided):
-            yield Unknown(msg=f"not all that takes from the quota of {key[0]} in {key[1]} says how far it scales")
+            yield Unknown(msg=f"the largest scale of some user of the quota of {key[0]} in {key[1]} is not stated")

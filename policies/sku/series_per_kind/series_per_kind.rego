@@ -34,7 +34,7 @@
 #           pattern: '\S'}, supported_by: {type: array, items: {type: string, enum: [cluster, instance]}}}
 #         additionalProperties: false
 #       default: {}
-#       description: further series by name, and which kinds of compute support each (both, unless it says so)
+#       description: further series by name, and which kinds of compute support each (both, unless stated)
 #     vendor_series:
 #       type: boolean
 #       default: true
@@ -54,7 +54,7 @@ deny contains {
 	not kind in supporting
 }
 
-unknown contains {"msg": "no table says which kinds of compute support the series", "path": path} if {
+unknown contains {"msg": "no table states which kinds of compute support the series", "path": path} if {
 	series
 	not sizes.is_supported(series, input.parameters)
 	path := computes.size_pointer(input.resource)

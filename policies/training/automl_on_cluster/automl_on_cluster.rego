@@ -2,7 +2,7 @@
 # scope: package
 # title: Automated ML experiments use a compute cluster
 # description: >-
-#   "Compute Clusters are required when implementing Automated Machine Learning Experiments", says one document; another
+#   "Compute Clusters are required when implementing Automated Machine Learning Experiments", states one document; another
 #   allows more targets (AML-TRN-101). Nothing fails unless the parameter `automl_requires_cluster` takes the stricter
 #   word.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-automated-ml]

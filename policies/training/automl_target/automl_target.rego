@@ -3,7 +3,7 @@
 # title: Automated ML runs on a target that supports it
 # description: >-
 #   "Not all resources can be used for automated machine learning, machine learning pipelines, or designer." Training
-#   is judged, experimentation is not; of a pipeline each step with automated ML. The vendor's list of
+#   is evaluated, experimentation is not; of a pipeline each step with automated ML. The vendor's list of
 #   today goes first, then the documents' table. A target in neither is unknown, and so is one with "SDK local mode
 #   only"; the parameter `extra_targets` decides those.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target#training-compute-targets]

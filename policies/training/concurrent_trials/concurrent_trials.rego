@@ -4,7 +4,7 @@
 # description: >-
 #   "A cluster offers multiple nodes, which each can perform a separate task in parallel." Trials beyond the largest
 #   number of nodes wait in the queue, and the sampling learns nothing from them. A sweep that states no limit asks for
-#   all its trials at once, 1000 unless it says how many.
+#   all its trials at once, 1000 unless the number is stated.
 # related_resources:
 #   - https://learn.microsoft.com/azure/machine-learning/reference-yaml-job-sweep#attributes-of-the-limits-key
 # custom:

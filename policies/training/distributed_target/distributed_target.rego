@@ -2,7 +2,7 @@
 # scope: package
 # title: Distributed work runs on a multi-node target
 # description: >-
-#   "A cluster offers multiple nodes, which each can perform a separate task in parallel." Judged: distributed work, and
+#   "A cluster offers multiple nodes, which each can perform a separate task in parallel." Evaluated: distributed work, and
 #   sweeps with more than one concurrent trial; one that states no limit runs all its trials at once.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/reference-yaml-job-sweep#attributes-of-the-limits-key]
 # custom:

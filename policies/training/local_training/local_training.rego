@@ -4,7 +4,7 @@
 # description: >-
 #   "At this stage, use your local environment", say the documents of "experimenting on a small amount of data". What is
 #   trained for staging or production, or is regulated, has left that stage: its data must not leave the workspace for
-#   somebody's machine. A missing stage counts as production.
+#   a person's machine. A missing stage counts as production.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target]
 # custom:
 #   id: AML-TRN-108

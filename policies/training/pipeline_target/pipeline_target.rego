@@ -3,7 +3,7 @@
 # title: Pipelines run on a target that supports them
 # description: >-
 #   "Not all resources can be used for automated machine learning, machine learning pipelines, or designer." Training
-#   is judged (experimentation is not), each step of a pipeline on its own target; a batch deployment that scores with a
+#   is evaluated (experimentation is not), each step of a pipeline on its own target; a batch deployment that scores with a
 #   pipeline is not. The vendor's list of today goes first, then the documents' table; a target in neither is unknown
 #   unless the parameter `extra_targets` decides.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target#training-compute-targets]

@@ -4,7 +4,7 @@
 # description: >-
 #   "When moving to production, you want the compute target to be ready to handle large volumes of data. [...] When
 #   training models with scripts, you want an on-demand compute target." A compute instance and a local machine are for
-#   experiments: one node that does not scale. A missing stage counts as production; experimentation is not judged.
+#   experiments: one node that does not scale. A missing stage counts as production; experimentation is not evaluated.
 # related_resources: [https://learn.microsoft.com/azure/machine-learning/concept-compute-target#training-compute-targets]
 # custom:
 #   id: AML-TRN-105
