@@ -32,8 +32,8 @@ def _samples(given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
 @policy(
     id="AML-COST-104",
     title="Compute is as large as its use",
-    description='"Regularly assess and adjust your resource sizes to match actual demand." A compute is evaluated by what '
-    "the snapshot's metrics state of its CPU, memory and, where it has any, GPUs. Their samples must cover "
+    description='"Regularly assess and adjust your resource sizes to match actual demand." A compute is checked by '
+    "what the snapshot's metrics state of its CPU, memory and, where it has any, GPUs. Their samples must cover "
     "`rightsizing_days` without a gap up to the end of the last one, whenever that was; what ends after the moment of "
     "evaluation does not count. A size that is retired is named only where the series offers no other. A regulated "
     "compute on an isolated size is only sent to another isolated one.",
