@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,10 +17,14 @@ import orjson
 import pytest
 
 from policyeng import cli
+from policyeng.rego.linking import Linked
+from policyeng.rego.program import Compiled
 from policyeng.server.options import Route
+from policyeng.server.service import Service
 from tests.bundles import deny_when, rego, workspace, write
+from tests.cluster import review_of, workspace_object
 from tests.conftest import ROOT
-from tests.servers import JSON, POLICY
+from tests.servers import JSON, POLICY, asked
 from tests.test_server_tokens import line
 
 SERVE = (sys.executable, "-m", "policyeng", "serve", "--port", "0", "--policy", "bundle")
@@ -179,6 +183,39 @@ def test_policies_that_do_not_compile_are_not_served(tmp_path: Path, capsys: pyt
 
     assert cli.run(["serve", "--policy", str(tmp_path)]) == 2
     assert "does not compile" in capsys.readouterr().err
+
+
+def test_every_form_is_compiled_before_requests(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start and with each reload, also what only values that are not known need."""
+    compiled: list[object] = []
+    compile_handled = Linked.compile_handled
+    counts: list[int] = []
+
+    def compile_and_count(linked: Linked) -> Compiled:
+        compiled.append(linked)
+        return compile_handled(linked)
+
+    monkeypatch.setattr(Linked, "compile_handled", compile_and_count)
+
+    def serve_once(service: Service, _: Callable[[str], None]) -> None:
+        for value in ("Failed", "Canceled"):
+            # The service sets this value, so that it is not known from a manifest.
+            policy = rego("limit", deny_when(f'input.resource.properties.provisioningState == "{value}"'))
+            write(folder, {"bundle/area/limit.rego": policy})
+            service.holding.reload()
+            assert service.holding.fault is None
+            counts.append(len(compiled))
+            answer = asked(service, "/v1/admission-review", review_of("CREATE", workspace_object())).json()
+            assert "provisioningState" in str(answer["response"])
+            counts.append(len(compiled))
+
+    monkeypatch.setattr("policyeng.server.run.serve", serve_once)
+    monkeypatch.setenv("POLICYENG_NO_CACHE", "1")
+    monkeypatch.chdir(folder)
+
+    assert cli.run(["serve", "--policy", "bundle", "--snapshot", "state.json"]) == 0
+    # The bundle of the fixture is compiled first.
+    assert counts == [2, 2, 3, 3]
 
 
 def test_a_port_that_is_taken_is_said(capsys: pytest.CaptureFixture[str]) -> None:

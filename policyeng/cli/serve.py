@@ -263,7 +263,7 @@ def serve(asked: ServeOptions, server: ServerOptions) -> int:
     """
     require_posix("`policyeng serve`", "run it in WSL or a container")
     _require_extra()
-    from policyeng.engines.embedded import compile_rego
+    from policyeng.engines.embedded import compile_every_form
     from policyeng.server.file_watcher import PolicyReload
     from policyeng.server.run import serve as serve_service
 
@@ -272,7 +272,7 @@ def serve(asked: ServeOptions, server: ServerOptions) -> int:
 
     def load(settings: Settings) -> EvaluationSetup:
         held = asked.setup(settings)
-        compile_rego(held.bundle)  # now, so that the first request does not wait for it or fail
+        compile_every_form(held.bundle)  # now, so that the first request does not wait for it or fail
         return held
 
     with show_progress("reading"):

@@ -418,6 +418,19 @@ def compile_rego(bundle: Bundle) -> rego.Program:
     return program if program is not None and bundle.digest == digest else _program(_ProgramKey(bundle))
 
 
+def compile_every_form(bundle: Bundle) -> None:
+    """Compile the Rego policies of a bundle, also in the form that otherwise the first unknown value compiles.
+
+    Raises:
+        EngineError: the bundle does not compile.
+    """
+    program = compile_rego(bundle)
+    try:
+        program.handled_form()
+    except rego.RegoError as error:
+        raise EngineError(f"the bundle does not compile:\n{error}", place=(bundle.name,)) from error
+
+
 @contextmanager
 def use_program(program: rego.Program, bundle: Bundle) -> Iterator[None]:
     """Evaluate a bundle with another program of its modules, for example one that prints or records coverage."""

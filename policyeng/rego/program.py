@@ -375,11 +375,20 @@ class Program:
 
         found: HandledThread | None = getattr(self._local, "handled", None)
         if found is None:
-            with self._lock:
-                if self._handled is None:
-                    self._handled = self._compile_handled()
-            found = self._local.handled = HandledThread(self._handled, self._data, None, None, self._names)
+            compiled = self.handled_form()
+            found = self._local.handled = HandledThread(compiled, self._data, None, None, self._names)
         return found
+
+    def handled_form(self) -> Compiled:
+        """Return the form that handles markers, which is compiled for the first call.
+
+        Raises:
+            RegoError, ValueError: as for `compile_handled`.
+        """
+        with self._lock:
+            if self._handled is None:
+                self._handled = self._compile_handled()
+            return self._handled
 
     def decide(self, path: str, input: Value) -> DecidedResult:  # noqa: A002  # as below
         """Return the decided result of a rule over an input with markers, and the causes of the unknown rest.
