@@ -33,7 +33,7 @@ def program(name: str) -> str:
     beside = Path(sys.executable).parent
     found = shutil.which(name, path=f"{beside}{os.pathsep}{os.environ.get('PATH', '')}")
     if found is None:
-        pytest.skip(f"`{name}` is not installed; `pip install uv pipx` installs both")
+        pytest.skip(f"`{name}` is not installed; the extra `dev` contains it")
     return found
 
 
