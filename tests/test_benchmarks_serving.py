@@ -21,6 +21,8 @@ from tests.conftest import ROOT
 
 OPA = ROOT / ".tools/bin/opa"
 NEVER = Times(0, None, None, None)
+#: Resources of a whole subscription, so that there is one of each type that changes are made to.
+SIZE = 64
 
 
 def load(rate: float, p99: float = 10.0, *, wrong: int = 0, unsent: int = 0) -> Load:
@@ -69,7 +71,7 @@ def test_a_server_that_sustains_nothing_ends_the_search() -> None:
 @pytest.mark.slow
 def test_a_tiny_run_is_a_page(tmp_path: Path) -> None:
     """Real servers that agree are all in the tables, and the figures survive as JSON."""
-    outcome = Outcome("tiny", "A trial.", "today", {"cores": "2"}, {"OPA": "1"}, 60)
+    outcome = Outcome("tiny", "A trial.", "today", {"cores": "2"}, {"OPA": "1"}, SIZE)
     measured(Program("tiny", 1, 2, 1, 1), OPA, Once(), tmp_path, outcome)
 
     page = render(outcome)
@@ -85,7 +87,7 @@ def test_a_tiny_run_is_a_page(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_servers_that_say_different_things_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same policies, other words."""
+    """The same policies, other words; closing the workspace is the first change that policies deny."""
     write_bundle = admission.write_bundle
 
     def another(made: Prepared, folder: Path) -> Path:
@@ -95,9 +97,9 @@ def test_servers_that_say_different_things_stop_the_run(tmp_path: Path, monkeypa
         return folder
 
     monkeypatch.setattr(admission, "write_bundle", another)
-    outcome = Outcome("tiny", "", "today", {}, {}, 60)
+    outcome = Outcome("tiny", "", "today", {}, {}, SIZE)
 
-    with pytest.raises(DifferentVerdictsError, match="a workspace that opens"):
+    with pytest.raises(DifferentVerdictsError, match="a setting of a workspace"):
         measured(Program("tiny", 1, 1, 1, 1), OPA, Once(), tmp_path, outcome)
 
 

@@ -383,7 +383,8 @@ def test_the_command_judges_with_a_server(root: Path, tmp_path: Path, opa: Path)
     ("arguments", "message"),
     [
         (("--opa-url", "http://h:1"), "OPA server options without `--engine opa`; add it"),
-        (("--engine", "opa", "--opa-token-file", "/nonexistent"), "cannot read the token; pass a text file"),
+        (("--engine", "opa", "--opa-token-file", "/nonexistent"), "path `/nonexistent` does not exist"),
+        (("--engine", "opa", "--opa-token-file", os.curdir), "cannot read the token; pass a text file"),
         (("--engine", "opa", "--opa-token-file", os.devnull), "the token file is empty"),
         (("--engine", "opa", "--opa-url", "nonsense"), "not an http or https URL"),
         (("--engine", "opa", "--opa-timeout", "0"), "`0.0` is not a timeout"),

@@ -78,7 +78,7 @@ def test_one_signs_in_looks_and_signs_out(browser: Browser, address: str) -> Non
         page.get_by_role("link", name="production").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("production: 2 failures")
         page.get_by_label("Group by").select_option("resource")
-        expect(page.get_by_role("status")).to_have_text("2 of 8 findings, in 2 groups")
+        expect(page.get_by_role("status")).to_have_text("2 of 8 findings, in 2 groups; passes are hidden")
         page.get_by_label("Group by").select_option("owner")
         expect(page.locator("#table .group").first).to_contain_text("<img src=x onerror=alert(1)>")
         assert page.locator("img").count() == 0
