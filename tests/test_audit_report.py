@@ -166,6 +166,22 @@ def test_the_command_writes_each_format(audited: Audited, tmp_path: Path) -> Non
     assert written["markdown"].startswith(b"## policyeng: 1 failure")
 
 
+def test_the_forms_of_text_are_those_of_check(audited: Audited, tmp_path: Path) -> None:
+    """Printed and written."""
+    options = ("", "--summary", "--quiet", "--verbose", "--all")
+    printed = {}
+    for option in options:
+        given = ("audit", "report", "--store", audited.url, *([option] if option else []))
+        printed[option] = policyeng(*given).stdout
+        assert policyeng(*given, "--output", str(tmp_path / "report")).returncode == 0
+        assert (tmp_path / "report").read_text(encoding="utf-8").split() == printed[option].split()
+
+    assert printed["--all"] == printed[""]  # there are fewer resources than are left out
+    assert len({printed[option] for option in options}) == len(options) - 1
+    assert len(printed["--quiet"]) < len(printed[""]) < len(printed["--verbose"])
+    assert "\n  fix " not in printed["--summary"]
+
+
 def test_a_run_whose_findings_are_gone_is_refused(audited: Audited) -> None:
     """In every format; the newest has its trends still, which need the spans alone."""
     prune(audited.store, now=START, keep_runs=1)
@@ -184,6 +200,9 @@ def test_a_run_whose_findings_are_gone_is_refused(audited: Audited) -> None:
     [
         (("--format", "sarif"), "unknown report format `sarif`"),
         (("--format", "csv", "--group-by", "policy"), "--group-by does not apply to csv"),
+        (("--format", "html", "--summary"), "--summary does not apply to html"),
+        (("--quiet", "--verbose"), "--verbose and --quiet exclude each other"),
+        (("--summary", "--all"), "--all does not apply to --summary"),
         (("--output", "none/report.html"), "no such directory"),
         (("--run", "0"), "invalid value for `--run`"),
     ],

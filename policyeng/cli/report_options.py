@@ -25,17 +25,60 @@ _SHOWING_PROBLEMS = ("text", "github", "azure-devops")
 
 
 @frozen(kw_only=True)
-class ReportOptions:
-    """How to report an evaluation."""
+class TextOptions:
+    """How to report an evaluation as text."""
 
-    format_: options.Format = None
-    output: options.Output = None
     group_by: options.GroupBy = None
     verbose: options.Verbose = False
     summary: options.SummaryOnly = False
     quiet: options.Quiet = False
     all_: options.All = False
     color: options.Color = None
+
+    @property
+    def form(self) -> str:
+        """The form of text, one of `policyeng.report.text.FORMS`."""
+        return next(iter(self._forms()), "compact")
+
+    def only_for_text(self) -> list[str]:
+        """Return the given options that apply to text only.
+
+        Raises:
+            UsageError: some exclude each other.
+        """
+        forms = self._forms()
+        if len(forms) > 1:
+            raise UsageError(f"--{forms[0]} and --{forms[1]} exclude each other", remedy="remove one of them")
+        if self.all_ and forms:
+            raise UsageError(f"--all does not apply to --{forms[0]}", remedy="remove one of them")
+        return [*forms, *(["all"] if self.all_ else [])]
+
+    def grouping(self, names: Sequence[str]) -> str | None:
+        """Return how to group findings in a report that is written in these formats; None for no groups.
+
+        Raises:
+            UsageError: an option is not valid, or does not apply to any of the formats.
+        """
+        textual = self.only_for_text()
+        if textual and "text" not in names:
+            raise UsageError(f"--{textual[0]} does not apply to {_listed(names)}", remedy="use it with text")
+        group_by = find_known(self.group_by, GROUPS, "grouping") if self.group_by else None
+        if group_by and not any(each in PROSE for each in names):
+            raise UsageError(
+                f"--group-by does not apply to {_listed(names)}", remedy=f"use it with {' or '.join(PROSE)}"
+            )
+        return group_by
+
+    def _forms(self) -> list[str]:
+        return [name for name in ("verbose", "summary", "quiet") if getattr(self, name)]
+
+
+@frozen(kw_only=True)
+class ReportOptions(TextOptions):
+    """How to report an evaluation."""
+
+    format_: options.Format = None
+    output: options.Output = None
 
     def printer(self, *, owner_tag: str = "owner", exit_zero: bool = False) -> ReportPrinter:
         """Return what prints reports with these options.
@@ -48,24 +91,11 @@ class ReportOptions:
             UsageError: an option is not valid, or does not apply to any of the formats.
         """
         outputs = [output_of(entry, FORMATS) for entry in self.output or ()]
-        forms = [name for name in ("verbose", "summary", "quiet") if getattr(self, name)]
-        if len(forms) > 1:
-            raise UsageError(f"--{forms[0]} and --{forms[1]} exclude each other", remedy="remove one of them")
-        if self.all_ and forms:
-            raise UsageError(f"--all does not apply to --{forms[0]}", remedy="remove one of them")
-        textual = [*forms, *(["all"] if self.all_ else [])]
+        textual = self.only_for_text()
         name = find_known(self.format_, FORMATS, "report format") if self.format_ else self._default_format(textual)
-        names = [name, *(each for each, _ in outputs)]
-        if textual and "text" not in names:
-            raise UsageError(f"--{textual[0]} does not apply to {_listed(names)}", remedy="use it with text")
-        group_by = find_known(self.group_by, GROUPS, "grouping") if self.group_by else None
-        if group_by and not any(each in PROSE for each in names):
-            raise UsageError(
-                f"--group-by does not apply to {_listed(names)}", remedy=f"use it with {' or '.join(PROSE)}"
-            )
+        group_by = self.grouping([name, *(each for each, _ in outputs)])
         color, width = detect_terminal(self.color)
-        form = forms[0] if forms else "compact"
-        return ReportPrinter(name, outputs, group_by, form, self.all_, color, width, owner_tag, exit_zero)
+        return ReportPrinter(name, outputs, group_by, self.form, self.all_, color, width, owner_tag, exit_zero)
 
     def _default_format(self, textual: Sequence[str]) -> str:
         """Return the format of the build agent that runs the command; text elsewhere, and with options of text."""

@@ -18,9 +18,11 @@ from policyeng.cli.completion import complete_estates
 from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import find_known
 from policyeng.cli.files import require_directory, write
+from policyeng.cli.option_groups import with_group
+from policyeng.cli.report_options import TextOptions
 from policyeng.errors import UsageError
 from policyeng.frozen import replace
-from policyeng.report import FORMATS, GROUPS, INFORMED, PROSE
+from policyeng.report import FORMATS, INFORMED, PROSE
 
 if TYPE_CHECKING:
     from policyeng.audit.run_report import Reported
@@ -43,12 +45,13 @@ ControlsOf = Annotated[
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="File to write the report to. Default: print it.")]
 
 
+@with_group("asked", TextOptions)
 def report(
+    asked: TextOptions,
     estate: Estate = None,
     run: Number = None,
     format_: Format = "text",
     output: Output = None,
-    group_by: options.GroupBy = None,
     owner_tag: options.OwnerTag = "owner",
     framework: ControlsOf = None,
     store: StoreUrl = None,
@@ -60,13 +63,14 @@ def report(
 
     Examples:
       policyeng audit report --format html --output report.html
+      policyeng audit report production --summary
       policyeng audit report production --run 12 --format csv --output findings.csv
     """
     from policyeng.audit.run_report import csv_lines, reported, run_to_report
     from policyeng.report.csv import BYTE_ORDER_MARK
 
     format_ = find_known(format_, SHOWN, "report format")
-    group_by = _grouping(group_by, format_) if group_by else None
+    group_by = asked.grouping([format_])
     require_directory(output, "report")
     if framework and format_.startswith("csv"):
         raise UsageError(f"--framework does not apply to {format_}", remedy="use `audit history --framework`")
@@ -83,7 +87,7 @@ def report(
             results = tuple(evaluate_controls(history, meant, name) for name in framework)
             evaluation = gathered.evaluation.model_copy(update={"frameworks": results})
             gathered = replace(gathered, evaluation=evaluation)
-    text = _rendered(gathered, format_, group_by, printed=output is None)
+    text = _rendered(gathered, format_, group_by, asked, printed=output is None)
     if output is None:
         print_line(text.rstrip("\n"))
     else:
@@ -91,20 +95,18 @@ def report(
     return 0
 
 
-def _grouping(given: str, name: str) -> str:
-    if name not in PROSE:
-        raise UsageError(f"--group-by does not apply to {name}", remedy=f"use it with {' or '.join(PROSE)}")
-    return find_known(given, GROUPS, "grouping")
-
-
-def _rendered(gathered: Reported, name: str, group_by: str | None, *, printed: bool) -> str:
-    if name == "text" and printed:
-        from policyeng.report import text
-
-        color, width = detect_terminal()
-        return text.render(gathered.evaluation, color=color, width=width, group_by=group_by)
-    about = {"about": gathered.about} if name in INFORMED else {}
-    return FORMATS[name](gathered.evaluation, **about, **({"group_by": group_by} if name in PROSE else {}))
+def _rendered(gathered: Reported, name: str, group_by: str | None, asked: TextOptions, *, printed: bool) -> str:
+    given: dict[str, object] = {}
+    if name in PROSE:
+        given["group_by"] = group_by
+    if name in INFORMED:
+        given["about"] = gathered.about
+    if name == "text":
+        given |= {"form": asked.form, "every": asked.all_}
+        if printed:
+            color, width = detect_terminal(asked.color)
+            given |= {"color": color, "width": width}
+    return FORMATS[name](gathered.evaluation, **given)
 
 
 def _stream(texts: Iterable[str], output: Path | None) -> None:
