@@ -2,7 +2,7 @@
 # Both set up what they need and are quick the second time. `make check` needs Python alone. `make test-slow` runs the other
 # tests, as CI does, `make thorough` has the tests try many more examples, `make docs` writes the pages of the policies and the picture,
 # `make bench` measures it beside OPA and Conftest, `make bench-serving` its server under load, `make kubernetes-test` tries the webhook in a real kube-apiserver, `make container-test` performs the steps
-# of the Containerfile.
+# of the Containerfiles.
 # Compiled modules are kept: the tests start some thousand processes.
 unexport PYTHONDONTWRITEBYTECODE
 SHELL := /bin/bash
@@ -30,7 +30,7 @@ PIP_AUDIT_VERSION := 2.10.1
 CYCLONEDX_VERSION := 7.5.0
 LOCKS := requirements.lock requirements-server.lock requirements-dev.lock
 # Files that name container images.
-IMAGES := deploy/container/Containerfile deploy/ci/gitlab-ci.yml docs/recipes.md
+IMAGES := deploy/container/Containerfile deploy/container/Containerfile.check deploy/ci/gitlab-ci.yml docs/recipes.md
 SAMPLE := samples/workspaces/regulated.json
 KUSTOMIZE_VERSION := v5.8.1
 CERT_MANAGER_VERSION := v1.21.2
@@ -154,7 +154,7 @@ wheel: setup-tests
 	@bash tests/wheel.sh $(BIN)/python
 
 container-test: setup-tests
-	$(call say,the steps of the Containerfile below a folder (some minutes))
+	$(call say,the steps of the Containerfiles below a folder (some minutes))
 	@$(BIN)/python -m tests.container
 
 .tools/bin/etcd: tests/kubernetes/etcd/go.mod

@@ -1,8 +1,8 @@
-"""Build the container without an engine for containers: the steps of the Containerfile, run below a folder.
+"""Build the containers without an engine for containers: the steps of each Containerfile, run below a folder.
 
 Every `COPY` and `RUN` of the stage `build` is executed as it stands, with the programs of this machine in place of
 those of its images; then what the image would start is started with its arguments and variables, as its user and on a
-root that cannot be written, where the machine has what that takes. `python -m tests.container` takes a minute.
+root that cannot be written, where the machine has what that takes. `python -m tests.container` takes some minutes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ from tests.conftest import ROOT
 from tests.container_root import base_python, missing, traced, within, written
 from tests.test_server_tokens import line
 
-CONTAINERFILE = ROOT / "deploy" / "container" / "Containerfile"
+#: The server, and `check` alone.
+SERVER, CHECK = (ROOT / "deploy" / "container" / name for name in ("Containerfile", "Containerfile.check"))
+#: What the image of `check` may install, in bytes.
+LARGEST = 120_000_000
 IGNORED = ROOT / ".dockerignore"
 #: Where the steps put what they make.
-PLACES = ("/opt/", "/etc/policyeng", "/build")
+PLACES = ("/opt/", "/etc/policyeng", "/build", "/work")
 
 
 class Step(NamedTuple):
@@ -40,9 +43,9 @@ class Step(NamedTuple):
     text: str
 
 
-def steps() -> Iterator[Step]:
-    """The instructions of the Containerfile, continued lines joined and comments left out."""
-    text = CONTAINERFILE.read_text(encoding="utf-8")
+def steps(file: Path) -> Iterator[Step]:
+    """The instructions of a Containerfile, continued lines joined and comments left out."""
+    text = file.read_text(encoding="utf-8")
     lines = [each for each in text.splitlines() if not each.startswith("#")]
     stage = -1
     for joined in re.sub(r"\\\n\s*", "", "\n".join(lines)).splitlines():
@@ -52,15 +55,15 @@ def steps() -> Iterator[Step]:
             yield Step(stage, name, rest.strip())
 
 
-def environment(stage: int) -> dict[str, str]:
+def environment(file: Path, stage: int) -> dict[str, str]:
     """What `ENV` sets in a stage."""
-    pairs = (pair for step in steps() if step[:2] == (stage, "ENV") for pair in step.text.split())
+    pairs = (pair for step in steps(file) if step[:2] == (stage, "ENV") for pair in step.text.split())
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def final(name: str) -> str:
+def final(file: Path, name: str) -> str:
     """The last instruction of a name, which the image keeps."""
-    return [step.text for step in steps() if step.name == name][-1]
+    return [step.text for step in steps(file) if step.name == name][-1]
 
 
 def below(text: str, folder: Path) -> str:
@@ -79,16 +82,16 @@ def copied(sources: list[str], target: Path) -> None:
             shutil.copy(path, target)
 
 
-def build(folder: Path) -> None:
-    """Run the steps of the stage `build`.
+def build(file: Path, folder: Path) -> None:
+    """Run the steps of the stage `build` of a Containerfile.
 
     Raises:
         CalledProcessError: one of them fails, as it would in a build.
     """
     (folder / "build").mkdir()
     (folder / "opt").mkdir()
-    given = {key: value for key, value in environment(0).items() if key.startswith("PIP_")}
-    for step in steps():
+    given = {key: value for key, value in environment(file, 0).items() if key.startswith("PIP_")}
+    for step in steps(file):
         if step.stage != 0:
             continue
         if step.name == "COPY":
@@ -105,44 +108,44 @@ class Image:
 
     Attributes:
         tree: what is installed.
-        place: the folder that it starts in, with what it is configured by.
+        place: the folder that it starts in, with what it is configured by or checks.
         log: the one folder that it may write.
         lacks: why it is started as any other program here; empty where it has a root of its own.
         calls: where its system calls about files go.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._root = folder, folder / "root"
+    def __init__(self, file: Path, folder: Path) -> None:
+        self._file, self._folder, self._root = file, folder, folder / "root"
         self.tree = folder / "opt" / "policyeng"
-        self.place, self.log = folder / "etc" / "policyeng", folder / "log"
+        self.place, self.log = Path(below(final(file, "WORKDIR"), folder)), folder / "log"
         for each in (self._root, self.place, self.log):
             each.mkdir(parents=True, exist_ok=True)
         self.lacks, self.calls = missing(), folder / "calls"
         if not self.lacks:
-            os.chown(self.log, *map(int, final("USER").split(":")))
+            os.chown(self.log, *map(int, final(self._file, "USER").split(":")))
 
     @property
     def program(self) -> str:
         """The entry point."""
-        (program,) = json.loads(below(final("ENTRYPOINT"), self._folder))
+        (program,) = json.loads(below(final(self._file, "ENTRYPOINT"), self._folder))
         return str(program)
 
     def arguments(self) -> list[str]:
         """What it is started with unless told otherwise."""
-        return [str(each) for each in json.loads(below(final("CMD"), self._folder))]
+        return [str(each) for each in json.loads(below(final(self._file, "CMD"), self._folder))]
 
     def health(self, port: str) -> list[str]:
         """The command that asks for its health, on a port."""
-        text = final("HEALTHCHECK").partition(" CMD ")[2].replace(":8180/", f":{port}/")
+        text = final(self._file, "HEALTHCHECK").partition(" CMD ")[2].replace(":8180/", f":{port}/")
         return [str(each) for each in json.loads(below(text, self._folder))]
 
     def start(self, *command: str) -> subprocess.Popen[str]:
         """Start a program of it, with the variables of the image alone; it is for the caller to end."""
-        environ = {key: below(value, self._folder) for key, value in environment(1).items()}
+        environ = {key: below(value, self._folder) for key, value in environment(self._file, 1).items()}
         shown = (self.tree, self.place, base_python())
         whole = ["env", f"--chdir={self.place}", "-i", *(f"{key}={value}" for key, value in environ.items()), *command]
         if not self.lacks:
-            root = within(self._root, final("USER"), shown, (self.log,))
+            root = within(self._root, final(self._file, "USER"), shown, (self.log,))
             whole = [*traced(self.calls), *root, *whole]
         return subprocess.Popen(whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -164,6 +167,17 @@ class Image:
         if self.calls.exists():
             elsewhere = list(written(self.calls, self.program, self.log))
             assert not elsewhere, f"it tried to write: {elsewhere[:3]}"
+
+
+def try_checking(image: Image) -> None:
+    """It checks what is mounted, with its default arguments, and writes nowhere."""
+    shutil.copy(ROOT / "samples/workspaces/regulated.json", image.place)
+    began = monotonic()
+    code, output, messages = image.ran(image.program, *image.arguments(), "--format", "json")
+    assert code == 1, messages
+    assert json.loads(output)["summary"]["error"] == 0
+    image.require_untouched()
+    said(f"it checks what is mounted: exit {code} after {monotonic() - began:.1f} s")
 
 
 def try_judging(image: Image) -> None:
@@ -231,27 +245,43 @@ def said(text: str) -> None:
     print(text, flush=True)
 
 
-def try_out(folder: Path) -> None:
-    """Try what was built below a folder."""
-    image = Image(folder)
-    size = sum(path.lstat().st_size for path in image.tree.rglob("*") if not path.is_dir())
-    said(f"the installed tree has {size / 1e6:.0f} MB")
+def installed_size(image: Image) -> int:
+    """Bytes of the files that are installed."""
+    return sum(path.lstat().st_size for path in image.tree.rglob("*") if not path.is_dir())
+
+
+def try_out(file: Path, folder: Path) -> None:
+    """Try what was built below a folder.
+
+    Raises:
+        AssertionError: it does not work, or the image of `check` is too large.
+    """
+    image = Image(file, folder)
+    size = installed_size(image)
+    said(f"{file.name}: the installed tree has {size / 1e6:.0f} MB")
     if image.lacks:
         said(f"NOT TRIED as another user on a read-only root: {image.lacks}")
     elif not traced(image.calls):
         said("NOT TRIED whether it tries to write elsewhere, where it cannot: there is no strace")
+    if file == CHECK:
+        assert size < LARGEST
+        try_checking(image)
+        return
     try_judging(image)
     try_serving(image)
 
 
 def main() -> None:
-    """Build below a temporary folder, and try what was built."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        build(folder)
-        shutil.rmtree(folder / "build")  # the image has nothing of it
-        shutil.rmtree(folder / "opt" / "build")
-        try_out(folder)
+    """Build each image below a temporary folder, and try what was built; with arguments, only files of these names."""
+    for file in (CHECK, SERVER):
+        if sys.argv[1:] and file.name not in sys.argv[1:]:
+            continue
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            build(file, folder)
+            shutil.rmtree(folder / "build")  # the image has nothing of it
+            shutil.rmtree(folder / "opt" / "build")
+            try_out(file, folder)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import pytest
 
 from policyeng import cli
 from policyeng.rego.linking import Linked
-from policyeng.rego.program import Compiled
+from policyeng.rego.compiled import Compiled
 from policyeng.server.options import Route
 from policyeng.server.service import Service
 from tests.bundles import deny_when, rego, workspace, write

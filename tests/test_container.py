@@ -1,4 +1,4 @@
-"""The Containerfile: linted, from what the repository locks, without rights and without secrets."""
+"""The Containerfiles: linted, from what the repository locks, without rights and without secrets."""
 
 from __future__ import annotations
 
@@ -11,34 +11,40 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.container import CONTAINERFILE, IGNORED, below, environment, final, steps
+from tests.container import CHECK, IGNORED, SERVER, below, environment, final, steps
 from tests.container_root import missing, traced, within, written
 
 HADOLINT = Path(sys.executable).with_name("hadolint")
+each_file = pytest.mark.parametrize("file", [SERVER, CHECK], ids=lambda file: file.name)
 
 
-def test_the_linter_has_nothing_to_say() -> None:
+@each_file
+def test_the_linter_has_nothing_to_say(file: Path) -> None:
     """None of its rules is switched off."""
-    linted = subprocess.run([HADOLINT, "--no-color", CONTAINERFILE], capture_output=True, text=True, check=False)
+    linted = subprocess.run([HADOLINT, "--no-color", file], capture_output=True, text=True, check=False)
 
     assert (linted.returncode, linted.stdout) == (0, "")
-    assert "hadolint" not in CONTAINERFILE.read_text(encoding="utf-8")
+    assert "hadolint" not in file.read_text(encoding="utf-8")
 
 
-def test_it_is_built_from_what_is_locked() -> None:
+@each_file
+def test_it_is_built_from_what_is_locked(file: Path) -> None:
     """Everything that is installed has a hash, or was built from the repository; images have a version."""
-    installs = [one for step in steps() if step.name == "RUN" for one in step.text.split("&&") if " install " in one]
-    images = [step.text.split()[0] for step in steps() if step.name == "FROM"]
+    installs = [
+        one for step in steps(file) if step.name == "RUN" for one in step.text.split("&&") if " install " in one
+    ]
+    images = [step.text.split()[0] for step in steps(file) if step.name == "FROM"]
 
     assert len(installs) == 3
     assert all("--require-hashes" in one or "--no-index --no-deps" in one for one in installs)
     assert [image.partition("@")[0] for image in images] == ["python:3.13-slim-trixie"] * 2
-    assert environment(0)["PIP_ONLY_BINARY"] == ":all:"
+    assert environment(file, 0)["PIP_ONLY_BINARY"] == ":all:"
 
 
 def test_what_it_copies_is_there_and_let_in() -> None:
     """Nothing else is sent to the builder: no history, no environment of this machine."""
-    sources = [word for step in steps() if step[:2] == (0, "COPY") for word in step.text.split()[:-1]]
+    copies = [step for file in (SERVER, CHECK) for step in steps(file) if step[:2] == (0, "COPY")]
+    sources = [word for step in copies for word in step.text.split()[:-1]]
     let_in = {line[1:] for line in IGNORED.read_text(encoding="utf-8").splitlines() if line.startswith("!")}
 
     assert set(sources) == let_in
@@ -46,25 +52,43 @@ def test_what_it_copies_is_there_and_let_in() -> None:
     assert IGNORED.read_text(encoding="utf-8").splitlines()[1] == "*"
 
 
-def test_the_image_runs_without_rights_and_without_a_shell() -> None:
+@each_file
+def test_the_image_runs_without_rights_and_without_a_shell(file: Path) -> None:
     """A user by number, commands as lists, nothing copied but what was built, and no secret in a variable."""
-    last = [step for step in steps() if step.stage == 1]
-    commands = [final("ENTRYPOINT"), final("CMD"), final("HEALTHCHECK").partition(" CMD ")[2]]
+    last = [step for step in steps(file) if step.stage == 1]
 
-    assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", final("USER"))
-    assert all(isinstance(json.loads(command), list) for command in commands)
+    assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", final(file, "USER"))
+    assert isinstance(json.loads(final(file, "CMD")), list)
     assert not [step for step in last if step.name == "RUN"]
     assert [step.text for step in last if step.name == "COPY"] == ["--from=build /opt/policyeng /opt/policyeng"]
-    assert json.loads(final("ENTRYPOINT")) == ["/opt/policyeng/bin/policyeng"]
-    assert json.loads(final("CMD"))[0] == "serve"
-    assert not re.search(r"token=|password|secret", json.dumps([environment(0), environment(1)]), re.IGNORECASE)
-    assert f"EXPOSE {json.loads(final('CMD'))[4]}" in CONTAINERFILE.read_text(encoding="utf-8")
-    assert f":{json.loads(final('CMD'))[4]}/healthz" in final("HEALTHCHECK")
+    assert json.loads(final(file, "ENTRYPOINT")) == ["/opt/policyeng/bin/policyeng"]
+    assert not re.search(r"token=|password|secret", json.dumps([environment(file, 0), environment(file, 1)]), re.I)
+
+
+def test_the_image_of_the_server_serves() -> None:
+    """On the port that it exposes, which it asks for its health."""
+    command = json.loads(final(SERVER, "CMD"))
+    health = final(SERVER, "HEALTHCHECK").partition(" CMD ")[2]
+
+    assert command[0] == "serve"
+    assert isinstance(json.loads(health), list)
+    assert final(SERVER, "EXPOSE") == command[4]
+    assert f":{command[4]}/healthz" in health
+
+
+def test_the_image_of_check_has_no_extra() -> None:
+    """It checks its directory, listens nowhere, and installs what the package alone requires."""
+    installs = [step.text for step in steps(CHECK) if step.name == "RUN"]
+
+    assert json.loads(final(CHECK, "CMD")) == ["check", "."]
+    assert not [step for step in steps(CHECK) if step.name in ("EXPOSE", "HEALTHCHECK")]
+    assert "--requirement requirements.lock" in installs[0]
+    assert "requirements-server.lock" not in "".join(installs)
 
 
 def test_it_asks_for_its_health_with_python(tmp_path: Path) -> None:
     """A server that is not there is not healthy."""
-    _, *arguments = json.loads(final("HEALTHCHECK").partition(" CMD ")[2])
+    _, *arguments = json.loads(final(SERVER, "HEALTHCHECK").partition(" CMD ")[2])
     asked = subprocess.run([sys.executable, *arguments], capture_output=True, check=False, cwd=tmp_path)
 
     assert asked.returncode == 1

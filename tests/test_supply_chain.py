@@ -55,7 +55,8 @@ def test_the_makefile_installs_known_versions_only() -> None:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A copy of the files that name images, and a `docker` that answers for one of them."""
-    for name in ("Makefile", "deploy/container/Containerfile", "deploy/ci/gitlab-ci.yml", "docs/recipes.md"):
+    containers = ("deploy/container/Containerfile", "deploy/container/Containerfile.check")
+    for name in ("Makefile", *containers, "deploy/ci/gitlab-ci.yml", "docs/recipes.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
