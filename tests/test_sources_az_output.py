@@ -126,6 +126,12 @@ def one(document: object, around: Surroundings = AROUND) -> Placed:
             False,
         ),
         (INSTANCE, {"ssh_settings": {"ssh_port": "50000"}}, f"{C}/sshSettings/sshPort", 50000),
+        (
+            INSTANCE,
+            {"custom_applications": [{"name": "r", "type": "docker", "image": {"reference": "r:1"}}]},
+            f"{C}/customServices",
+            [{"type": "docker", "name": "r", "image": {"type": "docker", "reference": "r:1"}}],
+        ),
         (SPARK, {}, f"{P}/isAttachedCompute", True),
         (SPARK, {"node_count": 3}, f"{C}/nodeCount", 3),
         (SPARK, {"scale_settings": {"auto_scale_enabled": True}}, f"{C}/autoScaleProperties/enabled", True),
@@ -173,6 +179,18 @@ def test_nothing_is_filled_into_an_output(document: JsonObject, pointer: str) ->
             "both `Disabled` and `NotSpecified`",
         ),
         (INSTANCE, {"enable_node_public_ip": True}, f"{C}/enableNodePublicIp", "the service omits it"),
+        (
+            INSTANCE,
+            {"custom_applications": [{"name": "r", "image": {"reference": "r:1"}}]},
+            f"{C}/customServices/0/docker",
+            "whether a custom application is privileged",
+        ),
+        (
+            INSTANCE,
+            {"setup_scripts": {"creation_script": {"path": "setup.sh"}}},
+            f"{C}/setupScripts/scripts/creationScript/scriptSource",
+            "a file or inline",
+        ),
         (CLUSTER, {"type": "*** unsupported compute type ***"}, f"{P}/computeType", "prints no compute type"),
         (CLUSTER, {"type": None}, f"{P}/computeType", "prints no compute type"),
         (HOME, {"storage_account": "<X>"}, f"{P}/storageAccount", "placeholder"),
@@ -211,7 +229,7 @@ CONNECTIONS = {
     f"{P}/privateEndpointConnections/*/properties/privateEndpoint/id",
     f"{P}/privateEndpointConnections/*/properties/privateLinkServiceConnectionState/status",
 }
-#: Setup scripts, which no key states.
+#: Setup scripts, which only compute instances have.
 SCRIPTS = {
     f"{C}/setupScripts/scripts/creationScript/scriptData",
     f"{C}/setupScripts/scripts/creationScript/scriptSource",
@@ -219,7 +237,7 @@ SCRIPTS = {
 #: By what is printed, the fields that policies inspect and an output cannot say.
 GAPS: dict[str, set[str]] = {
     "amlcompute": {*SCRIPTS, f"{P}/disableLocalAuth", f"{C}/connectivityEndpoints/publicIpAddress"},
-    "computeinstance": {*SCRIPTS, f"{P}/disableLocalAuth", f"{C}/applicationSharingPolicy", f"{C}/customServices"},
+    "computeinstance": {f"{P}/disableLocalAuth", f"{C}/applicationSharingPolicy"},
     "synapsespark": SCRIPTS,
     "workspace": {
         *CONNECTIONS,

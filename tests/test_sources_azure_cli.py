@@ -129,6 +129,52 @@ ROWS: list[tuple[JsonObject, JsonObject, str, object]] = [
         {"objectId": "o", "tenantId": "t"},
     ),
     (INSTANCE, {"create_on_behalf_of": {}}, f"{C}/computeInstanceAuthorizationType", "personal"),
+    (
+        INSTANCE,
+        {"setup_scripts": {"creation_script": {"path": "Users/a/setup.sh", "command": "-v 3", "timeout_minutes": 20}}},
+        f"{C}/setupScripts/scripts",
+        {
+            "creationScript": {
+                "scriptSource": "workspaceStorage",
+                "scriptData": "Users/a/setup.sh",
+                "scriptArguments": "-v 3",
+                "timeout": "20m",
+            }
+        },
+    ),
+    (
+        INSTANCE,
+        {"setup_scripts": {"startup_script": {"path": "start.sh"}}},
+        f"{C}/setupScripts/scripts",
+        {"startupScript": {"scriptSource": "workspaceStorage", "scriptData": "start.sh"}},
+    ),
+    (
+        INSTANCE,
+        {
+            "custom_applications": [
+                {
+                    "name": "rstudio",
+                    "type": "Docker",
+                    "image": {"reference": "rocker/rstudio:4.4"},
+                    "endpoints": [{"target": 8787, "published": 8787}],
+                    "environment_variables": {"LANG": "C"},
+                    "bind_mounts": [{"source": "/home", "target": "/data"}],
+                }
+            ]
+        },
+        f"{C}/customServices",
+        [
+            {
+                "name": "rstudio",
+                "type": "docker",
+                "image": {"type": "docker", "reference": "rocker/rstudio:4.4"},
+                "endpoints": [{"name": "connect", "protocol": "http", "target": 8787, "published": 8787}],
+                "environmentVariables": {"LANG": {"type": "local", "value": "C"}},
+                "volumes": [{"type": "bind", "readOnly": False, "source": "/home", "target": "/data"}],
+                "docker": {"privileged": True},
+            }
+        ],
+    ),
     (INSTANCE, {"enable_sso": False}, f"{C}/enableSSO", False),
     (INSTANCE, {"enable_root_access": False}, f"{C}/enableRootAccess", False),
     (INSTANCE, {"enable_os_patching": True}, f"{C}/enableOSPatching", True),
@@ -422,6 +468,32 @@ UNFIT: list[tuple[JsonObject, JsonObject, str, str]] = [
     (CLUSTER, {"size": "$VM_SIZE"}, f"{C}/vmSize", "placeholder"),
     (CLUSTER, {"size": "__VM_SIZE__"}, f"{C}/vmSize", "placeholder"),
     (CLUSTER, {"size": ["a"]}, f"{C}/vmSize", "`size` is a list; it should be text"),
+    (INSTANCE, {"custom_applications": "rstudio"}, f"{C}/customServices", "it should be a list"),
+    (INSTANCE, {"custom_applications": ["rstudio"]}, f"{C}/customServices", "a list of `{name, image, endpoints}`"),
+    (
+        INSTANCE,
+        {"custom_applications": [{"image": {"reference": 4}}]},
+        f"{C}/customServices",
+        "`image/reference` is `4`; it should be text",
+    ),
+    (
+        INSTANCE,
+        {"custom_applications": [{"name": "r", "endpoints": [80]}]},
+        f"{C}/customServices",
+        "a list of `{target, published}`",
+    ),
+    (
+        INSTANCE,
+        {"setup_scripts": {"creation_script": {"path": "<PATH>"}}},
+        f"{C}/setupScripts/scripts/creationScript/scriptData",
+        "placeholder",
+    ),
+    (
+        INSTANCE,
+        {"setup_scripts": {"creation_script": "setup.sh"}},
+        f"{C}/setupScripts/scripts/creationScript/scriptData",
+        "it should be an object",
+    ),
     (CLUSTER, {"network_settings": {"subnet": "s"}}, f"{C}/subnet/id", "has no `vnet_name`"),
     (CLUSTER, {"network_settings": {"vnet_name": "v"}}, f"{C}/subnet/id", "no `subnet`"),
     (
@@ -569,7 +641,7 @@ CONNECTIONS = {
     f"{P}/privateEndpointConnections/*/properties/privateEndpoint/id",
     f"{P}/privateEndpointConnections/*/properties/privateLinkServiceConnectionState/status",
 }
-#: Setup scripts, which no key states.
+#: Setup scripts, which only compute instances have.
 SCRIPTS = {
     f"{C}/setupScripts/scripts/creationScript/scriptData",
     f"{C}/setupScripts/scripts/creationScript/scriptSource",
@@ -579,11 +651,9 @@ GAPS: dict[str, set[str]] = {
     "AmlCompute": {P, *SCRIPTS, f"{P}/disableLocalAuth", f"{C}/connectivityEndpoints/publicIpAddress"},
     "ComputeInstance": {
         P,
-        *SCRIPTS,
         f"{P}/disableLocalAuth",
         f"{C}/applicationSharingPolicy",
         f"{C}/connectivityEndpoints/publicIpAddress",
-        f"{C}/customServices",
         f"{C}/osImageMetadata/isLatestOsImageVersion",
         f"{C}/state",
         f"{C}/lastOperation/operationTime",

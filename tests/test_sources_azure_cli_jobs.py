@@ -183,6 +183,43 @@ def test_a_sweep_is_brought_into_arm_shape() -> None:
     assert workload(written, *CLUSTERS).document["accelerator"] == "gpu"
 
 
+@pytest.mark.parametrize(
+    ("early_termination", "expected"),
+    [
+        (
+            {"type": "bandit", "slack_factor": 0.1, "evaluation_interval": 1, "delay_evaluation": 5},
+            {"policyType": "Bandit", "slackFactor": 0.1, "evaluationInterval": 1, "delayEvaluation": 5},
+        ),
+        (
+            {"type": "median_stopping", "evaluation_interval": 2},
+            {"policyType": "MedianStopping", "evaluationInterval": 2},
+        ),
+        (
+            {"type": "truncation_selection", "truncation_percentage": 20},
+            {"policyType": "TruncationSelection", "truncationPercentage": 20},
+        ),
+        (None, None),
+    ],
+)
+def test_the_early_termination_of_a_sweep(early_termination: JsonObject | None, expected: JsonObject | None) -> None:
+    """In ARM's names; without it, it is known to be absent."""
+    written = {
+        "$schema": SCHEMA.format("sweepJob"),
+        "type": "sweep",
+        "name": "s",
+        "trial": {"command": "x", "environment": "azureml:e:1"},
+        "early_termination": early_termination,
+    }
+    assert only(written).resource["properties"].get("earlyTermination") == expected
+
+
+def test_early_termination_that_is_not_an_object_is_unknown() -> None:
+    """The reason names the key."""
+    written = {"$schema": SCHEMA.format("sweepJob"), "type": "sweep", "name": "s", "early_termination": "bandit"}
+    reasons = only(written).unreadable
+    assert "it should be an object" in reasons["/properties/earlyTermination/policyType"]
+
+
 def test_an_automl_job_is_brought_into_arm_shape() -> None:
     """Its limits are of its task, in minutes."""
     written = {

@@ -59,8 +59,7 @@ def schedules(value: object) -> object:
     Raises:
         UnfitError: the value is not a list of schedules.
     """
-    entries = convert_list(value)
-    return [_schedule(entry) for entry in entries] if isinstance(entries, list) else []
+    return [_schedule(entry) for entry in convert_list(value)]
 
 
 def _schedule(entry: object) -> JsonObject:
@@ -76,6 +75,59 @@ def _schedule(entry: object) -> JsonObject:
         if kind in schedule:
             schedule[kind] = {"timeZone": "UTC", **schedule[kind]}
     return schedule
+
+
+_APPLICATION = (
+    FieldMapping("/name", "/name", name),
+    FieldMapping("/type", "/type", word("docker")),
+    FieldMapping("/image/reference", "/image/reference", text),
+    FieldMapping(
+        "/endpoints",
+        "/endpoints",
+        lambda value: _extend_each(value, {"name": "connect", "protocol": "http"}, "a list of `{target, published}`"),
+    ),
+    FieldMapping(
+        "/bind_mounts",
+        "/volumes",
+        lambda value: _extend_each(value, {"type": "bind", "readOnly": False}, "a list of `{source, target}`"),
+    ),
+    FieldMapping(
+        "/environment_variables",
+        "/environmentVariables",
+        lambda value: {key: {"type": "local", "value": inner} for key, inner in tags(value).items()},
+    ),
+)
+
+
+def convert_applications(value: object) -> list[JsonObject]:
+    """Return the custom applications of a file as ARM's custom services; the CLI always asks for privileged ones.
+
+    Raises:
+        UnfitError: the value is not a list of applications.
+    """
+    return [{**service, "docker": {"privileged": True}} for service in _convert_printed_applications(value)]
+
+
+def _convert_printed_applications(value: object) -> list[JsonObject]:
+    """Return the applications of a command's output; it does not state whether they are privileged."""
+    services = []
+    for entry in convert_list(value):
+        if not isinstance(entry, dict):
+            raise UnfitError("a list of `{name, image, endpoints}`")
+        found = mapped(_APPLICATION, entry, "")
+        if found.unreadable:
+            raise UnfitError(f"a list of applications: {next(iter(found.unreadable.values()))}")
+        if "image" in found.resource:
+            found.resource["image"]["type"] = "docker"
+        services.append({"type": "docker", **found.resource})
+    return services
+
+
+def _extend_each(value: object, more: JsonObject, expected: str) -> list[JsonObject]:
+    entries = [entry for entry in convert_list(value) if isinstance(entry, dict)]
+    if entries != value:
+        raise UnfitError(expected)
+    return [{**more, **entry} for entry in entries]
 
 
 _P, _C = "/properties", "/properties/properties"
@@ -105,6 +157,8 @@ _NETWORK = (
     # The name of a subnet identifies it only together with the virtual network.
     FieldMapping("/network_settings/vnet_name", ""),
 )
+_SCRIPTS = {kind: f"{_C}/setupScripts/scripts/{kind}Script" for kind in ("creation", "startup")}
+_SERVICES = f"{_C}/customServices"
 #: The CLI sends the region as `location`, and prints the region of the nodes in the same key.
 _NOT_SENT = (f"{_P}/computeLocation",)
 
@@ -191,8 +245,16 @@ _INSTANCE = DocumentTables(
         FieldMapping("/enable_root_access", f"{_C}/enableRootAccess", boolean),
         FieldMapping("/enable_os_patching", f"{_C}/enableOSPatching", boolean),
         FieldMapping("/release_quota_on_stop", f"{_C}/releaseQuotaOnStop", boolean),
-        FieldMapping("/custom_applications", ""),
-        FieldMapping("/setup_scripts", ""),
+        FieldMapping("/custom_applications", _SERVICES, convert_applications),
+        *(
+            FieldMapping(f"/setup_scripts/{kind}_script/{key}", f"{target}/{field}", bring)
+            for kind, target in _SCRIPTS.items()
+            for key, field, bring in (
+                ("path", "scriptData", text),
+                ("command", "scriptArguments", text),
+                ("timeout_minutes", "timeout", lambda value: f"{convert_integer(value)}m"),
+            )
+        ),
         FieldMapping("/resource_id", ""),
     ),
     printed=(
@@ -211,6 +273,7 @@ _INSTANCE = DocumentTables(
             ),
         ),
         FieldMapping("/services", ""),
+        FieldMapping("/custom_applications", _SERVICES, _convert_printed_applications),
         FieldMapping("/network_settings/public_ip_address", f"{_C}/connectivityEndpoints/publicIpAddress", text),
         FieldMapping("/network_settings/private_ip_address", f"{_C}/connectivityEndpoints/privateIpAddress", text),
         FieldMapping("/ssh_settings/admin_username", f"{_C}/sshSettings/adminUserName", text),
@@ -230,6 +293,7 @@ _INSTANCE = DocumentTables(
         Sent(f"{_C}/enableNodePublicIp", True),
         Sent(f"{_C}/sshSettings/sshPublicAccess", "Disabled", within=f"{_C}/sshSettings"),
         Sent(f"{_C}/computeInstanceAuthorizationType", "personal"),
+        *(Sent(f"{target}/scriptSource", "workspaceStorage", within=target) for target in _SCRIPTS.values()),
         Sent(f"{_C}/enableSSO", True),
         Sent(f"{_C}/enableRootAccess", True),
         Sent(f"{_C}/enableOSPatching", False),
@@ -359,11 +423,26 @@ def _convert(word: str) -> Callable[[JsonObject, str, Surroundings], Iterator[Pl
         _set_subnet_id(given.resource, document, around)
         yield given._replace(
             resource=with_attachment(given.resource),
-            unreadable={**given.unreadable, **unplaced(arm_id)},
+            unreadable={**given.unreadable, **unplaced(arm_id), **_list_unprinted(given)},
             fields={**given.fields, "/properties/computeType": f"{pointer}/type"},
         )
 
     return bring
+
+
+def _list_unprinted(given: Placed) -> dict[str, str]:
+    """Return by ARM pointer why parts of scripts and services are unknown; a file states all of them."""
+    unprinted = {
+        f"{target}/scriptSource": "`az ml` does not print whether the script is a file or inline"
+        for target in _SCRIPTS.values()
+        if isinstance(script := value_at(given.resource, target), dict) and "scriptSource" not in script
+    }
+    services = value_at(given.resource, _SERVICES)
+    return unprinted | {
+        f"{_SERVICES}/{index}/docker": "`az ml` does not print whether a custom application is privileged"
+        for index, service in enumerate(services if isinstance(services, list) else ())
+        if "docker" not in service
+    }
 
 
 def _convert_unsupported(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:

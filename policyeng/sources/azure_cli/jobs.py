@@ -16,7 +16,7 @@ from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind
 from policyeng.sources.azure_cli.converter import CliDefaults, is_open, list_known_keys, place_resource, schema_name
 from policyeng.sources.azure_cli.pipelines import PipelineSteps, steps_of
 from policyeng.sources.azure_cli.references import an_object, asset_in, compute_in
-from policyeng.sources.azure_cli.value_converters import prose, tags
+from policyeng.sources.azure_cli.value_converters import convert_number, prose, tags
 from policyeng.sources.field_mapping import Bring, FieldMapping, convert_integer, convert_word, duration, text
 from policyeng.sources.parsed import Placed, Refusal, Surroundings
 
@@ -42,6 +42,15 @@ _LIMITS: Mapping[str, tuple[str, Bring]] = {
     "max_total_trials": ("maxTotalTrials", convert_integer),
     "timeout": ("timeout", _SECONDS),
     "trial_timeout": ("trialTimeout", _SECONDS),
+}
+_TERMINATION = "/properties/earlyTermination"
+_TERMINATIONS: dict[object, object] = {word: word for word in ("Bandit", "MedianStopping", "TruncationSelection")}
+_TERMINATION_KEYS: Mapping[str, tuple[str, Bring]] = {
+    "delay_evaluation": ("delayEvaluation", convert_integer),
+    "evaluation_interval": ("evaluationInterval", convert_integer),
+    "slack_amount": ("slackAmount", convert_number),
+    "slack_factor": ("slackFactor", convert_number),
+    "truncation_percentage": ("truncationPercentage", convert_integer),
 }
 _AUTOML_LIMITS: Mapping[str, tuple[str, Bring]] = {
     "max_concurrent_trials": ("maxConcurrentTrials", convert_integer),
@@ -80,6 +89,7 @@ _ELSEWHERE = (
     "/properties/limits",
     "/properties/earlyTermination",
     "/properties/taskDetails",
+    _TERMINATION,
 )
 
 
@@ -182,6 +192,11 @@ def table_of(job_type: str, workspace: str = "") -> tuple[FieldMapping, ...]:
             *_compute("/trial", "/properties", workspace),
             *common,
             *(FieldMapping(f"/{key}", "") for key in unchecked),
+            FieldMapping("/early_termination/type", f"{_TERMINATION}/policyType", convert_word(_TERMINATIONS)),
+            *(
+                FieldMapping(f"/early_termination/{key}", f"{_TERMINATION}/{field}", bring)
+                for key, (field, bring) in _TERMINATION_KEYS.items()
+            ),
             FieldMapping("/objective/goal", "/properties/objective/goal", text),
             FieldMapping("/objective/primary_metric", "/properties/objective/primaryMetric", prose),
             *_run(workspace, "/trial", trial),
@@ -320,6 +335,6 @@ KINDS: tuple[CliDocumentKind, ...] = (
         _SCHEMAS,
         _matches,
         convert_job,
-        known=list_known_keys(*(table_of(str(kind)) for kind in JOB_TYPES), within=("/identity",)),
+        known=list_known_keys(*(table_of(str(kind)) for kind in JOB_TYPES), within=("/identity", "/early_termination")),
     ),
 )

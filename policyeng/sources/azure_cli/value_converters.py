@@ -56,7 +56,7 @@ def prose(value: object) -> object:
     return value
 
 
-def tags(value: object) -> object:
+def tags(value: object) -> dict[str, str]:
     """Convert the values of tags to text; ARM drops a null."""
     if isinstance(value, dict) and not any(isinstance(entry, (list, dict)) for entry in value.values()):
         return {key: str(entry) for key, entry in value.items() if entry is not None}
@@ -79,7 +79,7 @@ def region(value: object) -> object:
     return lowered(str(text(value)).replace(" ", ""))
 
 
-def convert_list(value: object) -> object:
+def convert_list(value: object) -> list[object]:
     """Return a list unchanged."""
     if isinstance(value, list):
         return value
@@ -91,6 +91,13 @@ def mapping(value: object) -> object:
     if isinstance(value, dict):
         return value
     raise UnfitError("an object")
+
+
+def convert_number(value: object) -> object:
+    """Return a number unchanged."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    raise UnfitError("a number")
 
 
 def convert_duration(unit: str) -> Bring:
