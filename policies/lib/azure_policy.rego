@@ -107,17 +107,11 @@ _values(assignment, wanted, by_id) := [_stated(assignment)] if {
 
 _is_of_set(assignment) if contains(words.folded(assignment.properties.policyDefinitionId), "/policysetdefinitions/")
 
-_stated(assignment) := {lower(name): object.get(parameter, "value", null) |
-	is_object(assignment.properties.parameters)
-	some name, parameter in assignment.properties.parameters
-	is_object(parameter)
-}
+_stated(assignment) := _by_name(assignment.properties, "value")
 
 # A member of a set hands on the parameters of the set, which have defaults.
-_of_member(member, assignment, set) := {lower(name): _handed_on(object.get(parameter, "value", null), assignment, set) |
-	is_object(member.parameters)
-	some name, parameter in member.parameters
-	is_object(parameter)
+_of_member(member, assignment, set) := {name: _handed_on(value, assignment, set) |
+	some name, value in _by_name(member, "value")
 }
 
 _handed_on(value, assignment, set) := object.get(_stated(assignment), name, default_of_set) if {
@@ -128,8 +122,18 @@ _handed_on(value, assignment, set) := object.get(_stated(assignment), name, defa
 	default_of_set := object.get(_defaults(set), name, null)
 } else := value
 
-_defaults(set) := {lower(name): object.get(parameter, "defaultValue", null) |
-	is_object(set.properties.parameters)
-	some name, parameter in set.properties.parameters
-	is_object(parameter)
+_defaults(set) := _by_name(set.properties, "defaultValue")
+
+# Azure ignores the letter case of names. Which of several spellings counts is not documented, so their values stay
+# together in a set, which cannot be read as the value of a parameter.
+_by_name(holder, key) := {name: _only({object.get(holder.parameters[spelling], key, null) | some spelling in spellings}) |
+	is_object(holder.parameters)
+	some name in {lower(spelling) | some spelling, _ in holder.parameters}
+	spellings := {spelling | some spelling, each in holder.parameters; lower(spelling) == name; is_object(each)}
+	count(spellings) > 0
 }
+
+_only(values) := value if {
+	count(values) == 1
+	some value in values
+} else := values

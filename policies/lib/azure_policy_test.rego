@@ -34,6 +34,7 @@ _states := {
 		_with({"computeNames": {"value": []}, "tags": {"value": {}}}),
 		_with({"extra": "no parameter"}),
 		_with({"TAGS": {"value": null}}),
+		_with({"DATASTORE": {"value": "store"}}),
 	],
 	"not in force": [
 		_changed({"notScopes": ["/subscriptions/S/resourceGroups/G/"]}),
@@ -50,6 +51,8 @@ _states := {
 		_changed({"notScopes": "none"}),
 		_with({"effect": {"value": {}}}),
 		_with({"datastore": {"value": 7}}),
+		_with({"DATASTORE": {"value": "other store"}}),
+		_with({"effect": {"value": "disabled"}, "Effect": {"value": "enforceSetting"}}),
 	],
 	"covers only some computes": [
 		_changed({"resourceSelectors": [{"name": "one region"}]}),
@@ -89,9 +92,16 @@ test_set_hands_on_its_parameters_and_their_defaults if {
 	_through_set([_member(_values)], {}) == "in force"
 	_through_set([_member(_handing)], {}) == "not in force"
 	_through_set([_member(_handing)], null) == "not in force"
+	azure_policy.state(_of_set, _workspace, _wanted, {lower(_set_id): {"properties": {"policyDefinitions": [_member(_handing)]}}}) == "not in force"
 	_through_set([_member({"logFilters": "no parameter"})], _default) == "not in force"
 	_through_set([_member(null)], _default) == "not in force"
 	_through_set([{"policyDefinitionId": "/providers/Microsoft.Authorization/policyDefinitions/other"}], {}) == "not in force"
+}
+
+test_spellings_of_a_parameter_with_different_values_cannot_be_read if {
+	several := object.union(_handing, {"DataStore": {"value": "other store"}})
+	_through_set([_member(several)], _default) == "cannot be read"
+	_through_set([_member(_handing)], object.union(_default, {"STORE": {"defaultValue": "b"}})) == "cannot be read"
 }
 
 test_best_of_the_members_of_a_set_counts if {
