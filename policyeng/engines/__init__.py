@@ -39,43 +39,70 @@ def run_engine(work: EvaluationRequest, engine: str = "embedded", opa: OpaOption
         UsageError: the engine does not exist, or the options of the OPA server are not valid.
         EngineError: the engine cannot compile the bundle, or cannot be reached.
     """
+    _require_engine(engine)
+    if engine == "opa":
+        return _run_with_opa(work, opa)
     if work.apart:
         found: dict[Pair, Judgement] = {}
         for part in work.parts():
-            found.update(zip(part.pairs, run_engine(part, engine, opa), strict=True))
+            found.update(zip(part.pairs, run_engine(part), strict=True))
         return [found[pair] for pair in work.pairs]
     clock = work.clock
     if clock is None:
-        return _evaluate_all(work, engine, opa)
+        return _evaluate_all(work)
     clocked = work.bundle.clocked
     reading = [number for number, pair in enumerate(work.pairs) if clocked[pair.policy]]
-    if not all(_is_recorded(work, work.pairs[number], engine) for number in reading):
+    if not all(_is_recorded(work, work.pairs[number]) for number in reading):
         clock.give_up()
     if clock.unchanged is None:
-        return _evaluate_all(replace(work, clock=None), engine, opa)
-    judgements = _evaluate_all(work, engine, opa)
+        return _evaluate_all(replace(work, clock=None))
+    judgements = _evaluate_all(work)
     if any(judgements[number].error is not None for number in reading):  # the recording clock can be the cause
         clock.give_up()
     if clock.unchanged is None:
         again = replace(work, clock=None, snapshot=work.snapshot.fresh(), pairs=[work.pairs[at] for at in reading])
-        for number, judgement in zip(reading, _evaluate_all(again, engine, opa), strict=True):
+        for number, judgement in zip(reading, _evaluate_all(again), strict=True):
             judgements[number] = judgement
     return judgements
 
 
-def _is_recorded(work: EvaluationRequest, pair: Pair, engine: str) -> bool:
+def _is_recorded(work: EvaluationRequest, pair: Pair) -> bool:
     """Check whether the comparisons of a policy with the clock can be recorded."""
-    if work.bundle.policies[pair.policy].rules:
-        return engine == "embedded"
-    return work.bundle.clock_recorded[pair.policy]
+    return bool(work.bundle.policies[pair.policy].rules) or work.bundle.clock_recorded[pair.policy]
 
 
-def _evaluate_all(work: EvaluationRequest, engine: str, opa: OpaOptions | None) -> list[Judgement]:
+def _evaluate_all(work: EvaluationRequest) -> list[Judgement]:
     """Evaluate pairs for which the same parts of the snapshot are unknown."""
+    from policyeng.engines import embedded
+
     policies = work.bundle.policies
     rego = [pair for pair in work.pairs if policies[pair.policy].rules]
-    results = iter(_evaluate_rego(work, rego, engine, opa) if rego else ())
+    results = iter(embedded.evaluate_embedded(work, rego) if rego else ())
     return [next(results) if policies[pair.policy].rules else python.evaluate_pair(work, pair) for pair in work.pairs]
+
+
+def _run_with_opa(work: EvaluationRequest, options: OpaOptions | None) -> list[Judgement]:
+    """Evaluate, in one query to OPA, all pairs of Rego policies that read nothing unknown.
+
+    OPA does not support markers, so the embedded engine evaluates first where parts of the snapshot are unknown.
+    """
+    from policyeng.engines import opa
+
+    policies = work.bundle.policies
+    if work.clock is not None and any(
+        policies[pair.policy].rules and work.bundle.clocked[pair.policy] for pair in work.pairs
+    ):
+        work.clock.give_up()  # what OPA compares with the clock is not recorded
+    found: dict[Pair, Judgement] = {}
+    for part in work.parts():
+        pairs = [pair for pair in part.pairs if part.marking is not None or not policies[pair.policy].rules]
+        found.update(zip(pairs, run_engine(replace(part, pairs=pairs)), strict=True))
+    asked = [
+        pair for pair in work.pairs if policies[pair.policy].rules and (pair not in found or not found[pair].is_partial)
+    ]
+    if asked:
+        found.update(zip(asked, opa.evaluate_with_opa(work, asked, options), strict=True))
+    return [found[pair] for pair in work.pairs]
 
 
 def prepare_shared_data(work: EvaluationRequest) -> None:
@@ -104,23 +131,6 @@ def engine_version(engine: str = "embedded", opa: OpaOptions | None = None) -> s
     from policyeng.engines import embedded
 
     return embedded.version()
-
-
-def _evaluate_rego(work: EvaluationRequest, pairs: list[Pair], engine: str, opa: OpaOptions | None) -> list[Judgement]:
-    _require_engine(engine)
-    from policyeng.engines import embedded
-
-    if engine != "opa":
-        return embedded.evaluate_embedded(work, pairs)
-    from policyeng.engines import opa as server
-
-    if work.marking is None:
-        return server.evaluate_with_opa(work, pairs, opa)
-    # OPA does not support markers: it evaluates only the pairs that read none.
-    found = embedded.evaluate_embedded(work, pairs)
-    plain = [pair for pair, judgement in zip(pairs, found, strict=True) if not judgement.is_partial]
-    answers = iter(server.evaluate_with_opa(work, plain, opa) if plain else ())
-    return [judgement if judgement.is_partial else next(answers) for judgement in found]
 
 
 def _require_engine(engine: str) -> None:
