@@ -93,21 +93,25 @@ def list_spellings(step: JsonObject, key: str) -> list[str]:
 
 
 def find_asset(
-    reference: AssetReference, resource: JsonObject, kind: str, by_id: Mapping[str, JsonObject]
-) -> JsonObject | None:
-    """Return the version of an asset that a reference names; None if it is not in the snapshot.
+    reference: AssetReference, noun: str, resource: JsonObject, by_id: Mapping[str, JsonObject]
+) -> JsonObject | Unknown:
+    """Return the version of an asset that a reference names, or why it is not known.
 
     A label, such as `@latest`, names another version at another time, so it leads nowhere.
 
     Args:
         reference: what is looked up.
+        noun: `environment` or `component`.
         resource: what has the reference; short names are those of its workspace.
-        kind: the lower-case ARM type of versions, such as `microsoft.machinelearningservices/workspaces/.../versions`.
         by_id: that of the snapshot.
     """
-    arm_id = _arm_id(reference.name or "", workspace_of(resource["id"]) or "", kind.split("/")[2])
+    if reference.name is None:
+        return Unknown(msg=f"the reference to the {noun} is not text", path=reference.pointer)
+    arm_id = _arm_id(reference.name, workspace_of(resource["id"]) or "", f"{noun}s")
     found = by_id.get(arm_id) if arm_id else None
-    return found if found is not None and lowered(found["type"]).endswith(kind.partition("workspaces")[2]) else None
+    if found is None or not lowered(found["type"]).endswith(f"/{noun}s/versions"):
+        return Unknown(msg=f"the {noun} is not in the snapshot", path=reference.pointer)
+    return found
 
 
 def _arm_id(name: str, home: str, collection: str) -> str | None:

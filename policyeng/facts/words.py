@@ -64,6 +64,11 @@ def fold(value: object) -> str | None:
     return (lowered(value.strip(SPACE)) or None) if isinstance(value, str) else None
 
 
+def is_blank(value: object) -> bool:
+    """Check whether a value is null, or a text with nothing but white space in it."""
+    return value is None or (isinstance(value, str) and fold(value) is None)
+
+
 def squeeze(value: object) -> str | None:
     """Return as `folded` and without spaces, so that the regions `East US` and `eastus` are equal."""
     return (fold(value) or "").replace(" ", "") or None
@@ -98,7 +103,7 @@ def _stated(document: JsonObject | None, names: Set[str]) -> Iterator[object]:
         if isinstance(holder, dict):
             for key in sorted(key for key in holder if lowered(key) in names):
                 value = holder[key]
-                if value is not None and not (isinstance(value, str) and fold(value) is None):
+                if not is_blank(value):
                     yield value
 
 

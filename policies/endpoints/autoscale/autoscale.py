@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.ids import fold_id, scopes_of
-from policyeng.facts.words import fold, get_inside, stage
+from policyeng.facts.words import fold, get_inside, is_blank, stage
 from policyeng.models import JsonObject
 
 _SETTINGS = "microsoft.insights/autoscalesettings"
@@ -16,11 +16,7 @@ _KINDS = {"managed": "managed", "kubernetes": "kubernetes", "k8s": "kubernetes",
 def _kind(deployment: JsonObject) -> str | None:
     """Return the compute type of a deployment, `managed` if it states none; None for an unknown word."""
     stated = get_inside(deployment, "properties", "endpointComputeType")
-    return "managed" if _is_blank(stated) else _KINDS.get(fold(stated) or "")
-
-
-def _is_blank(value: object) -> bool:
-    return value is None or (isinstance(value, str) and fold(value) is None)
+    return "managed" if is_blank(stated) else _KINDS.get(fold(stated) or "")
 
 
 def _applies(given: PolicyInput) -> bool:
@@ -61,9 +57,9 @@ def autoscale(given: PolicyInput) -> Iterator[Denial | Unknown]:
                 actual={"scaleType": stated, "stage": found.name, "because": found.reason},
                 expected="TargetUtilization",
             )
-        elif not _is_blank(settings) and not isinstance(settings, Mapping):
+        elif not is_blank(settings) and not isinstance(settings, Mapping):
             yield Unknown(msg="the scale type is not a known value", path="/properties/scaleSettings")
-        elif not _is_blank(stated) and word != "targetutilization":
+        elif not is_blank(stated) and word != "targetutilization":
             yield Unknown(msg="the scale type is not a known value", path=_SCALE_TYPE)
     else:
         yield from _check_settings(given, {"autoscale": None, "stage": found.name, "because": found.reason})
@@ -106,6 +102,6 @@ def _index_settings(home: str, given: PolicyInput) -> Mapping[str, set[str]]:
 def _state(setting: JsonObject) -> str:
     """Return `on`, also if a setting does not state whether it is enabled, `off` or `unreadable`."""
     stated = get_inside(setting, "properties", "enabled")
-    if _is_blank(stated) or stated is True or fold(stated) == "true":
+    if is_blank(stated) or stated is True or fold(stated) == "true":
         return "on"
     return "off" if stated is False or fold(stated) == "false" else "unreadable"

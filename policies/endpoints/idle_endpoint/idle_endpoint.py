@@ -7,7 +7,7 @@ from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.facts.times import moment
 from policyeng.facts.usage import samples_of
-from policyeng.facts.words import fold, get_inside
+from policyeng.facts.words import fold, get_inside, is_blank
 from policyeng.models import JsonObject
 
 _DEPLOYMENTS = "microsoft.machinelearningservices/workspaces/onlineendpoints/deployments"
@@ -24,10 +24,7 @@ def _is_up(resource: JsonObject) -> bool:
 def _is_managed(endpoint: JsonObject) -> bool:
     """Return whether an endpoint is managed: by its kind, or if it states none because it names no compute."""
     kind = endpoint.get("kind")
-    is_blank = kind is None or (isinstance(kind, str) and fold(kind) is None)
-    compute = get_inside(endpoint, "properties", "compute") if is_blank else None
-    is_without = compute is None or (isinstance(compute, str) and fold(compute) is None)
-    return fold(kind) == "managed" or (is_blank and is_without)
+    return fold(kind) == "managed" or (is_blank(kind) and is_blank(get_inside(endpoint, "properties", "compute")))
 
 
 def _samples(given: PolicyInput) -> Sequence[JsonObject]:

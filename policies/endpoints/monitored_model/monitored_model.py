@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.ids import fold_id, segments, workspace_of
-from policyeng.facts.words import fold, get_inside, stage
+from policyeng.facts.words import fold, get_inside, is_blank, stage
 from policyeng.models import JsonObject
 
 _SCHEDULES = "microsoft.machinelearningservices/workspaces/schedules"
@@ -72,6 +72,6 @@ def _deployment_id(schedule: JsonObject, home: str) -> str:
 def _state(schedule: JsonObject) -> str:
     """Return `on`, also if a schedule does not state whether it is enabled, `off` or `unreadable`."""
     stated = get_inside(schedule, "properties", "isEnabled")
-    if stated is None or stated is True or (isinstance(stated, str) and fold(stated) in (None, "true")):
+    if is_blank(stated) or stated is True or fold(stated) == "true":
         return "on"
     return "off" if stated is False or fold(stated) == "false" else "unreadable"

@@ -6,8 +6,6 @@ from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.asset_references import AssetReference, find_asset, list_references
 from policyeng.facts.words import fold, get_inside
 
-_COMPONENTS = "microsoft.machinelearningservices/workspaces/components/versions"
-
 
 def _applies(given: PolicyInput) -> bool:
     return bool(given.parameters["allowed_component_authors"]) and any(list_references(given.resource, "componentId"))
@@ -45,17 +43,14 @@ def component_authors(given: PolicyInput) -> Iterator[Denial | Unknown]:
 def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial | Unknown]:
     path, expected = reference.pointer, given.parameters["allowed_component_authors"]
     allowed = {(fold(entry) or "").rstrip("/") for entry in expected}
-    if reference.name is None:
-        yield Unknown(msg="the reference to the component is not text", path=path)
-        return
     if reference.registry:
         if reference.registry not in allowed:
             message = "the registry of the component is not allowed"
             yield Denial(msg=message, path=path, actual=reference.written, expected=expected)
         return
-    component = find_asset(reference, given.resource, _COMPONENTS, given.snapshot.by_id)
-    if component is None:
-        yield Unknown(msg="the component is not in the snapshot", path=path)
+    component = find_asset(reference, "component", given.resource, given.snapshot.by_id)
+    if isinstance(component, Unknown):
+        yield component
         return
     author = get_inside(component, "systemData", "createdBy")
     if not isinstance(author, str) or fold(author) is None:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.asset_references import AssetReference, find_asset, list_references
-from policyeng.facts.words import fold, get_inside
+from policyeng.facts.words import fold, get_inside, is_blank
 
-_ENVIRONMENTS = "microsoft.machinelearningservices/workspaces/environments/versions"
 _CURATED = "azureml://registries/azureml"
 
 
@@ -45,16 +44,14 @@ def curated_environments(given: PolicyInput) -> Iterator[Denial | Unknown]:
 
 def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial | Unknown]:
     path = reference.pointer
-    if reference.name is None:
-        yield Unknown(msg="the reference to the environment is not text", path=path)
-    if reference.name is None or reference.registry == _CURATED:
+    if reference.registry == _CURATED:
         return
-    environment = find_asset(reference, given.resource, _ENVIRONMENTS, given.snapshot.by_id)
-    if environment is None:
-        yield Unknown(msg="the environment is not in the snapshot", path=path)
+    environment = find_asset(reference, "environment", given.resource, given.snapshot.by_id)
+    if isinstance(environment, Unknown):
+        yield environment
         return
     kind = get_inside(environment, "properties", "environmentType")
-    if kind is None or fold(kind) == "usercreated" or (isinstance(kind, str) and fold(kind) is None):
+    if is_blank(kind) or fold(kind) == "usercreated":
         yield Denial(
             msg="the environment is not curated",
             path=path,

@@ -7,8 +7,6 @@ from policyeng.facts.asset_references import AssetReference, find_asset, list_re
 from policyeng.facts.images import is_from
 from policyeng.facts.words import fold, get_inside
 
-_ENVIRONMENTS = "microsoft.machinelearningservices/workspaces/environments/versions"
-
 
 def _applies(given: PolicyInput) -> bool:
     return bool(given.parameters["allowed_image_sources"]) and any(
@@ -53,9 +51,6 @@ def image_sources(given: PolicyInput) -> Iterator[Denial | Unknown]:
 
 def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial | Unknown]:
     allowed, path = given.parameters["allowed_image_sources"], reference.pointer
-    if reference.name is None:
-        yield Unknown(msg="the reference to the environment is not text", path=path)
-        return
     if reference.registry:
         if reference.registry not in {(fold(entry) or "").rstrip("/") for entry in allowed}:
             yield Denial(
@@ -65,9 +60,9 @@ def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial 
                 expected=allowed,
             )
         return
-    environment = find_asset(reference, given.resource, _ENVIRONMENTS, given.snapshot.by_id)
-    if environment is None:
-        yield Unknown(msg="the environment is not in the snapshot", path=path)
+    environment = find_asset(reference, "environment", given.resource, given.snapshot.by_id)
+    if isinstance(environment, Unknown):
+        yield environment
         return
     image = get_inside(environment, "properties", "image")
     if not isinstance(image, str) or fold(image) is None:

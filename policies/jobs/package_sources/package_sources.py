@@ -13,10 +13,9 @@ from policyeng.facts.package_sources import (
     normalized_source,
     parse_conda,
 )
-from policyeng.facts.words import fold, get_inside
+from policyeng.facts.words import fold, get_inside, is_blank
 from policyeng.parsing.json_pointer import escaped
 
-_ENVIRONMENTS = "microsoft.machinelearningservices/workspaces/environments/versions"
 _MASKED = "***"
 
 
@@ -104,17 +103,14 @@ def _of_variables(variables: object, place: str, given: PolicyInput) -> Iterator
 def _of_environment(reference: AssetReference, given: PolicyInput, *, is_replaced: bool) -> Iterator[Denial | Unknown]:
     """Yield what the conda file of an environment states about indexes."""
     path, allowed = reference.pointer, given.parameters["allowed_package_indexes"]
-    if reference.name is None:
-        yield Unknown(msg="the reference to the environment is not text", path=path)
-        return
-    environment = find_asset(reference, given.resource, _ENVIRONMENTS, given.snapshot.by_id)
-    if environment is None:
-        yield Unknown(msg="the environment is not in the snapshot", path=path)
+    environment = find_asset(reference, "environment", given.resource, given.snapshot.by_id)
+    if isinstance(environment, Unknown):
+        yield environment
         return
     if get_inside(environment, "properties", "build") is not None:
         yield Unknown(msg="the environment is built from a Dockerfile, which ARM does not return", path=path)
     conda = get_inside(environment, "properties", "condaFile")
-    if conda is None or (isinstance(conda, str) and fold(conda) is None):
+    if is_blank(conda):
         return
     if not isinstance(conda, str) or _MASKED in conda:
         yield Unknown(msg="the conda file is masked or not text", path=path)
