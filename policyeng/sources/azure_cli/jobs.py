@@ -43,15 +43,6 @@ _LIMITS: Mapping[str, tuple[str, Bring]] = {
     "timeout": ("timeout", _SECONDS),
     "trial_timeout": ("trialTimeout", _SECONDS),
 }
-_TERMINATION = "/properties/earlyTermination"
-_TERMINATIONS: dict[object, object] = {word: word for word in ("Bandit", "MedianStopping", "TruncationSelection")}
-_TERMINATION_KEYS: Mapping[str, tuple[str, Bring]] = {
-    "delay_evaluation": ("delayEvaluation", convert_integer),
-    "evaluation_interval": ("evaluationInterval", convert_integer),
-    "slack_amount": ("slackAmount", convert_number),
-    "slack_factor": ("slackFactor", convert_number),
-    "truncation_percentage": ("truncationPercentage", convert_integer),
-}
 _AUTOML_LIMITS: Mapping[str, tuple[str, Bring]] = {
     "max_concurrent_trials": ("maxConcurrentTrials", convert_integer),
     "max_trials": ("maxTrials", convert_integer),
@@ -73,8 +64,8 @@ _EARLY_TERMINATION: Mapping[str, tuple[str, Bring]] = {
     ),
     "evaluation_interval": ("evaluationInterval", convert_integer),
     "delay_evaluation": ("delayEvaluation", convert_integer),
-    "slack_factor": ("slackFactor", lambda value: value),
-    "slack_amount": ("slackAmount", lambda value: value),
+    "slack_factor": ("slackFactor", convert_number),
+    "slack_amount": ("slackAmount", convert_number),
     "truncation_percentage": ("truncationPercentage", convert_integer),
 }
 
@@ -89,7 +80,6 @@ _ELSEWHERE = (
     "/properties/limits",
     "/properties/earlyTermination",
     "/properties/taskDetails",
-    _TERMINATION,
 )
 
 
@@ -192,11 +182,6 @@ def table_of(job_type: str, workspace: str = "") -> tuple[FieldMapping, ...]:
             *_compute("/trial", "/properties", workspace),
             *common,
             *(FieldMapping(f"/{key}", "") for key in unchecked),
-            FieldMapping("/early_termination/type", f"{_TERMINATION}/policyType", convert_word(_TERMINATIONS)),
-            *(
-                FieldMapping(f"/early_termination/{key}", f"{_TERMINATION}/{field}", bring)
-                for key, (field, bring) in _TERMINATION_KEYS.items()
-            ),
             FieldMapping("/objective/goal", "/properties/objective/goal", text),
             FieldMapping("/objective/primary_metric", "/properties/objective/primaryMetric", prose),
             *_run(workspace, "/trial", trial),
