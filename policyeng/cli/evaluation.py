@@ -98,11 +98,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
         evaluation = evaluate(
             held.bundle, snapshot, **options, jobs=asked.jobs, problems=(*read.problems, *held.problems)
         )
-        problems = evaluation.problems
-        if not snapshot.resources and any(problem.level == "error" for problem in read.problems):
-            # Why nothing could be read is the cause; that nothing was evaluated follows from it.
-            problems = tuple(problem for problem in problems if problem.kind != "nothing_evaluated")
-        evaluation = evaluation.model_copy(update={"settings": held.applied, "problems": problems})
+        evaluation = evaluation.model_copy(update={"settings": held.applied})
         if frameworks:
             from policyeng.cli.controls import with_frameworks
 

@@ -128,7 +128,10 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
     bundle, snapshot, estate = prepared.bundle, prepared.snapshot, prepared.estate
     homes = find_scopes(estate.subjects) if options.exemptions else {}
     marked, warnings = exempting.apply(findings, options.exemptions, bundle.policies, homes, options.moment)
-    problems = [*options.problems, *problems_of(prepared), *warnings, *_check_not_empty(marked, prepared)]
+    problems = [*options.problems, *problems_of(prepared), *warnings]
+    # Why nothing could be read is the cause; that nothing was evaluated follows from it.
+    if snapshot.resources or not any(problem.level == "error" for problem in options.problems):
+        problems += _check_not_empty(marked, prepared)
     engine = EngineRef(name=options.engine, version=engine_version(options.engine, options.opa))
     return Evaluation(
         bundle=BundleRef(name=bundle.name, revision=bundle.revision, digest=bundle.digest),
