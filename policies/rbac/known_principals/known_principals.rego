@@ -1,6 +1,6 @@
 # METADATA
 # scope: package
-# title: Role assignments are to known principals
+# title: Nobody unknown holds access
 # description: >-
 #   Access control "ensures that only authorized individuals have the ability to manage and interact with compute
 #   resources". Every role assignment counts, whatever its role and scope. When principals are stated, one that is not
