@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from tests.container import CHECK, IGNORED, SERVER, below, environment, final, steps
+from tests.container import BASES, CHECK, IGNORED, SERVER, below, environment, final, steps
 from tests.container_root import missing, traced, within, written
 
 HADOLINT = Path(sys.executable).with_name("hadolint")
@@ -84,6 +84,12 @@ def test_the_image_of_check_has_no_extra() -> None:
     assert not [step for step in steps(CHECK) if step.name in ("EXPOSE", "HEALTHCHECK")]
     assert "--requirement requirements.lock" in installs[0]
     assert "requirements-server.lock" not in "".join(installs)
+
+
+@each_file
+def test_the_size_of_the_base_is_known(file: Path) -> None:
+    """Of the digest that is pinned, which `make container-test` adds to the size of what is installed."""
+    assert final(file, "FROM").partition("@")[2] in BASES
 
 
 def test_it_asks_for_its_health_with_python(tmp_path: Path) -> None:
