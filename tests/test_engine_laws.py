@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, load_bundle
@@ -17,7 +17,7 @@ from policyeng.verify.generators.examples import Example, examples_of
 from policyeng.verify.laws.law import LawContext, Trial, Violation
 from tests.bundles import snapshot, workspace
 from tests.drawn import BUNDLE, EXAMPLES
-from tests.effort import effort
+from tests.effort import THOROUGH, effort
 from tests.laws import exemptions, formats, gate, paths, round_trips
 from tests.laws.elsewhere import beside_its_copy
 from tests.laws.reports_read import READERS
@@ -41,7 +41,13 @@ def test_a_law_holds_of_what_hypothesis_draws(name: str) -> None:
     """No example that hypothesis draws breaks it, the same ones each time."""
     violated, *numbers = LAWS[name]
 
-    @settings(derandomize=True, deadline=None, max_examples=effort(*numbers), suppress_health_check=list(HealthCheck))
+    @settings(
+        derandomize=True,
+        deadline=None,
+        max_examples=effort(*numbers),
+        suppress_health_check=list(HealthCheck),
+        phases=[phase for phase in Phase if THOROUGH or phase is not Phase.shrink],  # that takes five minutes
+    )
     @given(EXAMPLES, st.integers(0, 2**32))
     def holds(example: Example, chance: int) -> None:
         assert violated(Trial(GROUNDS, example, str(chance))) is None

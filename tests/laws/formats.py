@@ -123,8 +123,18 @@ def _agree(arm: Finding, other: Finding) -> bool:
 
 
 def _denials(finding: Finding) -> Counter[str]:
-    """The denials; `"1"` where a number belongs and words without their capitals are read as ARM means them."""
-    said = [{**denial.model_dump(mode="json"), "actual": str(denial.actual)} for denial in finding.denials]
+    """The denials; `"1"` where a number belongs and words without their capitals are read as ARM means them.
+
+    ARM states the region of a compute in two places, and others in one.
+    """
+    said = [
+        {
+            **denial.model_dump(mode="json"),
+            "actual": str(denial.actual),
+            "path": "/location" if denial.path == "/properties/computeLocation" else denial.path,
+        }
+        for denial in finding.denials
+    ]
     return Counter(lowered(str(denial)) for denial in said)
 
 

@@ -80,7 +80,11 @@ def expressible(resource: JsonObject) -> bool:
     if not has_file(resource) or not f"{resource['id']}/".lower().startswith(f"{WORKSPACE}/"):
         return False
     if kind.endswith("/workspaces"):
-        return properties.get("publicNetworkAccess") in ("Enabled", "Disabled")
+        stated = at(properties, "managedNetwork", "isolationMode") is not None
+        return stated and properties.get("publicNetworkAccess") in ("Enabled", "Disabled")
+    inner = properties.get("properties") or {}
+    if "subnet" in inner and "id" not in inner["subnet"]:
+        return False
     return _sized(properties)
 
 
@@ -96,7 +100,9 @@ def _sized(properties: JsonObject) -> bool:
         return True
     nodes = [at(inner, "scaleSettings", f"{end}NodeCount") for end in ("min", "max") if kind == "AmlCompute"]
     tiers = (None, "Dedicated", "LowPriority")
-    return None not in (at(inner, "vmSize"), *nodes) and (kind != "AmlCompute" or at(inner, "vmPriority") in tiers)
+    return None not in (at(inner, "vmSize"), at(inner, "enableNodePublicIp"), *nodes) and (
+        kind != "AmlCompute" or at(inner, "vmPriority") in tiers
+    )
 
 
 def loses(resource: JsonObject) -> Sequence[str]:

@@ -27,10 +27,8 @@ _LOST = (
     "/identity/principalId",
     "/identity/tenantId",
     "/kind",
-    "/location",
     "/properties/codeConfiguration",
     "/properties/codeId",
-    "/properties/environmentId",
     "/properties/limits/jobLimitsType",
     "/properties/model/referenceType",
     "/properties/objective",
@@ -46,9 +44,10 @@ _LOST = (
     "/properties/taskDetails/trainingData",
     "/properties/taskDetails/trainingSettings",
     "/properties/trial/codeId",
-    "/properties/trial/environmentId",
     "/sku/name",
 )
+#: The kinds of online endpoints, in lower case, and whether one of that kind names a compute.
+_ON_KUBERNETES = {"managed": False, "k8s": True, "kubernetes": True}
 _SERVED_BY = ("Managed", "Kubernetes")
 _UNITS = {"D": 86400, "H": 3600, "M": 60, "S": 1}
 
@@ -65,8 +64,11 @@ def expressible(resource: JsonObject) -> bool:
         return False
     if "fpga" in properties.get("containerResourceRequirements", {}):
         return False
-    if resource["type"].endswith("/onlineEndpoints") and not resource.get("identity", {}).get("type"):
-        return False  # the CLI sends a system-assigned identity
+    if resource["type"].endswith("/onlineEndpoints"):
+        if not resource.get("identity", {}).get("type"):
+            return False  # the CLI sends a system-assigned identity
+        if "kind" in resource and _ON_KUBERNETES[resource["kind"].lower()] != ("compute" in properties):
+            return False  # the kind of a file follows from its compute
     kind = properties.get("jobType")
     # The CLI always sends the steps of a pipeline.
     return "jobs" in properties if kind == "Pipeline" else kind in (None, "Command", "Sweep", "AutoML")
@@ -140,13 +142,13 @@ def _compute(named: str | None) -> str | None:
 
 
 def _asset(arm_id: str | None) -> str | None:
-    """An asset of the workspace by name and version.
+    """An asset of the workspace by name and version, or one of a registry.
 
     Raises:
         ValueError: it is another text.
     """
-    if arm_id is None:
-        return None
+    if arm_id is None or (arm_id.startswith("azureml://registries/") and "/versions/" in arm_id):
+        return arm_id
     above, name, kind, version = arm_id.rsplit("/", 3)
     if kind != "versions" or not above.lower().startswith(f"{WORKSPACE}/"):
         raise ValueError(f"no asset of the workspace: {arm_id}")
@@ -166,6 +168,7 @@ def _endpoint(resource: JsonObject, properties: JsonObject) -> JsonObject:
     return {
         "$schema": f"{_HOST}{kind}.schema.json",
         "name": resource["name"],
+        "location": resource.get("location"),
         "tags": resource.get("tags"),
         "auth_mode": mode[properties["authMode"]] if "authMode" in properties else None,
         "public_network_access": _snake(properties.get("publicNetworkAccess")),
@@ -186,6 +189,7 @@ def _online(resource: JsonObject, properties: JsonObject) -> JsonObject:
         "type": kind,
         "name": resource["name"],
         "endpoint_name": resource["id"].split("/")[-3],
+        "location": resource.get("location"),
         "tags": resource.get("tags"),
         "instance_type": properties.get("instanceType"),
         "instance_count": resource.get("sku", {}).get("capacity"),
@@ -221,6 +225,7 @@ def _batch(resource: JsonObject, properties: JsonObject) -> JsonObject:
         "type": "model",
         "name": resource["name"],
         "endpoint_name": resource["id"].split("/")[-3],
+        "location": resource.get("location"),
         "tags": resource.get("tags"),
         "compute": _compute(properties.get("compute")),
         "model": _asset(properties.get("model", {}).get("assetId")),
@@ -258,6 +263,7 @@ def _job(resource: JsonObject, properties: JsonObject) -> JsonObject:
             "max_total_trials": limits.get("maxTotalTrials"),
         },
         "command": properties.get("command"),
+        "environment": _asset(properties.get("environmentId")),
         "distribution": _distribution(properties.get("distribution", {})),
     }
     if kind == "pipeline":
@@ -268,7 +274,11 @@ def _job(resource: JsonObject, properties: JsonObject) -> JsonObject:
     if kind == "sweep":
         trial = properties.get("trial", {})
         count = trial.get("resources", {}).get("instanceCount")
-        document["trial"] = {"command": trial.get("command"), "resources": {"instance_count": count}}
+        document["trial"] = {
+            "command": trial.get("command"),
+            "environment": _asset(trial.get("environmentId")),
+            "resources": {"instance_count": count},
+        }
         document["early_termination"] = _early_termination(properties.get("earlyTermination", {}))
     if kind == "automl":
         details = properties.get("taskDetails", {})
