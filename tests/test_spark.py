@@ -228,7 +228,7 @@ def test_a_table_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     assert outcomes == {
         "5": [("T-A-1", "fail", 0), ("T-A-2", "pass", 0)],
         None: [("T-A-1", "fail", 0), ("T-A-2", "pass", 0)],
-        "6": [(None, "error", 2)] * 2,
+        "6": [(None, "error", 2)],
     }
     assert rows["6"][0]["message"] == "the row holds no snapshot"
     assert rows[None][0]["file"] == "a snapshot without a name"
