@@ -22,8 +22,8 @@ BASELINES = baselines_of(BUNDLE)
 BROKEN = (Outcome.FAIL, Outcome.ERROR)
 
 
-#: What cases of other policies need of the baselines: a workspace of a short name, an assignment on it, a custom role.
-NEEDED = frozenset({"AML-GOV-002", "AML-GOV-009", "AML-GOV-011"})
+#: What cases of other policies need of the baselines: an assignment on the workspace, a custom role.
+NEEDED = frozenset({"AML-GOV-009", "AML-GOV-011"})
 
 
 def judged(resources: Iterable[JsonObject], **stated: object) -> Evaluation:

@@ -30,7 +30,7 @@ LAWS: dict[str, tuple[Law, int, int]] = {
     "exemptions": (exemptions.violated, 10, 100),
     "gate": (gate.violated, 10, 100),
     "round-trips": (round_trips.violated, 3, 25),
-    "formats": (formats.violated, 5, 50),
+    "formats": (formats.violated, 20, 100),
     "paths": (paths.violated, 2, 20),
 }
 

@@ -21,7 +21,7 @@ WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
 
 def workspace(**properties: object) -> JsonObject:
     """A workspace that every format can say."""
-    stated = {"publicNetworkAccess": "Disabled", **properties}
+    stated = {"publicNetworkAccess": "Disabled", "managedNetwork": {"isolationMode": "Disabled"}, **properties}
     kind = "Microsoft.MachineLearningServices/workspaces"
     return {"id": WORKSPACE, "name": "ws", "type": kind, "location": "eastus", "kind": "Default", "properties": stated}
 
@@ -83,11 +83,12 @@ def test_what_a_writer_passes_over_is_not_said(name: str) -> None:
 def test_what_the_cli_chooses_itself_is_not_said() -> None:
     """Without a size the CLI makes an instance of its default one, which is another estate than one that has none."""
     [writer, *_] = WRITERS["azure-cli"]
+    sent = {"vmSize": "Standard_DS3_v2", "enableNodePublicIp": True}
     instance = {
         "id": f"{WORKSPACE}/computes/c",
         "name": "c",
         "type": "Microsoft.MachineLearningServices/workspaces/computes",
-        "properties": {"computeType": "ComputeInstance", "properties": {"vmSize": "Standard_DS3_v2"}},
+        "properties": {"computeType": "ComputeInstance", "properties": sent},
     }
 
     assert sayable(writer, instance)

@@ -15,6 +15,7 @@ from policyeng.sources.server_generated import service_made, with_attachment
 from policyeng.verify.laws.law import Trial, Violation, by_pair, format_finding
 from tests.writers import WRITERS, sayable
 from tests.writers.arm_template import SCOPE
+from tests.writers.azure_cli_values import seconds
 
 #: Which workspace files are of that do not say it; the writers take no other.
 _WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
@@ -125,17 +126,25 @@ def _agree(arm: Finding, other: Finding) -> bool:
 def _denials(finding: Finding) -> Counter[str]:
     """The denials; `"1"` where a number belongs and words without their capitals are read as ARM means them.
 
-    ARM states the region of a compute in two places, and others in one.
+    ARM states the region of a compute in two places, and others in one. Two minutes may be 120 seconds.
     """
     said = [
         {
             **denial.model_dump(mode="json"),
-            "actual": str(denial.actual),
+            "actual": _same_for_same_length(str(denial.actual)),
             "path": "/location" if denial.path == "/properties/computeLocation" else denial.path,
         }
         for denial in finding.denials
     ]
     return Counter(lowered(str(denial)) for denial in said)
+
+
+def _same_for_same_length(text: str) -> str:
+    """A duration by its seconds, any other text as it is."""
+    try:
+        return f"{seconds(text)} s"
+    except ValueError:
+        return text
 
 
 def violated(trial: Trial) -> Violation | None:

@@ -95,14 +95,18 @@ def has_file(resource: JsonObject) -> bool:
 
 
 def _sized(properties: JsonObject) -> bool:
+    """Whether a compute states what the CLI else fills in."""
     kind, inner = properties.get("computeType"), properties.get("properties")
     if kind not in ("AmlCompute", "ComputeInstance"):
         return True
-    nodes = [at(inner, "scaleSettings", f"{end}NodeCount") for end in ("min", "max") if kind == "AmlCompute"]
-    tiers = (None, "Dedicated", "LowPriority")
-    return None not in (at(inner, "vmSize"), at(inner, "enableNodePublicIp"), *nodes) and (
-        kind != "AmlCompute" or at(inner, "vmPriority") in tiers
+    scale = ("minNodeCount", "maxNodeCount", "nodeIdleTimeBeforeScaleDown") if kind == "AmlCompute" else ()
+    filled_in = (
+        at(inner, "vmSize"),
+        at(inner, "enableNodePublicIp"),
+        *(at(inner, "scaleSettings", key) for key in scale),
     )
+    tiers = (None, "Dedicated", "LowPriority")
+    return None not in filled_in and (kind != "AmlCompute" or at(inner, "vmPriority") in tiers)
 
 
 def loses(resource: JsonObject) -> Sequence[str]:

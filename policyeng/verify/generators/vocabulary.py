@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.analysis import analysis_of
@@ -67,17 +67,17 @@ class Vocabulary:
 def vocabulary_of(bundle: Bundle, resources: Iterable[JsonObject]) -> Vocabulary:
     """Return the vocabulary of a bundle; `resources` are those of its baselines and cases."""
     known = list(resources)
-    standing = _KnownValues(known)
-    words = {policy.id: _words(policy, bundle, standing) for policy in bundle.policies}
+    standing, packages = _KnownValues(known), _Packages(bundle)
+    words = {policy.id: _words(policy, bundle, standing, packages) for policy in bundle.policies}
     return Vocabulary(words, tuple(_moments(bundle)))
 
 
-def _words(policy: Policy, bundle: Bundle, standing: _KnownValues) -> Words:
-    packages = list(_packages(policy, bundle))
-    trees = packages[0] if packages else []
+def _words(policy: Policy, bundle: Bundle, standing: _KnownValues, known: _Packages) -> Words:
+    packages = list(known.of(policy))
+    trees = packages[0].trees if packages else []
     tables = bundle.data.get("facts", {})
     code = code_of(policy)
-    named = {read for package in packages for tree in package for read in names_read(tree)}
+    named = {read for package in packages for read in package.named}
     asked = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
     read = sorted(asked | set(code.asked).intersection(tables))
     near = _find_near_constants(policy, trees)
@@ -88,12 +88,13 @@ def _words(policy: Policy, bundle: Bundle, standing: _KnownValues) -> Words:
     pinned = [pointer for pointer in (cases.absent if cases else ()) if pointer not in left_out]
     inspected = (*policy.header.inspects, *pinned)
     pointers = tuple(dict.fromkeys([*inspected, *_find_unstated_pointers(inspected, near)]))
-    own = [*_stated(policy), *_constants(trees), *_drop_keys(code.own, pointers)]
+    constants = packages[0].constants if packages else ()
+    own = [*_stated(policy), *constants, *_drop_keys(code.own, pointers)]
     return Words(
         pointers=pointers,
         narrowing=narrowing,
         own=_deduplicate(own),
-        borrowed=_deduplicate([*(word for package in packages[1:] for word in _constants(package)), *code.borrowed]),
+        borrowed=_deduplicate([*(word for package in packages[1:] for word in package.constants), *code.borrowed]),
         tables=tuple(tuple(tables[name]) for name in read if isinstance(tables.get(name), dict) and tables[name]),
         near=near,
         standing={pointer: standing.at(pointer) for pointer in (*pointers, *narrowing)},
@@ -129,22 +130,55 @@ def _deduplicate(words: Iterable[Json]) -> tuple[Json, ...]:
     return tuple({json.dumps(word, sort_keys=True): word for word in words}.values())
 
 
-def _packages(policy: Policy, bundle: Bundle) -> Iterator[list[Module]]:
-    """Yield the modules of a policy's package, then those of the packages that it refers to, directly or not."""
-    packages = {analysis_of(source, path in bundle.rego_v0, path).package for path, source in bundle.modules}
-    waiting = [rule.removeprefix("data.").rpartition(".")[0] for _, rule in policy.rules]
-    seen: set[str] = set()
-    while waiting:
-        package = waiting.pop()
-        if package in seen:
-            continue
-        seen.add(package)
-        if package in packages:
-            trees = trees_of(bundle.modules, bundle.rego_v0, package)
-            yield trees
-            for tree in trees:
-                named = [*aliases_of(tree).values(), *names_read(tree)]
-                waiting += [name for read in dict.fromkeys(named) for name in packages if _is_of(read, name)]
+class _Package(NamedTuple):
+    """A package of a bundle.
+
+    Attributes:
+        trees: its modules.
+        named: what it reads of `input` and `data`.
+        constants: its texts that are not messages, then its numbers.
+        refers: the packages that it refers to.
+    """
+
+    trees: Sequence[Module]
+    named: frozenset[str]
+    constants: Sequence[Json]
+    refers: Sequence[str]
+
+
+class _Packages:
+    """The packages of a bundle, each analyzed once: many policies refer to the same ones."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+        self._names = {analysis_of(source, path in bundle.rego_v0, path).package for path, source in bundle.modules}
+        self._found: dict[str, _Package] = {}
+
+    def of(self, policy: Policy) -> Iterator[_Package]:
+        """Yield a policy's package, then those that it refers to, directly or not."""
+        waiting = [rule.removeprefix("data.").rpartition(".")[0] for _, rule in policy.rules]
+        seen: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name in self._names and name not in seen:
+                seen.add(name)
+                package = self._named(name)
+                yield package
+                waiting += package.refers
+
+    def _named(self, name: str) -> _Package:
+        if name not in self._found:
+            trees = trees_of(self._bundle.modules, self._bundle.rego_v0, name)
+            named = [list(names_read(tree)) for tree in trees]
+            asked = [
+                read
+                for tree, own in zip(trees, named, strict=True)
+                for read in dict.fromkeys([*aliases_of(tree).values(), *own])
+            ]
+            refers = [other for read in asked for other in self._names if _is_of(read, other)]
+            everything = frozenset(read for own in named for read in own)
+            self._found[name] = _Package(trees, everything, list(_constants(trees)), refers)
+        return self._found[name]
 
 
 def _is_of(read: str, package: str) -> bool:
