@@ -210,5 +210,5 @@ def _is_error_of(problem: Problem, changed: Container[str]) -> bool:
 
 
 def _sort(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings in their order, without owners: who owns a resource is no part of a decision about it."""
+    """Return findings in their order, without owners, which decisions do not include."""
     return tuple(sorted((replace(finding, owner="") for finding in findings), key=order_of))

@@ -179,7 +179,7 @@ class Homes(NamedTuple):
         """Return them from the lower-case types of the resources in each scope."""
         subscriptions = [one for one in by_scope if len(segments(one) or ()) == len(_SUBSCRIPTION)]
         homes = [one for one in subscriptions if WORKSPACE_TYPE in by_scope[one]] or subscriptions or ["/"]
-        return cls(tuple(homes), bool(by_scope.get("/")), any("{" in scope for scope in by_scope))
+        return cls(tuple(homes), bool(by_scope.get("/")), any(map(is_open, by_scope)))
 
 
 def unplaced(arm_id: str) -> tuple[Cause, ...]:
