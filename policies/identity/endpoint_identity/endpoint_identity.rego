@@ -12,7 +12,9 @@
 #     - Microsoft.MachineLearningServices/workspaces/onlineEndpoints
 #     - Microsoft.MachineLearningServices/workspaces/batchEndpoints
 #     - Microsoft.MachineLearningServices/workspaces/batchEndpoints/deployments
-#   remediation: Create it again with `identity` in its YAML file; the identity cannot be added later.
+#   remediation: >-
+#     Create it again with an identity, which cannot be added later: online, with `identity` in its YAML file; batch, with a
+#     template or `az rest`, because `az ml` does not send one.
 #   source: IDN-04
 #   since: 0.2.0
 package identity.endpoint_identity
