@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, Snapshot, lowered
 from policyeng.sources.azure_cli import kind_of_file
-from policyeng.sources.azure_cli.base import CliDocumentKind
+from policyeng.sources.azure_cli.converter import CliDocumentKind
 from policyeng.sources.parsed import Placed, Refusal, Surroundings
 from policyeng.workloads import Workload, derive
 from tests.workload_parts import FACTS

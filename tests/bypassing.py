@@ -29,7 +29,7 @@ from policyeng.models import WORKSPACE_TYPE, Blame, Change, Decision, JsonObject
 from policyeng.parsing.json_pointer import escaped
 from policyeng.server.admission_review import ReviewedObject, convert_request, request_in, request_of
 from policyeng.sources import DocumentContext, parse_changes
-from policyeng.sources.kubernetes.owners import BesideSnapshot
+from policyeng.sources.kubernetes.single_object import BesideSnapshot
 from policyeng.testing.observed_reads import observe
 from policyeng.testing.runner import prepared_cases
 from policyeng.verify.generators.examples import Examples

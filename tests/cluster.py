@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.kubernetes.kinds import KINDS, KubernetesKind
+from policyeng.sources.kubernetes.objects import KINDS, KubernetesKind
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 ELSEWHERE = "/subscriptions/22222222-2222-2222-2222-222222222222/resourceGroups/rg-ml"

@@ -26,9 +26,9 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Outcome
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources import FORMATS, read_inputs
+from policyeng.sources.arm_resource import service_made
 from policyeng.sources.discovery import as_utf8
 from policyeng.sources.parsed import ParsedDocument, Placed, Surroundings
-from policyeng.sources.server_generated import service_made
 from policyeng.sources.text import read_text
 from tests.real_files import AS_OF, FOLDERS, REAL, ROOT, files_in
 

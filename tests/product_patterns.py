@@ -90,7 +90,7 @@ _LOCALS: dict[str, list[dict[str, object]]] = {
         {"pattern": pattern}
         for pattern in (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", r"[^/]+", r"/[\s\S]*[^/]")
     ],
-    "policyeng/sources/arm_template/scalar_functions.py": [{"every": ["a", "--", "a-"]}],
+    "policyeng/sources/arm_template/functions.py": [{"every": ["a", "--", "a-"]}],
     # A pattern of a policy, of fixed length; the module has tests of what it takes.
     "policyeng/rego/builtins/linear.py": [{"text": "[a-z]-[0-9]{2}", "ends": ends} for ends in (True, False)],
     "policyeng/verify/generators/case_scenarios.py": [{"name": b"vmSize"}],

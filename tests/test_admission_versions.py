@@ -23,8 +23,8 @@ from policyeng.evaluation import EvaluationOptions, evaluate_prepared, prepare
 from policyeng.models import Blame, Change, Decision, JsonObject, Operation, Snapshot, lowered
 from policyeng.server.admission_review import review
 from policyeng.sources import parse_changes, read_inputs
-from policyeng.sources.kubernetes.kinds import KINDS
-from policyeng.sources.kubernetes.owners import BesideSnapshot
+from policyeng.sources.kubernetes.objects import KINDS
+from policyeng.sources.kubernetes.single_object import BesideSnapshot
 from policyeng.sources.parsed import Placed
 from policyeng.testing.runner import prepared_cases
 from tests.cluster import GROUP, object_of_resource, review_of, workspace_object

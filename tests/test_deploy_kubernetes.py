@@ -19,7 +19,7 @@ from policyeng.configuration import resolve
 from policyeng.models import JsonObject
 from policyeng.server.options import ServerOptions
 from policyeng.sources import load_exemptions
-from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS
+from policyeng.sources.kubernetes.objects import EXTENSION_GROUP, KINDS
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy" / "kubernetes"

@@ -20,8 +20,8 @@ from policyeng.errors import EngineError, InputError
 from policyeng.models import Blame, Change, Decision, JsonObject, Snapshot
 from policyeng.server.admission_review import review
 from policyeng.server.schemas import ANSWER
-from policyeng.sources.kubernetes.kinds import KINDS
-from policyeng.sources.kubernetes.owners import BesideSnapshot
+from policyeng.sources.kubernetes.objects import KINDS
+from policyeng.sources.kubernetes.single_object import BesideSnapshot
 from tests.bundles import rego, write
 from tests.cluster import ML, WORKSPACE, object_of, review_of, workspace_object
 

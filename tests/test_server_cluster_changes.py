@@ -9,7 +9,7 @@ import pytest
 from policyeng.errors import InputError
 from policyeng.models import Change, JsonObject, Operation, Snapshot
 from policyeng.server.admission_review import ReviewedObject, ReviewRequest, Verb, convert_request
-from policyeng.sources.kubernetes.owners import BesideSnapshot
+from policyeng.sources.kubernetes.single_object import BesideSnapshot
 from tests.cluster import ELSEWHERE, GROUP, WORKSPACE, object_of, workspace_object
 
 ML_TYPE = "Microsoft.MachineLearningServices/workspaces"

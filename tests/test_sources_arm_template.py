@@ -18,9 +18,9 @@ from policyeng.errors import InputError
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources import FORMATS, DocumentContext, arm_template, read_inputs
+from policyeng.sources.arm_resource import service_made
 from policyeng.sources.parsed import UNKNOWN_SCOPE, ParsedDocument, Placed, Surroundings
-from policyeng.sources.server_generated import service_made
-from policyeng.sources.template_parameters import Unresolved
+from policyeng.sources.templates import Unresolved
 from policyeng.sources.text import read_text
 from policyeng.testing.observed_reads import observe
 from tests.effort import effort

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from policyeng.models import JsonObject
 from policyeng.sources import arm_template
+from policyeng.sources.arm_resource import service_made, with_attachment
 from policyeng.sources.parsed import ParsedDocument, Surroundings
-from policyeng.sources.server_generated import service_made, with_attachment
 from tests.effort import effort
 from tests.writers.arm_template import SCOPE, expressible, write
 

@@ -8,13 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.sources.arm_template.expressions import MAX_LENGTH, ExpressionError, parsed, plain
-from policyeng.sources.arm_template.resolver import Resolver
-from policyeng.sources.arm_template.scope import DeploymentTarget
+from policyeng.sources.arm_template.evaluator import Resolver
+from policyeng.sources.arm_template.expressions import (
+    MAX_LENGTH,
+    DeploymentTarget,
+    ExpressionBudget,
+    ExpressionError,
+    find_unresolved,
+    parsed,
+    plain,
+)
 from policyeng.sources.arm_template.templates import ArmTemplate
-from policyeng.sources.arm_template.unresolved import ExpressionBudget, find_unresolved
 from policyeng.sources.parsed import UNKNOWN_SCOPE
-from policyeng.sources.template_parameters import Unresolved
+from policyeng.sources.templates import Unresolved
 
 GROUP = "/subscriptions/s/resourceGroups/g"
 BODY = {

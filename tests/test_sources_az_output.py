@@ -15,7 +15,7 @@ from policyeng.bundle import Bundle
 from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import JsonObject, Outcome
 from policyeng.sources import FORMATS, az_output, azure_cli, read_inputs
-from policyeng.sources.azure_cli.base import CliDocumentKind, build_id
+from policyeng.sources.azure_cli.converter import CliDocumentKind, build_id
 from policyeng.sources.parsed import Placed, Refusal, Surroundings
 from tests.effort import effort
 from tests.test_sources_azure_cli import (

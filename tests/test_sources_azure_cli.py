@@ -15,10 +15,9 @@ from policyeng.bundle import Bundle
 from policyeng.evaluation.pointers import has_value, value_at
 from policyeng.models import JsonObject, Outcome, lowered
 from policyeng.sources import FORMATS, azure_cli, read_inputs
-from policyeng.sources.azure_cli.base import UNKNOWN_ID
-from policyeng.sources.azure_cli.tables import NOT_CARRIED
+from policyeng.sources.arm_resource import service_made
+from policyeng.sources.azure_cli.converter import NOT_CARRIED, UNKNOWN_ID
 from policyeng.sources.parsed import Placed, Surroundings
-from policyeng.sources.server_generated import service_made
 from policyeng.testing.observed_reads import observe
 from tests.effort import effort
 from tests.writers import azure_cli as writer

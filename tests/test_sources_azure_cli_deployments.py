@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from policyeng.models import JsonObject
-from policyeng.sources.azure_cli import deployments
+from policyeng.sources.azure_cli import endpoints
 from tests.azure_cli_work import WORKSPACE, kind_of, only, workload
 from tests.workload_parts import ML
 
@@ -210,10 +210,10 @@ def test_a_deployment_without_an_endpoint_lies_in_one_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("document", "arm_type"),
     [
-        ({"endpoint_name": "e", "instance_type": "x"}, deployments.ONLINE),
-        ({"endpoint_name": "e", "model": "azureml:m:1"}, deployments.ONLINE),
-        ({"endpoint_name": "e", "model": "azureml:m:1", "compute": "azureml:c"}, deployments.BATCH),
-        ({"endpoint_name": "e", "component": "azureml:c:1"}, deployments.BATCH),
+        ({"endpoint_name": "e", "instance_type": "x"}, endpoints.ONLINE_DEPLOYMENT),
+        ({"endpoint_name": "e", "model": "azureml:m:1"}, endpoints.ONLINE_DEPLOYMENT),
+        ({"endpoint_name": "e", "model": "azureml:m:1", "compute": "azureml:c"}, endpoints.BATCH_DEPLOYMENT),
+        ({"endpoint_name": "e", "component": "azureml:c:1"}, endpoints.BATCH_DEPLOYMENT),
     ],
 )
 def test_without_a_schema_the_content_decides(document: JsonObject, arm_type: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from policyeng.models import JsonObject
 from policyeng.sources import azure_cli
-from policyeng.sources.azure_cli import jobs, pipelines
+from policyeng.sources.azure_cli import jobs
 from policyeng.sources.parsed import ParsedDocument, Placed
 from policyeng.workloads import Workload, derive
 from tests.azure_cli_work import WORKSPACE, kind_of, only, snapshot_of, workload
@@ -380,7 +380,7 @@ def test_pipelines_that_name_each_other_end() -> None:
     }
     placed = only({**PIPELINE, "jobs": {"a": {"type": "pipeline", "component": "c.yml"}}}, files)
     [reason] = [why for at, why in placed.unreadable.items() if at.startswith("/properties/jobs/")]
-    assert reason == f"pipelines are nested more than {pipelines.MAX_DEPTH} levels deep, the most that are read"
+    assert reason == f"pipelines are nested more than {jobs.MAX_DEPTH} levels deep, the most that are read"
 
 
 def test_pipelines_that_multiply_end() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from policyeng.admission.changes import apply_changes
 from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import Inputs, normalize_context, parse_changes, read_inputs
-from policyeng.sources.template_carriers import CARRIERS
+from policyeng.sources.templates import CARRIERS
 from tests.carriers import SCOPE, SUBSCRIPTION, inner_deployment, plan, resource, template
 
 WORKSPACE: JsonObject = {

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import policyeng
 from policyeng.models import JsonObject
 from policyeng.sources import FORMATS, DocumentContext, kubernetes, read_inputs
-from policyeng.sources.kubernetes.kinds import KINDS
+from policyeng.sources.kubernetes.objects import KINDS
 from policyeng.sources.parsed import ALONE, UNKNOWN_SCOPE, Placed, Surroundings
 from policyeng.testing.observed_reads import observe
 from tests.writers import kubernetes as writer

@@ -8,7 +8,7 @@ import pytest
 
 from policyeng.errors import InputError
 from policyeng.models import JsonObject, Snapshot
-from policyeng.sources.kubernetes.owners import BesideSnapshot
+from policyeng.sources.kubernetes.single_object import BesideSnapshot
 from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed
 from tests.cluster import ELSEWHERE, GROUP, WORKSPACE, object_of, workspace_object
 

@@ -25,7 +25,7 @@ from policyeng.parsing.json_text import require_readable, shortened
 from policyeng.parsing.merge_patch import merged
 from policyeng.sources.arm_template import Contents
 from policyeng.sources.parsed import ParsedDocument, Placed
-from policyeng.sources.template_carriers import APPLICATION, DEPLOYMENT, STACK, carrier_of, member
+from policyeng.sources.templates import APPLICATION, DEPLOYMENT, STACK, carrier_of, member
 
 _PUTS = (Operation.CREATE, Operation.REPLACE)
 #: Parts that change the meaning of an id in a URL or when white space is removed: the end of the path, dot segments,

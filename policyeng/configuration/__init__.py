@@ -15,7 +15,7 @@ from policyeng.configuration.settings import NAMES, GivenSetting, Settings, list
 from policyeng.configuration.toml_file import candidates, find_configuration, from_file
 from policyeng.errors import UsageError, suggest_nearest
 from policyeng.models import Blame, Severity
-from policyeng.sources.file_patterns import excluded
+from policyeng.sources.discovery import excluded
 
 __all__ = ["ENVIRONMENT_PREFIX", "Settings", "candidates", "describe_unknown_variables", "resolve"]
 

@@ -10,7 +10,7 @@ from policyeng.configuration.policy_sections import enforcements, require_parame
 from policyeng.configuration.settings import LISTS, NAMES, GivenSetting, list_settings
 from policyeng.configuration.toml_positions import File
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.sources.file_patterns import excluded
+from policyeng.sources.discovery import excluded
 
 FILE_NAME = "policyeng.toml"
 

@@ -12,11 +12,9 @@ from policyeng.models import Change, Decision, Denial, Finding, JsonObject, Oper
 from policyeng.parsing.json_text import shortened
 from policyeng.report.escaping import visible
 from policyeng.report.phrases import count, denial_sentence, denials, shorten_id, unknown_sentence, unknowns
-from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, group_of
-from policyeng.sources.kubernetes.objects import get_inner, words
-from policyeng.sources.kubernetes.owners import BesideSnapshot
-from policyeng.sources.kubernetes.single_object import is_judged
-from policyeng.sources.kubernetes.status import is_kept, is_unmanaged
+from policyeng.sources.kubernetes.aso_resource import is_kept, is_unmanaged
+from policyeng.sources.kubernetes.objects import EXTENSION_GROUP, get_inner, group_of, words
+from policyeng.sources.kubernetes.single_object import BesideSnapshot, is_judged
 from policyeng.sources.parsed import Placed, Refusal, format_value, kind_of
 
 API_VERSION = "admission.k8s.io/v1"

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from policyeng.configuration import Settings
 from policyeng.context import EvaluationSetup
 from policyeng.errors import InputError, PolicyengError
-from policyeng.sources.problems import raise_errors
+from policyeng.sources.parsed import raise_errors
 
 _T = TypeVar("_T", covariant=True)
 #: A value that changes with the files.

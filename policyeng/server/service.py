@@ -27,8 +27,8 @@ from policyeng.server.shared_memory import Shared
 from policyeng.server.tls import Certificates
 from policyeng.server.tokens import Tokens, TokenScope
 from policyeng.sources import Inputs, read_inputs
-from policyeng.sources.kubernetes.owners import BesideSnapshot
-from policyeng.sources.problems import raise_errors
+from policyeng.sources.kubernetes.single_object import BesideSnapshot
+from policyeng.sources.parsed import raise_errors
 
 if TYPE_CHECKING:
     from policyeng.server.history_site import Reports

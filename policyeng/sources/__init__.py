@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from policyeng.sources.arm_resource import is_resource_id
     from policyeng.sources.changes import CHANGE_FORMATS, ChangesRead, parse_changes, read_changes, read_whole
     from policyeng.sources.context import DocumentContext, normalize_context
-    from policyeng.sources.discovery import Skipped
+    from policyeng.sources.detection import FORMATS
+    from policyeng.sources.discovery import EVERYTHING, FileWalk, Skipped, excluded, resolve_paths
     from policyeng.sources.exemptions_file import ExemptionsRead, exemptions_of, load_exemptions, read_exemptions
-    from policyeng.sources.file_patterns import EVERYTHING, FileWalk, excluded, resolve_paths
-    from policyeng.sources.formats import FORMATS
     from policyeng.sources.reader import Inputs, ReadDocument, load_snapshot, read_inputs
     from policyeng.sources.saved_report import read_report
-    from policyeng.sources.template_parameters import read_parameters
+    from policyeng.sources.templates import read_parameters
 
 __all__ = [
     "CHANGE_FORMATS",
@@ -58,18 +57,18 @@ __getattr__ = attributes(
         "CHANGE_FORMATS": "changes",
         "ChangesRead": "changes",
         "DEFAULT_MAX_BYTES": "reader",
-        "EVERYTHING": "file_patterns",
+        "EVERYTHING": "discovery",
         "ExemptionsRead": "exemptions_file",
-        "FORMATS": "formats",
+        "FORMATS": "detection",
         "DocumentContext": "context",
         "Inputs": "reader",
         "ReadDocument": "reader",
         "Skipped": "discovery",
-        "FileWalk": "file_patterns",
-        "excluded": "file_patterns",
+        "FileWalk": "discovery",
+        "excluded": "discovery",
         "exemptions_of": "exemptions_file",
         "normalize_context": "context",
-        "read_parameters": "template_parameters",
+        "read_parameters": "templates",
         "is_resource_id": "arm_resource",
         "load_exemptions": "exemptions_file",
         "load_snapshot": "reader",
@@ -79,6 +78,6 @@ __getattr__ = attributes(
         "read_exemptions": "exemptions_file",
         "read_inputs": "reader",
         "read_whole": "changes",
-        "resolve_paths": "file_patterns",
+        "resolve_paths": "discovery",
     },
 )

@@ -1,17 +1,110 @@
-"""Reading of one entry as an ARM resource: it is accepted unchanged, or refused with the reason."""
+"""Reading of one entry as an ARM resource: as ARM writes it or as commands print it, without what the service sets."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 
 from policyeng.facts.arm_casing import ENVELOPE, top_level_name
 from policyeng.facts.ids import types_of
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, lowered
-from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.parsed import Placed, Refusal, format_value, keys_seen, kind_of
-from policyeng.sources.printed_resources import is_printed_flat, nest_printed
+
+_CONNECTIONS = ("privateEndpointConnections",)
+#: By lower-case type, the members with lists of resources that are flattened, too.
+_PRINTED: Mapping[str, tuple[str, ...]] = {
+    "microsoft.authorization/locks": (),
+    "microsoft.authorization/policyassignments": (),
+    "microsoft.authorization/policyexemptions": (),
+    "microsoft.cognitiveservices/accounts": _CONNECTIONS,
+    "microsoft.containerregistry/registries": _CONNECTIONS,
+    "microsoft.insights/autoscalesettings": (),
+    "microsoft.insights/components": (),
+    "microsoft.insights/diagnosticsettings": (),
+    "microsoft.insights/metricalerts": (),
+    "microsoft.keyvault/vaults": _CONNECTIONS,
+    "microsoft.network/privateendpoints": (
+        "privateLinkServiceConnections",
+        "manualPrivateLinkServiceConnections",
+    ),
+    "microsoft.network/privateendpoints/privatednszonegroups": ("privateDnsZoneConfigs",),
+    "microsoft.network/virtualnetworks": ("subnets",),
+    "microsoft.network/virtualnetworks/subnets": (),
+    "microsoft.security/pricings": (),
+    "microsoft.storage/storageaccounts": _CONNECTIONS,
+}
+#: By lower-case type, the members that commands print under another name.
+_RENAMED: Mapping[str, Mapping[str, str]] = {
+    "microsoft.storage/storageaccounts": {
+        "enableHttpsTrafficOnly": "supportsHttpsTrafficOnly",
+        "networkRuleSet": "networkAcls",
+    }
+}
+_STATE = "provisioningState"
+#: The members of a resource in another one that are not below its `properties`.
+_OF_PARTS = frozenset({"etag", "id", "location", "name", "resourceGroup", "type"})
+
+
+def is_printed_flat(arm_type: str) -> bool:
+    """Check whether commands flatten the resources of a type."""
+    return lowered(arm_type) in _PRINTED
+
+
+def list_flattened(arm_type: str) -> tuple[str, ...]:
+    """Return the JSON Pointers of lists of resources that are flattened within resources of a type."""
+    return tuple(f"/properties/{key}" for key in _PRINTED.get(lowered(arm_type), ()))
+
+
+def nest_printed(entry: JsonObject, pointer: str) -> Placed:
+    """Return a resource in ARM's form; what has that form already is unchanged.
+
+    Args:
+        entry: of a type that commands flatten, with or without `properties`.
+        pointer: its JSON Pointer in the document.
+    """
+    fields: dict[str, str] = {}
+    kind = lowered(entry["type"])
+    if isinstance(entry.get("properties"), dict):
+        properties, base = entry["properties"], f"{pointer}/properties"
+    else:
+        renamed, properties, base = _RENAMED.get(kind, {}), {}, pointer
+        for key, value in entry.items():
+            if key not in ENVELOPE or key == _STATE:
+                name = renamed.get(key, key)
+                properties[name] = value
+                fields[f"/properties/{escaped(name)}"] = f"{pointer}/{escaped(key)}"
+    lists = {
+        key: [_nest_part(part, f"/properties/{key}/{at}", f"{base}/{key}/{at}", fields) for at, part in enumerate(held)]
+        for key in _PRINTED[kind]
+        if isinstance(held := properties.get(key), list) and any(map(_is_flat, held))
+    }
+    if not fields:
+        return Placed(entry, pointer)
+    own = {key: value for key, value in entry.items() if key in ENVELOPE and key not in (_STATE, "properties")}
+    return Placed({**own, "properties": {**properties, **lists}}, pointer, fields=fields)
+
+
+def _is_flat(part: object) -> bool:
+    return isinstance(part, dict) and "properties" not in part and not part.keys() <= _OF_PARTS
+
+
+def _nest_part(part: object, here: str, there: str, fields: dict[str, str]) -> object:
+    if not isinstance(part, dict) or not _is_flat(part):
+        return part
+    fields.update(_find_places(part, here, there))
+    own = {key: value for key, value in part.items() if key in _OF_PARTS}
+    return {**own, "properties": {key: value for key, value in part.items() if key not in _OF_PARTS}}
+
+
+def _find_places(part: JsonObject, here: str, there: str) -> Iterator[tuple[str, str]]:
+    yield here, there
+    for key in part:
+        if key not in _OF_PARTS:
+            yield f"{here}/properties/{escaped(key)}", f"{there}/{escaped(key)}"
+
 
 _NO_PROPERTIES = {"/properties": "the document lists the resource without its `properties`"}
 _SAVE_GET = "save the response of the REST API to GET (`az rest --method get --url <id>?api-version=...`)"
@@ -156,3 +249,101 @@ def _check_properties(entry: JsonObject, pointer: str) -> Placed | Refusal:
         message = f"a flattened listing: `{shortened(flat[0])}` is next to `id`, and `properties` is missing"
         return Refusal(pointer, message, _SAVE_GET)
     return Placed(entry, pointer, _NO_PROPERTIES)
+
+
+_REASON = "the service sets it when it creates the resource, and this input describes the resource before that"
+_POINTERS: Mapping[str, tuple[str, ...]] = {
+    "microsoft.machinelearningservices/workspaces": (
+        "/properties/provisioningState",
+        "/properties/privateEndpointConnections",
+        "/properties/privateLinkCount",
+        "/properties/workspaceId",
+        "/properties/managedNetwork/status",
+    ),
+    "microsoft.machinelearningservices/workspaces/computes": (
+        "/properties/provisioningState",
+        "/properties/properties/state",
+        "/properties/properties/lastOperation",
+        "/properties/properties/connectivityEndpoints",
+        "/properties/properties/osImageMetadata",
+        "/properties/properties/errors",
+        "/properties/properties/currentNodeCount",
+        "/properties/properties/nodeStateCounts",
+    ),
+    "microsoft.containerservice/managedclusters": ("/properties/powerState", "/properties/provisioningState"),
+    **dict.fromkeys(
+        (
+            "microsoft.cognitiveservices/accounts",
+            "microsoft.containerregistry/registries",
+            "microsoft.keyvault/vaults",
+            "microsoft.storage/storageaccounts",
+        ),
+        ("/properties/privateEndpointConnections", "/properties/provisioningState"),
+    ),
+}
+#: By a field of these, the object that it is in and that the service only adds to: without the object, it has none.
+_ADDED_TO = {"/properties/managedNetwork/status": "/properties/managedNetwork"}
+_COMPUTE = "microsoft.machinelearningservices/workspaces/computes"
+#: The pointers that determine whether a compute is attached; for AKS, `resourceId` does too.
+_ATTACHED_BY = ("", "/properties", "/properties/computeType")
+
+
+def service_made(arm_type: str, reason: str = _REASON) -> dict[str, str]:
+    """Return the fields that the service sets for a resource type, with the reason why each is not known."""
+    pointers = _POINTERS.get(lowered(arm_type), ("/properties/provisioningState",))
+    return dict.fromkeys(pointers, reason)
+
+
+def drop_additions(resource: JsonObject, unreadable: Mapping[str, str]) -> Mapping[str, str]:
+    """Return why parts of a resource cannot be read, without fields of the service in an object that is not stated.
+
+    Args:
+        resource: of any type.
+        unreadable: by JSON Pointer into it, why a part cannot be read.
+    """
+    absent = {field for field, above in _ADDED_TO.items() if field in unreadable and value_at(resource, above) is None}
+    return {field: reason for field, reason in unreadable.items() if field not in absent} if absent else unreadable
+
+
+def attached(resource: JsonObject, unreadable: dict[str, str]) -> JsonObject:
+    """Add `isAttachedCompute` to a resource that is a compute; if it is not known, add the reason to `unreadable`.
+
+    Args:
+        resource: of any type.
+        unreadable: by JSON Pointer into it, why a part cannot be read.
+    """
+    if lowered(resource["type"]) != _COMPUTE:
+        return resource
+    properties = resource.get("properties")
+    stated: JsonObject = properties if isinstance(properties, dict) else {}
+    of_its_kind = ("/properties/resourceId",) if _is_aks(stated.get("computeType")) else ()
+    reason = next((unreadable[pointer] for pointer in (*_ATTACHED_BY, *of_its_kind) if pointer in unreadable), "")
+    if reason and "isAttachedCompute" not in stated:
+        unreadable["/properties/isAttachedCompute"] = reason
+        return resource
+    return with_attachment(resource)
+
+
+def with_attachment(resource: JsonObject) -> JsonObject:
+    """Add the `isAttachedCompute` that the service will set for a compute; it follows from the compute's type.
+
+    Source: the OpenAPI, "whether the compute was provisioned by user and brought from outside".
+    """
+    properties = resource.get("properties")
+    if not isinstance(properties, dict) or "isAttachedCompute" in properties:
+        return resource
+    kind = properties.get("computeType")
+    kind = lowered(kind) if isinstance(kind, str) else ""
+    if kind in ("amlcompute", "computeinstance"):
+        attached = False
+    elif _is_aks(kind):
+        attached = bool(properties.get("resourceId"))
+    elif kind in ("kubernetes", "virtualmachine", "hdinsight", "databricks", "datalakeanalytics", "synapsespark"):
+        attached = True
+    else:
+        return resource
+    return {**resource, "properties": {**properties, "isAttachedCompute": attached}}
+
+
+def _is_aks(kind: object) -> bool:
+    return isinstance(kind, str) and lowered(kind) == "aks"

@@ -13,8 +13,7 @@ from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.azure_cli import kind_of_file, kind_of_output, movable
-from policyeng.sources.azure_cli.base import PRINTED, CliDocumentKind, at_home, find_stated_id
-from policyeng.sources.azure_cli.tables import convert_output
+from policyeng.sources.azure_cli.converter import PRINTED, CliDocumentKind, at_home, convert_output, find_stated_id
 from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, kind_of, reading_of
 
 SUMMARY = "the output of `az ml ... show` or `list`, as JSON or YAML"

@@ -9,8 +9,7 @@ from policyeng.errors import InputError, UsageError
 from policyeng.facts.ids import types_of
 from policyeng.models import WORKSPACE_TYPE, lowered
 from policyeng.named import NamedTuple
-from policyeng.sources.discovery import STDIN, Named, content_of
-from policyeng.sources.file_dependencies import note_file, note_names
+from policyeng.sources.discovery import STDIN, Named, content_of, note_file, note_names
 from policyeng.sources.parsed import UNKNOWN_SCOPE, Surroundings
 from policyeng.sources.text import Text, read_text
 

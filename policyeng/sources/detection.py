@@ -1,4 +1,4 @@
-"""Detection of the format of each document, and reading of the documents in order of their dependencies."""
+"""The input formats by name, and detection of the format of each document."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from policyeng.errors import InputError
+from policyeng.errors import InputError, UsageError, suggest_nearest
 from policyeng.frozen import frozen, replace
+from policyeng.later import Modules
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.sources import workspace_config
 from policyeng.sources.context import DocumentContext, Home, directory_of, find_surroundings, resolve_path
@@ -188,3 +189,35 @@ def _find_homes(part: DetectedDocument, reading: ParsedDocument) -> Iterator[Hom
 def _load(part: DetectedDocument, around: Surroundings) -> Loaded:
     reading = part.format.read(part.document, around)
     return Loaded(part.named.file, move_pointers(reading, part.pointer) if part.pointer else reading, part.text)
+
+
+#: By the name for `--from`, in the order in which they are tried on a document.
+FORMATS: Mapping[str, Format] = Modules(
+    "policyeng.sources",
+    {
+        "native": "native",
+        "azure-cli": "azure_cli",
+        "workspace-config": "workspace_config",
+        "arm-template": "arm_template",
+        "kubernetes": "kubernetes",
+        "terraform": "terraform",
+        "resource-graph": "resource_graph",
+        "role-access": "role_assignments",
+        "az-output": "az_output",
+        "arm-rest": "arm_rest",
+    },
+)
+
+
+def choose_formats(name: str | None, formats: Mapping[str, Format]) -> Mapping[str, Format]:
+    """Return the format with a name, or all formats if the name is None.
+
+    Raises:
+        UsageError: there is no such format; the message has the nearest name and all names.
+    """
+    if name is None:
+        return formats
+    if name not in formats:
+        known = ", ".join(f"`{known}`" for known in formats)
+        raise UsageError(f"unknown format `{name}`{suggest_nearest(name, formats)}", remedy=f"the formats are {known}")
+    return {name: formats[name]}

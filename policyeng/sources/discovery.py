@@ -1,18 +1,255 @@
-"""Discovery of input files in paths and directories, and reading of their bytes."""
+"""Discovery of input files in paths and directories, their selection by patterns, and what reading them depended on."""
 
 from __future__ import annotations
 
 import codecs
+import hashlib
+import json
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from policyeng.errors import InputError
+from policyeng.errors import InputError, UsageError
+from policyeng.later import lazy_pattern
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import refuse_size
-from policyeng.sources.file_dependencies import note_content, note_names
-from policyeng.sources.file_patterns import EVERYTHING, FileWalk, Rules
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+
+class FileDependency(NamedTuple):
+    """A query and its result.
+
+    Attributes:
+        question: a name in `_QUESTIONS`.
+        path: as it was queried.
+        answer: the digest of a content or of names; empty if there is none.
+    """
+
+    question: str
+    path: Path
+    answer: str
+
+
+_recorder: ContextVar[list[FileDependency] | None] = ContextVar("policyeng_witness", default=None)
+
+
+@contextmanager
+def record_queries() -> Iterator[list[FileDependency]]:
+    """Record the queries that are made inside the block."""
+    recorded: list[FileDependency] = []
+    token = _recorder.set(recorded)
+    try:
+        yield recorded
+    finally:
+        _recorder.reset(token)
+
+
+def note_content(path: Path, content: bytes | None) -> None:
+    """Record the content of a file as far as it was read; None if it could not be read."""
+    _record("content", path, lambda: digest_of(content))
+
+
+def note_names(path: Path, names: list[str]) -> None:
+    """Record the names in a directory."""
+    _record("names", path, lambda: _digest_of_names(names))
+
+
+def note_file(path: Path, *, is_file: bool) -> None:
+    """Record whether a file exists."""
+    _record("file", path, lambda: _yes_or_no(is_file=is_file))
+
+
+def answer(question: str, path: Path) -> str:
+    """Return the current result of a recorded query."""
+    return _QUESTIONS[question](path)
+
+
+def digest_of(content: bytes | None) -> str:
+    """Return the recorded form of a file's content."""
+    return "" if content is None else hashlib.sha256(content).hexdigest()
+
+
+def _record(question: str, path: Path, make_answer: Callable[[], str]) -> None:
+    recorded = _recorder.get()
+    if recorded is not None:
+        recorded.append(FileDependency(question, path, make_answer()))
+
+
+def _content(path: Path) -> str:
+    try:
+        return digest_of(path.read_bytes())
+    except (OSError, ValueError):
+        return ""
+
+
+def _names(path: Path) -> str:
+    try:
+        return _digest_of_names(sorted(inner.name for inner in path.iterdir()))
+    except OSError:
+        return _digest_of_names([])
+
+
+def _file(path: Path) -> str:
+    return _yes_or_no(is_file=path.is_file())
+
+
+def _digest_of_names(names: list[str]) -> str:
+    return digest_of(json.dumps(names).encode())
+
+
+def _yes_or_no(*, is_file: bool) -> str:
+    return "yes" if is_file else "no"
+
+
+_QUESTIONS: Mapping[str, Callable[[Path], str]] = {"content": _content, "names": _names, "file": _file}
+
+
+EXCLUDED = "excluded by `exclude`"
+IGNORED = "ignored by a `.gitignore` (`--no-gitignore` reads it)"
+NAMED_ELSEWHERE = "another option names it"
+
+_SPECIAL = lazy_pattern(r"([*?\[\]\\ !#])")
+
+
+class FileWalk(NamedTuple):
+    """What is excluded from directories.
+
+    Attributes:
+        exclude: patterns as `excluded` returns them.
+        gitignore: exclude what `.gitignore` files list.
+        others: absolute paths of files that other options name.
+    """
+
+    exclude: tuple[str, ...] = ()
+    gitignore: bool = True
+    others: frozenset[Path] = frozenset()
+
+
+#: Everything but what `.gitignore` files list.
+EVERYTHING = FileWalk()
+
+
+def excluded(patterns: Iterable[str], folder: Path) -> tuple[str, ...]:
+    """Return patterns that are relative to a directory in the form for `FileWalk.exclude`.
+
+    Raises:
+        UsageError: one of them is not a pattern.
+    """
+    found = []
+    for pattern in patterns:
+        whole = _anchor(pattern, folder.resolve())
+        if not whole or not _is_pattern(whole):
+            remedy = "use the syntax of `.gitignore`, such as `tests/fixtures/`"
+            raise UsageError(f"`{pattern}` is not a file pattern", remedy=remedy)
+        found.append(whole)
+    return tuple(found)
+
+
+def resolve_paths(paths: Iterable[str | Path | None]) -> frozenset[Path]:
+    """Return absolute paths for `FileWalk.others`; None is ignored."""
+    return frozenset(whole for path in paths if path is not None and (whole := _resolve(Path(path))))
+
+
+def _anchor(pattern: str, folder: Path) -> str:
+    """Convert a pattern of a directory's `.gitignore` to one relative to the root; empty for a comment."""
+    sign, text = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
+    text = text.removeprefix("\\") if text.startswith(("\\!", "\\#")) else text
+    if not text.strip() or pattern.startswith("#"):
+        return ""
+    anywhere = "" if "/" in text.rstrip().removesuffix("/") else "**/"
+    return f"{sign}{_SPECIAL.sub(_escape, folder.as_posix()).rstrip('/')}/{anywhere}{text.removeprefix('/')}"
+
+
+def _escape(letter: re.Match[str]) -> str:
+    return f"\\{letter[1]}"
+
+
+class Rules:
+    """The rules that exclude files below one directory."""
+
+    def __init__(self, directory: Path, walk: FileWalk) -> None:
+        """Read the `.gitignore` files above an absolute directory, up to the top of its repository.
+
+        A rule that excludes the directory itself is ignored, because the user named the directory.
+        """
+        self._root = directory
+        self._walk = walk
+        self._exclude = _make_spec(self._without_root(walk.exclude))
+        above: list[str] = []
+        folders = [self._root, *self._root.parents]
+        top = next((at for at, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+        for folder in reversed(folders[1 : top + 1]) if walk.gitignore else ():
+            above += _read_gitignore(folder)
+        self._lines = {self._root.parent: self._without_root(above)}
+        self._specs: dict[Path, GitIgnoreSpec | None] = {}
+
+    def why_left_out(self, path: Path, end: str = "") -> str:
+        """Return why an absolute path is excluded, or an empty string; `end` is a slash for a directory.
+
+        Call it for the entries of a directory before those of its subdirectories.
+        """
+        name = path.as_posix().lstrip("/") + end
+        if path in self._walk.others:
+            return NAMED_ELSEWHERE
+        if self._exclude is not None and self._exclude.match_file(name):
+            return EXCLUDED
+        spec = self._ignored_in(path.parent) if self._walk.gitignore else None
+        return IGNORED if spec is not None and spec.match_file(name) else ""
+
+    def _ignored_in(self, folder: Path) -> GitIgnoreSpec | None:
+        if folder not in self._specs:
+            above = self._lines.get(folder.parent, self._lines[self._root.parent])
+            own = _read_gitignore(folder)
+            self._lines[folder] = [*above, *own]
+            known = self._specs.get(folder.parent)
+            self._specs[folder] = known if known is not None and not own else _make_spec(self._lines[folder])
+        return self._specs[folder]
+
+    def _without_root(self, patterns: Sequence[str]) -> list[str]:
+        name = f"{self._root.as_posix().lstrip('/')}/"
+        return [one for one in patterns if (spec := _make_spec([one])) is not None and not spec.match_file(name)]
+
+
+def _make_spec(patterns: Sequence[str]) -> GitIgnoreSpec | None:
+    if not patterns:
+        return None
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(patterns)
+
+
+def _read_gitignore(folder: Path) -> list[str]:
+    """Return the patterns of a directory's `.gitignore`."""
+    path = folder / ".gitignore"
+    try:
+        content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+    except OSError:
+        content = b""
+    note_content(path, content or None)
+    lines = content.decode("utf-8", "replace").removeprefix("\ufeff").splitlines()
+    return [one for line in lines if (one := _anchor(line, folder)) and _is_pattern(one)]
+
+
+def _is_pattern(pattern: str) -> bool:
+    """Check whether a pattern can be matched; Git also ignores lines that cannot."""
+    try:
+        return _make_spec([pattern]) is not None
+    except (ValueError, re.error):
+        return False
+
+
+def _resolve(path: Path) -> Path | None:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return None
+
 
 _UTF_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}

@@ -15,8 +15,7 @@ from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, lines_of, parse_json, shortened
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.discovery import Named, content_of, display
-from policyeng.sources.parsed import Refusal, kind_of, seen
-from policyeng.sources.problems import problem_of, raise_errors
+from policyeng.sources.parsed import Refusal, kind_of, problem_of, raise_errors, seen
 from policyeng.sources.validation import validated
 
 DEFAULT_MAX_DAYS = 365

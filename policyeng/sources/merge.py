@@ -14,8 +14,8 @@ from policyeng.frozen import replace
 from policyeng.models import WORKSPACE_TYPE, Origin, Problem, Snapshot, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import value_at
+from policyeng.sources.arm_resource import drop_additions
 from policyeng.sources.parsed import Collection, Loaded, Noun, ParsedDocument, Placed
-from policyeng.sources.server_generated import drop_additions
 
 
 def separate_ids(documents: Sequence[Loaded]) -> list[Loaded]:

@@ -15,16 +15,12 @@ from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.progress import counted
 from policyeng.sources.context import DocumentContext, normalize_context
-from policyeng.sources.detection import DetectedDocument, loaded
-from policyeng.sources.discovery import Found, Named, Skipped, find_inputs
-from policyeng.sources.documents import warn_about_skipped
-from policyeng.sources.file_collection import FileCollection
-from policyeng.sources.file_patterns import EVERYTHING, FileWalk, excluded
-from policyeng.sources.formats import FORMATS, choose_formats
+from policyeng.sources.detection import FORMATS, DetectedDocument, choose_formats, loaded
+from policyeng.sources.discovery import EVERYTHING, FileWalk, Found, Named, Skipped, excluded, find_inputs
+from policyeng.sources.file_collection import FileCollection, warn_about_skipped
 from policyeng.sources.merge import joined
-from policyeng.sources.parsed import Loaded, ParsedDocument, Placed
-from policyeng.sources.problems import raise_errors
-from policyeng.sources.template_carriers import Carrier, carrier_of, member, template_in
+from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, raise_errors
+from policyeng.sources.templates import Carrier, carrier_of, member, template_in
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES
 
 #: Formats of existing resources: a deployment in them is complete, and its resources are listed separately.

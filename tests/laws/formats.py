@@ -11,7 +11,7 @@ from typing import NamedTuple
 from policyeng.bundle.cases import STATED
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.sources import Inputs, normalize_context, read_inputs
-from policyeng.sources.server_generated import service_made, with_attachment
+from policyeng.sources.arm_resource import service_made, with_attachment
 from policyeng.verify.laws.law import Trial, Violation, by_pair, format_finding
 from tests.writers import WRITERS, sayable
 from tests.writers.arm_template import SCOPE

@@ -19,10 +19,20 @@ from policyeng.bundle.loader import WantedInputs
 from policyeng.configuration.estates import EstateSettings
 from policyeng.errors import InputError
 from policyeng.models import Problem, Snapshot
-from policyeng.sources.discovery import Found, Named, Skipped, display, find_inputs
-from policyeng.sources.file_dependencies import FileDependency, answer, digest_of, record_queries
-from policyeng.sources.file_patterns import EVERYTHING, FileWalk
-from policyeng.sources.problems import problem_of
+from policyeng.sources.discovery import (
+    EVERYTHING,
+    FileDependency,
+    FileWalk,
+    Found,
+    Named,
+    Skipped,
+    answer,
+    digest_of,
+    display,
+    find_inputs,
+    record_queries,
+)
+from policyeng.sources.parsed import problem_of
 from policyeng.sources.reader import SUFFIXES, read_named
 
 _SCHEME = "azure://"

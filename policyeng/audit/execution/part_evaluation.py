@@ -37,8 +37,8 @@ from policyeng.exemptions import in_force_of, place_of
 from policyeng.frozen import field, frozen, replace
 from policyeng.models import Evaluation, Finding, Findings, JsonObject, Outcome, Problem, Snapshot, Summary
 from policyeng.rego.clock import Clock, Unchanged
-from policyeng.sources.file_dependencies import FileDependency
-from policyeng.sources.problems import problem_of
+from policyeng.sources.discovery import FileDependency
+from policyeng.sources.parsed import problem_of
 
 
 class ReuseKey(NamedTuple):

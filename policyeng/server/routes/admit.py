@@ -22,7 +22,7 @@ from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteRespon
 from policyeng.server.service import Service, SnapshotState, decide
 from policyeng.server.tokens import TokenScope
 from policyeng.sources import ChangesRead, parse_changes, read_inputs
-from policyeng.sources.problems import raise_errors
+from policyeng.sources.parsed import raise_errors
 
 ADMIT = Endpoint(Route.ADMIT, TokenScope.ADMIT)
 

@@ -12,13 +12,19 @@ from policyeng.frozen import replace
 from policyeng.models import JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import filled, keys_of
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_template.deployments import deployed, with_outputs
-from policyeng.sources.arm_template.resolver import Resolver, remove_unknown
-from policyeng.sources.arm_template.resource_ids import name_resource
-from policyeng.sources.arm_template.resources import PartialResource, TemplateLevel, TemplateWalk, with_known_keys
-from policyeng.sources.arm_template.scope import DeploymentTarget, TemplateScope
+from policyeng.sources.arm_resource import attached, service_made
+from policyeng.sources.arm_template.evaluator import Resolver, remove_unknown
+from policyeng.sources.arm_template.expressions import DeploymentTarget, ExpressionBudget, TemplateScope
+from policyeng.sources.arm_template.resources import (
+    PartialResource,
+    TemplateLevel,
+    TemplateWalk,
+    deployed,
+    name_resource,
+    with_known_keys,
+    with_outputs,
+)
 from policyeng.sources.arm_template.templates import ArmTemplate
-from policyeng.sources.arm_template.unresolved import ExpressionBudget
 from policyeng.sources.parsed import (
     ALONE,
     UNKNOWN_SCOPE,
@@ -30,9 +36,7 @@ from policyeng.sources.parsed import (
     move_pointers,
     reading_of,
 )
-from policyeng.sources.server_generated import attached, service_made
-from policyeng.sources.template_carriers import template_of
-from policyeng.sources.template_parameters import Unresolved, parameters_of
+from policyeng.sources.templates import Unresolved, parameters_of, template_of
 
 SUMMARY = "ARM templates, including those compiled from Bicep"
 

@@ -9,12 +9,18 @@ from policyeng.errors import suggest_nearest
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_template.resolver import Resolver, is_copies
-from policyeng.sources.arm_template.scalar_functions import is_equal
-from policyeng.sources.arm_template.scope import Declared, DeploymentTarget, TemplateScope
-from policyeng.sources.arm_template.unresolved import ExpressionBudget, find_unresolved, text_of
+from policyeng.sources.arm_template.evaluator import Resolver, is_copies
+from policyeng.sources.arm_template.expressions import (
+    Declared,
+    DeploymentTarget,
+    ExpressionBudget,
+    TemplateScope,
+    find_unresolved,
+    text_of,
+)
+from policyeng.sources.arm_template.functions import is_equal
 from policyeng.sources.parsed import format_value, kind_of
-from policyeng.sources.template_parameters import Unresolved
+from policyeng.sources.templates import Unresolved
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "string": str,

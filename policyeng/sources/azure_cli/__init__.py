@@ -14,18 +14,15 @@ from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.azure_cli import (
-    assets,
-    computes,
-    datastores,
-    deployments,
-    endpoints,
-    jobs,
-    schedules,
-    workspaces,
+from policyeng.sources.azure_cli import assets, computes, endpoints, jobs, workspaces
+from policyeng.sources.azure_cli.converter import (
+    PRINTED,
+    CliDocumentKind,
+    at_home,
+    find_stated_id,
+    schema_of,
+    unknown_keys,
 )
-from policyeng.sources.azure_cli.base import PRINTED, CliDocumentKind, at_home, find_stated_id, schema_of
-from policyeng.sources.azure_cli.tables import unknown_keys
 from policyeng.sources.parsed import (
     ALONE,
     UNKNOWN_SCOPE,
@@ -43,10 +40,10 @@ SUMMARY = "YAML files of the Azure CLI (`az ml ... --file`)"
 KINDS: tuple[CliDocumentKind, ...] = (
     *computes.KINDS,
     *workspaces.KINDS,
-    *datastores.KINDS,
+    *workspaces.DATASTORE_KINDS,
     *endpoints.KINDS,
-    *deployments.KINDS,
-    *schedules.KINDS,
+    *endpoints.DEPLOYMENT_KINDS,
+    *jobs.SCHEDULE_KINDS,
     *jobs.KINDS,
     *assets.KINDS,
 )

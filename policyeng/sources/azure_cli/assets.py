@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind
+from policyeng.sources.azure_cli.converter import PROVIDER, CliDocumentKind
 from policyeng.sources.parsed import Placed, Refusal
 
 _DATA_TYPES = ("uri_file", "uri_folder", "mltable")

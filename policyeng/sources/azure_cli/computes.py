@@ -8,24 +8,31 @@ from policyeng.errors import suggest_nearest
 from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import value_at
-from policyeng.sources.arm_resource import stands_for_value
-from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, build_id, find_stated_id, unplaced
-from policyeng.sources.azure_cli.tables import DocumentTables, Lossy, Sent, convert_document, explain_placeholder
-from policyeng.sources.azure_cli.value_converters import (
+from policyeng.sources.arm_resource import stands_for_value, with_attachment
+from policyeng.sources.azure_cli.converter import (
     IDENTITY,
     IDENTITY_PRINTED,
+    PROVIDER,
+    CliDocumentKind,
+    DocumentTables,
+    Lossy,
+    Sent,
+    build_id,
+    convert_document,
     convert_duration,
     convert_list,
+    explain_placeholder,
+    find_stated_id,
     name,
     region,
     renamed,
     switch,
     tags,
+    unplaced,
     word,
 )
 from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, convert_integer, mapped, put_value, text
 from policyeng.sources.parsed import Placed, Refusal, Surroundings, format_value
-from policyeng.sources.server_generated import with_attachment
 
 _EXPECTED = "a list of `{action, state, trigger}`"
 _STARTS = (

@@ -1,7 +1,4 @@
-"""Endpoints: `az ml online-endpoint create --file` and `az ml batch-endpoint create --file`.
-
-Source: azure-ai-ml 1.35.2, `_schema/_endpoint/**` and `entities/_endpoint/{online,batch}_endpoint.py`.
-"""
+"""Endpoints and their deployments: the files and the output of `az ml online-endpoint` and `az ml batch-endpoint`."""
 
 from __future__ import annotations
 
@@ -9,11 +6,26 @@ from collections.abc import Iterator
 
 from policyeng.facts.ids import types_of
 from policyeng.models import JsonObject, lowered
-from policyeng.sources.azure_cli.base import PROVIDER, CliDocumentKind, find_stated_id
-from policyeng.sources.azure_cli.converter import CliDefaults, list_known_keys, place_resource
-from policyeng.sources.azure_cli.references import an_object, by_id, compute_in, convert_identity_type, enabled
-from policyeng.sources.azure_cli.value_converters import prose, tags
-from policyeng.sources.field_mapping import FieldMapping, convert_word, text
+from policyeng.sources.azure_cli.converter import (
+    PROVIDER,
+    CliDefaults,
+    CliDocumentKind,
+    an_object,
+    asset_in,
+    by_id,
+    compute_in,
+    convert_identity_type,
+    enabled,
+    find_stated_id,
+    list_known_keys,
+    milliseconds,
+    name_of,
+    place_resource,
+    prose,
+    schema_name,
+    tags,
+)
+from policyeng.sources.field_mapping import FieldMapping, boolean, convert_integer, convert_word, duration, text
 from policyeng.sources.parsed import Placed, Refusal, Surroundings
 
 ONLINE = f"{PROVIDER}/workspaces/onlineEndpoints"
@@ -111,5 +123,266 @@ KINDS: tuple[CliDocumentKind, ...] = (
         _is_batch,
         _batch,
         known=list_known_keys(BATCH_TABLE, within=("/defaults",)),
+    ),
+)
+
+
+ONLINE_DEPLOYMENT = f"{PROVIDER}/workspaces/onlineEndpoints/deployments"
+BATCH_DEPLOYMENT = f"{PROVIDER}/workspaces/batchEndpoints/deployments"
+
+_SECONDS = duration("S")
+_PROBE_KEYS = {
+    "initial_delay": ("initialDelay", _SECONDS),
+    "period": ("period", _SECONDS),
+    "timeout": ("timeout", _SECONDS),
+    "success_threshold": ("successThreshold", convert_integer),
+    "failure_threshold": ("failureThreshold", convert_integer),
+}
+_PROBES = tuple(
+    FieldMapping(f"/{probe}_probe/{key}", f"/properties/{probe}Probe/{name}", bring)
+    for probe in ("liveness", "readiness")
+    for key, (name, bring) in _PROBE_KEYS.items()
+)
+_REQUIREMENTS = "/properties/containerResourceRequirements"
+_CONTAINERS = tuple(
+    FieldMapping(f"/resources/{kind}/{key}", f"{_REQUIREMENTS}/containerResource{name}/{kept}", lambda value: value)
+    for kind, name in (("requests", "Requests"), ("limits", "Limits"))
+    for key, kept in (("cpu", "cpu"), ("memory", "memory"), ("nvidia.com~1gpu", "gpu"), ("gpu", "gpu"))
+)
+_SETTINGS = "/properties/deploymentConfiguration/settings"
+#: Older ARM services allow more in the container requests, and a batch deployment is one of two kinds.
+_ELSEWHERE = (
+    _REQUIREMENTS,
+    "/properties/compute",
+    "/properties/resources",
+    "/properties/trial",
+    "/properties/deploymentConfiguration",
+)
+
+
+def _common(workspace: str) -> tuple[FieldMapping, ...]:
+    return (
+        FieldMapping("/$schema", ""),
+        FieldMapping("/name", ""),
+        FieldMapping("/id", ""),
+        FieldMapping("/resourceGroup", ""),
+        FieldMapping("/endpoint_name", ""),
+        FieldMapping("/type", ""),
+        FieldMapping("/tags", "/tags", tags),
+        FieldMapping("/location", "/location", text),
+        FieldMapping("/description", "/properties/description", prose),
+        FieldMapping("/properties", "/properties/properties", an_object),
+        FieldMapping("/environment", "/properties/environmentId", asset_in(workspace, "environments")),
+        FieldMapping("/environment_variables", "/properties/environmentVariables", prose),
+        FieldMapping("/code_configuration/code", "/properties/codeConfiguration/codeId", asset_in(workspace, "codes")),
+        FieldMapping("/code_configuration/scoring_script", "/properties/codeConfiguration/scoringScript", prose),
+        FieldMapping("/code_path", ""),
+        FieldMapping("/scoring_script", ""),
+        FieldMapping("/provisioning_state", "/properties/provisioningState", text),
+        FieldMapping("/creation_context", ""),
+    )
+
+
+def online_deployment_table(workspace: str = "") -> tuple[FieldMapping, ...]:
+    """Return the rows of an online deployment; its node count is the capacity of its SKU."""
+    return (
+        *_common(workspace),
+        FieldMapping("/model", "/properties/model", asset_in(workspace, "models")),
+        FieldMapping("/model_mount_path", "/properties/modelMountPath", prose),
+        FieldMapping("/instance_type", "/properties/instanceType", text),
+        FieldMapping("/instance_count", "/sku/capacity", convert_integer),
+        FieldMapping("/egress_public_network_access", "/properties/egressPublicNetworkAccess", enabled),
+        FieldMapping("/private_network_connection", "/properties/privateNetworkConnection", boolean),
+        FieldMapping("/app_insights_enabled", "/properties/appInsightsEnabled", boolean),
+        FieldMapping(
+            "/scale_settings/type",
+            "/properties/scaleSettings/scaleType",
+            convert_word({"default": "Default", "target_utilization": "TargetUtilization"}),
+        ),
+        FieldMapping("/scale_settings/min_instances", "/properties/scaleSettings/minInstances", convert_integer),
+        FieldMapping("/scale_settings/max_instances", "/properties/scaleSettings/maxInstances", convert_integer),
+        FieldMapping("/scale_settings/polling_interval", "/properties/scaleSettings/pollingInterval", _SECONDS),
+        FieldMapping(
+            "/scale_settings/target_utilization_percentage",
+            "/properties/scaleSettings/targetUtilizationPercentage",
+            convert_integer,
+        ),
+        FieldMapping(
+            "/request_settings/request_timeout_ms", "/properties/requestSettings/requestTimeout", milliseconds
+        ),
+        FieldMapping("/request_settings/max_queue_wait_ms", "/properties/requestSettings/maxQueueWait", milliseconds),
+        FieldMapping(
+            "/request_settings/max_concurrent_requests_per_instance",
+            "/properties/requestSettings/maxConcurrentRequestsPerInstance",
+            convert_integer,
+        ),
+        *_PROBES,
+        *_CONTAINERS,
+        FieldMapping("/data_collector", ""),  # no policy checks it
+        FieldMapping("/package_model", ""),
+    )
+
+
+def batch_deployment_table(workspace: str = "") -> tuple[FieldMapping, ...]:
+    """Return the rows of a batch deployment of a model; those below `settings` override the older ones at the top."""
+    return (
+        *_common(workspace),
+        FieldMapping("/model", "/properties/model", lambda value: _by_id(asset_in(workspace, "models")(value))),
+        FieldMapping("/compute", "/properties/compute", compute_in(workspace)),
+        FieldMapping("/compute/target", "/properties/compute", compute_in(workspace)),
+        FieldMapping("/resources/instance_count", "/properties/resources/instanceCount", convert_integer),
+        FieldMapping("/resources/instance_type", "/properties/resources/instanceType", text),
+        FieldMapping("/resources/properties", "/properties/resources/properties", an_object),
+        FieldMapping("/settings/instance_count", "/properties/resources/instanceCount", convert_integer),
+        FieldMapping("/settings/environment_variables", "/properties/environmentVariables", prose),
+        *(
+            FieldMapping(f"{place}/{key}", f"/properties/{target}", bring)
+            for place in ("", "/settings")
+            for key, target, bring in (
+                ("mini_batch_size", "miniBatchSize", convert_integer),
+                ("max_concurrency_per_instance", "maxConcurrencyPerInstance", convert_integer),
+                ("error_threshold", "errorThreshold", convert_integer),
+                (
+                    "output_action",
+                    "outputAction",
+                    convert_word({"append_row": "AppendRow", "summary_only": "SummaryOnly"}),
+                ),
+                ("output_file_name", "outputFileName", prose),
+                (
+                    "logging_level",
+                    "loggingLevel",
+                    convert_word({"info": "Info", "warning": "Warning", "debug": "Debug"}),
+                ),
+                ("retry_settings/max_retries", "retrySettings/maxRetries", convert_integer),
+                ("retry_settings/timeout", "retrySettings/timeout", _SECONDS),
+            )
+        ),
+    )
+
+
+def pipeline_table(workspace: str = "") -> tuple[FieldMapping, ...]:
+    """Return the rows of a batch deployment of a pipeline component; its settings apply to the pipelines it runs."""
+    component = "/properties/deploymentConfiguration/componentId"
+    return (
+        *_common(workspace),
+        *(
+            row
+            for place in ("/job_definition", "")
+            for row in (
+                FieldMapping(
+                    f"{place}/component", component, lambda value: _by_id(asset_in(workspace, "components")(value))
+                ),
+                FieldMapping(
+                    f"{place}/settings/default_compute", f"{_SETTINGS}/default_compute", compute_in(workspace)
+                ),
+                FieldMapping(f"{place}/settings/default_datastore", f"{_SETTINGS}/default_datastore", text),
+                FieldMapping(
+                    f"{place}/settings/continue_on_step_failure", f"{_SETTINGS}/continue_on_step_failure", boolean
+                ),
+                FieldMapping(f"{place}/settings/force_rerun", f"{_SETTINGS}/force_rerun", boolean),
+            )
+        ),
+        FieldMapping("/resources", ""),  # the CLI does not send it
+    )
+
+
+def _online_deployment(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+    """Yield an online deployment; the CLI sends the SKU `Default`, and insights only on request.
+
+    Source: `online_deployment.py`.
+    """
+    defaults: JsonObject = {"/properties/endpointComputeType": _compute_type(document)}
+    if not document.get("id"):
+        defaults |= {"/sku/name": "Default", "/properties/appInsightsEnabled": False}
+    yield place_resource(
+        document,
+        pointer,
+        around,
+        ONLINE_DEPLOYMENT,
+        online_deployment_table(around.workspace),
+        _defaults_of(document, defaults),
+    )
+
+
+def _batch_deployment(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
+    if _is_pipeline(document):
+        defaults = {"/properties/deploymentConfiguration/deploymentConfigurationType": "PipelineComponent"}
+        table = pipeline_table(around.workspace)
+    else:
+        defaults, table = {}, batch_deployment_table(around.workspace)
+    yield place_resource(document, pointer, around, BATCH_DEPLOYMENT, table, _defaults_of(document, defaults))
+
+
+def _defaults_of(document: JsonObject, defaults: JsonObject) -> CliDefaults:
+    parents = (name_of(document.get("endpoint_name")).replace("/", "~"),)
+    kind = document.get("type")
+    if kind is not None and not name_of(kind):
+        unreadable = dict.fromkeys(defaults, "`type` is a placeholder; replace it with a value")
+        return CliDefaults({}, unreadable=unreadable, parents=parents, elsewhere=_ELSEWHERE)
+    return CliDefaults(defaults, parents=parents, elsewhere=_ELSEWHERE)
+
+
+def _compute_type(document: JsonObject) -> str:
+    """Return `Kubernetes` if `type` or the schema does; the CLI defaults to `Managed`."""
+    words = f"{document.get('type') or schema_name(document)}"
+    return "Kubernetes" if lowered(words).startswith("kubernetes") else "Managed"
+
+
+def _by_id(asset: object) -> JsonObject:
+    return {"referenceType": "Id", "assetId": asset}
+
+
+def _is_pipeline(document: JsonObject) -> bool:
+    return (
+        lowered(str(document.get("type") or "")) == "pipeline"
+        or schema_name(document) == "pipelinecomponentbatchdeployment"
+        or ("component" in document and "model" not in document)
+    )
+
+
+def _is_online_deployment(document: JsonObject) -> bool:
+    return _is_deployment(document) and not _is_batch_deployment(document)
+
+
+def _is_batch_deployment(document: JsonObject) -> bool:
+    """Check for a batch deployment, which names a compute; online deployments do not."""
+    if types := types_of(find_stated_id(document)):
+        return _is_deployment(document) and lowered(BATCH_DEPLOYMENT) in types
+    marks = {"compute", "component", "job_definition", "mini_batch_size", "settings", "retry_settings", "output_action"}
+    return _is_deployment(document) and ("instance_type" not in document) and not marks.isdisjoint(document)
+
+
+def _is_deployment(document: JsonObject) -> bool:
+    """Check for `endpoint_name` together with a key of deployments; no other kind of document has both."""
+    common = {"model", "environment", "instance_type", "instance_count", "compute", "component", "code_configuration"}
+    more = {"type", "resources", "job_definition", "scale_settings"}
+    return isinstance(document.get("endpoint_name"), str) and not (common | more).isdisjoint(document)
+
+
+DEPLOYMENT_KINDS: tuple[CliDocumentKind, ...] = (
+    CliDocumentKind(
+        ONLINE_DEPLOYMENT,
+        ("managedonlinedeployment", "kubernetesonlinedeployment", "onlinedeployment"),
+        _is_online_deployment,
+        _online_deployment,
+        known=list_known_keys(
+            online_deployment_table(),
+            within=(
+                "/code_configuration",
+                "/scale_settings",
+                "/request_settings",
+                "/liveness_probe",
+                "/readiness_probe",
+            ),
+        ),
+    ),
+    CliDocumentKind(
+        BATCH_DEPLOYMENT,
+        ("batchdeployment", "modelbatchdeployment", "pipelinecomponentbatchdeployment"),
+        _is_batch_deployment,
+        _batch_deployment,
+        known=list_known_keys(
+            batch_deployment_table(), pipeline_table(), within=("/code_configuration", "/retry_settings")
+        ),
     ),
 )

@@ -11,19 +11,64 @@ from typing import NamedTuple
 
 from policyeng._performance import uncollected
 from policyeng.frozen import replace
-from policyeng.models import Change, FilePlaces, Problem, Snapshot
+from policyeng.models import Change, FilePlaces, JsonObject, Operation, Problem, Snapshot, lowered
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources.changes import native, what_if
-from policyeng.sources.changes.state_diff import build_put, diff_states, list_other_differences
 from policyeng.sources.context import DocumentContext
-from policyeng.sources.detection import DetectedDocument
-from policyeng.sources.discovery import Found, Named, Skipped, find_inputs
+from policyeng.sources.detection import FORMATS, DetectedDocument, choose_formats
+from policyeng.sources.discovery import EVERYTHING, FileWalk, Found, Named, Skipped, find_inputs
 from policyeng.sources.file_collection import FileCollection
-from policyeng.sources.file_patterns import EVERYTHING, FileWalk
-from policyeng.sources.formats import FORMATS, choose_formats
 from policyeng.sources.merge import joined
 from policyeng.sources.parsed import Format, Loaded, ParsedDocument
 from policyeng.sources.reader import SUFFIXES, ReadDocument, gathered, read_inputs, reads
+
+#: Collections that changes of resources cannot express.
+_COLLECTIONS = ("approvals", "workloads", "quotas", "metrics", "principals", "evidence")
+
+
+def build_put(resource: JsonObject, snapshot: Snapshot) -> Change:
+    """Return the change that puts a resource of a snapshot, with its unknown values."""
+    key = lowered(resource["id"])
+    return Change(
+        operation=Operation.REPLACE,
+        id=resource["id"],
+        resource=resource,
+        unreadable=snapshot.unreadable.get(key, {}),
+        carried=snapshot.carried.get(key),
+        origin=snapshot.origins.get(key),
+    )
+
+
+def diff_states(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
+    """Return the changes that lead from one state to another, deletes first.
+
+    Child resources are deleted before their parents, because deleting a parent deletes its children.
+    """
+    earlier = {lowered(resource["id"]): resource for resource in before.resources}
+    later = {lowered(resource["id"]) for resource in after.resources}
+    gone = sorted((key for key in earlier if key not in later), key=lambda key: -key.count("/"))
+    deletes = [Change(operation=Operation.DELETE, id=earlier[key]["id"]) for key in gone]
+    puts = [
+        build_put(resource, after)
+        for resource in after.resources
+        if not _is_same(lowered(resource["id"]), resource, earlier, before, after)
+    ]
+    return (*deletes, *puts)
+
+
+def list_other_differences(before: Snapshot, after: Snapshot) -> Iterator[Problem]:
+    """Yield warnings for differences between two states that are not changes of a resource."""
+    for collection in _COLLECTIONS:
+        if getattr(before, collection) != getattr(after, collection):
+            message = f"the `{collection}` differ from those of the earlier state, which apply"
+            yield Problem(level="warning", message=message)
+
+
+def _is_same(key: str, resource: JsonObject, earlier: dict[str, JsonObject], before: Snapshot, after: Snapshot) -> bool:
+    if earlier.get(key) != resource:
+        return False
+    return before.unreadable.get(key) == after.unreadable.get(key) and before.carried.get(key) == after.carried.get(key)
+
 
 #: By name, in the order in which content is looked at.
 CHANGE_FORMATS: Mapping[str, Format] = {"what-if": what_if, "changes": native, **FORMATS}

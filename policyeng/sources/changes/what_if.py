@@ -15,7 +15,7 @@ from policyeng.facts.ids import types_of
 from policyeng.models import Carried, Change, JsonObject, Operation, lowered
 from policyeng.parsing.json_pointer import escaped, filled, keys_of, value_at
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.arm_resource import is_placeholder, read_entry
+from policyeng.sources.arm_resource import attached, is_placeholder, read_entry, service_made
 from policyeng.sources.parsed import (
     ALONE,
     Changing,
@@ -26,8 +26,7 @@ from policyeng.sources.parsed import (
     format_value,
     kind_of,
 )
-from policyeng.sources.server_generated import attached, service_made
-from policyeng.sources.template_carriers import carrier_of
+from policyeng.sources.templates import carrier_of
 
 SUMMARY = "what-if output: `az deployment group what-if --no-pretty-print`, and what the REST API answers"
 

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from policyeng.frozen import replace
 from policyeng.parsing.json_text import shortened
-from policyeng.sources.kubernetes.instance_types import is_instance_type
-from policyeng.sources.kubernetes.kinds import EXTENSION_GROUP, KINDS, ML_GROUP, group_of, key_of
 from policyeng.sources.kubernetes.objects import (
+    EXTENSION_GROUP,
+    KINDS,
+    ML_GROUP,
     KubernetesObject,
     Names,
     get_inner,
+    group_of,
     is_object,
     is_review,
+    key_of,
     list_objects,
     names_in,
     words,
 )
-from policyeng.sources.kubernetes.single_object import is_whole, read_one
+from policyeng.sources.kubernetes.single_object import is_instance_type, is_whole, read_one
 from policyeng.sources.parsed import ALONE, UNKNOWN_SCOPE, ParsedDocument, Placed, Surroundings, reading_of
 
 SUMMARY = "Kubernetes objects: Azure Service Operator, Azure ML instance types, admission reviews"

@@ -1,4 +1,4 @@
-"""Conversion of an Azure Service Operator object to an ARM resource from its `spec` and `status`."""
+"""Conversion of an Azure Service Operator object: from its `spec`, or from its `status` as last observed."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ from policyeng.errors import suggest_nearest
 from policyeng.models import JsonObject, SourceNames, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
 from policyeng.parsing.json_text import shortened
+from policyeng.sources.arm_resource import attached, list_flattened, nest_printed, service_made
 from policyeng.sources.field_mapping import FieldMapping, list_carried_fields, mapped
-from policyeng.sources.kubernetes.aso_casing import (
-    AsoObject,
-    in_arm_spelling,
-    in_operator_spelling,
-    placeholder_in,
-    placeholder_reason,
-)
 from policyeng.sources.kubernetes.aso_fields import (
     COMPUTE,
     COMPUTES,
@@ -25,16 +19,107 @@ from policyeng.sources.kubernetes.aso_fields import (
     REGISTRY,
     RESHAPED,
     WORKSPACE,
+    AsoObject,
     Rows,
     Table,
     convert_identity,
+    in_arm_spelling,
+    in_operator_spelling,
+    placeholder_in,
+    placeholder_reason,
 )
-from policyeng.sources.kubernetes.kinds import KINDS, ML_GROUP, group_of, key_of
-from policyeng.sources.kubernetes.objects import Names, get_inner, name_of, words
-from policyeng.sources.kubernetes.status import fill_in, has_value, is_unmanaged
+from policyeng.sources.kubernetes.objects import KINDS, ML_GROUP, Names, get_inner, group_of, key_of, name_of, words
 from policyeng.sources.parsed import UNKNOWN_SCOPE, Placed, Refusal, format_value
-from policyeng.sources.printed_resources import list_flattened, nest_printed
-from policyeng.sources.server_generated import attached, service_made
+
+#: Keys of a `status` at the top of an ARM resource; `id`, `name` and `type` are determined elsewhere.
+_STATUS_TOP = (
+    "etag",
+    "extendedLocation",
+    "identity",
+    "kind",
+    "location",
+    "managedBy",
+    "plan",
+    "sku",
+    "systemData",
+    "tags",
+)
+#: The operator's own keys, and private endpoint connections, which have only ids and no approval.
+_NOT_ARMS = ("$propertyBag", "conditions", "id", "name", "privateEndpointConnections", "properties", "type", "zones")
+#: The kinds whose `properties` have one key for each variant.
+_ONE_OF = ((ML_GROUP, "workspacescompute"), (ML_GROUP, "workspacesconnection"))
+#: Fields that the spec defines completely if it has them.
+_WHOLE = ("/identity", "/sku", "/tags")
+_POLICY = "serviceoperator.azure.com/reconcile-policy"
+_MAX_DEPTH = 128
+
+
+def is_unmanaged(document: JsonObject) -> bool:
+    """Check whether the operator ignores the spec and leaves the resource unchanged."""
+    return _reconcile_policy(document) == "skip"
+
+
+def is_kept(document: JsonObject) -> bool:
+    """Check whether the resource remains when its object is deleted."""
+    return _reconcile_policy(document) in ("detach-on-delete", "skip")
+
+
+def _reconcile_policy(document: JsonObject) -> object:
+    """Return the reconcile policy of an object; it is case-sensitive, and unknown values mean that ASO manages it.
+
+    Source: `ParseReconcilePolicy` of github.com/Azure/azure-service-operator.
+    """
+    return get_inner(document, "metadata", "annotations", _POLICY)
+
+
+def fill_in(resource: JsonObject, fields: dict[str, str], document: JsonObject) -> None:
+    """Add the values of an object's `status` with their places.
+
+    The spec takes precedence as the desired state; for an unmanaged resource the status does.
+    """
+    over = is_unmanaged(document)
+    for at, source, reported in _status_parts(document):
+        here = resource
+        for part in at.split("/")[1:]:
+            here = here.setdefault(part, {})
+        _fill(here, reported, (at, source), fields, over=over)
+
+
+def has_value(resource: JsonObject, pointer: str) -> bool:
+    """Check whether there is a value at a JSON Pointer of plain keys."""
+    return get_inner(resource, *pointer.split("/")[1:]) is not None
+
+
+def _status_parts(document: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
+    """Yield the parts of a status: the ARM pointer, the pointer in the object, and the values."""
+    status = document["status"]
+    yield "", "/status", {key: status[key] for key in _STATUS_TOP if key in status}
+    if key_of(group_of(document["apiVersion"]), document["kind"]) not in _ONE_OF:
+        rest = {key: value for key, value in status.items() if key not in _STATUS_TOP + _NOT_ARMS}
+        yield "/properties", "/status", rest
+        return
+    kinds = get_inner(status, "properties")
+    for key, reported in kinds.items() if isinstance(kinds, dict) else ():
+        if isinstance(reported, dict):
+            yield "/properties", f"/status/properties/{escaped(key)}", reported
+
+
+def _fill(
+    here: JsonObject, reported: JsonObject, place: tuple[str, str], fields: dict[str, str], *, over: bool
+) -> None:
+    at, source = place
+    for key, value in reported.items():
+        pointer, there = f"{at}/{escaped(key)}", f"{source}/{escaped(key)}"
+        known = here.get(key)
+        joined = isinstance(known, dict) and isinstance(value, dict) and pointer not in _WHOLE
+        if value is None or (known is not None and not joined and not over):
+            continue
+        if joined and isinstance(known, dict) and pointer.count("/") < _MAX_DEPTH:
+            _fill(known, value, (pointer, there), fields, over=over)
+        else:
+            here[key] = value
+            fields[pointer] = there
+
 
 _SCRIPT = ("scriptArguments", "scriptData", "scriptSource", "timeout")
 _ACCOUNT = ("password", "privateKeyData", "publicKeyData", "username")

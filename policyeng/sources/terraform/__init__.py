@@ -11,15 +11,14 @@ from collections.abc import Iterable, Iterator
 from policyeng.models import JsonObject
 from policyeng.parsing.json_text import shortened
 from policyeng.sources.parsed import ALONE, ParsedDocument, Placed, Refusal, Surroundings, reading_of
-from policyeng.sources.template_carriers import carrier_of
-from policyeng.sources.terraform import azapi, converter, plan_changes, template_deployments
-from policyeng.sources.terraform.azapi_updates import Update, updated
-from policyeng.sources.terraform.child_resources import fold_children
+from policyeng.sources.templates import carrier_of
+from policyeng.sources.terraform import azapi, converter, embedded_documents, plan_changes
+from policyeng.sources.terraform.azapi import Update, updated
+from policyeng.sources.terraform.converter import fold_children
+from policyeng.sources.terraform.embedded_documents import read_manifests
 from policyeng.sources.terraform.instances import Instance, PlannedChange, in_state_file, in_values
-from policyeng.sources.terraform.manifests import read_manifests
-from policyeng.sources.terraform.references import Configuration, objects
 from policyeng.sources.terraform.related_resources import DEPLOYS
-from policyeng.sources.terraform.resolution import AZAPI, AZAPI_UPDATE, KINDS, ResolvedInstances
+from policyeng.sources.terraform.resolution import AZAPI, AZAPI_UPDATE, KINDS, Configuration, ResolvedInstances, objects
 
 SUMMARY = "Terraform and OpenTofu: `terraform show -json` of a plan or a state, and `terraform.tfstate`"
 
@@ -154,7 +153,7 @@ def _entries(estate: ResolvedInstances, managed: Iterable[Instance]) -> Iterator
             ):
                 yield group
         elif instance.type in DEPLOYS:
-            yield template_deployments.convert_deployment(estate, instance)
+            yield embedded_documents.convert_deployment(estate, instance)
         elif instance.type in AZAPI:
             entry = azapi.convert_azapi(estate, instance)
             yield Update(instance, entry) if isinstance(entry, Placed) and instance.type == AZAPI_UPDATE else entry

@@ -12,13 +12,12 @@ from policyeng.models import Change, JsonObject, Operation, lowered
 from policyeng.sources.arm_resource import is_placeholder
 from policyeng.sources.arm_template import Contents
 from policyeng.sources.parsed import Changing, Placed
-from policyeng.sources.terraform import template_deployments
-from policyeng.sources.terraform.child_resources import FOLDED
+from policyeng.sources.terraform import embedded_documents
+from policyeng.sources.terraform.converter import FOLDED
+from policyeng.sources.terraform.embedded_documents import MANIFESTS, read_manifests
 from policyeng.sources.terraform.instances import Instance
-from policyeng.sources.terraform.manifests import MANIFESTS, read_manifests
-from policyeng.sources.terraform.references import objects
 from policyeng.sources.terraform.related_resources import DEPLOYMENT, DEPLOYS
-from policyeng.sources.terraform.resolution import AZAPI, AZAPI_UPDATE, KINDS, ResolvedInstances
+from policyeng.sources.terraform.resolution import AZAPI, AZAPI_UPDATE, KINDS, ResolvedInstances, objects
 
 _STAYS = (["no-op"], ["read"])
 _OWN = ("id", "type", "name")
@@ -46,7 +45,7 @@ def deletions(document: JsonObject, estate: ResolvedInstances) -> Iterator[Chang
         if arm_type and arm_type in types_of(identity):
             yield Changing(Change(operation=Operation.DELETE, id=identity), pointer)
         if DEPLOYS.get(instance.type) == DEPLOYMENT:
-            deployment = template_deployments.convert_deployment(estate, instance)
+            deployment = embedded_documents.convert_deployment(estate, instance)
             inner = contents.read(deployment.resource, deployment.unreadable).resources
             ids = [placed.resource["id"] for placed in inner if "/id" not in placed.unreadable]
             yield from (Changing(Change(operation=Operation.DELETE, id=one), pointer) for one in ids)

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from policyeng.errors import InputError
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json
 from policyeng.sources.field_mapping import FieldMapping, UnfitError, boolean, convert_integer, text
 from policyeng.sources.terraform.resource_types import (
     CLUSTER,
     COMMON,
     GROUPED,
     IDENTITY,
+    LOCATED,
     SUBNET,
     Addressed,
     Blocks,
     TerraformResourceType,
     Unstated,
+    access,
     passed,
 )
 
@@ -323,4 +327,277 @@ ADDRESSED: Mapping[str, Addressed] = {
     "azurerm_synapse_spark_pool": Addressed("Microsoft.Synapse/workspaces/bigDataPools", parent="synapse_workspace_id"),
     "azurerm_synapse_workspace": Addressed("Microsoft.Synapse/workspaces"),
     "azurerm_user_assigned_identity": Addressed("Microsoft.ManagedIdentity/userAssignedIdentities"),
+}
+
+
+#: By the part of the Terraform types that names it, the attribute with the scope and its ARM type.
+_SCOPES: Mapping[str, tuple[str, str]] = {
+    "management_group": ("management_group_id", "Microsoft.Management/managementGroups"),
+    "resource": ("resource_id", ""),
+    "resource_group": ("resource_group_id", "Microsoft.Resources/resourceGroups"),
+    "subscription": ("subscription_id", "Microsoft.Resources/subscriptions"),
+}
+
+
+def _parse_object(value: object) -> object:
+    """Convert an object that is written as JSON text."""
+    try:
+        parsed = parse_json(value.encode(), "parameters", max_bytes=DEFAULT_MAX_BYTES) if isinstance(value, str) else {}
+    except InputError:
+        parsed = None
+    if isinstance(value, str) and isinstance(parsed, dict):
+        return parsed
+    raise UnfitError("an object as JSON text")
+
+
+def _enforce(value: object) -> object:
+    return "Default" if boolean(value) else "DoNotEnforce"
+
+
+def _assignment(attribute: str, scope_type: str) -> TerraformResourceType:
+    return TerraformResourceType(
+        Addressed(f"{_AUTHORIZATION}/policyAssignments", parent=attribute),
+        (
+            *LOCATED,
+            *IDENTITY,
+            *passed("metadata", "non_compliance_message"),
+            FieldMapping(f"/{attribute}", "/properties/scope", text),
+            FieldMapping("/policy_definition_id", "/properties/policyDefinitionId", text),
+            FieldMapping("/display_name", "/properties/displayName"),
+            FieldMapping("/description", "/properties/description"),
+            FieldMapping("/enforce", "/properties/enforcementMode", _enforce),
+            FieldMapping("/not_scopes", "/properties/notScopes"),
+            FieldMapping("/parameters", "/properties/parameters", _parse_object),
+            FieldMapping("/resource_selectors", "/properties/resourceSelectors"),
+            FieldMapping("/overrides", "/properties/overrides"),
+        ),
+        named={f"/{attribute}": scope_type},
+        unstated=(Unstated("/metadata"),),
+    )
+
+
+def _exemption(attribute: str, scope_type: str) -> TerraformResourceType:
+    return TerraformResourceType(
+        Addressed(f"{_AUTHORIZATION}/policyExemptions", parent=attribute),
+        (
+            *COMMON,
+            *passed(attribute, "metadata"),
+            FieldMapping("/policy_assignment_id", "/properties/policyAssignmentId", text),
+            FieldMapping("/exemption_category", "/properties/exemptionCategory", text),
+            FieldMapping("/expires_on", "/properties/expiresOn", text),
+            FieldMapping("/display_name", "/properties/displayName"),
+            FieldMapping("/description", "/properties/description"),
+            FieldMapping("/policy_definition_reference_ids", "/properties/policyDefinitionReferenceIds"),
+        ),
+        named={f"/{attribute}": scope_type, "/policy_assignment_id": f"{_AUTHORIZATION}/policyAssignments"},
+    )
+
+
+GOVERNANCE_KINDS: Mapping[str, TerraformResourceType] = {
+    "azurerm_management_lock": TerraformResourceType(
+        Addressed(f"{_AUTHORIZATION}/locks", parent="scope"),
+        (
+            *COMMON,
+            *passed("scope"),
+            FieldMapping("/lock_level", "/properties/level", text),
+            FieldMapping("/notes", "/properties/notes"),
+        ),
+        named={"/scope": ""},
+    ),
+    **{f"azurerm_{name}_policy_assignment": _assignment(*scope) for name, scope in _SCOPES.items()},
+    **{f"azurerm_{name}_policy_exemption": _exemption(*scope) for name, scope in _SCOPES.items()},
+    "azurerm_security_center_subscription_pricing": TerraformResourceType(
+        Addressed("Microsoft.Security/pricings", name="resource_type", in_subscription=True),
+        (
+            *passed("id", "timeouts", "extension"),
+            FieldMapping("/resource_type", "/name", text),
+            FieldMapping("/tier", "/properties/pricingTier", text),
+            FieldMapping("/subplan", "/properties/subPlan"),
+        ),
+        unstated=(Unstated("/subplan"),),
+    ),
+}
+
+
+SETTING = "azurerm_monitor_diagnostic_setting"
+_INSIGHTS = "Microsoft.Insights"
+_ENABLED = FieldMapping("/enabled", "/enabled", boolean)
+_CATEGORIES = (
+    FieldMapping("/category", "/category"),
+    FieldMapping("/category_group", "/categoryGroup"),
+    FieldMapping("/retention_policy/0/enabled", "/retentionPolicy/enabled", boolean),
+    FieldMapping("/retention_policy/0/days", "/retentionPolicy/days", convert_integer),
+)
+_EITHER = Blocks((*_CATEGORIES, _ENABLED), fixed={"enabled": True})
+_ONLY_ENABLED = Blocks(_CATEGORIES, fixed={"enabled": True})
+_CRITERIA = (
+    FieldMapping("/metric_namespace", "/metricNamespace"),
+    FieldMapping("/metric_name", "/metricName", text),
+    FieldMapping("/operator", "/operator", text),
+    FieldMapping("/aggregation", "/timeAggregation"),
+)
+_STATIC = Blocks(
+    (*_CRITERIA, FieldMapping("/threshold", "/threshold")), fixed={"criterionType": "StaticThresholdCriterion"}
+)
+_DYNAMIC = Blocks(
+    (*_CRITERIA, FieldMapping("/alert_sensitivity", "/alertSensitivity")),
+    fixed={"criterionType": "DynamicThresholdCriterion"},
+)
+
+MONITORING_KINDS: Mapping[str, TerraformResourceType] = {
+    SETTING: TerraformResourceType(
+        Addressed(f"{_INSIGHTS}/diagnosticSettings", parent="target_resource_id"),
+        (
+            *COMMON,
+            *passed("target_resource_id", "partner_solution_id"),
+            FieldMapping("/log_analytics_workspace_id", "/properties/workspaceId", text),
+            FieldMapping("/log_analytics_destination_type", "/properties/logAnalyticsDestinationType"),
+            FieldMapping("/storage_account_id", "/properties/storageAccountId", text),
+            FieldMapping("/eventhub_authorization_rule_id", "/properties/eventHubAuthorizationRuleId", text),
+            FieldMapping("/eventhub_name", "/properties/eventHubName", text),
+            FieldMapping("/log", "/properties/logs", _EITHER),
+            FieldMapping("/enabled_log", "/properties/logs", _ONLY_ENABLED),
+            FieldMapping("/metric", "/properties/metrics", _EITHER),
+            FieldMapping("/enabled_metric", "/properties/metrics", _ONLY_ENABLED),
+        ),
+        named={
+            "/target_resource_id": "",
+            "/log_analytics_workspace_id": "Microsoft.OperationalInsights/workspaces",
+            "/storage_account_id": "Microsoft.Storage/storageAccounts",
+            "/eventhub_authorization_rule_id": "",
+        },
+        unstated=tuple(
+            Unstated(f"/{name}")
+            for name in ("log", "enabled_log", "metric", "enabled_metric", "log_analytics_destination_type")
+        ),
+        either=("log", "enabled_log", "metric", "enabled_metric"),
+    ),
+    "azurerm_monitor_metric_alert": TerraformResourceType(
+        Addressed(f"{_INSIGHTS}/metricAlerts"),
+        (
+            *GROUPED,
+            *passed("frequency", "window_size", "severity", "auto_mitigate", "action"),
+            FieldMapping("/description", "/properties/description"),
+            FieldMapping("/enabled", "/properties/enabled", boolean),
+            FieldMapping("/scopes", "/properties/scopes"),
+            FieldMapping("/target_resource_type", "/properties/targetResourceType", text),
+            FieldMapping("/target_resource_location", "/properties/targetResourceRegion", text),
+            FieldMapping("/criteria", "/properties/criteria/allOf", _STATIC),
+            FieldMapping("/dynamic_criteria", "/properties/criteria/allOf", _DYNAMIC),
+        ),
+        # The service has no region for them.
+        fixed={"/location": "global"},
+        named={"/scopes": ""},
+        unstated=(Unstated("/target_resource_type"), Unstated("/target_resource_location")),
+        either=("criteria", "dynamic_criteria"),
+    ),
+    "azurerm_monitor_autoscale_setting": TerraformResourceType(
+        Addressed(f"{_INSIGHTS}/autoscaleSettings"),
+        (
+            *GROUPED,
+            *passed("profile", "notification", "predictive"),
+            FieldMapping("/enabled", "/properties/enabled", boolean),
+            FieldMapping("/target_resource_id", "/properties/targetResourceUri", text),
+        ),
+        named={"/target_resource_id": ""},
+    ),
+}
+
+
+_ACCOUNT = "Microsoft.CognitiveServices/accounts"
+_PUBLIC = FieldMapping("/public_network_access_enabled", "/properties/publicNetworkAccess", access)
+_FILTERS = Blocks(
+    (
+        FieldMapping("/name", "/name", text),
+        FieldMapping("/filter_enabled", "/enabled", boolean),
+        FieldMapping("/block_enabled", "/blocking", boolean),
+        FieldMapping("/severity_threshold", "/severityThreshold"),
+        FieldMapping("/source", "/source", text),
+    )
+)
+_AI_SERVICES = (
+    *GROUPED,
+    *IDENTITY,
+    FieldMapping("/endpoint", "/properties/endpoint", text),
+    FieldMapping("/custom_subdomain_name", "/properties/customSubDomainName"),
+    FieldMapping("/sku_name", "/sku/name", text),
+)
+
+SERVICE_KINDS: Mapping[str, TerraformResourceType] = {
+    "azurerm_application_insights": TerraformResourceType(
+        Addressed("Microsoft.Insights/components"),
+        (
+            *GROUPED,
+            FieldMapping("/application_type", "/properties/Application_Type"),
+            FieldMapping("/workspace_id", "/properties/WorkspaceResourceId"),
+        ),
+        named={"/workspace_id": "Microsoft.OperationalInsights/workspaces"},
+    ),
+    "azurerm_container_registry": TerraformResourceType(
+        Addressed("Microsoft.ContainerRegistry/registries"),
+        (
+            *GROUPED,
+            *IDENTITY,
+            _PUBLIC,
+            FieldMapping("/sku", "/sku/name", text),
+            FieldMapping("/admin_enabled", "/properties/adminUserEnabled", boolean),
+        ),
+    ),
+    "azurerm_key_vault": TerraformResourceType(
+        Addressed("Microsoft.KeyVault/vaults"),
+        (
+            *GROUPED,
+            _PUBLIC,
+            FieldMapping("/network_acls/0/default_action", "/properties/networkAcls/defaultAction", text),
+            FieldMapping("/network_acls/0/bypass", "/properties/networkAcls/bypass", text),
+            FieldMapping("/purge_protection_enabled", "/properties/enablePurgeProtection", boolean),
+        ),
+    ),
+    "azurerm_storage_account": TerraformResourceType(
+        Addressed("Microsoft.Storage/storageAccounts"),
+        (
+            *GROUPED,
+            *IDENTITY,
+            _PUBLIC,
+            FieldMapping("/account_kind", "/kind", text),
+            FieldMapping("/network_rules/0/default_action", "/properties/networkAcls/defaultAction", text),
+            FieldMapping("/network_rules/0/bypass", "/properties/networkAcls/bypass"),
+            FieldMapping("/allow_nested_items_to_be_public", "/properties/allowBlobPublicAccess", boolean),
+            FieldMapping("/shared_access_key_enabled", "/properties/allowSharedKeyAccess", boolean),
+        ),
+    ),
+    "azurerm_ai_services": TerraformResourceType(
+        Addressed(_ACCOUNT),
+        (*_AI_SERVICES, FieldMapping("/public_network_access", "/properties/publicNetworkAccess", text)),
+        fixed={"/kind": "AIServices"},
+    ),
+    "azurerm_cognitive_account": TerraformResourceType(
+        Addressed(_ACCOUNT), (*_AI_SERVICES, _PUBLIC, FieldMapping("/kind", "/kind", text))
+    ),
+    "azurerm_cognitive_deployment": TerraformResourceType(
+        Addressed(f"{_ACCOUNT}/deployments", parent="cognitive_account_id"),
+        (
+            *COMMON,
+            *passed("cognitive_account_id"),
+            FieldMapping("/model/0/format", "/properties/model/format"),
+            FieldMapping("/model/0/name", "/properties/model/name"),
+            FieldMapping("/model/0/version", "/properties/model/version"),
+            FieldMapping("/rai_policy_name", "/properties/raiPolicyName", text),
+            FieldMapping("/version_upgrade_option", "/properties/versionUpgradeOption"),
+            FieldMapping("/sku/0/name", "/sku/name", text),
+            FieldMapping("/sku/0/capacity", "/sku/capacity"),
+        ),
+        named={"/cognitive_account_id": _ACCOUNT},
+    ),
+    "azurerm_cognitive_account_rai_policy": TerraformResourceType(
+        Addressed(f"{_ACCOUNT}/raiPolicies", parent="cognitive_account_id"),
+        (
+            *COMMON,
+            *passed("cognitive_account_id"),
+            FieldMapping("/base_policy_name", "/properties/basePolicyName", text),
+            FieldMapping("/mode", "/properties/mode", text),
+            FieldMapping("/content_filter", "/properties/contentFilters", _FILTERS),
+        ),
+        named={"/cognitive_account_id": _ACCOUNT},
+    ),
 }
