@@ -12,7 +12,7 @@ from typer.exceptions import TyperException
 
 from policyeng.cli.app import COMMANDS, app
 from policyeng.cli.audit.app import COMMANDS as AUDIT_COMMANDS
-from policyeng.cli.lazy_commands import Late, group_of
+from policyeng.cli.commands import Late, group_of
 from policyeng.cli.option_groups import with_group
 
 SEEN: list[tuple[str, object, object]] = []

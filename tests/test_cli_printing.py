@@ -10,8 +10,7 @@ from io import StringIO
 
 import pytest
 
-from policyeng.cli.console import print_line
-from policyeng.cli.progress import show_progress
+from policyeng.cli.console import print_line, show_progress
 from policyeng.progress import counted
 
 
@@ -69,7 +68,7 @@ def test_counts_and_the_time_left_are_shown(
 ) -> None:
     """Of the outermost loop alone; without the time left before it can be estimated."""
     times = iter([0.0, 0.0, 0.5, 2.0, 3.0])
-    monkeypatch.setattr("policyeng.cli.progress.monotonic", lambda: next(times))
+    monkeypatch.setattr("policyeng.cli.console.monotonic", lambda: next(times))
     ours, theirs = os.openpty()
     termios.tcsetwinsize(theirs, (24, 80))
     with os.fdopen(theirs, "w", encoding="utf-8") as terminal:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.cli.files import FileWriter
-from policyeng.cli.verify_modes.counterexamples import write_example
+from policyeng.cli.verify_modes import write_example
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject
 from policyeng.verify.example_documents import command, list_other_parts

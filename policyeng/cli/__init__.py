@@ -54,7 +54,7 @@ def _call(arguments: Sequence[str]) -> tuple[object, bool]:
     plain = plain_check(arguments, os.environ)
     if plain is not None:
         from policyeng.cli.check import CheckOptions, check
-        from policyeng.cli.environment import IN_FORCE
+        from policyeng.cli.fast_path import IN_FORCE
 
         IN_FORCE.set({})  # a plain run uses none, but an earlier run in this process may have
         return check(CheckOptions(**plain)), True  # type: ignore[arg-type]  # a test compares what it gives with what typer gives

@@ -12,15 +12,17 @@ from policyeng import cache
 from policyeng.admission import admit as decide
 from policyeng.admission.decision import with_problems
 from policyeng.cli import options
-from policyeng.cli.console import detect_terminal, print_line
+from policyeng.cli.console import detect_terminal, print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format, require_text
+from policyeng.cli.evaluation_options import (
+    CriteriaOptions,
+    InputOptions,
+    RegoEngineOptions,
+    reading_lines,
+    refuse_urls,
+)
 from policyeng.cli.files import output_of, write
-from policyeng.cli.input_options import InputOptions, refuse_urls
-from policyeng.cli.input_summary import reading_lines
-from policyeng.cli.opa_options import RegoEngineOptions
 from policyeng.cli.option_groups import with_options
-from policyeng.cli.policy_options import CriteriaOptions
-from policyeng.cli.progress import show_progress
 from policyeng.configuration import Settings
 from policyeng.errors import BundleError, UsageError
 from policyeng.frozen import frozen

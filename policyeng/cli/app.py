@@ -7,11 +7,9 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import TyperException
 
+from policyeng.cli.commands import CONTEXT, CheckCommand, Late, group_of
 from policyeng.cli.console import print_line
 from policyeng.cli.fast_path import print_version
-from policyeng.cli.help_sections import CONTEXT
-from policyeng.cli.lazy_commands import Late, group_of
-from policyeng.cli.strict_command import CheckCommand
 
 COMMANDS = {
     "check": Late(

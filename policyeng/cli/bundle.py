@@ -13,12 +13,11 @@ from policyeng.bundle.files import BundleOrigin, open_origins
 from policyeng.bundle.loader import Bundle
 from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.cli import options
+from policyeng.cli.commands import Command, Group
 from policyeng.cli.context import plain_format
+from policyeng.cli.evaluation_options import SignatureOptions
 from policyeng.cli.files import write
-from policyeng.cli.lazy_commands import Group
 from policyeng.cli.option_groups import with_options
-from policyeng.cli.policy_options import SignatureOptions
-from policyeng.cli.strict_command import Command
 from policyeng.context import verification_of
 from policyeng.errors import BundleError, UsageError
 from policyeng.frozen import frozen

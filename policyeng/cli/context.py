@@ -9,7 +9,7 @@ from pathlib import Path
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.policy_selection import selected
-from policyeng.cli.environment import IN_FORCE
+from policyeng.cli.fast_path import IN_FORCE
 from policyeng.configuration import ENVIRONMENT_PREFIX, Settings, candidates, resolve
 from policyeng.context import bundle_of
 from policyeng.errors import BundleError, UsageError, suggest_nearest

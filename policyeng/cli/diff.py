@@ -18,15 +18,17 @@ from policyeng.audit.diff.comparison import compare_states
 from policyeng.audit.diff.fleet import PartPair, compare_parts
 from policyeng.audit.diff.inputs import Comparison, ComparisonThreshold, State
 from policyeng.cli import options
-from policyeng.cli.console import detect_terminal, print_line
+from policyeng.cli.console import detect_terminal, print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format
+from policyeng.cli.evaluation_options import (
+    CriteriaOptions,
+    InputOptions,
+    RegoEngineOptions,
+    reading_lines,
+    refuse_urls,
+)
 from policyeng.cli.files import output_of, write
-from policyeng.cli.input_options import InputOptions, refuse_urls
-from policyeng.cli.input_summary import reading_lines
-from policyeng.cli.opa_options import RegoEngineOptions
 from policyeng.cli.option_groups import with_options
-from policyeng.cli.policy_options import CriteriaOptions
-from policyeng.cli.progress import show_progress
 from policyeng.configuration.estates import EstateSettings
 from policyeng.context import EvaluationSetup
 from policyeng.engines import OpaOptions

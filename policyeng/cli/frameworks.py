@@ -11,12 +11,11 @@ import typer
 
 from policyeng.bundle import Bundle
 from policyeng.cli import options
+from policyeng.cli.commands import Command, Group
 from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import plain_format
-from policyeng.cli.lazy_commands import Group
+from policyeng.cli.evaluation_options import PolicyOptions
 from policyeng.cli.option_groups import with_options
-from policyeng.cli.policy_options import PolicyOptions
-from policyeng.cli.strict_command import Command
 from policyeng.context import bundle_of
 from policyeng.errors import UsageError
 from policyeng.frameworks import Control, Framework, framework_of, frameworks_of

@@ -23,15 +23,14 @@ from policyeng.bundle.scaffold import Language, Scaffold, Subject
 from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.bundle.switches import unset_switches
 from policyeng.cli import options
-from policyeng.cli.completion import complete_ids
+from policyeng.cli.commands import Command, Group
 from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import find_known, plain_format
+from policyeng.cli.evaluation_options import PolicyOptions, SelectionOptions
 from policyeng.cli.files import write
-from policyeng.cli.lazy_commands import Group
 from policyeng.cli.option_groups import with_options
-from policyeng.cli.policy_options import PolicyOptions, SelectionOptions
+from policyeng.cli.options import complete_ids
 from policyeng.cli.schema import SCHEMA_DIRECTORY, write_schemas
-from policyeng.cli.strict_command import Command
 from policyeng.context import bundle_of
 from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.facts.catalogue import built_in_root

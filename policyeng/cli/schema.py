@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from policyeng.cli.completion import choose
 from policyeng.cli.console import print_line
 from policyeng.cli.context import find_known
 from policyeng.cli.files import write
+from policyeng.cli.options import choose
 from policyeng.models import JsonObject
 
 #: Where schemas for editors are written, relative to the configuration file or the current directory.

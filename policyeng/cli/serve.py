@@ -10,12 +10,11 @@ import typer
 
 from policyeng import __version__
 from policyeng.bundle.data_documents import path_given
-from policyeng.cli.console import print_line
+from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import require_text, settings_files
+from policyeng.cli.evaluation_options import CriteriaOptions
 from policyeng.cli.logs import LogOptions
 from policyeng.cli.option_groups import with_group, with_options
-from policyeng.cli.policy_options import CriteriaOptions
-from policyeng.cli.progress import show_progress
 from policyeng.configuration import Settings
 from policyeng.context import EvaluationSetup
 from policyeng.errors import UsageError

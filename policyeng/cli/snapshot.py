@@ -13,12 +13,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from policyeng.audit.collection import azure
 from policyeng.audit.collection.azure.clouds import Cloud, find_cloud
-from policyeng.cli.console import print_line
+from policyeng.cli.commands import Command, Group
+from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.files import require_directory, write
-from policyeng.cli.lazy_commands import Group
 from policyeng.cli.option_groups import with_group
-from policyeng.cli.progress import show_progress
-from policyeng.cli.strict_command import Command
 from policyeng.errors import UsageError
 
 Subscription = Annotated[str, typer.Option(metavar="ID", envvar="AZURE_SUBSCRIPTION_ID", help="Subscription to read.")]

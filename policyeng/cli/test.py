@@ -15,12 +15,11 @@ import typer
 
 from policyeng.bundle.data_documents import path_given
 from policyeng.cli import options
-from policyeng.cli.console import print_line
+from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import plain_format
+from policyeng.cli.evaluation_options import SelectionOptions
 from policyeng.cli.files import write
 from policyeng.cli.option_groups import with_options
-from policyeng.cli.policy_options import SelectionOptions
-from policyeng.cli.progress import show_progress
 from policyeng.errors import BundleError, PolicyengError, UsageError
 from policyeng.facts.catalogue import built_in_root
 from policyeng.frozen import frozen

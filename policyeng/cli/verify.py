@@ -6,20 +6,20 @@ import random
 from collections.abc import Mapping, Sequence
 
 from policyeng.cli import options
+from policyeng.cli import verify_options as verifying
 from policyeng.cli.context import plain_format
+from policyeng.cli.evaluation_options import OpaServerOptions, SelectionOptions
 from policyeng.cli.files import require_directory
-from policyeng.cli.opa_options import OpaServerOptions
 from policyeng.cli.option_groups import with_group, with_options
-from policyeng.cli.policy_options import SelectionOptions
-from policyeng.cli.verify_modes import options as verifying
-from policyeng.cli.verify_modes.classes import ClassOptions, class_options
-from policyeng.cli.verify_modes.options import (
+from policyeng.cli.verify_options import (
     ENGINES,
     LAWS,
     MUTATION,
     REDUNDANCY,
     SATISFIABLE,
+    ClassOptions,
     VerifyOptions,
+    class_options,
 )
 from policyeng.errors import UsageError
 from policyeng.frozen import frozen
@@ -79,22 +79,22 @@ def verify(
     seed = _seed(asked.seed, way)
     common = VerifyOptions(bundle, asked.repeated, asked.examples, seed, asked.counterexample, format_)
     if way == ENGINES:
-        from policyeng.cli.verify_modes.engines import verify_engines
+        from policyeng.cli.verify_modes import verify_engines
 
         return verify_engines(common, engines, asked.opa())
     if way == REDUNDANCY:
-        from policyeng.cli.verify_modes.redundancy import verify_redundancy
+        from policyeng.cli.verify_modes import verify_redundancy
 
         return verify_redundancy(common)
     if way == SATISFIABLE:
-        from policyeng.cli.verify_modes.satisfiable import verify_satisfiable
+        from policyeng.cli.verify_modes import verify_satisfiable
 
         return verify_satisfiable(common, settings, classes)
     if way == MUTATION:
-        from policyeng.cli.verify_modes.mutation import verify_mutation
+        from policyeng.cli.verify_modes import verify_mutation
 
         return verify_mutation(common, mutation)
-    from policyeng.cli.verify_modes.laws import verify_laws
+    from policyeng.cli.verify_modes import verify_laws
 
     return verify_laws(common, laws)
 

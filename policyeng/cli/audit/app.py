@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from policyeng.cli.lazy_commands import Late, group_of
+from policyeng.cli.commands import Late, group_of
 
 COMMANDS = {
     "run": Late(
         "audit.run:run",
         "Evaluate estates and store the results. Exit codes as for `check`.",
     ),
-    "runs": Late("audit.runs:runs", "List the stored runs, newest last."),
+    "runs": Late("audit.store:runs", "List the stored runs, newest last."),
     "report": Late(
         "audit.report:report",
         "Report the newest run of an estate: findings, when they were first seen, and the compliance trend.",
@@ -25,7 +25,7 @@ COMMANDS = {
         "Forecast failures if nothing changes. Exit codes: 0 no new failures, 1 new failures, 2 undecided.",
     ),
     "impact": Late(
-        "audit.impact:impact",
+        "audit.ahead:impact",
         "Evaluate stored runs with other policies or parameters: which findings would change, and their owners.",
     ),
     "schedule": Late(
@@ -37,19 +37,19 @@ COMMANDS = {
         "Test notification targets, or list and resend pending notifications. Exit code 2 if a delivery fails.",
     ),
     "verify-history": Late(
-        "audit.verify_history:verify_history",
+        "audit.store:verify_history",
         "Verify that no row of the audit store was altered; exit code 2 if one was.",
     ),
     "replay": Late(
-        "audit.replay:replay",
+        "audit.store:replay",
         "Re-evaluate a run with its own snapshots, policies, parameters, exemptions, clock and engine.",
     ),
     "evidence": Late(
-        "audit.evidence:evidence",
+        "audit.store:evidence",
         "Pack the reports, snapshots, policies and hashes of a run for an auditor, or verify such a pack.",
     ),
     "prune": Late(
-        "audit.prune:prune",
+        "audit.store:prune",
         "Delete snapshots, evaluations and policies of old runs; headers, hashes and finding history remain.",
     ),
 }

@@ -9,13 +9,11 @@ import typer
 
 from policyeng.bundle.policy_selection import selected
 from policyeng.cli import options
-from policyeng.cli.audit.estate_argument import EstateName, estates_of
-from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import detect_terminal, print_line
+from policyeng.cli.audit.options import EstateName, StoreUrl, estates_of, store_of
+from policyeng.cli.console import detect_terminal, print_line, show_progress
 from policyeng.cli.context import find_known, moment_of, split
-from policyeng.cli.opa_options import OpaServerOptions
+from policyeng.cli.evaluation_options import OpaServerOptions
 from policyeng.cli.option_groups import with_group
-from policyeng.cli.progress import show_progress
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.facts.ids import fold_id

@@ -14,11 +14,11 @@ import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.completion import complete_estates
 from policyeng.cli.console import detect_terminal, print_line
 from policyeng.cli.context import find_known
 from policyeng.cli.files import require_directory, write
 from policyeng.cli.option_groups import with_group
+from policyeng.cli.options import complete_estates
 from policyeng.cli.report_options import TextOptions
 from policyeng.errors import UsageError
 from policyeng.frozen import replace

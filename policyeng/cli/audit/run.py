@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,15 +12,12 @@ import orjson
 import typer
 
 from policyeng.cli import options
-from policyeng.cli.audit.notify_after_run import notify_about_runs
 from policyeng.cli.audit.options import StoreUrl, require_expandable_urls
-from policyeng.cli.completion import complete_estates
-from policyeng.cli.console import print_line
+from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format, require_text
-from policyeng.cli.opa_options import RegoEngineOptions
+from policyeng.cli.evaluation_options import CriteriaOptions, RegoEngineOptions
 from policyeng.cli.option_groups import with_options
-from policyeng.cli.policy_options import CriteriaOptions
-from policyeng.cli.progress import show_progress
+from policyeng.cli.options import complete_estates
 from policyeng.configuration import Settings
 from policyeng.configuration.estate_sections import input_of, require_name
 from policyeng.configuration.estates import EstateSettings
@@ -30,7 +29,23 @@ from policyeng.report.phrases import count
 
 if TYPE_CHECKING:
     from policyeng.audit.records import AuditRun
-    from policyeng.audit.store.store import Store
+    from policyeng.audit.store import Store
+
+
+def notify_about_runs(store: Store, settings: Settings) -> None:
+    """Notify the configured targets of new runs, and resend earlier notifications that failed."""
+    if not settings.notify:
+        return
+    from policyeng.audit.notifications.notifier import lines_of, send_notifications
+
+    try:
+        deliveries = send_notifications(store, settings.notify, os.environ, datetime.now(UTC))
+    except PolicyengError as error:  # the runs are stored, and the notification is repeated next time
+        print_line(f"policyeng: not notified: {error}", error=True)
+        return
+    for line in lines_of(deliveries):
+        print_line(f"policyeng: {line}", error=True)
+
 
 #: The exit code for undecided, and the number of undecided parts that are listed.
 _UNDECIDED = 2

@@ -12,10 +12,9 @@ from policyeng.cli.audit.options import StoreUrl, require_expandable_urls
 from policyeng.cli.audit.run import Full, Processes
 from policyeng.cli.console import print_line
 from policyeng.cli.context import require_text
+from policyeng.cli.evaluation_options import CriteriaOptions, RegoEngineOptions
 from policyeng.cli.logs import LogOptions
-from policyeng.cli.opa_options import RegoEngineOptions
 from policyeng.cli.option_groups import with_options
-from policyeng.cli.policy_options import CriteriaOptions
 from policyeng.configuration import Settings
 from policyeng.errors import StoreError, UsageError
 from policyeng.frozen import frozen

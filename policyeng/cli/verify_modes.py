@@ -1,0 +1,271 @@
+"""The analyses of `policyeng verify`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+import typer
+
+from policyeng.bundle import Policy
+from policyeng.cli.console import print_line, show_progress
+from policyeng.cli.context import split
+from policyeng.cli.files import FileWriter
+from policyeng.cli.verify_options import ClassOptions, EngineOptions, LawOptions, MutationOptions, VerifyOptions
+from policyeng.configuration import Settings
+from policyeng.context import parameters_given
+from policyeng.engines import OpaOptions
+from policyeng.errors import BundleError, UsageError
+from policyeng.frozen import replace
+
+if TYPE_CHECKING:
+    from policyeng.cli.files import FileWriter
+    from policyeng.verify.differential.differential import Counterexample
+    from policyeng.verify.generators.examples import Example
+    from policyeng.verify.mutation.run import MutationRun
+    from policyeng.verify.runner.run import LawRun, ReportedViolation
+    from policyeng.verify.satisfiability.result import SatisfiabilityResult
+
+
+def write_example(writer: FileWriter, path: Path, number: int, example: Example) -> Path | None:
+    """Write a counterexample and its parameters; return the file, or None if not everything could be written.
+
+    Args:
+        writer: writes the files and collects errors.
+        path: the file for the first counterexample; the others get a number.
+        number: the number of the counterexample, from 1.
+        example: with its snapshot or documents, and its parameters.
+    """
+    from policyeng.verify.example_documents import settings_of, settings_path, snapshot_text
+
+    target = path if number == 1 else path.with_name(f"{path.stem}-{number}{path.suffix}")
+    is_whole = writer.write(target, snapshot_text(example), "counterexample")
+    if settings := settings_of(example):
+        is_whole &= writer.write(settings_path(target), settings, "parameters of the counterexample")
+    return target if is_whole else None
+
+
+#: More kinds of differences than this usually have a single cause, so the others are not shrunk.
+_MOST_SHRUNK = 10
+
+
+def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions) -> int:
+    """Compare the engines on the same pairs, print the result, and return 0 if they agree, 1 if they differ.
+
+    Raises:
+        UsageError: `without` has an unknown engine or leaves too few, or a counterexample cannot be written.
+        EngineError: the bundle does not compile, or an engine is missing.
+    """
+    from policyeng.verify.differential import report
+    from policyeng.verify.differential.differential import compare, contestants
+    from policyeng.verify.differential.differential import counterexample as smallest
+
+    started = time.monotonic()
+    bundle = asked.bundle
+    compared = contestants(bundle, without=_list_left_out(options.without, opa), opa=opa)
+    with show_progress(f"comparing, seed {asked.seed}", "pairs", options.pairs) as advance:
+        tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
+        found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
+    run = report.DifferentialRun(bundle, compared, tally, found, time.monotonic() - started)
+    writer = FileWriter()
+    written = list(_write_differences(found, asked.counterexample, writer)) if asked.counterexample else []
+    typer.echo(report.as_json(run) if asked.format == "json" else report.as_text(run, asked.naming, written))
+    writer.require_all()
+    return int(bool(tally.differing))
+
+
+def _list_left_out(without: Sequence[str], opa: OpaOptions) -> list[str]:
+    left_out = [name.lower() for name in split(without)]
+    if "opa" in left_out and replace(opa, token="") != OpaOptions():
+        raise UsageError("OPA server options and `--without opa` cannot be combined", remedy="remove one of them")
+    return left_out
+
+
+def _write_differences(found: Sequence[Counterexample], path: Path, writer: FileWriter) -> Iterator[Path | None]:
+    """Write every counterexample; yield the file of each, or None if it cannot be written."""
+    for number, entry in enumerate(found, 1):
+        yield write_example(writer, path, number, entry.comparison.example)
+
+
+def verify_laws(asked: VerifyOptions, options: LawOptions) -> int:
+    """Test laws on random examples, print the results, and return 0 if all are true, 1 if one is violated, else 2.
+
+    Raises:
+        UsageError: a law is unknown, the database cannot be used, or a counterexample cannot be written.
+        EngineError: the bundle does not compile.
+        InputError: a file in the database was not written by this command.
+    """
+    from policyeng.verify.laws import laws_named
+    from policyeng.verify.runner.run import run
+
+    chosen = laws_named(split(options.names))
+    with show_progress(f"testing {len(chosen)} laws, seed {asked.seed}", "examples", asked.examples) as advance:
+        done = run(
+            asked.bundle,
+            chosen,
+            examples=asked.examples,
+            seed=asked.seed,
+            jobs=options.jobs,
+            progress=advance,
+            database=options.database,
+        )
+    writer = FileWriter()
+    written = list(_write_violations(done.found, asked.counterexample, writer)) if asked.counterexample else []
+    typer.echo(_rendered(done, asked.naming, written, asked.format))
+    writer.require_all()
+    return done.exit_code
+
+
+def _write_violations(found: Sequence[ReportedViolation], path: Path, writer: FileWriter) -> Iterator[Path | None]:
+    """Write every counterexample; yield the file of each, or None if there is no snapshot or it cannot be written."""
+    number = 0
+    for entry in found:
+        if entry.example is None:
+            yield None
+            continue
+        number += 1
+        yield write_example(writer, path, number, entry.example)
+
+
+def _rendered(done: LawRun, given: Sequence[str], written: Sequence[Path | None], format_: str) -> str:
+    from policyeng.verify.runner import report
+
+    if format_ == "json":
+        return report.as_json(done)
+    return report.as_junit(done, given) if format_ == "junit" else report.as_text(done, given, written)
+
+
+def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
+    """Test the mutants of a bundle's policies and print the results.
+
+    Returns:
+        0; 1 if the score is below the minimum or a justified survivor does not survive; 2 if no mutant could be tested,
+        or if there is a minimum and a policy has no test cases.
+
+    Raises:
+        BundleError: test cases or justified survivors are not well formed, or a test case fails without mutation.
+        EngineError: the bundle does not compile.
+    """
+    from policyeng.verify.laws import LAWS
+    from policyeng.verify.mutation import report
+    from policyeng.verify.mutation.run import run
+
+    bundle, minimum = asked.bundle, options.minimum
+    with show_progress("mutating", "policies", len(bundle.policies)) as advance:
+        made = run(bundle, seed=asked.seed, sample=options.sample, laws=LAWS, progress=advance)
+    if asked.format == "text":
+        typer.echo(report.as_text(made))
+        typer.echo(_conclude(made, minimum))
+    else:
+        typer.echo(report.as_json(made) if asked.format == "json" else report.as_junit(made))
+    code = _exit_code(made, minimum)
+    if code == 2:
+        untried = ", ".join(made.without_cases) or "no mutant of any policy compiles"
+        print_line(f"policyeng: not tested: {untried}; add a `cases.yaml` next to each policy", error=True)
+    return code
+
+
+def _exit_code(made: MutationRun, minimum: float | None) -> int:
+    if not made.is_tried or (minimum is not None and made.without_cases):
+        return 2
+    stale = any(tally.stale for tally in made.tallies)
+    return int(stale or (minimum is not None and made.score < minimum))
+
+
+def _conclude(made: MutationRun, minimum: float | None) -> str:
+    code = _exit_code(made, minimum)
+    if not made.is_tried:
+        return f"exit {code}: no mutant could be tested"
+    asked = "" if minimum is None else f", minimum {minimum:g} %"
+    return f"exit {code}: mutation score {made.score:.2f} %{asked}"
+
+
+def verify_redundancy(asked: VerifyOptions) -> int:
+    """Print the policies that never apply, never fail or are implied by others; return 1 if there is one, else 0.
+
+    Raises:
+        BundleError: a `cases.yaml` is not well formed, or no policy evaluates resources.
+        EngineError: the bundle does not compile.
+    """
+    from policyeng.verify.generators.documents import judges_documents
+    from policyeng.verify.redundancy import report
+    from policyeng.verify.redundancy.analysis import analysed
+
+    bundle, examples = asked.bundle, asked.examples
+    if all(map(judges_documents, bundle.policies)):
+        message = "all policies evaluate documents, and --redundancy only supports policies that evaluate resources"
+        raise BundleError(message, remedy="pass policies that evaluate resources")
+    total = sum(map(_cases, bundle.policies)) + examples
+    with show_progress(f"searching for redundancy, seed {asked.seed}", "examples", total) as advance:
+        analysis = analysed(bundle, examples, asked.seed, progress=advance)
+    if asked.format == "text":
+        typer.echo(report.as_text(analysis, asked.naming))
+    else:
+        typer.echo(report.as_json(analysis) if asked.format == "json" else report.as_junit(analysis, asked.naming))
+    return int(bool(analysis.faults))
+
+
+def _cases(policy: Policy) -> int:
+    from policyeng.bundle.cases import read_cases
+
+    file = read_cases(policy)
+    return sum(1 for _ in file.named()) if file else 0
+
+
+def verify_satisfiable(asked: VerifyOptions, settings: Settings, options: ClassOptions) -> int:
+    """Analyze and print each class; return 0 if all are satisfiable, 1 if one is not, else 2.
+
+    Raises:
+        UsageError: a profile or a parameter is not valid, or an example snapshot cannot be written.
+        BundleError: a class is not well formed, or its id is unknown.
+        EngineError: the bundle does not compile.
+    """
+    from policyeng.verify.satisfiability import report
+    from policyeng.verify.satisfiability.classes import classes_of
+    from policyeng.verify.satisfiability.result import answer
+
+    started, bundle = time.monotonic(), asked.bundle
+    parameters = parameters_given(bundle, bundle, settings)
+    subjects = classes_of(bundle, options.paths, options.chosen)
+    if options.witness:
+        _make(options.witness)
+    now = datetime.now(UTC)
+    answers: list[SatisfiabilityResult] = []
+    with show_progress("searching for example snapshots", "classes", len(subjects)) as advance:
+        for number, subject in enumerate(subjects, 1):
+            answers.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
+            advance(number)
+    writer = FileWriter()
+    written = _write_witnesses(answers, options.witness, writer) if options.witness else {}
+    run = report.SatisfiabilityRun(bundle, answers, settings.profile, written, time.monotonic() - started, asked.naming)
+    render = {"json": report.as_json, "junit": report.as_junit}.get(asked.format, report.as_text)
+    print_line(render(run))
+    writer.require_all()
+    return run.exit_code
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        remedy = "use another directory for `--witness`"
+        raise UsageError(
+            f"cannot create the directory for example snapshots: {reason}", place=(str(folder),), remedy=remedy
+        ) from error
+
+
+def _write_witnesses(answers: Sequence[SatisfiabilityResult], folder: Path, writer: FileWriter) -> dict[str, Path]:
+    """Write every example snapshot; return the files that could be written, by class."""
+    files = {}
+    for found in answers:
+        if found.witness:
+            path = folder / f"{found.subject.id}.json"
+            text = orjson.dumps(found.witness.document, option=orjson.OPT_INDENT_2) + b"\n"
+            if writer.write(path, text, "witness"):
+                files[found.subject.id] = path
+    return files

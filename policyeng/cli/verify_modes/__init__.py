@@ -1,1 +1,0 @@
-"""The analyses of `policyeng verify`, one module each."""
