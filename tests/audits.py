@@ -9,8 +9,8 @@ from pathlib import Path
 
 import orjson
 
-from policyeng.audit.execution.runner import run_estate
 from policyeng.audit.records import AuditRun
+from policyeng.audit.runner import run_estate
 from policyeng.audit.store import open_store
 from policyeng.audit.store.store import Store
 from policyeng.bundle import Bundle, load_bundle

@@ -22,9 +22,8 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import Engine, event
 
-from policyeng.audit.store import run_writer
-from policyeng.audit.store.integrity import verify
-from policyeng.audit.store.retention import prune
+from policyeng.audit.store import store as run_writer
+from policyeng.audit.store.integrity import prune, verify
 from policyeng.audit.store.store import Store
 from tests.audits import Audited
 from tests.databases import running

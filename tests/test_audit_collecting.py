@@ -16,8 +16,7 @@ import orjson
 import pytest
 
 from policyeng.audit.collection import parts_of
-from policyeng.audit.collection.parts import PartSource, is_unchanged, read, sources_of
-from policyeng.audit.collection.urls import fetched, hide_secrets
+from policyeng.audit.collection.parts import PartSource, fetched, hide_secrets, is_unchanged, read, sources_of
 from policyeng.bundle import load_bundle
 from policyeng.configuration import resolve
 from policyeng.configuration.estates import EstateSettings

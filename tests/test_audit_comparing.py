@@ -279,7 +279,7 @@ def test_another_engine_is_a_cause_where_it_judges_otherwise(bundle: Bundle, mon
     def fails(*_: object, **__: object) -> None:
         raise EngineError("no")
 
-    monkeypatch.setattr("policyeng.audit.diff.counterfactuals.evaluate_pairs", fails)
+    monkeypatch.setattr("policyeng.audit.diff.root_causes.evaluate_pairs", fails)
     assert only_flip(compare_states(before, state(bundle, workspace("w", x=0)))).causes == ()
 
 

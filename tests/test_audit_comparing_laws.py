@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from policyeng.audit.diff.comparison import compare_states
-from policyeng.audit.diff.counterfactuals import Splicing
 from policyeng.audit.diff.inputs import Comparison, FindingKey, Flip, Status, evaluate_state, index_findings, status_of
+from policyeng.audit.diff.root_causes import Splicing
 from policyeng.facts.coverage import LISTED
 from policyeng.models import Evaluation, Outcome
 from policyeng.verify.generators.examples import Examples

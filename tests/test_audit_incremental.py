@@ -18,9 +18,9 @@ import orjson
 import pytest
 from sqlalchemy import select, update
 
-from policyeng.audit.execution import part_evaluation, runner
-from policyeng.audit.execution.runner import run_estate
+from policyeng.audit import runner
 from policyeng.audit.records import AuditRun
+from policyeng.audit.runner import run_estate
 from policyeng.audit.store import open_store
 from policyeng.audit.store.connection import writing
 from policyeng.audit.store.integrity import verify
@@ -61,10 +61,10 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def counted(put: Callable[[object, str, object], None]) -> list[str]:
     """Have the names of parts noted when they are judged."""
     names: list[str] = []
-    judge = part_evaluation.read_and_judged
+    judge = runner.read_and_judged
 
     def noting(source, *given):  # type: ignore[no-untyped-def]  # as `read_and_judged`
-        names.append(source.source.name + " in part" if isinstance(source, part_evaluation.Resumed) else source.name)
+        names.append(source.source.name + " in part" if isinstance(source, runner.Resumed) else source.name)
         return judge(source, *given)
 
     put(runner, "read_and_judged", noting)

@@ -9,8 +9,8 @@ from unittest.mock import patch
 import pytest
 
 from benchmarks.estates import fleet
-from policyeng.audit.execution import runner
-from policyeng.audit.execution.part_evaluation import JudgedPart, read_and_judged
+from policyeng.audit import runner
+from policyeng.audit.runner import JudgedPart, read_and_judged
 from policyeng.models import Evaluation, Snapshot
 from tests.command import policyeng
 
@@ -39,7 +39,7 @@ def test_an_audit_keeps_one_part_at_a_time(tmp_path: Path) -> None:
     ]
     with (
         patch.object(runner, "read_and_judged", counted),
-        patch("policyeng.audit.store.run_writer._BATCH", 1),
+        patch("policyeng.audit.store.store._BATCH", 1),
     ):
         ran = policyeng(*words, "--jobs", "1", "--as-of", "2026-06-01T00:00:00Z")
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
-from policyeng.audit.notifications.notifier import (
+from policyeng.audit.notifications import (
     find_news,
     lines_of,
     messages,

@@ -16,7 +16,7 @@ from apprise.plugins.discord import NotifyDiscord
 from apprise.plugins.slack import NotifySlack
 from pydantic import SecretStr
 
-from policyeng.audit.notifications.sender import address_of, send
+from policyeng.audit.notifications import address_of, send
 from policyeng.configuration.notification_targets import Notifying
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from policyeng.audit.execution.replay import replay
+from policyeng.audit.replay import replay
 from policyeng.bundle import load_bundle
 from tests.audits import POLICIES, Audited, exemption, held
 from tests.bundles import WORKSPACE, deny_when, rego, write
@@ -89,7 +89,7 @@ def test_what_differs_is_named_with_its_likely_cause(audited: Audited) -> None:
     )
     with (
         patch.object(sys.modules["policyeng.evaluation.evaluate"], "engine_version", lambda *_: "99.0"),
-        patch("policyeng.audit.execution.replay.engine_version", lambda *_: "99.0"),
+        patch("policyeng.audit.replay.engine_version", lambda *_: "99.0"),
     ):
         other = policyeng(*words)
     assert other.returncode == 2

@@ -13,7 +13,7 @@ import pytest
 
 from policyeng.audit import run_report
 from policyeng.audit.run_report import Listed, csv_lines, reported, run_to_report
-from policyeng.audit.store.retention import prune
+from policyeng.audit.store.integrity import prune
 from policyeng.errors import UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Outcome, Severity

@@ -8,8 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from policyeng.audit.store.integrity import verify
-from policyeng.audit.store.retention import prune
+from policyeng.audit.store.integrity import prune, verify
 from policyeng.errors import UsageError
 from tests.audits import Audited
 from tests.command import policyeng

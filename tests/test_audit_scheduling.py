@@ -19,7 +19,7 @@ import orjson
 import pytest
 
 from policyeng.audit.records import AuditRun
-from policyeng.audit.scheduling.scheduler import Auditing, Schedule
+from policyeng.audit.scheduler import Auditing, Schedule
 from policyeng.audit.store import open_store
 from policyeng.audit.store.connection import run_lock
 from policyeng.configuration import resolve

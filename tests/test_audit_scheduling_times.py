@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.audit.scheduling.scheduler import Times, missed, times_of, upcoming
+from policyeng.audit.scheduler import Times, missed, times_of, upcoming
 from policyeng.configuration.estates import EstateSettings
 from policyeng.errors import UsageError
 

@@ -9,10 +9,8 @@ import orjson
 import pytest
 from sqlalchemy import Connection, delete, insert, select, update
 
-from policyeng.audit.store.codecs import canonical, run_hash
-from policyeng.audit.store.integrity import verified
-from policyeng.audit.store.retention import prune
-from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS
+from policyeng.audit.store.integrity import prune, verified
+from policyeng.audit.store.tables import PARTS, RETENTIONS, RUNS, canonical, run_hash
 from tests.audits import START, Audited
 
 _OTHERS = "its parts, its policies or its retention are not those that it was made of"

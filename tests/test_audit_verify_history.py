@@ -15,8 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.elements import ColumnElement
 
 from policyeng.audit.store.connection import writing
-from policyeng.audit.store.integrity import verified, verify
-from policyeng.audit.store.retention import prune
+from policyeng.audit.store.integrity import prune, verified, verify
 from policyeng.audit.store.tables import CONTENTS, METADATA, RUNS
 from tests.audits import START, Audited, exemption
 from tests.command import policyeng

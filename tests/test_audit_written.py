@@ -6,7 +6,7 @@ from random import Random
 
 import orjson
 
-from policyeng.audit.store.codecs import (
+from policyeng.audit.store.tables import (
     compute_span_states,
     digest_of,
     encode_evaluation,

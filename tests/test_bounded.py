@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from policyeng.audit.store import codecs
-from policyeng.audit.store.codecs import digest_of
+from policyeng.audit.store import tables
+from policyeng.audit.store.tables import digest_of
 from policyeng.errors import StoreError
 from policyeng.sources import native
 from policyeng.sources.parsed import MAX_REFUSALS, Refusal, reading_of
@@ -60,11 +60,11 @@ def test_unknown_keys_are_bounded() -> None:
 
 def test_a_content_that_decompresses_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """By how much it decompresses to, before all of it is there; a content as large as allowed is read."""
-    monkeypatch.setattr(codecs, "MAX_CONTENT", 1000)
+    monkeypatch.setattr(tables, "MAX_CONTENT", 1000)
     largest = b"x" * 1000
-    assert codecs.unpack(digest_of(largest), codecs.pack(largest)) == largest
+    assert tables.unpack(digest_of(largest), tables.pack(largest)) == largest
     with pytest.raises(StoreError, match="a content of 1001 bytes is too large"):
-        codecs.pack(b"x" * 1001)
+        tables.pack(b"x" * 1001)
 
     bomb = bytes(50_000_000)
     deflated = zlib.compress(bomb)
@@ -74,6 +74,6 @@ def test_a_content_that_decompresses_to_too_much_is_refused(monkeypatch: pytest.
 
     def unpack() -> None:
         with pytest.raises(StoreError, match="is not the one that was stored"):
-            codecs.unpack(digest, stored)
+            tables.unpack(digest, stored)
 
     assert peak(unpack) < 1_000_000

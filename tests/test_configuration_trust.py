@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.audit.notifications.sender import address_of, require_expandable
+from policyeng.audit.notifications import address_of, require_expandable
 from policyeng.configuration import resolve
 from policyeng.configuration.policy_sections import require_trusted
 from policyeng.errors import UsageError

@@ -16,7 +16,7 @@ import yaml
 from jsonpatch import JsonPatch
 from typer.exceptions import TyperException
 
-from policyeng.audit.scheduling.scheduler import times_of
+from policyeng.audit.scheduler import times_of
 from policyeng.cli.app import app
 from policyeng.configuration import resolve
 from policyeng.models import JsonObject

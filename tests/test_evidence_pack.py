@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from policyeng.audit.evidence_pack import PackedRun
-from policyeng.audit.store.codecs import canonical, digest_of
+from policyeng.audit.store.tables import canonical, digest_of
 from policyeng.bundle import load_bundle
 from policyeng.bundle.archive_reader import read_archive
 from policyeng.bundle.archive_writer import archive_bytes

@@ -13,7 +13,7 @@ import pytest
 
 from policyeng.audit.records import AuditRun
 from policyeng.audit.store import open_store
-from policyeng.audit.store.retention import prune
+from policyeng.audit.store.integrity import prune
 from policyeng.errors import StoreError, UsageError
 from policyeng.server.app import application
 from policyeng.server.history_site import LASTING, Attempts, Reports, Sessions

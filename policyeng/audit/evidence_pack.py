@@ -10,11 +10,13 @@ import orjson
 from sqlalchemy import select
 
 from policyeng import __version__
-from policyeng.audit.execution.replay import replay
 from policyeng.audit.records import AuditRun, FindingSpan, RunPart
+from policyeng.audit.replay import replay
 from policyeng.audit.run_report import reported
-from policyeng.audit.store.codecs import (
+from policyeng.audit.store.store import Store, contents_of, run_of
+from policyeng.audit.store.tables import (
     MAX_CONTENT,
+    RUNS,
     PartRow,
     canonical,
     content_of,
@@ -25,8 +27,6 @@ from policyeng.audit.store.codecs import (
     run_hash,
     snapshot_of,
 )
-from policyeng.audit.store.store import Store, contents_of, run_of
-from policyeng.audit.store.tables import RUNS
 from policyeng.bundle import Bundle
 from policyeng.bundle.archive_reader import ArchiveLimits, read_archive
 from policyeng.bundle.archive_writer import archive_bytes

@@ -14,8 +14,7 @@ import typer
 from policyeng import cache
 from policyeng.audit.collection.parts import Collected, PartSource, read, sources_of
 from policyeng.audit.diff import report
-from policyeng.audit.diff.comparison import compare_states
-from policyeng.audit.diff.fleet import PartPair, compare_parts
+from policyeng.audit.diff.comparison import PartPair, compare_parts, compare_states
 from policyeng.audit.diff.inputs import Comparison, ComparisonThreshold, State
 from policyeng.cli import options
 from policyeng.cli.console import detect_terminal, print_line, show_progress

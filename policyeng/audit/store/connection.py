@@ -29,8 +29,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from policyeng.audit.store.codecs import digest_of
-from policyeng.audit.store.tables import RUNS
+from policyeng.audit.store.tables import RUNS, digest_of
 from policyeng.errors import StoreError, UsageError
 from policyeng.processes import require_posix
 from policyeng.report.escaping import visible

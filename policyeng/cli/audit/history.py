@@ -77,7 +77,7 @@ def history(
     with store_of(store, config) as kept, show_progress("reading"):
         estates = estates_of(kept, kept.run(run).estate if run and estate is None else estate)
         if framework:
-            from policyeng.audit.control_trends import CONTROL_FORMATS, compute_control_trend
+            from policyeng.audit.diff.trends import CONTROL_FORMATS, compute_control_trend
 
             trends = [compute_control_trend(kept, name, wanted.runs(kept, name), framework) for name in estates]
             rendered = CONTROL_FORMATS[format_](trends)

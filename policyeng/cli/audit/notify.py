@@ -73,8 +73,7 @@ def _targets(settings: Settings, names: Sequence[str]) -> Sequence[Notifying]:
 
 
 def _test(targets: Sequence[Notifying], environ: Mapping[str, str]) -> int:
-    from policyeng.audit.notifications.notifier import render_test_message
-    from policyeng.audit.notifications.sender import require_extra, send
+    from policyeng.audit.notifications import render_test_message, require_extra, send
 
     require_extra()
     faults = {target.name: send(target, *render_test_message(target), environ) for target in targets}
@@ -84,7 +83,7 @@ def _test(targets: Sequence[Notifying], environ: Mapping[str, str]) -> int:
 
 
 def _retry(targets: Sequence[Notifying], settings: Settings, environ: Mapping[str, str]) -> int:
-    from policyeng.audit.notifications.notifier import lines_of, send_notifications
+    from policyeng.audit.notifications import lines_of, send_notifications
     from policyeng.audit.store import open_store
     from policyeng.audit.store.outbox import Outbox
 

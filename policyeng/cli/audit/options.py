@@ -33,7 +33,7 @@ def require_expandable_urls(settings: Settings) -> Settings:
         UsageError: a URL refers to the environment but may not read it.
     """
     if settings.notify:
-        from policyeng.audit.notifications.sender import require_expandable
+        from policyeng.audit.notifications import require_expandable
 
         for target in settings.notify:
             require_expandable(target)

@@ -82,7 +82,7 @@ def report(
             return 0
         gathered = reported(history, meant, owner_tag=owner_tag)
         if framework:
-            from policyeng.audit.control_trends import evaluate_controls
+            from policyeng.audit.diff.trends import evaluate_controls
 
             results = tuple(evaluate_controls(history, meant, name) for name in framework)
             evaluation = gathered.evaluation.model_copy(update={"frameworks": results})

@@ -36,7 +36,7 @@ def notify_about_runs(store: Store, settings: Settings) -> None:
     """Notify the configured targets of new runs, and resend earlier notifications that failed."""
     if not settings.notify:
         return
-    from policyeng.audit.notifications.notifier import lines_of, send_notifications
+    from policyeng.audit.notifications import lines_of, send_notifications
 
     try:
         deliveries = send_notifications(store, settings.notify, os.environ, datetime.now(UTC))
@@ -101,7 +101,7 @@ def run(asked: AuditRunOptions) -> int:
       policyeng audit run production --jobs 2
       policyeng audit run --input snapshots/ --estate production --store sqlite:///audits.db
     """
-    from policyeng.audit.execution.runner import run_estate
+    from policyeng.audit.runner import run_estate
     from policyeng.audit.store import open_store
 
     require_text(asked.select, asked.ignore)

@@ -22,7 +22,7 @@ from policyeng.processes import processors, require_posix
 from policyeng.report.phrases import to_the_second
 
 if TYPE_CHECKING:
-    from policyeng.audit.scheduling.scheduler import PlannedAudit
+    from policyeng.audit.scheduler import PlannedAudit
 
 Once = Annotated[bool, typer.Option("--once", help="Run the audits that are due now, then exit.")]
 Listed = Annotated[bool, typer.Option("--list", help="Print the next audit of each estate, then exit.")]
@@ -65,7 +65,7 @@ def schedule(asked: ScheduleOptions) -> int:
     """
     require_posix("`policyeng audit schedule`", "start `policyeng audit run` with the task scheduler of the system")
     _require_extra()
-    from policyeng.audit.scheduling.scheduler import Auditing, Schedule, audit_due
+    from policyeng.audit.scheduler import Auditing, Schedule, audit_due
 
     require_text(asked.select, asked.ignore)
     _refuse_both(asked.once, asked.list_)
@@ -101,7 +101,7 @@ def _require_extra() -> None:
 
 
 def _print_times(settings: Settings) -> int:
-    from policyeng.audit.scheduling.scheduler import planned
+    from policyeng.audit.scheduler import planned
     from policyeng.audit.store import open_store
 
     try:

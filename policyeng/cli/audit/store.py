@@ -84,7 +84,7 @@ def prune(
       policyeng audit prune --keep-days 90
       policyeng audit prune --keep-runs 30
     """
-    from policyeng.audit.store.retention import prune as take_away
+    from policyeng.audit.store.integrity import prune as take_away
 
     format_ = plain_format(format_)
     if keep_days is None and keep_runs is None:
@@ -183,7 +183,7 @@ def replay(
     Examples:
       policyeng audit replay 12
     """
-    from policyeng.audit.execution.replay import replay as judge_again
+    from policyeng.audit.replay import replay as judge_again
 
     format_ = plain_format(format_)
     with store_of(store, config) as opened, show_progress(f"re-evaluating run {run}"):

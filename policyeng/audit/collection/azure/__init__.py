@@ -14,8 +14,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from policyeng.audit.collection.azure.clouds import Cloud
-from policyeng.audit.collection.azure.scope import MAX_JOBS, CollectionScope
+from policyeng.audit.collection.azure.client import Cloud
+from policyeng.audit.collection.azure.snapshot_builder import MAX_JOBS, CollectionScope
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject
 
@@ -60,7 +60,7 @@ def collect(
     require_libraries()
     from policyeng.audit.collection.azure.client import Client
     from policyeng.audit.collection.azure.collector import CollectionRun
-    from policyeng.audit.collection.azure.workers import WorkerPool
+    from policyeng.audit.collection.azure.snapshot_builder import WorkerPool
 
     stopped = threading.Event()
     asking = credential or _credential(cloud)

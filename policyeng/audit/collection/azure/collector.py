@@ -2,33 +2,361 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import NamedTuple
 
-from policyeng.audit.collection.azure import jobs, monitoring, quotas, references
 from policyeng.audit.collection.azure.client import Client, Loss, pages
 from policyeng.audit.collection.azure.resource_types import (
     ADVICE,
     AT_SCOPE,
     BUDGETS,
     COMPUTES,
+    CONNECTIONS,
     DEFINITIONS,
     EVERYWHERE,
     IN_GROUP,
+    IN_NAMED,
     IN_SUBSCRIPTION,
     IN_WORKSPACE,
+    JOBS,
+    METRICS_VERSION,
+    ML,
+    NETWORKS,
+    POLICY_ASSIGNMENTS,
+    POLICY_SETS,
+    SUBNETS,
+    USAGES_VERSION,
     WORKSPACES,
     Listing,
     below_workspaces,
     version_of,
 )
-from policyeng.audit.collection.azure.scope import CollectionScope
-from policyeng.audit.collection.azure.snapshot_builder import SnapshotBuilder
-from policyeng.audit.collection.azure.workers import Task, WorkerPool
+from policyeng.audit.collection.azure.snapshot_builder import CollectionScope, SnapshotBuilder, Task, WorkerPool
 from policyeng.errors import InputError
-from policyeng.facts.ids import scopes_of, workspace_of
-from policyeng.facts.words import get_inside
+from policyeng.evaluation.pointers import values_at
+from policyeng.facts.ids import is_at_or_under, scopes_of, types_of, workspace_of
+from policyeng.facts.numbers import parse_whole_number
+from policyeng.facts.quotas import LOW_PRIORITY_FAMILY
+from policyeng.facts.subnets import subnets_of
+from policyeng.facts.times import moment
+from policyeng.facts.words import fold, get_inside, squeeze
 from policyeng.models import JsonObject, lowered
+
+
+def read(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope, workspace: str) -> Iterable[Task]:
+    """Read pages of jobs, which Azure lists from the newest, up to a page where all are too old."""
+    oldest = wanted.taken_at - wanted.jobs_since
+    too_old, taken = f"those created before {oldest:%Y-%m-%dT%H:%M:%SZ} were left out", 0
+    gathered.ask(JOBS, workspace)
+    for page in pages(client, f"{workspace}/jobs", {"api-version": version_of(JOBS)}):
+        if isinstance(page, Loss):
+            if not page.is_absent:
+                gathered.lack(JOBS, workspace, page)
+            break
+        young = [entry for entry in page.entries if not _is_before(entry, oldest.isoformat())]
+        if len(young) < len(page.entries):
+            gathered.leave(JOBS, workspace, too_old)
+        for entry in young[: wanted.max_jobs - taken]:
+            gathered.take(entry, JOBS, workspace)
+        taken += len(young)
+        if taken > wanted.max_jobs:
+            gathered.lack(JOBS, workspace, Loss(f"there are more than the {wanted.max_jobs} that were read"))
+        if taken > wanted.max_jobs or (page.entries and not young):
+            break
+    return ()
+
+
+def _is_before(entry: object, oldest: str) -> bool:
+    """Check whether a job is known to be older than a moment."""
+    created, bound = moment(get_inside(entry, "systemData", "createdAt")), moment(oldest)
+    return created is not None and bound is not None and created < bound
+
+
+#: So far back metrics are read.
+PERIOD = timedelta(days=30)
+_MACHINES = "microsoft.compute/virtualmachines"
+_ENDPOINTS = f"{WORKSPACES}/onlineEndpoints"
+
+
+class _Meaning(NamedTuple):
+    """The form of an Azure metric in a snapshot; `turned` if the metric is a free percentage."""
+
+    name: str
+    unit: str
+    factor: float = 1.0
+    turned: bool = False
+
+
+_OF_COMPUTES: Mapping[str, _Meaning] = {
+    "CpuUtilizationPercentage": _Meaning("cpuUtilization", "percent"),
+    "CpuMemoryUtilizationPercentage": _Meaning("memoryUtilization", "percent"),
+    "GpuUtilizationPercentage": _Meaning("gpuUtilization", "percent"),
+    "DiskAvailMegabytes": _Meaning("diskFreeBytes", "bytes", 1e6),
+}
+_OF_MACHINES: Mapping[str, _Meaning] = {
+    "Percentage CPU": _Meaning("cpuUtilization", "percent"),
+    "Available Memory Percentage": _Meaning("memoryUtilization", "percent", turned=True),
+}
+_OF_ENDPOINTS: Mapping[str, _Meaning] = {"RequestsPerMinute": _Meaning("requestsPerMinute", "count")}
+
+#: Returns the id of what a series measures, from the value that the series is split by; None if unknown.
+_Measured = Callable[[str], str | None]
+
+
+def plan_metrics(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope) -> Iterator[Task]:
+    """Yield tasks for the metrics of computes (which Azure stores with the workspace), machines and endpoints."""
+    read = partial(_read_metrics, client, gathered, wanted)
+    by_workspace: dict[str, dict[str, str]] = {}
+    for compute in gathered.of_type(COMPUTES):
+        identity, target = compute["id"], get_inside(compute, "properties", "resourceId")
+        by_workspace.setdefault(workspace_of(identity) or "", {})[lowered(str(compute.get("name")))] = identity
+        is_machine = fold(get_inside(compute, "properties", "computeType")) == "virtualmachine"
+        if is_machine and isinstance(target, str) and f"/providers/{_MACHINES}/" in lowered(target):
+            yield partial(read, target, identity, _OF_MACHINES, "", _always(identity))
+    for workspace, by_name in sorted(by_workspace.items()):
+        yield partial(read, workspace, workspace, _OF_COMPUTES, "ComputeName eq '*'", partial(_named, by_name))
+    for endpoint in gathered.of_type(_ENDPOINTS):
+        yield partial(read, endpoint["id"], endpoint["id"], _OF_ENDPOINTS, "", _always(endpoint["id"]))
+
+
+def _always(identity: str) -> _Measured:
+    return lambda _name: identity
+
+
+def _named(by_name: Mapping[str, str], name: str) -> str | None:
+    return by_name.get(lowered(name))
+
+
+def _read_metrics(
+    client: Client,
+    gathered: SnapshotBuilder,
+    wanted: CollectionScope,
+    asked: str,
+    home: str,
+    meanings: Mapping[str, _Meaning],
+    split: str,
+    measured: _Measured,
+) -> Iterable[Task]:
+    until = wanted.taken_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    query = {
+        "api-version": METRICS_VERSION,
+        "metricnames": ",".join(meanings),
+        "timespan": f"{_text(until - PERIOD)}/{_text(until)}",
+        "interval": "PT1H",
+        "aggregation": "Average,Minimum,Maximum",
+    } | ({"$filter": split, "top": "1000"} if split else {})
+    answer = client.get(f"{asked}/providers/Microsoft.Insights/metrics", query)
+    if isinstance(answer, Loss):
+        if not answer.is_absent:
+            gathered.lack("metrics", home, answer)
+        return ()
+    listed = answer.get("value")
+    samples = [
+        sample
+        for metric in (listed if isinstance(listed, list) else ())
+        if (meaning := meanings.get(str(get_inside(metric, "name", "value"))))
+        for series in _listed(metric, "timeseries")
+        if (identity := measured(_value_of(series))) and (sample := _sample(identity, meaning, series, until))
+    ]
+    gathered.state([], samples)
+    return ()
+
+
+def _value_of(series: object) -> str:
+    """Return the dimension of a series; empty without one."""
+    values = [get_inside(one, "value") for one in _listed(series, "metadatavalues")]
+    return next((value for value in values if isinstance(value, str)), "")
+
+
+def _listed(value: object, key: str) -> Sequence[object]:
+    found = get_inside(value, key)
+    return found if isinstance(found, list) else ()
+
+
+def _sample(identity: str, meaning: _Meaning, series: object, until: datetime) -> JsonObject | None:
+    """Return a series as a sample from its first point; None without points."""
+    points = [point for point in _listed(series, "data") if _number(point, "average") is not None]
+    begin = min(filter(None, (moment(get_inside(point, "timeStamp")) for point in points)), default=None)
+    if begin is None or begin >= until:
+        return None
+    low, high = ("maximum", "minimum") if meaning.turned else ("minimum", "maximum")
+    averages = [_convert_unit(point, "average", meaning) for point in points]
+    highest = sorted(_convert_unit(point, high, meaning) for point in points)
+    sample: JsonObject = {
+        "resourceId": identity,
+        "name": meaning.name,
+        "unit": meaning.unit,
+        "from": _text(begin),
+        "to": _text(until),
+        "average": round(sum(averages) / len(averages), 3),
+        "minimum": min(_convert_unit(point, low, meaning) for point in points),
+        "maximum": highest[-1],
+    }
+    if meaning.unit == "percent":
+        sample["p95"] = highest[-(-95 * len(highest) // 100) - 1]
+    return sample
+
+
+def _convert_unit(point: object, key: str, meaning: _Meaning) -> float:
+    """Return a value of a point in the unit of the snapshot; the average if it is missing."""
+    value = _number(point, key)
+    number = (value if value is not None else _number(point, "average") or 0.0) * meaning.factor
+    return round(100 - number if meaning.turned else number, 3)
+
+
+def _number(point: object, key: str) -> float | None:
+    value = get_inside(point, key)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _text(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+_SCOPE = re.compile(r"/subscriptions/[^/]+(?:/resourceGroups/[^/]+/providers/[^/]+/workspaces/[^/]+)?", re.I)
+#: What follows the family in the name of a quota, as Azure Machine Learning spells it.
+_BEHIND = re.compile(r"(?<!\s)\s*+Cluster (?:Dedicated )?vCPUs\Z", re.I)
+#: The quotas that are none of one family, by a part of their types.
+_LOW_PRIORITY, _TOTALS = "/lowprioritycores/", ("/totalcores/", "/dedicatedcores/", "/totaldedicatedcores/")
+
+
+def plan_quotas(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope) -> Iterator[Task]:
+    """Yield tasks for the quotas of the regions with workspaces or computes."""
+    stated = [one.get("location") for one in gathered.of_type(WORKSPACES)]
+    stated += [get_inside(one, "properties", "computeLocation") for one in gathered.of_type(COMPUTES)]
+    for region in sorted({region for place in stated if (region := squeeze(place))}):
+        yield partial(_read_quotas, client, gathered, wanted, region)
+
+
+def _read_quotas(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope, region: str) -> Iterable[Task]:
+    """Read the limits of the usages, and those of workspaces.
+
+    Limits of larger scopes than the collected one are skipped, because their other usage is not known.
+    """
+    home = f"{wanted.root}/providers/{ML}/locations/{region}"
+    found: dict[tuple[str, str], JsonObject] = {}
+    for name in ("usages", "quotas"):
+        for page in pages(client, f"{home}/{name}", {"api-version": USAGES_VERSION}):
+            if isinstance(page, Loss):
+                gathered.lack("quotas", wanted.root, page._replace(reason=f"{name} in {region}: {page.reason}"))
+            else:
+                for quota in filter(None, (_quota(entry, region) for entry in page.entries)):
+                    found.setdefault((quota["scope"].lower(), quota["family"].lower()), quota)
+    gathered.state([quota for _, quota in sorted(found.items()) if is_at_or_under(quota["scope"], wanted.scope)], [])
+    return ()
+
+
+def _quota(entry: object, region: str) -> JsonObject | None:
+    """Return a quota in the form of a snapshot; None for totals and without a limit."""
+    scope, kind = _SCOPE.match(str(get_inside(entry, "id"))), f"{fold(get_inside(entry, 'type')) or ''}/"
+    name, limit = get_inside(entry, "name", "value"), parse_whole_number(get_inside(entry, "limit"))
+    if scope is None or not isinstance(name, str) or limit is None or limit < 0 or any(one in kind for one in _TOTALS):
+        return None
+    family = LOW_PRIORITY_FAMILY if _LOW_PRIORITY in kind else _BEHIND.sub("", name)
+    return {"scope": scope[0], "region": region, "family": family, "limitVCpus": limit}
+
+
+_CLUSTERS = "Microsoft.ContainerService/managedClusters"
+#: The JSON Pointers to ids of other resources, by type.
+_NAMES = {
+    COMPUTES: (
+        "/properties/resourceId",
+        "/properties/properties/subnet/id",
+        "/properties/properties/aksNetworkingConfiguration/subnetId",
+    ),
+    WORKSPACES: (
+        "/properties/hubResourceId",
+        "/properties/storageAccount",
+        "/properties/keyVault",
+        "/properties/containerRegistry",
+        "/properties/applicationInsights",
+        "/properties/privateEndpointConnections/*/properties/privateEndpoint/id",
+    ),
+    CONNECTIONS: ("/properties/metadata/ResourceId",),
+    JOBS: (
+        "/properties/componentId",
+        "/properties/environmentId",
+        "/properties/jobs/*/componentId",
+    ),
+    f"{WORKSPACES}/onlineEndpoints/deployments": ("/properties/environmentId",),
+    f"{WORKSPACES}/batchEndpoints/deployments": ("/properties/environmentId",),
+    POLICY_ASSIGNMENTS: ("/properties/policyDefinitionId",),
+    _CLUSTERS: (
+        "/properties/agentPoolProfiles/*/vnetSubnetID",
+        "/properties/agentPoolProfiles/*/podSubnetID",
+    ),
+}
+
+
+def plan_references(
+    client: Client,
+    gathered: SnapshotBuilder,
+    inside: Callable[[str], Iterable[Task]],
+    read: Callable[[Listing, str], Iterable[Task]],
+) -> Iterator[Task]:
+    """Yield tasks for the referenced resources that were not requested yet.
+
+    Missing ones are skipped: policies check for them. `inside` yields the tasks for everything in a hub, because its
+    projects use it; `read` reads a list of a resource.
+    """
+    named = {
+        target for kind in _NAMES for resource in gathered.of_type(kind) for target in _find_references(resource, kind)
+    }
+    for target, kind in sorted(named):
+        if lowered(target) not in gathered.resources and gathered.first_time(target):
+            yield partial(_ask, client, gathered, inside, read, target, kind)
+
+
+def note_incomplete_clusters(gathered: SnapshotBuilder, root: str) -> None:
+    """Note that clusters are incomplete if nodes are in subnets: clusters without references were not requested."""
+    if any(subnets_of(one) for kind in (COMPUTES, _CLUSTERS) for one in gathered.of_type(kind)):
+        gathered.leave(_CLUSTERS, root, "only those that were named were read")
+
+
+def _find_references(resource: JsonObject, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield the ids that a resource refers to, with their lower-case types; networks instead of subnets."""
+    for pointer in _NAMES[kind]:
+        for value in values_at(resource, pointer):
+            if not isinstance(value, str):
+                continue
+            identity = value.removesuffix("/")
+            kinds = types_of(identity)
+            if kinds[:1] == (lowered(SUBNETS),):
+                identity, kinds = identity.rpartition("/")[0].rpartition("/")[0], (lowered(NETWORKS),)
+            if kind == POLICY_ASSIGNMENTS and kinds[:1] != (lowered(POLICY_SETS),):
+                continue  # the id is enough for a single definition
+            if kind == CONNECTIONS and not set(kinds[:1]) <= set(IN_NAMED):
+                continue  # what a connection leads to need not be of Azure Machine Learning
+            if kinds:
+                yield lowered(identity), kinds[0]
+
+
+def _ask(
+    client: Client,
+    gathered: SnapshotBuilder,
+    inside: Callable[[str], Iterable[Task]],
+    read: Callable[[Listing, str], Iterable[Task]],
+    target: str,
+    kind: str,
+) -> Iterable[Task]:
+    version = version_of(kind)
+    answer = client.get(target, {"api-version": version}) if version else Loss("it is not known how to read this type")
+    if not isinstance(answer, Loss):
+        resource = gathered.take(answer, kind, target)
+        if resource and kind == lowered(WORKSPACES):
+            yield from inside(resource["id"])
+        for listing in IN_NAMED.get(kind, ()) if resource else ():
+            yield partial(read, listing, target)
+        if resource and kind == lowered(NETWORKS):
+            gathered.ask(kind, resource["id"])
+    elif answer.is_absent:
+        gathered.ask(kind, target)
+    else:
+        gathered.lack(kind, target, answer)
+
 
 #: Called with how many questions are answered, how many are known, and how many resources were read.
 Progress = Callable[[int, int, int], None]
@@ -57,9 +385,9 @@ class CollectionRun:
 
         crew.do(self._at_scope(), report)
         self._require_something()
-        while tasks := list(references.tasks(self._client, known, self._in_workspace, self._list)):
+        while tasks := list(plan_references(self._client, known, self._in_workspace, self._list)):
             crew.do(tasks, report)
-        references.note_incomplete_clusters(known, self._wanted.root)
+        note_incomplete_clusters(known, self._wanted.root)
         crew.do(self._beside(), report)
         return known
 
@@ -81,8 +409,8 @@ class CollectionRun:
         for home in sorted(above - {lowered(self._wanted.root)}):
             yield from self._budgets(home)
         yield self._advice
-        yield from quotas.tasks(self._client, known, self._wanted)
-        yield from monitoring.tasks(self._client, known, self._wanted)
+        yield from plan_quotas(self._client, known, self._wanted)
+        yield from plan_metrics(self._client, known, self._wanted)
 
     def _budgets(self, home: str) -> Iterator[Task]:
         for kind in BUDGETS:
@@ -114,7 +442,7 @@ class CollectionRun:
     def _in_workspace(self, workspace: str) -> Iterator[Task]:
         for listing in IN_WORKSPACE:
             yield partial(self._list, listing, workspace)
-        yield partial(jobs.read, self._client, self.gathered, self._wanted, workspace)
+        yield partial(read, self._client, self.gathered, self._wanted, workspace)
 
     def _list(self, listing: Listing, home: str) -> Iterable[Task]:
         """Read one list, and return the tasks for the lists of its entries."""

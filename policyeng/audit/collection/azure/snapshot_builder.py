@@ -1,12 +1,17 @@
-"""The collected parts of a snapshot of Azure, which several threads add to."""
+"""The scope of a collection, the workers that share its tasks, and the snapshot that they build."""
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from queue import Empty, SimpleQueue
 
 from policyeng.audit.collection.azure.client import Loss
-from policyeng.audit.collection.azure.resource_types import INSIDE, NETWORKS, SUBNETS
+from policyeng.audit.collection.azure.resource_types import INSIDE, NETWORKS, SUBNETS, WORKSPACES
+from policyeng.errors import UsageError
 from policyeng.facts.coverage import LISTED
 from policyeng.facts.ids import segments
 from policyeng.models import JsonObject, lowered
@@ -178,3 +183,129 @@ def _all_masked(value: object) -> object:
     if isinstance(value, list):
         return [_all_masked(below) for below in value]
     return MASK if isinstance(value, str) and value else value
+
+
+_SUBSCRIPTION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+#: Names of resource groups and workspaces: no slash and nothing that an address would be cut off at.
+_NAME = re.compile(r"[\w.()-]{1,90}")
+
+JOBS_SINCE = timedelta(days=30)
+MAX_JOBS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionScope:
+    """The scope of a collection.
+
+    Attributes:
+        subscription: its id.
+        resource_group, workspace: names that narrow the scope; empty for all. A workspace needs its group.
+        taken_at: the moment of the snapshot.
+        jobs_since: the largest age of jobs.
+        max_jobs: the largest number of jobs of a workspace; the newest are read.
+    """
+
+    subscription: str
+    taken_at: datetime
+    resource_group: str = ""
+    workspace: str = ""
+    jobs_since: timedelta = JOBS_SINCE
+    max_jobs: int = MAX_JOBS
+
+    def __post_init__(self) -> None:
+        """Check the id and the names, which become parts of addresses.
+
+        Raises:
+            UsageError: one of them is invalid.
+        """
+        if not _SUBSCRIPTION.fullmatch(self.subscription):
+            remedy = "`az account list --output table` prints the ids of subscriptions"
+            raise UsageError(f"`{self.subscription}` is no id of a subscription", remedy=remedy)
+        for what, name in (("resource group", self.resource_group), ("workspace", self.workspace)):
+            if name and not _NAME.fullmatch(name):
+                raise UsageError(f"`{name}` is no name of a {what}", remedy="give the name alone, not the id")
+        if self.workspace and not self.resource_group:
+            remedy = "name it with --resource-group"
+            raise UsageError(f"the workspace `{self.workspace}` lacks its resource group", remedy=remedy)
+
+    @property
+    def root(self) -> str:
+        """The id of the subscription."""
+        return f"/subscriptions/{self.subscription}"
+
+    @property
+    def group(self) -> str:
+        """The id of the resource group, else of the subscription."""
+        return f"{self.root}/resourceGroups/{self.resource_group}" if self.resource_group else self.root
+
+    @property
+    def scope(self) -> str:
+        """The id of the scope."""
+        return f"{self.group}/providers/{WORKSPACES}/{self.workspace}" if self.workspace else self.group
+
+
+#: A task; what it returns is done next.
+Task = Callable[[], "Iterable[Task]"]
+#: How often the caller looks whether it was interrupted, in seconds; some systems do not end a wait for that.
+_LOOK = 0.2
+
+
+class WorkerPool:
+    """A number of workers."""
+
+    def __init__(self, size: int, stopped: threading.Event) -> None:
+        """Use `size` workers, and set `stopped` to stop the tasks."""
+        self._size = size
+        self._stopped = stopped
+
+    def do(self, tasks: Iterable[Task], progress: Callable[[int, int], None] | None = None) -> None:
+        """Run all tasks and their further tasks. The first error is raised, and no further tasks are started.
+
+        Args:
+            tasks: the first tasks; they can finish in any order.
+            progress: called with the numbers of finished and known tasks.
+        """
+        waiting: SimpleQueue[Task | None] = SimpleQueue()
+        done: SimpleQueue[list[Task] | BaseException] = SimpleQueue()
+        known = finished = 0
+        for task in tasks:
+            waiting.put(task)
+            known += 1
+        workers = [threading.Thread(target=self._work, args=(waiting, done), daemon=True) for _ in range(self._size)]
+        for worker in workers:
+            worker.start()
+        try:
+            while finished < known:
+                further = _raise_or_continue(self._next(done))
+                finished += 1
+                for task in further:
+                    waiting.put(task)
+                known += len(further)
+                if progress is not None:
+                    progress(finished, known)
+        except BaseException:
+            self._stopped.set()
+            raise
+        finally:
+            for _ in workers:
+                waiting.put(None)
+
+    def _next(self, done: SimpleQueue[list[Task] | BaseException]) -> list[Task] | BaseException:
+        while True:
+            try:
+                return done.get(timeout=_LOOK)
+            except Empty:
+                continue
+
+    def _work(self, waiting: SimpleQueue[Task | None], done: SimpleQueue[list[Task] | BaseException]) -> None:
+        while (task := waiting.get()) is not None and not self._stopped.is_set():
+            try:
+                done.put(list(task()))
+            except BaseException as error:  # it is raised where the crew was called
+                done.put(error)
+
+
+def _raise_or_continue(outcome: list[Task] | BaseException) -> list[Task]:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome

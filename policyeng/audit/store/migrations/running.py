@@ -8,7 +8,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Engine, text
 
-from policyeng.audit.store.codecs import digest_of
+from policyeng.audit.store.tables import digest_of
 
 _LOCK = int(digest_of(b"policyeng migrations")[:15], 16)
 

@@ -21,9 +21,9 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from policyeng.audit.execution.runner import run_estate
-from policyeng.audit.notifications.notifier import lines_of, send_notifications, store_failure_messages
+from policyeng.audit.notifications import lines_of, send_notifications, store_failure_messages
 from policyeng.audit.records import AuditRun, History
+from policyeng.audit.runner import run_estate
 from policyeng.audit.store import open_store
 from policyeng.audit.store.connection import RUNNING
 from policyeng.audit.store.store import Turned

@@ -7,9 +7,9 @@ from typing import NamedTuple, Protocol
 
 import orjson
 
-from policyeng.audit.execution.part_evaluation import RunOptions, evaluate_stored
 from policyeng.audit.records import AuditRun, RunPart
-from policyeng.audit.store.codecs import (
+from policyeng.audit.runner import RunOptions, evaluate_stored
+from policyeng.audit.store.tables import (
     PartRow,
     digest_span_states,
     encode_evaluation,

@@ -1,1 +1,0 @@
-"""Notifications of owners about new and fixed findings."""

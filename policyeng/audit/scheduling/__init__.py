@@ -1,1 +1,0 @@
-"""Audits of estates at their times."""
