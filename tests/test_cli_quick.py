@@ -236,6 +236,7 @@ def test_the_version_and_the_help_of_groups_load_no_command(arguments: list[str]
         "policyeng.later",
         "policyeng.redaction",
         "policyeng.named",
+        "policyeng.progress",
     }
 
 
