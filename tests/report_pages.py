@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from policyeng.models import Evaluation, Finding, Outcome, Severity, Unknown
-from policyeng.report.context import Owners, PolicyCategory, ReportContext
-from policyeng.report.history import HistoryPoint, Since, Trend
+from policyeng.report.context import HistoryPoint, Owners, PolicyCategory, ReportContext, Since, Trend
 from tests.report_samples import (
     AS_OF,
     CLUSTER,

@@ -12,12 +12,12 @@ from jsonschema import Draft202012Validator
 
 from policyeng.models import Changed, Decision, Evaluation, Operation, Problem
 from policyeng.report import decision as text
-from policyeng.report.decision_json import decision_schema, render
+from policyeng.report.decision import decision_schema, render_json
 from policyeng.report.escaping import visible
 from tests.report_samples import HOSTILE, PUBLIC_ACCESS, SAMPLES, WORKSPACE, evaluations, laws
 
 REGENERATE = (
-    ".venv/bin/python -c 'import json; from policyeng.report.decision_json import decision_schema;"
+    ".venv/bin/python -c 'import json; from policyeng.report.decision import decision_schema;"
     " print(json.dumps(decision_schema(), indent=2))' > docs/decision.schema.json"
 )
 LISTS = ("denied", "warned", "shadowed", "undecided", "exempted", "standing", "cleared")
@@ -47,7 +47,7 @@ def decisions(draw: st.DrawFn) -> Decision:
 @given(decisions())
 def test_a_decision_reads_back_and_fits_the_schema(decision: Decision) -> None:
     """Law 7: nothing is lost, whatever the names, values and zones."""
-    rendered = render(decision)
+    rendered = render_json(decision)
 
     assert Decision.model_validate_json(rendered) == decision
     Draft202012Validator(decision_schema()).validate(json.loads(rendered))
@@ -57,7 +57,7 @@ def test_the_published_schema_is_up_to_date(root: Path) -> None:
     """`docs/decision.schema.json` is what the models say, and refuses other documents."""
     published = (root / "docs" / "decision.schema.json").read_text(encoding="utf-8")
     schema = decision_schema()
-    document = json.loads(render(decision_of(SAMPLES["failures"])))
+    document = json.loads(render_json(decision_of(SAMPLES["failures"])))
 
     assert published == json.dumps(schema, indent=2) + "\n", f"stale; write it with: {REGENERATE}"
     Draft202012Validator.check_schema(schema)

@@ -17,13 +17,9 @@ from hypothesis import given
 
 from policyeng import __version__
 from policyeng.models import Evaluation, Severity
-from policyeng.report.context import PolicyCategory, ReportContext
-from policyeng.report.history import HistoryPoint, Trend
+from policyeng.report.context import HistoryPoint, PolicyCategory, ReportContext, Trend
 from policyeng.report.html import render
-from policyeng.report.html.breakdowns import break_down
-from policyeng.report.html.charts import compliance_chart, severity_chart
-from policyeng.report.html.findings import HtmlFindings
-from policyeng.report.html.heading import describe_result
+from policyeng.report.html.sections import HtmlFindings, break_down, compliance_chart, describe_result, severity_chart
 from tests.report_pages import ABOUT, HOSTILE_ABOUT, POINTS
 from tests.report_samples import (
     AS_OF,

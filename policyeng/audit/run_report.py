@@ -11,9 +11,8 @@ from policyeng.audit.records import AuditRun, FindingSpan, History, RunPart
 from policyeng.errors import UsageError, suggest_nearest
 from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, SnapshotRef
 from policyeng.ownership import OWNER_TAG
-from policyeng.report.context import ReportContext, assign_owners, kinds_of, owners_of
+from policyeng.report.context import HistoryPoint, ReportContext, Since, Trend, assign_owners, kinds_of, owners_of
 from policyeng.report.csv import lines
-from policyeng.report.history import HistoryPoint, Since, Trend
 
 #: How many findings a report on all parts lists, of those that need a reader and of passes; the rest is counted.
 LISTED, LISTED_PASSES = 20_000, 20_000

@@ -27,8 +27,8 @@ from policyeng.configuration import Settings
 from policyeng.errors import BundleError, UsageError
 from policyeng.frozen import frozen
 from policyeng.models import Blame, Change, Decision, Operation, Snapshot, lowered
+from policyeng.report import decision as decision_json
 from policyeng.report import decision as text
-from policyeng.report import decision_json
 from policyeng.sources import (
     CHANGE_FORMATS,
     FORMATS,
@@ -39,7 +39,7 @@ from policyeng.sources import (
     read_whole,
 )
 
-_FORMATS: Mapping[str, Callable[[Decision], str]] = {"text": text.render, "json": decision_json.render}
+_FORMATS: Mapping[str, Callable[[Decision], str]] = {"text": text.render, "json": decision_json.render_json}
 
 ChangeInputs = Annotated[
     list[str] | None,

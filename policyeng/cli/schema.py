@@ -143,7 +143,7 @@ def _report() -> JsonObject:
 
 
 def _decision() -> JsonObject:
-    from policyeng.report.decision_json import decision_schema
+    from policyeng.report.decision import decision_schema
 
     return decision_schema()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policyeng.evaluation import exit_code, fails
+from policyeng.evaluation.summary import exit_code, fails
 from policyeng.models import Evaluation, Finding, Outcome, Problem, Severity, lowered
 
 _Key = tuple[Outcome, str, str, str, str]

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from policyeng.frameworks import Control, Framework
 from policyeng.models import ControlMapping
-from policyeng.report.escaping import markdown_text
-from policyeng.report.markdown_tables import fold, prose, table
+from policyeng.report.escaping import fold, markdown_text, prose, table
 from policyeng.report.phrases import count
 
 #: The first line of every page of frameworks: a file that begins otherwise is not ours.

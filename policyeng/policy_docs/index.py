@@ -10,8 +10,7 @@ from itertools import groupby
 from policyeng.models import Severity
 from policyeng.policy_docs import markdown
 from policyeng.policy_docs.page import PolicyPage
-from policyeng.report.escaping import markdown_text
-from policyeng.report.markdown_tables import code, prose, table
+from policyeng.report.escaping import code, markdown_text, prose, table
 from policyeng.report.phrases import count
 
 #: The first line of every page of a directory: a file that begins otherwise is not ours.

@@ -24,8 +24,7 @@ from policyeng.policy_docs.page import (
     shared_case,
     type_words,
 )
-from policyeng.report.escaping import compact, markdown_text
-from policyeng.report.markdown_tables import code, fold, prose, table
+from policyeng.report.escaping import code, compact, fold, markdown_text, prose, table
 from policyeng.report.phrases import count
 
 #: More lines of cases than this fold away.

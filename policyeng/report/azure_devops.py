@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policyeng.models import Evaluation, Finding, Outcome, Place, Problem
+from policyeng.report.context import settings_text
 from policyeng.report.escaping import visible
 from policyeng.report.locations import find_location, problem_place, reasons
 from policyeng.report.phrases import describe_exit_code, exemption_sentence, level, worst_first
-from policyeng.report.settings import settings_text
 
 
 def render(evaluation: Evaluation, *, exit_zero: bool = False) -> str:

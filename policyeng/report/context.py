@@ -1,15 +1,60 @@
-"""The context of findings in a report: owners, areas, controls and history."""
+"""What reports add to findings: owners, areas, controls, history, settings and groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import AwareDatetime
+
 from policyeng.bundle import Bundle
-from policyeng.models import Evaluation, Finding, Snapshot
+from policyeng.models import AppliedSettings, Evaluation, Finding, SettingChange, Severity, Snapshot
 from policyeng.models.base import lowered
+from policyeng.models.validated import ValidatedModel
+from policyeng.named import NamedTuple
 from policyeng.ownership import OWNER_TAG, owner_in_tags
-from policyeng.report.history import Since, Trend
+from policyeng.report.escaping import compact, visible
+from policyeng.report.phrases import shorten_id, worst_first, worst_rank
+
+
+class HistoryPoint(ValidatedModel):
+    """One audit run in the trend of an estate.
+
+    Attributes:
+        run: the number of the run.
+        as_of: the evaluation time.
+        strict, azure: compliance as a percentage from 0 to 100, as `Summary` has it.
+        failures: the number of failures without an exemption, by severity; severities without any may be absent.
+    """
+
+    run: int
+    as_of: AwareDatetime
+    strict: float
+    azure: float
+    failures: Mapping[Severity, int] = {}
+
+
+class Since(ValidatedModel):
+    """The first run with an unchanged finding, and the evaluation time of that run."""
+
+    run: int
+    as_of: AwareDatetime
+
+
+class Trend(ValidatedModel):
+    """The history of the estate of a report.
+
+    Attributes:
+        estate: its name.
+        run: the number of the reported run.
+        points: the runs up to that one, the oldest first.
+        since: the first run with the finding, by its policy and resource.
+    """
+
+    estate: str
+    run: int
+    points: tuple[HistoryPoint, ...] = ()
+    since: Mapping[tuple[str, str], Since] = {}
 
 
 class Owners(Mapping[str, str]):
@@ -102,3 +147,70 @@ class ReportContext:
 def kinds_of(bundle: Bundle) -> dict[str, PolicyCategory]:
     """Return the categories of the policies of a bundle, by policy id."""
     return {policy.id: PolicyCategory(policy.area, bundle.controls.get(policy.id, ())) for policy in bundle.policies}
+
+
+#: The longest value shown, in characters; the JSON report has the complete value.
+_LONGEST = 100
+
+
+def settings_text(settings: AppliedSettings) -> str:
+    """Return the configuration file and the environment variables with their settings, on one line; empty without any.
+
+    Flags are omitted: they are visible on the command line.
+    """
+    return visible("; ".join(_sources(settings)))
+
+
+def _sources(settings: AppliedSettings) -> Iterator[str]:
+    if settings.file:
+        changes = [change for change in settings.changes if not change.origin.startswith(("environment ", "flag "))]
+        yield f"{settings.file} ({', '.join(map(_change, changes)) or 'changes nothing'})"
+    for variable in settings.environment:
+        changes = [change for change in settings.changes if change.origin == f"environment {variable}"]
+        yield f"{variable} ({', '.join(map(_change, changes))})"
+
+
+def _change(change: SettingChange) -> str:
+    value = change.value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        text = " ".join(value)
+    else:
+        text = value if isinstance(value, str) else compact(value)
+    return f"{change.setting} {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}"
+
+
+class FindingGroup(NamedTuple):
+    """Findings that belong together.
+
+    Attributes:
+        title: what they have in common, escaped.
+        findings: the most severe first.
+    """
+
+    title: str
+    findings: Sequence[Finding]
+
+
+def group_findings(findings: Iterable[Finding], by: str) -> list[FindingGroup]:
+    """Return findings in groups: those with the most severe finding first, then those with the most findings.
+
+    Args:
+        findings: the findings, in any order.
+        by: one of `policyeng.report.GROUPS`. By control, a finding is in the group of each of its controls.
+    """
+    groups: dict[str, list[Finding]] = {}
+    for finding in worst_first(findings):
+        for name in _NAMES[by](finding):
+            groups.setdefault(name, []).append(finding)
+    ranked = sorted(groups.items(), key=lambda entry: (-worst_rank(entry[1]), -len(entry[1]), entry[0]))
+    shorten = shorten_id if by == "resource" else visible
+    return [FindingGroup(shorten(name) or f"no {by}", members) for name, members in ranked]
+
+
+_NAMES: Mapping[str, Callable[[Finding], Sequence[str]]] = {
+    "policy": lambda finding: (finding.policy,),
+    "resource": lambda finding: (finding.resource,),
+    "owner": lambda finding: (finding.owner,),
+    "control": lambda finding: finding.controls or ("",),
+    "input": lambda finding: (finding.location.file,),
+}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from policyeng.models import Decision, Finding
-from policyeng.report.detailed import group_by_resource
+from policyeng.models import Decision, Finding, JsonObject
+from policyeng.report.context import settings_text
 from policyeng.report.escaping import visible
+from policyeng.report.json import dumped, findings_in_utc, published, snapshot_in_utc
 from policyeng.report.layout import (
     BLANK,
     LABEL,
@@ -18,8 +19,8 @@ from policyeng.report.layout import (
     render_lines,
     wrap_paragraph,
 )
-from policyeng.report.phrases import count, format_name, shorten_id, to_the_second
-from policyeng.report.settings import settings_text
+from policyeng.report.phrases import count, format_name, in_utc, shorten_id, to_the_second
+from policyeng.report.text import group_by_resource
 
 _EXITS = {0: "bold green", 1: "bold red"}
 #: How many findings of a list are shown that need no action.
@@ -106,3 +107,18 @@ def render_verdict(decision: Decision) -> str:
     lead = "allowed" if decision.allowed else "denied" if decision.exit_code == 1 else "denied, could not decide"
     parts = [count(len(decision.changes), "change"), counts, count(errors, "error") if errors else ""]
     return f"exit {decision.exit_code}: {lead}: {'; '.join(filter(None, parts))}"
+
+
+_FINDINGS = ("denied", "warned", "shadowed", "undecided", "exempted", "standing", "cleared")
+
+
+def render_json(decision: Decision) -> str:
+    """Return the decision as JSON; times are in UTC, and unprintable characters are JSON escapes."""
+    lists = {name: findings_in_utc(getattr(decision, name)) for name in _FINDINGS}
+    times = {"as_of": in_utc(decision.as_of), "snapshot": snapshot_in_utc(decision.snapshot)}
+    return dumped(decision.model_copy(update={**lists, **times}))
+
+
+def decision_schema() -> JsonObject:
+    """Return the JSON Schema (2020-12) of a decision, as published in `docs/decision.schema.json`."""
+    return published(Decision, "urn:policyeng:schema:decision:1", "policyeng decision, version 1")

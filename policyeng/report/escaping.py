@@ -1,9 +1,10 @@
-"""Escape text from a snapshot for display: unprintable characters, build agent commands and Markdown markup."""
+"""Escape text from a snapshot for display and for Markdown, and build Markdown tables and sections."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Sequence
 
 from policyeng.later import lazy_pattern
 
@@ -59,3 +60,33 @@ def markdown_code(text: str) -> str:
 
 def _referenced(text: str) -> str:
     return _MARKUP.sub(lambda match: f"&#{ord(match[0])};", visible(text))
+
+
+def code(text: str) -> str:
+    """Return a name or a value as code, also inside a table."""
+    plain = text.strip() == text != "" and not re.search(r"[`|\n]", text) and visible(text) == text
+    return f"`{text}`" if plain else markdown_code(text)
+
+
+def prose(text: str, code: Callable[[str], str] = code) -> str:
+    """Escape text for Markdown, and format parts between backticks as code.
+
+    For text from a snapshot, pass `markdown_code`, whose elements no text can end.
+    """
+    parts = re.split(r"`([^`\n]+)`", text)
+    return "".join(code(part) if number % 2 else markdown_text(part) for number, part in enumerate(parts))
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table; the cells are Markdown already."""
+    return "\n".join(map(row, (titles, ["---"] * len(titles), *rows)))
+
+
+def row(cells: Sequence[str]) -> str:
+    """Return a row of a table; the cells are Markdown already."""
+    return f"| {' | '.join(cells)} |"
+
+
+def fold(summary: str, body: str) -> str:
+    """Return a body folded under its summary."""
+    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"

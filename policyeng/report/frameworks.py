@@ -17,9 +17,8 @@ from policyeng.models import (
     Finding,
     FrameworkResult,
 )
-from policyeng.report.escaping import markdown_code, markdown_text, visible
+from policyeng.report.escaping import fold, markdown_code, markdown_text, prose, table, visible
 from policyeng.report.layout import BLANK, Line, heading, labelled, place_text, wrap_paragraph
-from policyeng.report.markdown_tables import fold, prose, table
 from policyeng.report.phrases import count, rfc3339, shorten_id
 
 CSV_COLUMNS = ("control", "status", "basis", "passing", "failing", "unknown", "exempt")

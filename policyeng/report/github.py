@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policyeng.models import Evaluation, Finding, Outcome, Problem
+from policyeng.report.context import settings_text
 from policyeng.report.escaping import visible
 from policyeng.report.locations import find_location, problem_place, reasons
 from policyeng.report.phrases import describe_exit_code, exemption_sentence, level, shorten_id, worst_first
-from policyeng.report.settings import settings_text
 
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from urllib.parse import quote
 
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
-from policyeng.report.escaping import markdown_code, markdown_text
+from policyeng.report.context import group_findings, settings_text
+from policyeng.report.escaping import fold, markdown_code, markdown_text, prose, row, table
 from policyeng.report.frameworks import framework_markdown
-from policyeng.report.grouping import group_findings
 from policyeng.report.locations import field_address, find_other_location, place
-from policyeng.report.markdown_tables import fold, prose, row, table
 from policyeng.report.phrases import (
     by_policy,
     count,
@@ -32,7 +31,6 @@ from policyeng.report.phrases import (
     unknowns,
     worst_first,
 )
-from policyeng.report.settings import settings_text
 
 #: The largest size of the report in bytes; GitHub refuses a job summary of more than 1,024 kB.
 LIMIT = 900_000

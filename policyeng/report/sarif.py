@@ -19,9 +19,8 @@ from pydantic_core import to_json
 
 from policyeng import __version__
 from policyeng.models import Denial, Evaluation, Finding, Findings, JsonObject, Outcome, Place, Severity, Unknown
-from policyeng.report.escaping import markdown_code, markdown_text, visible
+from policyeng.report.escaping import markdown_code, markdown_text, prose, visible
 from policyeng.report.locations import find_other_location, place_of, problem_place
-from policyeng.report.markdown_tables import prose
 from policyeng.report.phrases import (
     denial_sentence,
     denials,

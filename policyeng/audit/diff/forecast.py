@@ -43,7 +43,7 @@ from policyeng.facts.ids import fold_id
 from policyeng.frozen import replace
 from policyeng.models import Approval, Finding, Outcome, Problem, lowered
 from policyeng.models.validated import ValidatedModel
-from policyeng.report.escaping import markdown_code, markdown_text, visible
+from policyeng.report.escaping import markdown_code, markdown_text, table, visible
 from policyeng.report.layout import (
     BLANK,
     LABEL,
@@ -57,7 +57,6 @@ from policyeng.report.layout import (
     wrap_paragraph,
 )
 from policyeng.report.locations import reasons
-from policyeng.report.markdown_tables import table
 from policyeng.report.phrases import count, rfc3339, shorten_id, to_the_second
 
 _SECOND = timedelta(seconds=1)

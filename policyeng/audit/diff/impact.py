@@ -20,9 +20,8 @@ from policyeng.models import BundleRef, Evaluation, Exemption, JsonObject, Outco
 from policyeng.models.validated import ValidatedModel
 from policyeng.ownership import OWNER_TAG
 from policyeng.report.context import owners_of
-from policyeng.report.escaping import markdown_code, markdown_text, visible
+from policyeng.report.escaping import fold, markdown_code, markdown_text, table, visible
 from policyeng.report.layout import BLANK, LABEL, STYLES, Line, heading, labelled, render_lines
-from policyeng.report.markdown_tables import fold, table
 from policyeng.report.phrases import count, format_name, shorten_id, to_the_second
 
 #: No more flips than these are listed one by one; the counts are of all.

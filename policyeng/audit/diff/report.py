@@ -11,7 +11,7 @@ from policyeng.audit.diff.inputs import Cause, CauseKind, ComparedEvaluation, Co
 from policyeng.models import Finding, JsonObject, Outcome
 from policyeng.models.validated import ValidatedModel
 from policyeng.report.csv import guarded
-from policyeng.report.escaping import compact, markdown_code, markdown_text, visible
+from policyeng.report.escaping import compact, fold, markdown_code, markdown_text, table, visible
 from policyeng.report.json import dumped, findings_in_utc, published, snapshot_in_utc
 from policyeng.report.layout import (
     BLANK,
@@ -26,7 +26,6 @@ from policyeng.report.layout import (
     wrap_paragraph,
 )
 from policyeng.report.locations import reasons
-from policyeng.report.markdown_tables import fold, table
 from policyeng.report.phrases import count, format_name, in_utc, shorten_id, to_the_second
 
 #: The lists of flips with their titles, in the order in which they are shown.

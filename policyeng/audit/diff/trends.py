@@ -20,9 +20,8 @@ from policyeng.facts.ids import fold_id
 from policyeng.frameworks import evaluate_framework, framework_of
 from policyeng.models import ControlStatus, Evaluation, FrameworkResult, Outcome, Severity, Snapshot, lowered
 from policyeng.models.validated import ValidatedModel
-from policyeng.report.escaping import markdown_code, markdown_text, visible
+from policyeng.report.escaping import markdown_code, markdown_text, table, visible
 from policyeng.report.layout import BLANK, STYLES, Line, labelled, render_lines
-from policyeng.report.markdown_tables import table
 from policyeng.report.phrases import shorten_id, to_the_second
 
 _UNEXPLAINED = "a new evaluation of both runs does not reproduce the flip"

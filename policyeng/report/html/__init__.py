@@ -16,16 +16,24 @@ from markupsafe import Markup
 
 from policyeng.models import Evaluation, Outcome, Severity
 from policyeng.report import phrases
-from policyeng.report.context import ReportContext
+from policyeng.report.context import ReportContext, settings_text
 from policyeng.report.escaping import visible
 from policyeng.report.frameworks import HTML_FUNCTIONS
-from policyeng.report.html.breakdowns import break_down
-from policyeng.report.html.charts import compliance_chart, severity_chart
-from policyeng.report.html.escaping import escape_unprintable, link, prose
-from policyeng.report.html.findings import HtmlFindings, group_controls
-from policyeng.report.html.heading import describe_result, format_time, list_facts, name_report
+from policyeng.report.html.sections import (
+    HtmlFindings,
+    break_down,
+    compliance_chart,
+    describe_result,
+    escape_unprintable,
+    format_time,
+    group_controls,
+    link,
+    list_facts,
+    name_report,
+    prose,
+    severity_chart,
+)
 from policyeng.report.locations import field_address, find_other_location, place
-from policyeng.report.settings import settings_text
 
 #: How many passes are listed; the page shows the number of the others.
 LISTED_PASSES = 20_000
