@@ -17,10 +17,10 @@ from policyeng.configuration import Settings
 from policyeng.context import EvaluationSetup
 from policyeng.models import JsonObject
 from policyeng.server.app import application
+from policyeng.server.authentication import Tokens, read_tokens
 from policyeng.server.file_watcher import Watched
 from policyeng.server.options import ServerOptions
 from policyeng.server.service import Service, SnapshotState
-from policyeng.server.tokens import Tokens, read_tokens
 from tests.bundles import deny_when, rego, snapshot, workspace, write
 
 _T = TypeVar("_T")

@@ -13,7 +13,7 @@ import pytest
 from policyeng.cli.logs import LogOptions
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject
-from policyeng.server.tokens import digest_of
+from policyeng.server.authentication import digest_of
 from tests.bundles import workspace, write
 from tests.command import policyeng
 from tests.servers import POLICY

@@ -268,7 +268,7 @@ def test_answers_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
 
 def test_what_nobody_foresaw_says_nothing(small: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a problem with status 500, and the log has the rest."""
-    monkeypatch.setattr("policyeng.server.routes.check.evaluate", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("policyeng.server.routes.evaluation.evaluate", lambda *_, **__: 1 / 0)
     answer = asked(small, "/v1/check", workspace("w"))
 
     assert answer.status_code == 500

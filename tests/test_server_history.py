@@ -16,12 +16,11 @@ from policyeng.audit.store import open_store
 from policyeng.audit.store.integrity import prune
 from policyeng.errors import StoreError, UsageError
 from policyeng.server.app import application
+from policyeng.server.authentication import Certificates, Tokens, read_tokens
 from policyeng.server.history_site import LASTING, Attempts, Reports, Sessions
 from policyeng.server.options import ServerOptions
 from policyeng.server.request_body import RequestRefusedError
 from policyeng.server.service import Service
-from policyeng.server.tls import Certificates
-from policyeng.server.tokens import Tokens, read_tokens
 from tests.audits import START, Audited
 from tests.certificates import Root
 from tests.command import policyeng

@@ -23,7 +23,7 @@ from policyeng.models import JsonObject
 from policyeng.server.app import application
 from policyeng.server.metrics import ServerMetrics
 from policyeng.server.options import Route
-from policyeng.server.routes import admit
+from policyeng.server.routes import evaluation
 from tests.servers import held, service_of, standing
 from tests.test_server_tokens import line
 
@@ -191,8 +191,8 @@ def test_an_answer_that_is_not_as_described_is_found(
     schema: Any, monkeypatch: pytest.MonkeyPatch, broken: Callable[[bytes], bytes], said: str
 ) -> None:
     """A member that is called otherwise, of another type, or none at all."""
-    rendered = admit.rendered
-    monkeypatch.setattr(admit, "rendered", lambda *given: broken(rendered(*given)))
+    rendered = evaluation.rendered
+    monkeypatch.setattr(evaluation, "rendered", lambda *given: broken(rendered(*given)))
     (operation,) = (each for each in operations(schema) if each.path == "/v1/admit")
     with pytest.raises(BaseException, match=said):
         tried(operation, GenerationMode.POSITIVE, 5)

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 
 from policyeng.server.metrics import Numbers
-from policyeng.server.shared_memory import Shared, SharedLock
+from policyeng.server.service import Shared, SharedLock
 
 
 def forked(work: Callable[[], object]) -> int:

@@ -10,9 +10,9 @@ from typing import cast
 import pytest
 
 from policyeng.errors import UsageError
+from policyeng.server.authentication import Certificates, context_of, subject_of
 from policyeng.server.options import ServerOptions
 from policyeng.server.service import get_time
-from policyeng.server.tls import Certificates, context_of, subject_of
 from tests.bundles import workspace
 from tests.certificates import Root
 from tests.servers import asked, got, held, service_of, standing

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from policyeng.errors import UsageError
+from policyeng.server.authentication import Tokens, TokenScope, digest_of, read_tokens
 from policyeng.server.options import ServerOptions
 from policyeng.server.request_body import RequestRefusedError
 from policyeng.server.service import Service
-from policyeng.server.tokens import Tokens, TokenScope, digest_of, read_tokens
 from tests.bundles import workspace
 from tests.servers import asked, got, held, service_of
 

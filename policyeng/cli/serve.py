@@ -305,11 +305,10 @@ def _service(server: ServerOptions, holding: PolicyReload) -> Service:
     Raises:
         UsageError, InputError: the tokens, the state or the certificate cannot be read, or the log cannot be written.
     """
+    from policyeng.server.authentication import Certificates, read_tokens
     from policyeng.server.file_watcher import Watched
     from policyeng.server.metrics import ServerMetrics
     from policyeng.server.service import Service, read_state
-    from policyeng.server.tls import Certificates
-    from policyeng.server.tokens import read_tokens
 
     certificates = tokens = state = None
     if server.tls_cert is not None and server.tls_key is not None:

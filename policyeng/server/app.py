@@ -23,7 +23,7 @@ from policyeng.models import JsonObject
 from policyeng.server import openapi
 from policyeng.server.options import Route
 from policyeng.server.request_body import RequestRefusedError, new_id, problem_response
-from policyeng.server.routes import admission_review, admit, check, handling
+from policyeng.server.routes import admission_review, evaluation, handling
 from policyeng.server.routes.handling import DirectRoute
 from policyeng.server.schemas import schemas
 from policyeng.server.service import Service
@@ -118,8 +118,8 @@ def _log_access(scope: Scope, template: str, status: int, seconds: float) -> Non
 
 #: The functions that add a route which evaluates policies to an application.
 _ADDING = {
-    Route.CHECK: check.add,
-    Route.ADMIT: admit.add,
+    Route.CHECK: evaluation.add_check,
+    Route.ADMIT: evaluation.add_admit,
     Route.RESTRICTIONS: admission_review.add_policy_restrictions,
     Route.ADMISSION_REVIEW: admission_review.add_admission_review,
 }

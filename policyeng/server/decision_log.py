@@ -24,8 +24,7 @@ from policyeng.models import Decision, Evaluation, Finding, JsonObject, Mode, Ou
 from policyeng.parsing.json_pointer import escaped
 from policyeng.redaction import masked
 from policyeng.server.request_body import status_of
-from policyeng.server.service import Answered
-from policyeng.server.shared_memory import SharedLock
+from policyeng.server.service import Answered, SharedLock
 
 #: The current file; completed files are next to it as `decisions-TIME.jsonl`.
 NAME = "decisions.jsonl"

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from policyeng.audit.records import AuditRun
 from policyeng.audit.run_report import reported
 from policyeng.report.html import page, render
+from policyeng.server.authentication import Tokens, TokenScope, digest_of
 from policyeng.server.request_body import RequestRefusedError, refuse_busy
-from policyeng.server.shared_memory import Shared
-from policyeng.server.tokens import Tokens, TokenScope, digest_of
+from policyeng.server.service import Shared
 
 if TYPE_CHECKING:
     from policyeng.audit.store import Store

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 import orjson
 
 from policyeng.models import JsonObject
+from policyeng.server.authentication import TokenScope
 from policyeng.server.request_body import JSON, PROBLEM, YAML
 from policyeng.server.service import Service
-from policyeng.server.tokens import TokenScope
 
 _BEARER = "token"
 _NAMED = re.compile(r'"\$ref":"#/components/schemas/(\w+)"')

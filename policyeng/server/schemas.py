@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from policyeng.models import Decision, Evaluation, JsonObject
 from policyeng.models.base import adapter_of
 from policyeng.server.routes.admission_review import FORMS, RestrictionsRequest
-from policyeng.server.routes.check import CheckRequestOptions
+from policyeng.server.routes.evaluation import CheckRequestOptions
 
 _ANY: JsonObject = {"$ref": "#/components/schemas/Json"}
 _ABOUT = ("kind", "resource", "subResource", "name", "namespace", "operation", "object", "oldObject", "dryRun")

@@ -31,11 +31,11 @@ from policyeng.models import (
 )
 from policyeng.server import openapi
 from policyeng.server.admission_review import request_in, review
+from policyeng.server.authentication import TokenScope
 from policyeng.server.options import Route
 from policyeng.server.request_body import BODY, WITHIN, RequestRefusedError, json_of
 from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
 from policyeng.server.service import Service, SnapshotState, decide
-from policyeng.server.tokens import TokenScope
 from policyeng.sources.kubernetes.objects import get_inner
 from policyeng.sources.validation import validated
 

@@ -22,10 +22,10 @@ from policyeng.models import Decision, Evaluation
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.server import openapi
+from policyeng.server.authentication import TokenScope
 from policyeng.server.options import Route
 from policyeng.server.request_body import JSON, RequestRefusedError, media_type_of, new_id, problem_response
 from policyeng.server.service import Answered, Service, ServiceMetrics, get_time
-from policyeng.server.tokens import TokenScope
 
 
 class DirectRoute(APIRoute):

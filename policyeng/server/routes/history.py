@@ -14,12 +14,12 @@ from starlette.responses import RedirectResponse, Response
 
 from policyeng.errors import PolicyengError, UsageError
 from policyeng.report.html import HOME, SIGN_IN, SIGN_OUT, page
+from policyeng.server.authentication import TokenScope
 from policyeng.server.history_site import LASTING, Attempts, Reports, Sessions
 from policyeng.server.options import is_loopback
 from policyeng.server.request_body import Bodies, RequestRefusedError, media_type_of, problem_response, status_of
 from policyeng.server.routes.handling import caller_of
 from policyeng.server.service import Service
-from policyeng.server.tokens import TokenScope
 
 #: Bytes of a form, and of all that are being sent.
 _FORM, _FORMS = 4096, 256 * 4096
