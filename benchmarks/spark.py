@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.estates import ROOT, fleet
 from benchmarks.family import cpu_seconds
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.serialization import pack_bundle, unpack_bundle
+from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.evaluation import evaluate
 from policyeng.sources.discovery import Named
 from policyeng.sources.reader import read_named

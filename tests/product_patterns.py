@@ -82,7 +82,7 @@ _GENERIC = (
 _ENDS = ("\x00", "\n", "")
 #: Values of the local variables of which patterns are made, by file.
 _LOCALS: dict[str, list[dict[str, object]]] = {
-    "policyeng/bundle/dependencies.py": [{"named": "metrics|by_measured"}],
+    "policyeng/bundle/analysis.py": [{"named": "metrics|by_measured"}],
     "policyeng/bundle/discovery.py": [{"named": ["", "custom.id"], "source": ""}],
     "policyeng/configuration/toml_positions.py": [{"name": "[\"']?ignore[\"']?", "key": "estate"}],
     "policyeng/engines/opa.py": [{"name": "regex.match"}],

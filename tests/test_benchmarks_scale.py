@@ -16,7 +16,7 @@ from benchmarks import scale, spark
 from benchmarks.estates import fleet
 from benchmarks.family import Watch, cpu_seconds, family
 from policyeng.bundle import load_bundle
-from policyeng.bundle.serialization import pack_bundle
+from policyeng.bundle.assembling import pack_bundle
 
 HOLDING = "import sys; held = bytearray(64 << 20); held[::4096] = b'x' * (len(held) // 4096); print(); sys.stdin.read()"
 

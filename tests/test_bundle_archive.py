@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.archive_reader import ArchiveLimits, read_archive
+from policyeng.bundle.archive import ArchiveLimits, read_archive
 from policyeng.errors import BundleError
 from tests.archives import POLICY, archive, member, packed
 from tests.bundles import deny_when, rego, write

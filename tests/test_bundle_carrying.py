@@ -9,7 +9,7 @@ import pytest
 
 from policyeng import evaluate, load_snapshot
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.serialization import pack_bundle, unpack_bundle
+from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.errors import BundleError
 from tests.bundles import deny_when, rego, workspace, write
 from tests.bundles import snapshot as snapshot_of
@@ -87,7 +87,7 @@ def test_a_directory_that_is_lent_nothing_is_carried(bundle: Bundle) -> None:
 
 def test_an_archive_is_carried(tmp_path: Path, bundle: Bundle) -> None:
     """Read from one file, it has the same digest."""
-    from policyeng.bundle.archive_writer import archive_bytes, archive_files
+    from policyeng.bundle.archive import archive_bytes, archive_files
     from policyeng.bundle.files import open_origins
 
     archive = tmp_path / "built.tar.gz"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
-from policyeng.bundle.conftest import exception_name
+from policyeng.bundle.external_policies import exception_name
 from policyeng.bundle.policy_selection import selected
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import Severity

@@ -8,7 +8,7 @@ import pytest
 
 from policyeng.bundle import load_bundle
 from policyeng.bundle.files import files_of
-from policyeng.bundle.outlines import outlines_of
+from policyeng.bundle.rego_trees import outlines_of
 from policyeng.errors import BundleError
 from tests.bundles import write
 

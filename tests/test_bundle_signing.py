@@ -15,8 +15,7 @@ import pytest
 from policyeng.bundle import Bundle, Verification, load_bundle
 from policyeng.bundle.files import open_origins
 from policyeng.bundle.signature_policy import SIGNATURES, Signature
-from policyeng.bundle.signing import ALGORITHMS, file_hash, signed, verify
-from policyeng.bundle.signing_keys import SigningKey
+from policyeng.bundle.signing import ALGORITHMS, SigningKey, file_hash, signed, verify
 from policyeng.errors import BundleError, UsageError
 from policyeng.models import JsonObject
 from tests.archives import POLICY, Keys, keys, packed

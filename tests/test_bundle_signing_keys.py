@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.bundle.signing_keys import SigningKey, VerificationKey
+from policyeng.bundle.signing import SigningKey, VerificationKey
 from policyeng.errors import UsageError
 from tests.archives import keys
 

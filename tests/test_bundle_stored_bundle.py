@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from policyeng.bundle import Bundle, analysis, assembling, files, load_bundle, rego_trees, stored_bundle
+from policyeng.bundle import Bundle, analysis, assembling, files, load_bundle, loader, rego_trees
 from policyeng.bundle.policy_selection import selected
 from tests.bundles import deny_when, rego, write
 
@@ -30,8 +30,8 @@ POLICIES = {
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache, and built-in policies whose files count as settled at once."""
     monkeypatch.setenv("POLICYENG_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(stored_bundle, "_SETTLED", 0)
-    for module in (files, stored_bundle):
+    monkeypatch.setattr(loader, "_SETTLED", 0)
+    for module in (files, loader):
         monkeypatch.setattr(module, "built_in_root", lambda: tmp_path / "policies")
     return write(tmp_path / "policies", POLICIES)
 
@@ -95,7 +95,7 @@ def test_new_cases_are_seen(root: Path) -> None:
 
 def unsettled(monkeypatch: pytest.MonkeyPatch, _: Path) -> None:
     """A file that changed just now may change again within the same tick of the clock."""
-    monkeypatch.setattr(stored_bundle, "_SETTLED", 60 * 10**9)
+    monkeypatch.setattr(loader, "_SETTLED", 60 * 10**9)
 
 
 def linked(_: pytest.MonkeyPatch, root: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from policyeng.bundle import header_cache, load_bundle, stored_bundle
+from policyeng.bundle import header_cache, load_bundle, loader
 from policyeng.bundle.header_cache import Headers
 from policyeng.errors import BundleError
 
@@ -70,7 +70,7 @@ def test_headers_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_the_built_in_policies_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     """Those in Python too, where the bundle is not stored as a whole."""
-    monkeypatch.setattr(stored_bundle, "state_of", lambda _: None)
+    monkeypatch.setattr(loader, "state_of", lambda _: None)
     read = load_bundle()
     monkeypatch.setattr(header_cache, "bundle_yaml", refuse)
     monkeypatch.setattr(header_cache, "parse_header", refuse)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.bundle.archive_reader import ArchiveLimits, read_members
+from policyeng.bundle.archive import ArchiveLimits, read_members
 from policyeng.errors import BundleError
 from tests.archives import END, member, pax
 

@@ -10,11 +10,10 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from policyeng.bundle import Bundle, Verification, load_bundle
-from policyeng.bundle.archive_writer import archive_bytes, archive_files
+from policyeng.bundle.archive import archive_bytes, archive_files
 from policyeng.bundle.assembling import bundle_of
 from policyeng.bundle.files import open_origins
-from policyeng.bundle.signing import file_hash
-from policyeng.bundle.signing_keys import SigningKey
+from policyeng.bundle.signing import SigningKey, file_hash
 from policyeng.errors import BundleError
 from tests.archives import POLICY, Keys, keys, packed, unpacked
 from tests.bundles import write

@@ -18,7 +18,7 @@ import typer
 from _pytest.mark import ParameterSet
 
 from policyeng.bundle import load_bundle
-from policyeng.bundle.document_parsing import bundle_yaml
+from policyeng.bundle.manifest import bundle_yaml
 from policyeng.cli.app import app
 from tests.bundles import write
 from tests.command import policyeng

@@ -14,8 +14,7 @@ import pytest
 from policyeng.audit.evidence_pack import PackedRun
 from policyeng.audit.store.tables import canonical, digest_of
 from policyeng.bundle import load_bundle
-from policyeng.bundle.archive_reader import read_archive
-from policyeng.bundle.archive_writer import archive_bytes
+from policyeng.bundle.archive import archive_bytes, read_archive
 from tests.audits import POLICIES, Audited, exemption, held
 from tests.bundles import WORKSPACE, write
 from tests.command import policyeng

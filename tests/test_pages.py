@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import read_cases
-from policyeng.bundle.document_parsing import bundle_yaml
+from policyeng.bundle.manifest import bundle_yaml
 from policyeng.cli.pages_directory import linked, write_pages
 from policyeng.frameworks import documents, frameworks_of
 from policyeng.policy_docs import MARK, PolicyPage, cited, directory, index, markdown, terminal

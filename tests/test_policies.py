@@ -11,7 +11,7 @@ import pytest
 
 from policyeng.bundle import Bundle, Policy, load_bundle
 from policyeng.bundle.cases import DEFAULT_AS_OF, baselines_of, estate, read_cases
-from policyeng.bundle.policy_ids import AREAS
+from policyeng.bundle.scaffold import AREAS
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject
 from policyeng.testing.observed_reads import observe

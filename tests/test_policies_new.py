@@ -14,8 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from policyeng.bundle import load_bundle
-from policyeng.bundle.policy_ids import next_id
-from policyeng.bundle.scaffold import Scaffold, Subject
+from policyeng.bundle.scaffold import Scaffold, Subject, next_id
 from policyeng.cli import run
 from policyeng.errors import UsageError
 from policyeng.testing.runner import run_cases

@@ -15,7 +15,7 @@ import pytest
 from junitparser import JUnitXml
 
 from policyeng import __version__
-from policyeng.bundle.document_parsing import bundle_yaml
+from policyeng.bundle.manifest import bundle_yaml
 from policyeng.sources import FORMATS
 from tests.bundles import write
 from tests.conftest import ROOT

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from policyeng.bundle.document_parsing import bundle_yaml
+from policyeng.bundle.manifest import bundle_yaml
 from policyeng.models import JsonObject
 from tests.bundles import write
 from tests.conftest import ROOT

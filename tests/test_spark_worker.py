@@ -14,7 +14,7 @@ import pytest
 
 from policyeng import __version__
 from policyeng.bundle import load_bundle
-from policyeng.bundle.serialization import pack_bundle, unpack_bundle
+from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.errors import UsageError
 from policyeng.models import Severity
 from policyeng.spark import COLUMNS

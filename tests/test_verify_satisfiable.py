@@ -13,8 +13,8 @@ from random import Random
 import pytest
 
 from policyeng.bundle import Bundle, load_bundle
+from policyeng.bundle.moments import describe_spans
 from policyeng.bundle.policy_selection import with_profile
-from policyeng.bundle.timeline import describe_spans
 from policyeng.evaluation import evaluate
 from policyeng.models import Outcome, Snapshot
 from policyeng.verify.laws.outcome_laws import unsatisfiable

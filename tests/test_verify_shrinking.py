@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policyeng.bundle.parameter_schemas import fits
+from policyeng.bundle.header import fits
 from policyeng.verify.generators.documents import fitting
 from policyeng.verify.generators.json_mutations import (
     Json,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyeng.bundle.timeline import PossibleSpan, day, describe_spans, samples, spans
+from policyeng.bundle.moments import PossibleSpan, day, describe_spans, samples, spans
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS = st.integers(1, 400 * 86400)

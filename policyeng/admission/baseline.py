@@ -10,7 +10,7 @@ from typing import NamedTuple
 from policyeng import exemptions as exempting
 from policyeng.admission.attribution import Touches, reported, touches_of
 from policyeng.bundle import Bundle
-from policyeng.bundle.dependencies import EVERYTHING
+from policyeng.bundle.analysis import EVERYTHING
 from policyeng.engines import Pair, run_engine
 from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext, find_scopes, problems_of

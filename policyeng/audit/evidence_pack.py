@@ -28,9 +28,8 @@ from policyeng.audit.store.tables import (
     snapshot_of,
 )
 from policyeng.bundle import Bundle
-from policyeng.bundle.archive_reader import ArchiveLimits, read_archive
-from policyeng.bundle.archive_writer import archive_bytes
-from policyeng.bundle.serialization import unpack_bundle
+from policyeng.bundle.archive import ArchiveLimits, archive_bytes, read_archive
+from policyeng.bundle.assembling import unpack_bundle
 from policyeng.engines import OpaOptions
 from policyeng.errors import InputError, StoreError, UsageError
 from policyeng.facts.catalogue import built_in_root

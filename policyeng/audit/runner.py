@@ -31,7 +31,7 @@ from policyeng.audit.store.tables import (
     snapshot_of,
 )
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.serialization import pack_bundle, unpack_bundle
+from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.cache import package_digest
 from policyeng.configuration.estates import EstateSettings
 from policyeng.context import EvaluationSetup

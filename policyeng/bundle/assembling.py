@@ -1,16 +1,15 @@
-"""Assembly of a bundle from the modules, data documents and policies of its origins."""
+"""Assembly of a bundle from modules, data documents and policies, and its form as bytes for other processes."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from policyeng.bundle.data_documents import absolute, join_document, join_given
+import orjson
+
 from policyeng.bundle.discovery import policies_of
-from policyeng.bundle.files import DATA_NAMES, BundleOrigin, is_gatekeepers, text_of
-from policyeng.bundle.framework_mappings import separate_frameworks
-from policyeng.bundle.gatekeeper import (
+from policyeng.bundle.external_policies import (
     Constraint,
     ConstraintTemplate,
     constrained,
@@ -19,12 +18,125 @@ from policyeng.bundle.gatekeeper import (
     refuse_undeclared,
     with_templates,
 )
+from policyeng.bundle.files import DATA_NAMES, BundleOrigin, is_gatekeepers, text_of
 from policyeng.bundle.loader import Bundle, as_json
-from policyeng.bundle.outlines import Outline, outlines_of
+from policyeng.bundle.manifest import Manifest, bundle_json, bundle_yaml, manifest_of
+from policyeng.bundle.policy_selection import ROOT, separate_frameworks
 from policyeng.bundle.policy_types import Policy
-from policyeng.errors import BundleError
+from policyeng.bundle.rego_trees import Outline, outlines_of
+from policyeng.errors import BundleError, UsageError
+from policyeng.frozen import replace
 from policyeng.models import JsonObject
 from policyeng.named import NamedTuple
+
+#: The files that `--data` takes from a directory, as in Conftest.
+GIVEN_SUFFIXES = (".json", ".yaml", ".yml")
+#: Where a server keeps what it knows of itself, and where we put what a server has to know of us.
+_KEPT = ("policyeng", "system")
+
+
+def join_document(data: JsonObject, path: PurePosixPath, content: bytes, root: Path) -> None:
+    """Add a data document below the keys of its directory, as OPA does; documents must not share a key."""
+    place = str(root / path)
+    yaml = path.suffix != ".json"
+    document = bundle_yaml(text_of(content, root / path), place) if yaml else bundle_json(content, place)
+    holder: JsonObject = {"data": data}
+    key = "data"
+    for part in path.parts[:-1]:
+        below = holder.setdefault(key, {})
+        if not isinstance(below, dict):
+            raise BundleError("it lies under a value of another data document that is no object", place=(place,))
+        holder, key = below, part
+    if isinstance(document, dict) and isinstance(holder.setdefault(key, {}), dict):
+        clash = sorted(set(document) & set(holder[key]))
+        if clash:
+            raise BundleError(f"the key `{clash[0]}` is in two data documents", place=(place,))
+        holder[key].update(document)
+    elif key == "data" or key in holder:
+        raise BundleError("the data document is not an object", place=(place,))
+    else:
+        holder[key] = document
+
+
+def join_given(data: JsonObject, given: str | Path) -> None:
+    """Join what `--data` names into `data`, as Conftest does: files by content, directories by the folders below them.
+
+    A prefix (`a.b:path`) puts it below those keys. Objects are joined key by key, at any depth.
+
+    Raises:
+        BundleError: a file cannot be read, is not JSON or YAML, is not an object, or sets a key again.
+    """
+    prefix, path = _prefix(str(given))
+    for file, folders in _files_below(path):
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            raise BundleError(
+                f"the data cannot be read ({(error.strerror or '').lower()})", place=(str(file),)
+            ) from error
+        yaml = file.suffix != ".json"
+        document = bundle_yaml(text_of(content, file), str(file)) if yaml else bundle_json(content, str(file))
+        if not isinstance(document, dict):
+            raise BundleError("the data document is no object", place=(str(file),))
+        for key in reversed((*prefix, *folders)):
+            document = {key: document}
+        require_free(document, str(file))
+        _join(data, document, str(file), "data")
+
+
+def absolute(given: str | Path) -> str:
+    """Return what `--data` names, in words that mean the same in every directory."""
+    prefix, path = _prefix(str(given))
+    return f"{'.'.join(prefix)}:{path.absolute()}" if prefix else str(path.absolute())
+
+
+def path_given(given: str | Path) -> Path:
+    """Return the file or directory that `--data` names, without the place in `data` before it."""
+    return _prefix(str(given))[1]
+
+
+def require_free(data: JsonObject, place: str) -> None:
+    """Refuse data under the keys that OPA and policyeng reserve, whichever engine is used.
+
+    Raises:
+        BundleError: there is such a key.
+    """
+    for key in _KEPT:
+        if key in data:
+            remedy = "call it something else"
+            what = f"the key `{key}` of `data` is not free: OPA and policyeng use it"
+            raise BundleError(what, place=(place,), remedy=remedy)
+
+
+def _prefix(given: str) -> tuple[tuple[str, ...], Path]:
+    before, colon, after = given.partition(":")
+    return (tuple(before.split(".")), Path(after)) if colon and before else ((), Path(given))
+
+
+def _files_below(path: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    if not path.is_dir():
+        if not path.exists():
+            remedy = "name a file *.json or *.yaml, or a directory of them"
+            raise UsageError("the data does not exist", place=(str(path),), remedy=remedy)
+        if path.suffix not in GIVEN_SUFFIXES:
+            raise BundleError("the data is no JSON or YAML file", place=(str(path),), remedy="name *.json or *.yaml")
+        yield path, ()
+        return
+    files = [file for file in sorted(path.rglob("*")) if file.suffix in GIVEN_SUFFIXES and file.is_file()]
+    if not files:
+        raise BundleError("the directory holds no data", place=(str(path),), remedy="name one with *.json or *.yaml")
+    yield from ((file, file.relative_to(path).parts[:-1]) for file in files)
+
+
+def _join(holder: JsonObject, document: JsonObject, place: str, where: str) -> None:
+    for key, value in document.items():
+        standing = holder.get(key)
+        if key not in holder:
+            holder[key] = value
+        elif isinstance(standing, dict) and isinstance(value, dict):
+            _join(standing, value, place, f"{where}.{key}")
+        else:
+            raise BundleError(f"the key `{where}.{key}` is in two data documents", place=(place,))
 
 
 def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ()) -> Bundle:
@@ -69,7 +181,7 @@ def bundle_of(origins: Sequence[BundleOrigin], given: Sequence[str | Path] = ())
 def _add_foreign_policies(
     outlines: Sequence[Outline], data: JsonObject, headed: Iterable[Policy], reviewing: Collection[str]
 ) -> list[Policy]:
-    from policyeng.bundle.conftest import find_foreign_policies  # most bundles hold none
+    from policyeng.bundle.external_policies import find_foreign_policies  # most bundles hold none
 
     return find_foreign_policies(outlines, data, {policy.package for policy in headed}, reviewing)
 
@@ -151,3 +263,88 @@ def _unique(policies: Iterable[Policy]) -> tuple[Policy, ...]:
                 raise BundleError(what, remedy="give one of them a package of its own")
             packages[package] = policy
     return tuple(sorted(seen.values(), key=lambda policy: policy.id))
+
+
+#: Bytes as text, one character each, whatever their encoding.
+_BYTES = "latin-1"
+
+
+def pack_bundle(bundle: Bundle) -> bytes:
+    """Return a bundle as bytes, the same for the same bundle: the files of its origins, and `data` as joined.
+
+    Raises:
+        BundleError: it was made, and not read from files.
+    """
+    if not bundle.origins:
+        raise BundleError("the policies were not read from files", place=(bundle.name,), remedy="load them from files")
+    stated: JsonObject = {
+        "name": _text(bundle.name),
+        "revision": bundle.revision,
+        "digest": bundle.digest,
+        "lent": sorted(bundle.lent),
+        "given": [_text(given) for given in bundle.given],
+        "policies": sorted(policy.id for policy in bundle.policies),
+        "data": _whole_data(bundle).decode(),
+        "origins": [
+            {
+                "name": _text(origin.name),
+                "root": _text(origin.root),
+                "lent": origin.lent,
+                "files": {
+                    _text(path): content.decode(_BYTES)
+                    for path, content in origin.tree.items()
+                    if path.name not in DATA_NAMES
+                },
+            }
+            for origin in bundle.origins
+        ],
+    }
+    return orjson.dumps(stated, option=orjson.OPT_SORT_KEYS)
+
+
+def _whole_data(bundle: Bundle) -> bytes:
+    """Return the data of a bundle with its frameworks, which are separate from it unless a module reads them."""
+    if not bundle.framework_text:
+        return bundle.data_bytes
+    return as_json(bundle.data | {ROOT: orjson.loads(bundle.framework_text)})
+
+
+def unpack_bundle(content: bytes) -> Bundle:
+    """Return the bundle that `packed` gave these bytes, with the policies in force that were.
+
+    Raises:
+        BundleError: this version of policyeng reads another bundle in them, or refuses it.
+    """
+    stated: JsonObject = orjson.loads(content)
+    origins = tuple(_origins(stated["origins"]))
+    data = BundleOrigin(
+        "data", Path("data"), {PurePosixPath("data.json"): stated["data"].encode()}, Manifest(), lent=True
+    )
+    whole = bundle_of([*origins, data])
+    if whole.digest != stated["digest"]:
+        what = f"the policies had the digest `{stated['digest'][:12]}`, and have `{whole.digest[:12]}` here"
+        raise BundleError(what, place=(stated["name"],), remedy="use the version of policyeng that they come from")
+    named = replace(
+        whole,
+        name=stated["name"],
+        revision=stated["revision"],
+        roots=tuple(origin.root for origin in origins),
+        lent=frozenset(stated["lent"]),
+        given=tuple(stated["given"]),
+        origins=(*origins, data),
+    )
+    wanted = set(stated["policies"])
+    return named.only(policy for policy in named.policies if policy.id in wanted)
+
+
+def _origins(stated: list[JsonObject]) -> Iterator[BundleOrigin]:
+    for entry in stated:
+        files: Mapping[str, str] = entry["files"]
+        tree = {PurePosixPath(path): content.encode(_BYTES) for path, content in files.items()}
+        root = Path(entry["root"])
+        yield BundleOrigin(entry["name"], root, tree, manifest_of(tree, root), lent=entry["lent"])
+
+
+def _text(path: object) -> str:
+    """Return a path as JSON can hold it, bytes that are not UTF-8 escaped."""
+    return str(path).encode("utf-8", "backslashreplace").decode()

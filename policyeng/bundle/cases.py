@@ -11,8 +11,8 @@ from typing import Any, Self
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.document_parsing import bundle_json, bundle_yaml
 from policyeng.bundle.header import Verdict
+from policyeng.bundle.manifest import bundle_json, bundle_yaml
 from policyeng.errors import BundleError, suggest_nearest
 from policyeng.facts.coverage import EVERYTHING, SPELLED, covered_by, parse_entry
 from policyeng.models import JsonObject, Snapshot, lowered

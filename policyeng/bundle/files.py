@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from policyeng.bundle.document_parsing import bundle_json, bundle_yaml
 from policyeng.bundle.header import carries_our_header, rego_metadata
-from policyeng.bundle.manifest import Manifest, manifest_of
+from policyeng.bundle.manifest import Manifest, bundle_json, bundle_yaml, manifest_of
 from policyeng.bundle.signature_policy import SIGNATURES, Signature, Verification
 from policyeng.errors import BundleError
 from policyeng.facts.catalogue import built_in_root
@@ -286,7 +285,10 @@ def _open(root: Path, verification: Verification | None) -> BundleOrigin:
         files = every_file_of(root)
         tree = files
     else:
-        from policyeng.bundle.archive_reader import policy_tree, read_archive  # most runs read directories
+        from policyeng.bundle.archive import (
+            policy_tree,
+            read_archive,  # most runs read directories
+        )
 
         members = read_archive(root)
         files, tree = members.files, policy_tree(members, root)

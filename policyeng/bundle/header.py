@@ -5,24 +5,292 @@ Source of the Rego form: OPA annotations (openpolicyagent.org/docs/policy-langua
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Container, Iterable, Iterator
+from datetime import timedelta
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from policyeng.bundle.header_validators import (
-    PARAMETER,
-    Clock,
-    RelatedResource,
-    Strict,
-    require_parameters,
-    require_pointer,
-)
-from policyeng.bundle.parameter_schemas import find_misfit
-from policyeng.bundle.remediation import Remediation, as_written, require_declared
+from policyeng._performance import IdentityKey
 from policyeng.errors import BundleError, suggest_nearest
 from policyeng.frozen import field, fields, frozen
 from policyeng.later import lazy_pattern
-from policyeng.models import Checked, JsonObject, Limited, Severity
+from policyeng.models import Checked, JsonObject, Limited, Model, Severity, lowered
+from policyeng.parsing.json_pointer import escaped
+from policyeng.parsing.json_text import shortened
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+    from pydantic import TypeAdapter
+
+_POINTER = lazy_pattern(r"(workspace:)?(/([^~/]|~[01])*)+")
+
+#: The prefix of a JSON Pointer into the workspace of the evaluated resource.
+WORKSPACE = "workspace:"
+#: How a header names a parameter instead of a field or a value.
+PARAMETER = "parameter:"
+
+
+class Strict(Model):
+    """A part of a header: frozen, and without unknown fields; names are written as in Python."""
+
+    __slots__ = ()
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012  # pydantic takes a mapping
+
+
+def require_pointer(pointer: str, *, own: bool = False) -> None:
+    """Raise ValueError for a string that is not a JSON Pointer; with `own` also for one into the workspace."""
+    if not _POINTER.fullmatch(pointer) or (own and pointer.startswith(WORKSPACE)):
+        also = "" if own else " or `workspace:/properties/x`"
+        raise ValueError(f"`{pointer}` is not a JSON Pointer such as `/properties/x`{also}")
+
+
+@frozen(kw_only=True)
+class RelatedResource(Strict):
+    """A page that explains more."""
+
+    ref: str
+    description: str = ""
+
+
+def duration(text: str) -> timedelta:
+    """Return a length of time in the form of ISO 8601, such as `P30D` or `PT6H`.
+
+    Raises:
+        ValueError: it is not one, or goes back in time.
+    """
+    try:
+        read = _durations().validate_python(text) if text.startswith("P") else None
+    except ValueError:
+        read = None
+    if read is None or read < timedelta():
+        raise ValueError(f"`{text}` is no duration such as `P30D` or `PT6H`, and no `{PARAMETER}NAME`")
+    return read
+
+
+@cache
+def _durations() -> TypeAdapter[timedelta]:
+    """Return what reads them.
+
+    Made when a header that is not stored yet needs it, as making it loads much of pydantic.
+    """
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(timedelta)
+
+
+def require_parameters(clock: str | tuple[str, ...], known: Container[str]) -> None:
+    """Raise ValueError where a `clock` refers to an unknown parameter."""
+    for entry in clock if isinstance(clock, tuple) else ():
+        name = entry.removeprefix(PARAMETER)
+        if name != entry and name not in known:
+            raise ValueError(f"`clock` names a parameter `{name}` that there is not")
+
+
+def _check_clock(clock: object) -> object:
+    if clock not in ("", "compared") and not isinstance(clock, list | tuple):
+        raise ValueError(f"`clock` is `compared`, or a list of durations such as `P30D` and of `{PARAMETER}NAME`")
+    for entry in clock if isinstance(clock, list | tuple) else ():
+        if not str(entry).startswith(PARAMETER):
+            duration(str(entry))
+    return clock
+
+
+#: How a policy uses `as_of`: it compares it with times in its inputs (`compared`), or with such times moved in either
+#: direction by ISO 8601 durations and by days from parameters; empty for no promise.
+Clock = Annotated[Literal["", "compared"] | tuple[str, ...], Checked(_check_clock, before=True)]
+
+
+#: The members of each operation in addition to `op` and `path`. A `move` is written as `copy` and `remove`.
+_MEMBERS = {"add": ("value",), "replace": ("value",), "test": ("value",), "copy": ("from",), "remove": ()}
+#: The fields that identify the resource; changing them would hide the failure.
+_IDENTITY = frozenset({"/id", "/type", "/name"})
+#: The steps of a workload are of the target that its declaration states.
+_MADE_OF = {"/runs": "/target"}
+
+
+def _operations(steps: tuple[JsonObject, ...]) -> tuple[JsonObject, ...]:
+    for step in steps:
+        _require_operation(step)
+    if any(step["path"] == "" for step in steps) and len(steps) > 1:
+        raise ValueError("a patch that deletes the resource must be its only operation")
+    return steps
+
+
+def _pointers_of_patch(pointers: tuple[str, ...]) -> tuple[str, ...]:
+    for pointer in pointers:
+        require_pointer(pointer)
+    return pointers
+
+
+@frozen(kw_only=True)
+class Patch(Strict):
+    """A JSON Patch, and where it is the remedy.
+
+    Attributes:
+        patch: its operations. A path `workspace:/...` is one of the workspace, the path `""` of a sole `remove` the
+            resource itself. Objects that a path leads through are made where they are absent. `copy` hands on plain
+            values, and none that is blank.
+        answers: the paths of the denials that it clears, `*` for any one segment; all denials if empty.
+        of: the ARM type of the resource to patch, which a workload was derived from. Without it the patch of a
+            policy about workloads applies to the declared workload.
+        provided: ids of policies, or areas, that limit its use: if an outcome of one of them would become worse, the
+            patch is not offered for that estate.
+    """
+
+    patch: Annotated[tuple[JsonObject, ...], Limited(min_length=1), Checked(_operations)]
+    answers: Annotated[tuple[str, ...], Checked(_pointers_of_patch)] = ()
+    of: str = ""
+    provided: tuple[str, ...] = ()
+
+    @property
+    def written(self) -> Iterator[str]:
+        """The paths that it changes."""
+        return (step["path"] for step in self.patch if step["op"] != "test")
+
+
+@frozen(kw_only=True)
+class Remediation(Strict):
+    """The fix of a failure: text, and JSON Patches. For each denial the first one that answers it and applies counts.
+
+    A single patch may be written as `patch: [operations]`.
+    """
+
+    text: Annotated[str, Limited(min_length=1)]
+    patches: tuple[Patch, ...] = ()
+
+
+def as_written(value: object) -> object:
+    """Return a remediation that is written as text alone, or with one patch, in its whole form."""
+    if isinstance(value, str):
+        return {"text": value}
+    if not isinstance(value, dict) or "patch" not in value:
+        return value
+    if "patches" in value:
+        raise ValueError("there are both `patch` and `patches`; write `patch` as one of the `patches`")
+    rest = {key: given for key, given in value.items() if key != "patch"}
+    return {**rest, "patches": [{"patch": value["patch"]}] if value["patch"] else []}
+
+
+def require_declared(remediation: Remediation, inspects: Iterable[str], types: Iterable[str]) -> None:
+    """Raise ValueError if a patch changes fields that the policy does not inspect, or that identify the resource.
+
+    Args:
+        remediation: the remediation of the header.
+        inspects: the pointers that the header inspects.
+        types: the types that the policy evaluates.
+    """
+    declared, lower_types = [*inspects], {lowered(kind) for kind in types}
+    declared += [_MADE_OF[pointer] for pointer in declared if pointer in _MADE_OF and "workload" in lower_types]
+    for entry in remediation.patches:
+        if entry.of and "workload" not in lower_types:
+            raise ValueError("`of` is only for patches of policies with `workload` in `judges`")
+        for path in entry.written:
+            if path in _IDENTITY:
+                raise ValueError(f"a patch that changes `{path}` would only hide the failure")
+            if entry.of:
+                if not path.startswith("/properties/"):
+                    raise ValueError(
+                        f"a patch `of` what a workload was derived from changes `/properties`, not `{path}`"
+                    )
+            elif path and not any(is_at_or_below(path, pointer) for pointer in declared):
+                raise ValueError(f"a patch changes `{path}`, which is neither in `inspects` nor below it")
+
+
+def is_at_or_below(path: str, pointer: str) -> bool:
+    """Return whether a path is at or below a JSON Pointer; `*` in the pointer matches any one segment."""
+    parts, above = path.split("/"), pointer.split("/")
+    return len(parts) >= len(above) and all(one in ("*", part) for part, one in zip(parts, above, strict=False))
+
+
+def _require_operation(step: JsonObject) -> None:
+    op = step.get("op")
+    if op not in _MEMBERS:
+        raise ValueError(f"`{op}` is no operation of a patch; they are {', '.join(_MEMBERS)}")
+    if set(step) != {"op", "path", *_MEMBERS[op]}:
+        raise ValueError(f"an operation `{op}` has the members {', '.join(('op', 'path', *_MEMBERS[op]))}")
+    for pointer in (step["path"], *(step[name] for name in _MEMBERS[op] if name == "from")):
+        if not isinstance(pointer, str):
+            raise ValueError(f"`{pointer}` is no JSON Pointer")  # noqa: TRY004  # pydantic reports ValueErrors
+        if not (pointer == "" and op == "remove"):
+            require_pointer(pointer)
+
+
+def split_pointer(path: str) -> tuple[bool, str]:
+    """Return whether a path is one of the workspace, and the JSON Pointer in it."""
+    return path.startswith(WORKSPACE), path.removeprefix(WORKSPACE)
+
+
+#: Keywords that do not restrict the values.
+_ANNOTATIONS = frozenset({"default", "description", "title", "examples"})
+
+
+def find_misfit(schema: JsonObject, value: object) -> str:
+    """Return why a value does not fit a schema, and where in the value that is; empty when it fits.
+
+    Raises:
+        ValueError: the schema is none, or refers to what is not in it; in words.
+    """
+    if _ANNOTATIONS.issuperset(schema):
+        return ""
+    from jsonschema.exceptions import SchemaError
+    from referencing.exceptions import Unresolvable
+
+    try:
+        fault = next(_validator(IdentityKey(schema)).iter_errors(value), None)
+    except SchemaError as error:
+        raise ValueError(error.message) from error
+    except Unresolvable as error:
+        raise ValueError(f"`{error.ref}` is not in it") from error
+    except RecursionError as error:
+        raise ValueError("it refers to itself without end") from error
+    if fault is None:
+        return ""
+    pointer = "".join(f"/{escaped(str(step))}" for step in fault.absolute_path)
+    return f"{f'at {pointer}, ' if pointer else ''}{_reason(fault)}"
+
+
+def fits(schema: JsonObject, value: object) -> bool:
+    """Return whether a value fits a schema; nothing fits one that is wrong."""
+    from jsonschema.exceptions import SchemaError
+    from referencing.exceptions import Unresolvable
+
+    try:
+        return _validator(IdentityKey(schema)).is_valid(value)
+    except (SchemaError, Unresolvable, RecursionError):
+        return False
+
+
+@lru_cache(maxsize=1024)
+def _validator(schema: IdentityKey[JsonObject]) -> Draft202012Validator:
+    """Return the cached validator of a schema; creating one takes longer than using it.
+
+    Raises:
+        SchemaError: the schema is none.
+    """
+    from jsonschema import Draft202012Validator, validators
+    from referencing import Registry
+
+    Draft202012Validator.check_schema(schema.held)
+    # A Python policy may give a tuple where JSON has a list.
+    arrays = Draft202012Validator.TYPE_CHECKER.redefine("array", lambda _, value: isinstance(value, list | tuple))
+    extend: Callable[..., type[Draft202012Validator]] = validators.extend
+    lenient = extend(Draft202012Validator, type_checker=arrays)
+    return lenient(schema.held, registry=Registry())  # an empty registry fetches nothing
+
+
+def _reason(error: ValidationError) -> str:
+    """Return what is wrong with a value in words; where few values are taken, the nearest of them too."""
+    values = error.validator_value
+    if error.validator != "enum" or not isinstance(values, list):
+        return shortened(error.message, 200)
+    taken = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    given = error.instance if isinstance(error.instance, str) else json.dumps(error.instance, default=str)
+    known = f"{'is not one of' if len(taken) > 1 else 'is not'} {', '.join(f'`{value}`' for value in taken)}"
+    return f"`{shortened(given)}` {known}{suggest_nearest(given, taken)}"
+
 
 #: What a case or the deletion of an inspected pointer can lead to.
 Verdict = Literal["pass", "fail", "unknown", "not_judged"]

@@ -13,8 +13,8 @@ from typing import Any
 
 from policyeng import __version__, cache
 from policyeng.bundle.analysis import ModuleAnalysis, add_analysis, analysis_of
-from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.bundle.header import PolicyHeader, header_from_metadata, parse_header
+from policyeng.bundle.manifest import bundle_yaml
 from policyeng.errors import BundleError
 from policyeng.named import NamedTuple
 

@@ -2,28 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+import pickle
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property, partial
+from itertools import starmap
 from operator import is_
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import orjson
 
-from policyeng.bundle.dependencies import PolicyReach
+from policyeng import __version__, cache
+from policyeng.bundle import analysis
+from policyeng.bundle.analysis import PolicyReach
+from policyeng.bundle.files import FilesState, state_of
+from policyeng.bundle.header_cache import READ_BY
 from policyeng.bundle.policy_types import Policy
-from policyeng.bundle.stored_bundle import built_in
 from policyeng.errors import BundleError, UsageError
 from policyeng.facts import Facts
 from policyeng.facts.arm_casing import Spellings
+from policyeng.facts.catalogue import built_in_root
 from policyeng.frozen import field, frozen, replace
 from policyeng.models import JsonObject, lowered, read_only
 
-if TYPE_CHECKING:  # what reads bundles and works out what is stored with the built-in one is rarely needed
-    from policyeng.bundle.analysis import ModuleAnalysis
-    from policyeng.bundle.dependencies import PolicyReach
+if TYPE_CHECKING:
+    from policyeng.bundle.analysis import ModuleAnalysis, PolicyReach
     from policyeng.bundle.files import BundleOrigin, PolicySource
     from policyeng.bundle.signature_policy import Verification
+
+#: Nanoseconds for which a file has to be unchanged: within the tick of a clock it may change again and look the same.
+_SETTLED = 2_000_000_000
+#: What is worked out of a bundle for every run, and stored with it.
+_WORKED_OUT = ("asked_types", "clocked", "controls", "data_bytes", "facts", "places", "reaches", "spellings")
+
+
+def built_in(read: Callable[[], Bundle]) -> Bundle:
+    """Return the built-in bundle from the cache, or read it and store it.
+
+    Raises:
+        BundleError: as of `read`.
+    """
+    # Before any file is read: what changes meanwhile has another state, under which the entry is never found.
+    state = state_of(built_in_root()) if cache.directory() is not None else None
+    if state is None:
+        return read()
+    key = cache.key_of(
+        "bundle", __version__, sys.version, cache.state_of_code(*READ_BY), str(built_in_root()), state.text
+    )
+    if stored := cache.load(key):
+        bundle: Bundle = pickle.loads(stored[0])  # noqa: S301  # from a private file, its digest verified
+        analysis.set_loader(partial(_analyses, bundle, stored[1]))
+        return bundle
+    bundle = read()
+    if _is_settled(state):
+        for name in _WORKED_OUT:
+            getattr(bundle, name)
+        analyses = list(starmap(analysis.analysis_of, _modules(bundle)))
+        with suppress(TypeError, AttributeError, pickle.PicklingError):  # such as a value of a Python policy
+            cache.store(key, [pickle.dumps(bundle, protocol=5), pickle.dumps(analyses, protocol=5)])
+    return bundle
+
+
+def _is_settled(state: FilesState) -> bool:
+    return state.latest < time.time_ns() - _SETTLED
+
+
+def _analyses(bundle: Bundle, stored: bytes | memoryview) -> None:
+    """Keep the analyses of the modules: most runs need what was worked out of them alone."""
+    for (source, rego_v0, _), known in zip(_modules(bundle), pickle.loads(stored), strict=True):  # noqa: S301  # as above
+        analysis.add_analysis(source, rego_v0, known)
+
+
+def _modules(bundle: Bundle) -> list[tuple[str, bool, str]]:
+    return [(source, path in bundle.rego_v0, path) for path, source in bundle.modules]
 
 
 _NO_POLICY = "a policy is a Rego module with our header, or with a rule `deny`, `warn` or `violation`"
@@ -72,7 +126,7 @@ class Bundle:
     @cached_property
     def frameworks(self) -> JsonObject:
         """The framework documents by name: those of the bundle, or else the built-in ones."""
-        from policyeng.bundle.framework_mappings import shipped_frameworks
+        from policyeng.bundle.policy_selection import shipped_frameworks
 
         found: JsonObject = orjson.loads(self.framework_text) if self.framework_text else shipped_frameworks()
         return found
@@ -84,7 +138,7 @@ class Bundle:
         Raises:
             BundleError: a header maps its policy to a control to which a framework maps it, too.
         """
-        from policyeng.bundle.framework_mappings import controls_of
+        from policyeng.bundle.policy_selection import controls_of
 
         return controls_of((*self.policies, *self.idle), self.frameworks)
 
@@ -109,14 +163,14 @@ class Bundle:
     @cached_property
     def reaches(self) -> tuple[PolicyReach, ...]:
         """The input that each active policy can read."""
-        from policyeng.bundle.dependencies import reaches_of
+        from policyeng.bundle.analysis import reaches_of
 
         return reaches_of(self.policies, self.modules, self.rego_v0)
 
     @cached_property
     def asked_types(self) -> Mapping[int, frozenset[str]]:
         """By the number of a policy in force, the ARM types that it may look up and that not every snapshot lists."""
-        from policyeng.bundle.referenced_types import names_types
+        from policyeng.bundle.analysis import names_types
 
         if not names_types(self.policies, self._analyses()):
             return {}
@@ -130,21 +184,21 @@ class Bundle:
     @cached_property
     def clocked(self) -> tuple[bool, ...]:
         """Whether each policy in force can read the clock."""
-        from policyeng.bundle.clock_reading import reads_clock
+        from policyeng.bundle.rego_trees import reads_clock
 
         return tuple(map(reads_clock, self.policies, self.reaches))
 
     @cached_property
     def clock_recorded(self) -> tuple[bool, ...]:
         """Whether all that each policy in force does with the clock can be recorded while it is evaluated."""
-        from policyeng.bundle.clock_reading import is_recorded
+        from policyeng.bundle.rego_trees import is_recorded
 
         return tuple(map(is_recorded, self.policies))
 
     @cached_property
     def spellings(self) -> Spellings:
         """By lower-case type of resources, the names that policies look for there, by themselves in lower case."""
-        from policyeng.bundle.property_casing import spellings_of
+        from policyeng.bundle.rego_trees import spellings_of
 
         return spellings_of(self.policies, self._analyses())
 

@@ -7,10 +7,51 @@ from pathlib import PurePosixPath
 
 import orjson
 
-from policyeng.bundle.document_parsing import bundle_json
-from policyeng.errors import BundleError
+from policyeng.errors import BundleError, InputError
 from policyeng.frozen import field, frozen
 from policyeng.models import JsonObject
+from policyeng.parsing.json_text import parse_json
+
+
+def bundle_json(content: bytes, place: str) -> object:
+    """Return a JSON document of a bundle.
+
+    Raises:
+        BundleError: what `parse_json` refuses, with its place.
+    """
+    try:
+        return parse_json(content, place)
+    except InputError as error:
+        raise BundleError(error.message, place=error.place, remedy=error.remedy) from error
+
+
+def bundle_yaml(text: str, place: str) -> object:
+    """Return a YAML document of a bundle.
+
+    Raises:
+        BundleError: what `parse_yaml` refuses, with its place.
+    """
+    from policyeng.parsing.yaml_text import parse_yaml  # most runs find every header in the cache
+
+    try:
+        return parse_yaml(text.encode(), place).value
+    except InputError as error:
+        raise BundleError(error.message, place=error.place, remedy=error.remedy) from error
+
+
+def bundle_manifests(text: str, place: str) -> list[object]:
+    """Return the documents of a YAML file as Kubernetes reads them.
+
+    Raises:
+        BundleError: what `parse_kubernetes_yaml` refuses, with its place.
+    """
+    from policyeng.parsing.yaml_text import parse_kubernetes_yaml  # most bundles hold none
+
+    try:
+        return [document.value for document in parse_kubernetes_yaml(text.encode(), place)]
+    except InputError as error:
+        raise BundleError(error.message, place=error.place, remedy=error.remedy) from error
+
 
 MANIFEST = PurePosixPath(".manifest")
 

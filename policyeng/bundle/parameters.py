@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from policyeng.bundle.header import find_misfit
 from policyeng.bundle.loader import Bundle
-from policyeng.bundle.parameter_schemas import find_misfit
 from policyeng.bundle.policy_types import Policy
 from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.models import JsonObject, read_only

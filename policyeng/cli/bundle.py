@@ -64,8 +64,11 @@ def build(asked: BuildOptions) -> int:
       policyeng bundle build --output bundle.tar.gz
       policyeng bundle build --policy policies --revision 2026.11 --output bundle.tar.gz --signing-key private.pem
     """
-    from policyeng.bundle.archive_writer import archive_bytes, archive_files  # only this command writes archives
-    from policyeng.bundle.signing_keys import SigningKey
+    from policyeng.bundle.archive import (
+        archive_bytes,
+        archive_files,  # only this command writes archives
+    )
+    from policyeng.bundle.signing import SigningKey
     from policyeng.engines.embedded import compile_rego
 
     format_ = plain_format(asked.format_)
@@ -106,8 +109,7 @@ def sign(
       policyeng bundle sign policies --signing-key private.pem
     """
     from policyeng.bundle.files import every_file_of
-    from policyeng.bundle.signing import signed
-    from policyeng.bundle.signing_keys import SigningKey
+    from policyeng.bundle.signing import SigningKey, signed
 
     if not directory.is_dir():
         remedy = "pass a directory, or sign an archive with `policyeng bundle build --signing-key FILE`"

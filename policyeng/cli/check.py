@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from policyeng import cache
 from policyeng.bundle import Bundle
-from policyeng.bundle.framework_mappings import is_framework_file
+from policyeng.bundle.policy_selection import is_framework_file
 from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import moment_of, require_text
 from policyeng.cli.evaluation_options import (

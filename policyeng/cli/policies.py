@@ -17,9 +17,8 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.files import files_of
 from policyeng.bundle.manifest import MANIFEST, Manifest, manifest_of
 from policyeng.bundle.parameters import parameters_of, require_fitting, spread_parameters
-from policyeng.bundle.policy_ids import next_id, split_name, title_of
 from policyeng.bundle.policy_selection import Profile, profiles_of, with_profile
-from policyeng.bundle.scaffold import Language, Scaffold, Subject
+from policyeng.bundle.scaffold import Language, Scaffold, Subject, next_id, split_name, title_of
 from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.bundle.switches import unset_switches
 from policyeng.cli import options

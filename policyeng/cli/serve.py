@@ -9,7 +9,7 @@ from uuid import uuid4
 import typer
 
 from policyeng import __version__
-from policyeng.bundle.data_documents import path_given
+from policyeng.bundle.assembling import path_given
 from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import require_text, settings_files
 from policyeng.cli.evaluation_options import CriteriaOptions

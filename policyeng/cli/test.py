@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
-from policyeng.bundle.data_documents import path_given
+from policyeng.bundle.assembling import path_given
 from policyeng.cli import options
 from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.context import plain_format

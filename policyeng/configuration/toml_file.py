@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from policyeng.bundle.framework_mappings import is_framework_file
+from policyeng.bundle.policy_selection import is_framework_file
 from policyeng.configuration.policy_sections import enforcements, require_parameters, require_trusted
 from policyeng.configuration.settings import LISTS, NAMES, GivenSetting, list_settings
 from policyeng.configuration.toml_positions import File

@@ -39,7 +39,7 @@ def _conftest_denial(element: object) -> Denial:
 
 def _find_exception(policy: Policy, exceptions: object) -> ExemptionMark | None:
     """Return the mark if `exception[_][_] == "run_as_root"`, as Conftest defines it for `deny_run_as_root`."""
-    from policyeng.bundle.conftest import exception_name  # few policies are of this kind
+    from policyeng.bundle.external_policies import exception_name  # few policies are of this kind
 
     rules = dict(policy.rules)
     name = exception_name(rules["deny"].rpartition(".")[2])

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 import orjson
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.data_documents import require_free
+from policyeng.bundle.assembling import require_free
 from policyeng.bundle.rego_trees import aliases_of, brace_before, tree_of
 from policyeng.engines.opa_query import Batch, OpaOptions
 from policyeng.engines.opa_server import OpaConnection, OpaRefusedError, PrivateServer, binary_of

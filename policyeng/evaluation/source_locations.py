@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from policyeng.bundle.header_validators import WORKSPACE
+from policyeng.bundle.header import WORKSPACE
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
 from policyeng.frozen import replace
 from policyeng.models import FilePlaces, Finding, Origin, Place, Snapshot, lowered

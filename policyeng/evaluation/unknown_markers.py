@@ -8,7 +8,7 @@ from itertools import repeat
 from operator import attrgetter
 
 from policyeng.bundle import Bundle
-from policyeng.bundle.header_validators import WORKSPACE
+from policyeng.bundle.header import WORKSPACE
 from policyeng.evaluation.coverage import Coverage, Gap, Homes, coverage_of, unplaced
 from policyeng.evaluation.indexes import ROLE_DEFINITION_TYPE
 from policyeng.evaluation.pointers import keys_of, unread

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from policyeng.bundle import Bundle
-from policyeng.bundle.framework_mappings import is_framework_file, shipped_frameworks
+from policyeng.bundle.policy_selection import is_framework_file, shipped_frameworks
 from policyeng.errors import InputError, UsageError, suggest_nearest
 from policyeng.frozen import frozen, replace
 from policyeng.later import lazy_pattern

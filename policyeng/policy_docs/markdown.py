@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from policyeng.bundle.header_validators import PARAMETER
+from policyeng.bundle.header import PARAMETER
 from policyeng.parsing.yaml_writer import block
 from policyeng.policy_docs.page import (
     ABSENCE,

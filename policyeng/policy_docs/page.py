@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import Case, CaseFile
-from policyeng.bundle.header import TargetType, Verdict
-from policyeng.bundle.remediation import Patch
+from policyeng.bundle.header import Patch, TargetType, Verdict
 from policyeng.models import JsonObject
 from policyeng.report.escaping import compact
 from policyeng.testing.observed_reads import UNOBSERVED, ObservedReads

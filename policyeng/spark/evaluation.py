@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from policyeng import __version__
 from policyeng.bundle import Bundle
-from policyeng.bundle.serialization import unpack_bundle
+from policyeng.bundle.assembling import unpack_bundle
 from policyeng.errors import UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Severity, Snapshot
@@ -28,7 +28,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from policyeng.api import parameters_of
-from policyeng.bundle.serialization import pack_bundle
+from policyeng.bundle.assembling import pack_bundle
 from policyeng.engines.embedded import compile_rego
 from policyeng.errors import suggest_nearest
 from policyeng.evaluation import prepare

@@ -13,7 +13,7 @@ import orjson
 from policyeng import cache
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import DEFAULT_AS_OF, Baselines, baselines_of, estate, read_cases
-from policyeng.bundle.header_validators import WORKSPACE
+from policyeng.bundle.header import WORKSPACE
 from policyeng.errors import PolicyengError
 from policyeng.evaluation import EvaluationContext, prepare
 from policyeng.evaluation.matching import selectors_of

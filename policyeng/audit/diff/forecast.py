@@ -34,8 +34,7 @@ from policyeng.audit.diff.inputs import (
 )
 from policyeng.audit.diff.report import as_csv, as_json, causes_sentences, flip_words
 from policyeng.audit.records import AuditRun, History
-from policyeng.bundle.moments import moments
-from policyeng.bundle.timeline import samples
+from policyeng.bundle.moments import moments, samples
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, fails, find_scopes, prepare

@@ -40,7 +40,7 @@ from policyeng.audit.store.tables import (
     store_missing,
 )
 from policyeng.bundle import Bundle
-from policyeng.bundle.serialization import unpack_bundle
+from policyeng.bundle.assembling import unpack_bundle
 from policyeng.errors import StoreError, UsageError
 from policyeng.models import Evaluation, Outcome, Severity, Snapshot, Summary
 

@@ -12,7 +12,7 @@ import orjson
 
 from policyeng.bundle import Policy
 from policyeng.bundle.cases import STATED
-from policyeng.bundle.parameter_schemas import fits
+from policyeng.bundle.header import fits
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.words import get_inside
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered

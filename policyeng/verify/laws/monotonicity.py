@@ -9,8 +9,7 @@ from random import Random
 from typing import TypeAlias
 
 from policyeng.bundle import Policy
-from policyeng.bundle.header_validators import PARAMETER
-from policyeng.bundle.parameter_schemas import fits
+from policyeng.bundle.header import PARAMETER, fits
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts.times import moment
 from policyeng.models import Finding, JsonObject, lowered

@@ -13,7 +13,7 @@ import orjson
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import DEFAULT_AS_OF, STATED
-from policyeng.bundle.timeline import describe_spans
+from policyeng.bundle.moments import describe_spans
 from policyeng.engines import opa
 from policyeng.errors import EngineError
 from policyeng.evaluation import exit_code

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from pydantic import ValidationError
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.header_validators import WORKSPACE
+from policyeng.bundle.header import WORKSPACE
 from policyeng.evaluation import EvaluationContext
 from policyeng.evaluation.matching import selectors_of
 from policyeng.evaluation.plan import plan

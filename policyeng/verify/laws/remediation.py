@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from policyeng.bundle import Policy
-from policyeng.bundle.header_validators import WORKSPACE
+from policyeng.bundle.header import WORKSPACE
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot
 from policyeng.parsing.json_pointer import escaped
 from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, format_finding

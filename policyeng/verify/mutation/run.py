@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from policyeng import cache
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import Baselines, baselines_of, read_cases, required_cases
-from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.bundle.header import Verdict
+from policyeng.bundle.manifest import bundle_yaml
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import EvaluationRequest, Judgement, run_engine
 from policyeng.errors import BundleError, PolicyengError

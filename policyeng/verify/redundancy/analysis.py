@@ -16,8 +16,7 @@ from typing import get_args
 import orjson
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.header import TargetType
-from policyeng.bundle.parameter_schemas import fits
+from policyeng.bundle.header import TargetType, fits
 from policyeng.evaluation.plan import plan
 from policyeng.evaluation.pointers import has_value
 from policyeng.evaluation.prepared_snapshot import estate_of

@@ -13,7 +13,7 @@ import orjson
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import DEFAULT_AS_OF, STATED, Case
-from policyeng.bundle.header_validators import WORKSPACE
+from policyeng.bundle.header import WORKSPACE
 from policyeng.errors import PolicyengError
 from policyeng.evaluation import evaluate
 from policyeng.facts.ids import workspace_of

@@ -11,7 +11,7 @@ import jsonpointer
 from pydantic import ValidationError
 
 from policyeng.bundle import Bundle, Policy
-from policyeng.bundle.remediation import Patch, split_pointer
+from policyeng.bundle.header import Patch, split_pointer
 from policyeng.facts.ids import workspace_of
 from policyeng.models import (
     Approval,

@@ -9,8 +9,7 @@ from itertools import combinations, islice
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import Baselines, baselines_of, read_cases
-from policyeng.bundle.header_validators import WORKSPACE
-from policyeng.bundle.remediation import is_at_or_below
+from policyeng.bundle.header import WORKSPACE, is_at_or_below
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import has_value
 from policyeng.evaluation.source_locations import NEIGHBOUR

@@ -14,8 +14,8 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from policyeng.bundle import Bundle
 from policyeng.bundle.cases import built_in_baselines
-from policyeng.bundle.document_parsing import bundle_yaml
 from policyeng.bundle.header import TargetType
+from policyeng.bundle.manifest import bundle_yaml
 from policyeng.errors import BundleError, UsageError, suggest_nearest
 from policyeng.models import JsonObject, lowered
 

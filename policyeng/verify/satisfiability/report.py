@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 
 from policyeng.bundle import Bundle
-from policyeng.bundle.timeline import day, describe_spans
+from policyeng.bundle.moments import day, describe_spans
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
 from policyeng.testing.report_parts import bundle_object, junit_text, text_of_lines

@@ -14,9 +14,8 @@ import orjson
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import STATED
-from policyeng.bundle.header_validators import WORKSPACE
-from policyeng.bundle.moments import moments
-from policyeng.bundle.timeline import PossibleSpan, samples, spans
+from policyeng.bundle.header import WORKSPACE
+from policyeng.bundle.moments import PossibleSpan, moments, samples, spans
 from policyeng.errors import EngineError
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.pointers import has_value, overlap
