@@ -24,7 +24,7 @@ from benchmarks.opa_server import Server
 from benchmarks.preparing import AS_OF, MOMENT, Prepared, prepared, selections, whole_bundle
 from policyeng.admission import AdmissionOptions, AdmissionSession, changes_of
 from policyeng.admission.changes import apply_changes, apply_in_order, index_resources
-from policyeng.evaluation.plan import plan
+from policyeng.evaluation.matching import plan
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.models import JsonObject, Snapshot, lowered

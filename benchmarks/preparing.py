@@ -12,7 +12,7 @@ from benchmarks.verdicts import Verdicts, of_judgements
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import EvaluationRequest, Judgement, run_engine
-from policyeng.evaluation.plan import plan
+from policyeng.evaluation.matching import plan
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.sources import load_snapshot
 

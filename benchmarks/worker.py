@@ -24,7 +24,7 @@ from policyeng._performance import uncollected
 from policyeng.bundle import Bundle
 from policyeng.engines import embedded
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.plan import plan
+from policyeng.evaluation.matching import plan
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.models import Evaluation
 from policyeng.report import json as json_report

@@ -14,7 +14,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import EvaluationRequest, Judgement, run_engine
 from policyeng.engines.python import evaluate_pair
-from policyeng.evaluation.plan import plan
+from policyeng.evaluation.matching import plan
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.models import JsonObject, Snapshot
 from tests.effort import effort

@@ -10,7 +10,7 @@ import pytest
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import BundleError, UsageError
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.baseline import apply_baseline
+from policyeng.evaluation.summary import apply_baseline
 from policyeng.models import Document, Evaluation, Outcome, Problem, Severity, Snapshot
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write
 

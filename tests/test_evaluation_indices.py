@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from policyeng.bundle import load_bundle
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.indexes import indices_of
-from policyeng.evaluation.prepared_snapshot import estate_of
+from policyeng.evaluation.prepared_snapshot import estate_of, indices_of
 from policyeng.facts import Facts
 from policyeng.facts.ids import resource_group_of, segments, workspace_of
 from policyeng.facts.words import fold

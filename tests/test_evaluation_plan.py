@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyeng.bundle import Bundle, Policy, PolicyHeader
-from policyeng.evaluation.plan import plan
+from policyeng.evaluation.matching import plan
 from policyeng.evaluation.pointers import value_at
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, estate_of
 from policyeng.facts import Facts

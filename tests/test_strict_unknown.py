@@ -12,7 +12,7 @@ import policyeng
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.cli import run
 from policyeng.evaluation import evaluate
-from policyeng.evaluation.baseline import apply_baseline
+from policyeng.evaluation.summary import apply_baseline
 from policyeng.models import Evaluation, Exemption, Outcome, Problem, Severity
 from policyeng.report.phrases import describe_exit_code
 from tests.bundles import WORKSPACE, deny_when, rego, snapshot, workspace, write

@@ -14,13 +14,11 @@ from policyeng.bundle.analysis import EVERYTHING
 from policyeng.engines import Pair, run_engine
 from policyeng.engines.tracing import Traced
 from policyeng.evaluation import EvaluationContext, find_scopes, problems_of
-from policyeng.evaluation.changing_snapshot import ChangingSnapshot, Edits, Rows
-from policyeng.evaluation.findings import findings_by_pair
+from policyeng.evaluation.changing_snapshot import ChangingSnapshot, Edits, Invalidation, Pairs, Rows
+from policyeng.evaluation.findings import find_holder, findings_by_pair
 from policyeng.evaluation.input_warnings import of_classifications, of_compute, unknown_classifications
-from policyeng.evaluation.invalidation import Invalidation, Pairs
-from policyeng.evaluation.plan import PlannedPair, plan
+from policyeng.evaluation.matching import PlannedPair, plan
 from policyeng.evaluation.prepared_snapshot import Becomes, Resource
-from policyeng.evaluation.source_locations import find_holder
 from policyeng.evaluation.tracing import Differences, Numbers, Reads, name_of, trace_pairs
 from policyeng.facts.computes import COMPUTE_TYPE
 from policyeng.facts.ids import fold_id

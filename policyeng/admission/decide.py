@@ -12,7 +12,7 @@ from policyeng.admission.changes import apply_changes
 from policyeng.admission.decision import DecisionHeader, DecisionThreshold, Modes, decided, find_new_problems
 from policyeng.bundle import Bundle
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_prepared, prepare
-from policyeng.evaluation.member_names import with_known_names
+from policyeng.evaluation.normalization import with_known_names
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.evaluation.tracing import Differences, Numbers, rows_of
 from policyeng.facts.ids import fold_id

@@ -1,4 +1,4 @@
-"""Policies without our header: Conftest's `deny`, `warn` and `violation`, and Gatekeeper's templates with constraints."""
+"""Policies without our header: Conftest rules, and Gatekeeper templates with their constraints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Syntax trees of the Rego modules of a bundle: outlines, the spelling of members, and which policies read the clock."""
+"""Syntax trees of Rego modules: outlines, the spelling of members, and which policies read the clock."""
 
 from __future__ import annotations
 

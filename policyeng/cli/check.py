@@ -118,7 +118,7 @@ def evaluate_inputs(request: CheckRequest, settings: Settings) -> CheckOutcome:
 
         evaluation = assign_owners(evaluation, owners_of(snapshot, asked.owner_tag))
     if earlier is not None:
-        from policyeng.evaluation.baseline import apply_baseline
+        from policyeng.evaluation.summary import apply_baseline
 
         evaluation = apply_baseline(evaluation, earlier, settings.fail_on, strict_unknown=settings.strict_unknown)
     return CheckOutcome(held.bundle, snapshot, options, evaluation)

@@ -12,9 +12,8 @@ from policyeng import exemptions as exempting
 from policyeng._performance import uncollected
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions, engine_version, run_engine
-from policyeng.evaluation.context import EvaluationContext, prepare
+from policyeng.evaluation.context import PAIRS_OF_A_PROCESS, EvaluationContext, EvaluationOptions, prepare
 from policyeng.evaluation.findings import findings_of
-from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
 from policyeng.evaluation.summary import exit_code, find_scopes, problems_of, summary_of
 from policyeng.facts.evidence import mask_evidence
 from policyeng.models import (

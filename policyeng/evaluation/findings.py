@@ -3,28 +3,140 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from policyeng.bundle import Policy
+from policyeng.bundle.header import WORKSPACE
 from policyeng.engines import Judgement, Pair
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.owners import SubjectOwners
-from policyeng.evaluation.prepared_snapshot import Resource
-from policyeng.evaluation.source_locations import with_places
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
+from policyeng.frozen import replace
 from policyeng.later import lazy_pattern
 from policyeng.models import (
     Denial,
+    FilePlaces,
     Finding,
     Findings,
     JsonObject,
+    Origin,
     Outcome,
     Passed,
+    Place,
+    Snapshot,
     SubjectRef,
     Unknown,
     lowered,
 )
+from policyeng.ownership import owner_in_tags
 from policyeng.redaction import masked, masked_message
+from policyeng.rego.markers import Undecided
+
+
+class SubjectOwners:
+    """The owners of the subjects of a snapshot, each looked up when a finding needs it."""
+
+    def __init__(self, estate: PreparedSnapshot) -> None:
+        self._subjects = estate.subjects
+        self._by_id = estate.view.by_id
+        self._above: dict[str, str] = {}
+
+    def owner(self, subject: Resource) -> str:
+        """Return the owner in the tags of a subject or of the nearest resource above it; empty without one.
+
+        A workload without a tag belongs to the owner of its workspace. Empty, too, if tags are unknown.
+        """
+        try:
+            return self._find(subject)
+        except Undecided:
+            return ""
+
+    def _find(self, subject: Resource) -> str:
+        document = subject.document
+        if isinstance(document, dict) and (own := owner_in_tags(document.get("tags"))):
+            return own
+        if subject.reported_id.startswith("/"):
+            return self._at(lowered(subject.reported_id).rpartition("/")[0])
+        workspace = subject.workspace
+        return self._at(lowered(self._subjects[workspace].reported_id)) if workspace >= 0 else ""
+
+    def _at(self, key: str) -> str:
+        """Return the owner of the resource with a lower-case id, or of the nearest one above it."""
+        known = self._above.get(key)
+        if known is None:
+            resource = self._by_id.get(key)
+            known = owner_in_tags(resource.get("tags")) if resource is not None else ""
+            self._above[key] = known = known or (self._at(key.rpartition("/")[0]) if key else "")
+        return known
+
+
+#: Ends the path of a finding about a complete scope; the scope's id comes before it.
+WHOLE = ":"
+#: Between the id of another resource and the JSON Pointer into it.
+NEIGHBOUR = ":/"
+
+
+def with_places(findings: Sequence[tuple[Finding, int]], estate: PreparedSnapshot, snapshot: Snapshot) -> list[Finding]:
+    """Return findings with the source locations of their denials and unknowns.
+
+    Args:
+        findings: findings, each with the position of its subject.
+        estate: the subjects.
+        snapshot: the origins of resources, and the texts of files.
+    """
+    if not snapshot.texts:
+        return [finding for finding, _ in findings]
+    wanted: dict[str, dict[str, Place | None]] = {}
+    fields_of: dict[int, list[tuple[str, Origin, str, str]]] = {}
+    for number, (finding, position) in enumerate(findings):
+        fields = fields_of[number] = list(_fields(finding, estate.subjects[position], estate.subjects, snapshot))
+        for _, origin, _, pointer in fields:
+            wanted.setdefault(origin.file, {})[pointer] = None
+    for file, pointers in wanted.items():
+        text: FilePlaces = snapshot.texts[file]
+        shown = masked_message(file)
+        places = text.places(list(pointers))
+        for pointer, (line, column) in zip(pointers, places, strict=True):
+            pointers[pointer] = Place(file=shown, line=line, column=column)
+    placed = [finding for finding, _ in findings]
+    for number, fields in fields_of.items():
+        found = ((path, wanted[origin.file][pointer], origin.name_of(inner)) for path, origin, inner, pointer in fields)
+        placed[number] = _add_fields(
+            placed[number],
+            {path: replace(place, address=name) if name else place for path, place, name in found if place},
+        )
+    return placed
+
+
+def _add_fields(finding: Finding, fields: dict[str, Place]) -> Finding:
+    if not fields:
+        return finding
+    at = finding.location
+    return finding.model_copy(update={"location": replace(at, fields=fields)})
+
+
+def _fields(
+    finding: Finding, subject: Resource, subjects: Sequence[Resource], snapshot: Snapshot
+) -> Iterator[tuple[str, Origin, str, str]]:
+    """Yield each path in a finding, the origin of its resource, the pointer into that, and the pointer in the file."""
+    for path in dict.fromkeys(reason.path for reason in (*finding.denials, *finding.unknowns)):
+        holder, inner = find_holder(path, subject, subjects)
+        origin = snapshot.origins.get(lowered(holder))
+        if origin is not None and inner.startswith("/") and origin.file in snapshot.texts:
+            yield path, origin, inner, origin.pointer_to(inner)
+
+
+def find_holder(path: str, subject: Resource, subjects: Sequence[Resource]) -> tuple[str, str]:
+    """Return the id of the resource to which a path in a finding refers, and the pointer into that resource."""
+    if path.startswith(WORKSPACE) and subject.workspace >= 0:
+        return subjects[subject.workspace].reported_id, path.removeprefix(WORKSPACE)
+    if NEIGHBOUR in path:
+        holder, _, pointer = path.partition(NEIGHBOUR)
+        return holder, f"/{pointer}"
+    if path.endswith(WHOLE):
+        return path.removesuffix(WHOLE), ""
+    return subject.reported_id, path
+
 
 Entry = Finding | Passed
 

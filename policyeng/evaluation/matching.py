@@ -1,16 +1,17 @@
-"""Find the subjects to which policies apply, by type and by the values that `judges` requires."""
+"""Match policies to subjects by type and by required values, and find the pairs for which this is unknown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import TypeAlias
 
 from policyeng._performance import IdentityKey
 from policyeng.bundle import Bundle
 from policyeng.bundle.header import PolicyHeader
+from policyeng.engines import Pair
 from policyeng.evaluation.pointers import unread, value_at
-from policyeng.evaluation.prepared_snapshot import Resource
+from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
 from policyeng.models import Unknown, lowered
 from policyeng.named import NamedTuple
 
@@ -152,3 +153,37 @@ def _keys(subject: Resource, pointer: str) -> Iterable[object]:
         possible = subject.possible.get(pointer)
         return (_ANY,) if possible is None else map(key_of, possible)
     return (key_of(value_at(subject.document, pointer)),)
+
+
+class PlannedPair(NamedTuple):
+    """A pair to evaluate; with `unknowns` it is already decided, and no engine evaluates it."""
+
+    pair: Pair
+    unknowns: tuple[Unknown, ...] = ()
+
+
+def plan(
+    bundle: Bundle, estate: PreparedSnapshot, wanted: Mapping[int, Collection[int]] | None = None
+) -> Iterator[PlannedPair]:
+    """Yield every pair of a policy and a subject to which it applies, ordered by policy.
+
+    With `wanted`, yield only those pairs: positions of subjects by the number of the policy.
+    """
+    subjects, judges = estate.subjects, selectors_in(bundle)
+    for number, positions in _match_all(bundle, subjects) if wanted is None else sorted(wanted.items()):
+        policy = bundle.policies[number]
+        undecided = (Unknown(msg=policy.undecided),) if policy.undecided else ()
+        for index in sorted(positions):
+            subject = subjects[index]
+            unknowns: tuple[Unknown, ...] = undecided
+            if subject.is_gap:
+                unknowns = (Unknown(msg=subject.unreadable[""], path=""),)
+            elif not undecided and (subject.unreadable or subject.carried):
+                unknowns = list_unreadable(judges[number], subject)
+            yield PlannedPair(Pair(number, index, subject.workspace), unknowns)
+
+
+def _match_all(bundle: Bundle, subjects: Sequence[Resource]) -> Iterator[tuple[int, Collection[int]]]:
+    """Return the number of each policy with the positions of the subjects to which it applies."""
+    matcher = TargetMatcher(subjects)
+    return ((number, matcher.taken(judges)) for number, judges in enumerate(selectors_in(bundle)))

@@ -16,11 +16,9 @@ from typing import NamedTuple
 from policyeng.engines import EvaluationRequest, Judgement, Pair, prepare_shared_data, run_engine
 from policyeng.engines.request import MOST_OVERRUNS
 from policyeng.errors import UsageError
-from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.findings import Entry, entries_of, reference_of, template_of
-from policyeng.evaluation.options import PAIRS_OF_A_PROCESS, EvaluationOptions
-from policyeng.evaluation.owners import SubjectOwners
-from policyeng.evaluation.plan import PlannedPair
+from policyeng.evaluation.context import PAIRS_OF_A_PROCESS, EvaluationContext, EvaluationOptions
+from policyeng.evaluation.findings import Entry, SubjectOwners, entries_of, reference_of, template_of
+from policyeng.evaluation.matching import PlannedPair
 from policyeng.frozen import replace
 from policyeng.models import (
     Denial,

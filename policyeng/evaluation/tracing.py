@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import islice, zip_longest
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -16,15 +16,30 @@ from policyeng.bundle import SnapshotView
 from policyeng.engines.request import EvaluationRequest, Pair
 from policyeng.engines.tracing import Traced, trace
 from policyeng.evaluation.context import EvaluationContext
-from policyeng.evaluation.indexes import Moves, Path, list_index_changes
-from policyeng.evaluation.matching import selectors_in
-from policyeng.evaluation.plan import plan
-from policyeng.evaluation.prepared_snapshot import Resource
-from policyeng.evaluation.subject_changes import SubjectChange
+from policyeng.evaluation.matching import plan, selectors_in
+from policyeng.evaluation.prepared_snapshot import Moves, Path, Resource, list_index_changes
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.frozen import replace
 from policyeng.models import JsonObject, lowered
 from policyeng.rego.tracing import Kind, RecordedReads, escape
+
+
+class SubjectChange(NamedTuple):
+    """A subject that changes.
+
+    Attributes:
+        position: its position among the subjects; -1 if it is not needed.
+        key: the sort key among the subjects of its kind.
+        before, after: None if the subject does not exist in that state.
+        text: the later state as JSON.
+    """
+
+    position: int
+    key: str
+    before: Resource | None
+    after: Resource | None
+    text: bytes = b""
+
 
 #: A policy of a bundle and a subject of a snapshot, by position.
 Numbers = tuple[int, int]

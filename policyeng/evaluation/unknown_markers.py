@@ -10,9 +10,8 @@ from operator import attrgetter
 from policyeng.bundle import Bundle
 from policyeng.bundle.header import WORKSPACE
 from policyeng.evaluation.coverage import Coverage, Gap, Homes, coverage_of, unplaced
-from policyeng.evaluation.indexes import ROLE_DEFINITION_TYPE
 from policyeng.evaluation.pointers import keys_of, unread
-from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource
+from policyeng.evaluation.prepared_snapshot import ROLE_DEFINITION_TYPE, PreparedSnapshot, Resource
 from policyeng.facts.computes import CLUSTER_TYPE, COMPUTE_TYPE
 from policyeng.facts.coverage import is_whole
 from policyeng.facts.ids import fold_id, is_open

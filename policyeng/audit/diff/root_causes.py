@@ -34,8 +34,7 @@ from policyeng.engines import engine_version
 from policyeng.errors import BundleError, EngineError, UsageError
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_pairs, find_scopes, prepare
 from policyeng.evaluation.changing_snapshot import ChangingSnapshot
-from policyeng.evaluation.matching import Taking, selectors_of
-from policyeng.evaluation.plan import PlannedPair, plan
+from policyeng.evaluation.matching import PlannedPair, Taking, plan, selectors_of
 from policyeng.evaluation.prepared_snapshot import Becomes, Notes, Resource
 from policyeng.facts.arm_casing import Spellings, as_arm_reads
 from policyeng.facts.ids import fold_id, workspace_of

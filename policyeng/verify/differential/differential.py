@@ -13,7 +13,7 @@ import orjson
 from policyeng.bundle import Bundle
 from policyeng.engines import EvaluationRequest, Judgement, OpaOptions, Pair, python
 from policyeng.errors import EngineError, UsageError, suggest_nearest
-from policyeng.evaluation.plan import plan
+from policyeng.evaluation.matching import plan
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.evaluation.unknown_markers import mark_for_bundle
 from policyeng.models import Denial, Snapshot, Unknown

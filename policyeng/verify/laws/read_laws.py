@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import WORKSPACE
 from policyeng.evaluation import EvaluationContext
-from policyeng.evaluation.matching import selectors_of
-from policyeng.evaluation.plan import plan
+from policyeng.evaluation.matching import plan, selectors_of
 from policyeng.evaluation.pointers import has_value, values_at
 from policyeng.evaluation.prepared_snapshot import Resource, estate_of
 from policyeng.evaluation.tracing import Differences, rows_of, touched_pairs

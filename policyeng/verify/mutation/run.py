@@ -20,7 +20,7 @@ from policyeng.bundle.manifest import bundle_yaml
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import EvaluationRequest, Judgement, run_engine
 from policyeng.errors import BundleError, PolicyengError
-from policyeng.evaluation.plan import PlannedPair, plan
+from policyeng.evaluation.matching import PlannedPair, plan
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.evaluation.unknown_markers import mark_for_bundle
 from policyeng.models import JsonObject, lowered

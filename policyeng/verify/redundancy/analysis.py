@@ -17,7 +17,7 @@ import orjson
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import TargetType, fits
-from policyeng.evaluation.plan import plan
+from policyeng.evaluation.matching import plan
 from policyeng.evaluation.pointers import has_value
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.models import Accelerator, Cadence, JsonObject, Outcome, Purpose, Snapshot, Target, lowered

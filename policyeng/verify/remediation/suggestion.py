@@ -11,8 +11,8 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import Baselines, baselines_of, read_cases
 from policyeng.bundle.header import WORKSPACE, is_at_or_below
 from policyeng.evaluation import evaluate
+from policyeng.evaluation.findings import NEIGHBOUR
 from policyeng.evaluation.pointers import has_value
-from policyeng.evaluation.source_locations import NEIGHBOUR
 from policyeng.facts.catalogue import VmSize
 from policyeng.facts.siblings import MOST_TIMES
 from policyeng.models import Denial, Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered

@@ -15,7 +15,7 @@ from policyeng.bundle.header import TargetType
 from policyeng.bundle.parameters import parameters_of
 from policyeng.engines import EvaluationRequest, Judgement, run_engine
 from policyeng.errors import BundleError
-from policyeng.evaluation.plan import PlannedPair, plan
+from policyeng.evaluation.matching import PlannedPair, plan
 from policyeng.evaluation.pointers import value_at
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, estate_of
 from policyeng.evaluation.unknown_markers import mark_for_bundle

@@ -1,17 +1,21 @@
-"""Normalize letters that look like other letters in tags, ARM words and names of people.
-
-Policies compare strings without case and cannot normalize Unicode, so this module does it before they run.
-"""
+"""Normalize letters that look like others and the case of member names, as ARM reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
-from policyeng.facts.arm_casing import is_known_name
+from policyeng.facts.arm_casing import (
+    REMOVE_ONE,
+    Spellings,
+    as_arm_reads,
+    describe_duplicate,
+    is_known_name,
+    respell_pointer,
+)
 from policyeng.facts.letters import as_seen, find_disguised_word, plain, same_person
 from policyeng.facts.words import CLASSIFICATION_TAG, CLASSIFICATION_TAGS
-from policyeng.models import JsonObject, Problem, lowered
+from policyeng.models import JsonObject, Origin, Problem, Snapshot, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
@@ -162,3 +166,57 @@ def _warn_about_tag(pointer: str, names: tuple[str, str], read: Mapping[str, obj
     seen = f"`{key}` with the value `{shortened(str(value))}`" if str(value).strip() else "a blank value"
     message = f"the tag `{_escaped(written)}` in `{pointer}` has look-alike or invisible letters"
     return Problem(level="warning", message=f"{message} and is read as {seen}; write it in ASCII", place=place)
+
+
+def with_known_names(snapshot: Snapshot, spellings: Spellings) -> tuple[Snapshot, list[Problem]]:
+    """Return a snapshot with member names as ARM spells them, and an error for each duplicate member.
+
+    A resource with a duplicate member is not changed, and the member is unreadable, because it is unknown which of the
+    two ARM uses.
+
+    Args:
+        snapshot: a snapshot from any source.
+        spellings: the names that policies read, as in `Bundle.spellings`.
+    """
+    resources: list[JsonObject] = []
+    origins: dict[str, Origin] = {}
+    unreadable: dict[str, dict[str, str]] = {}
+    problems: list[Problem] = []
+    for resource in snapshot.resources:
+        identity, kind = resource.get("id"), resource.get("type")
+        if not (isinstance(identity, str) and isinstance(kind, str)):
+            resources.append(resource)
+            continue
+        spelled = as_arm_reads(resource, kind, spellings)
+        resources.append(spelled.part)
+        if spelled.part is resource and not spelled.twice:
+            continue
+        key = lowered(identity)
+        origin = snapshot.origins.get(key)
+        if spelled.twice:
+            problems.append(_describe_duplicate(identity, spelled.twice, origin, snapshot))
+            # Policies read it by the ARM name, which can be different from both.
+            pointers = (*spelled.twice, respell_pointer(spelled.twice[0]))
+            reasons = dict.fromkeys(pointers, describe_duplicate(spelled.twice))
+            unreadable[key] = {**snapshot.unreadable.get(key, {}), **reasons}
+        elif origin is not None and spelled.fields:
+            fields = {pointer: origin.pointer_to(there) for pointer, there in spelled.fields.items()}
+            origins[key] = origin.model_copy(update={"fields": {**origin.fields, **fields}})
+    if all(new is old for new, old in zip(resources, snapshot.resources, strict=True)) and not problems:
+        return snapshot, []
+    changes = {
+        "resources": tuple(resources),
+        "origins": {**snapshot.origins, **origins},
+        "unreadable": {**snapshot.unreadable, **unreadable},
+    }
+    return snapshot.model_copy(update=changes), problems
+
+
+def _describe_duplicate(identity: str, pointers: Sequence[str], origin: Origin | None, snapshot: Snapshot) -> Problem:
+    """Return the error for a duplicate member, with both locations if the file is known."""
+    message = describe_duplicate(pointers)
+    if origin is not None and origin.file in snapshot.texts:
+        lines = snapshot.texts[origin.file].places([origin.pointer_to(pointer) for pointer in pointers])
+        places = [f"{origin.file}:{line}:{column}" for line, column in lines]
+        message = f"{message} ({places[0]} and {places[1]})"
+    return Problem(level="error", message=f"{message}; {REMOVE_ONE}", place=identity)
