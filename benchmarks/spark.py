@@ -30,8 +30,7 @@ from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.evaluation import evaluate
 from policyeng.sources.discovery import Named
 from policyeng.sources.reader import read_named
-from policyeng.spark import evaluate_table
-from policyeng.spark.table import PendingRows
+from policyeng.spark import PendingRows, evaluate_table
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 #: Snapshots that a process is handed at a time.

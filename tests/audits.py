@@ -15,7 +15,7 @@ from policyeng.audit.store import open_store
 from policyeng.audit.store.store import Store
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.configuration import Settings
-from policyeng.configuration.estates import EstateSettings
+from policyeng.configuration.settings import EstateSettings
 from policyeng.context import EvaluationSetup
 from policyeng.models import Exemption, JsonObject
 from tests.bundles import deny_when, rego, workspace, write

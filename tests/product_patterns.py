@@ -84,7 +84,7 @@ _ENDS = ("\x00", "\n", "")
 _LOCALS: dict[str, list[dict[str, object]]] = {
     "policyeng/bundle/analysis.py": [{"named": "metrics|by_measured"}],
     "policyeng/bundle/discovery.py": [{"named": ["", "custom.id"], "source": ""}],
-    "policyeng/configuration/toml_positions.py": [{"name": "[\"']?ignore[\"']?", "key": "estate"}],
+    "policyeng/configuration/toml_file.py": [{"name": "[\"']?ignore[\"']?", "key": "estate"}],
     "policyeng/engines/opa.py": [{"name": "regex.match"}],
     "policyeng/server/routes/admission_review.py": [
         {"pattern": pattern}

@@ -19,7 +19,7 @@ from policyeng.audit.collection import parts_of
 from policyeng.audit.collection.parts import PartSource, fetched, hide_secrets, is_unchanged, read, sources_of
 from policyeng.bundle import load_bundle
 from policyeng.configuration import resolve
-from policyeng.configuration.estates import EstateSettings
+from policyeng.configuration.settings import EstateSettings
 from policyeng.errors import InputError
 from policyeng.sources import FileWalk, excluded
 from tests.audits import Audited

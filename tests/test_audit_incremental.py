@@ -28,7 +28,7 @@ from policyeng.audit.store.store import Store
 from policyeng.audit.store.tables import PARTS
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.configuration import Settings
-from policyeng.configuration.estates import EstateSettings
+from policyeng.configuration.settings import EstateSettings
 from policyeng.context import EvaluationSetup
 from policyeng.models import Exemption, JsonObject
 from policyeng.verify.generators.examples import Examples

@@ -23,7 +23,7 @@ from policyeng.audit.notifications import (
     store_failure_messages,
 )
 from policyeng.audit.store.outbox import ATTEMPTS, Outbox
-from policyeng.configuration.notification_targets import Notifying
+from policyeng.configuration.settings import Notifying
 from policyeng.models import JsonObject, Severity
 from tests.audits import Audited, exemption, policies
 from tests.bundles import deny_when, rego, workspace

@@ -17,7 +17,7 @@ from apprise.plugins.slack import NotifySlack
 from pydantic import SecretStr
 
 from policyeng.audit.notifications import address_of, send
-from policyeng.configuration.notification_targets import Notifying
+from policyeng.configuration.settings import Notifying
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject
 from tests.certificates import Root

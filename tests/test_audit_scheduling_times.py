@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyeng.audit.scheduler import Times, missed, times_of, upcoming
-from policyeng.configuration.estates import EstateSettings
+from policyeng.configuration.settings import EstateSettings
 from policyeng.errors import UsageError
 
 BERLIN = ZoneInfo("Europe/Berlin")

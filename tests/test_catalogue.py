@@ -15,7 +15,7 @@ from policyeng.bundle.policy_selection import selected
 from policyeng.evaluation import evaluate
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
-from policyeng.parsing.merge_patch import merged
+from policyeng.parsing.json_pointer import merged
 
 BUNDLE = load_bundle()
 BASELINES = baselines_of(BUNDLE)

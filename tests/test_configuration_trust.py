@@ -10,7 +10,7 @@ import pytest
 
 from policyeng.audit.notifications import address_of, require_expandable
 from policyeng.configuration import resolve
-from policyeng.configuration.policy_sections import require_trusted
+from policyeng.configuration.toml_file import require_trusted
 from policyeng.errors import UsageError
 from tests.command import policyeng
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from policyeng import frameworks
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import read_cases
 from policyeng.bundle.manifest import bundle_yaml
 from policyeng.cli.pages_directory import linked, write_pages
-from policyeng.frameworks import documents, frameworks_of
+from policyeng.frameworks import frameworks_of
 from policyeng.policy_docs import MARK, PolicyPage, cited, directory, index, markdown, terminal
 from policyeng.policy_docs.page import type_words
 from policyeng.testing.observed_reads import observe
@@ -58,7 +59,7 @@ def page(tmp_path: Path) -> PolicyPage:
 
 def pages_of(bundle: Bundle) -> list[PolicyPage]:
     """The pages of a bundle, as the command makes them."""
-    tested = documents.tested_controls(frameworks_of(bundle))
+    tested = frameworks.tested_controls(frameworks_of(bundle))
     return [
         PolicyPage(
             policy,

@@ -17,8 +17,7 @@ from policyeng.bundle import load_bundle
 from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.errors import UsageError
 from policyeng.models import Severity
-from policyeng.spark import COLUMNS
-from policyeng.spark.evaluation import Worker
+from policyeng.spark import COLUMNS, Worker
 from tests.bundles import deny_when, rego, workspace, write
 
 
@@ -75,7 +74,7 @@ def test_a_process_opens_a_bundle_once(worker: Worker, monkeypatch: pytest.Monke
         opened.append(content)
         return unpack_bundle(content)
 
-    monkeypatch.setattr("policyeng.spark.evaluation._opened", lru_cache(maxsize=2)(counted))
+    monkeypatch.setattr("policyeng.spark._opened", lru_cache(maxsize=2)(counted))
     for _ in range(3):
         list(pickle.loads(pickle.dumps(worker))(batches(2, 1)))  # noqa: S301  # our own, as Spark does
 

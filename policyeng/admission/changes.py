@@ -20,9 +20,8 @@ from policyeng.facts.arm_casing import NO_SPELLINGS, REMOVE_ONE, Spellings, as_a
 from policyeng.facts.ids import fold_id, is_at_or_under, types_of
 from policyeng.facts.managed_networks import NetworkPart, workspace_of_part
 from policyeng.models import WORKSPACE_TYPE, Change, JsonObject, Operation, Origin, Problem, Snapshot, lowered
-from policyeng.parsing.json_pointer import value_at
+from policyeng.parsing.json_pointer import merged, value_at
 from policyeng.parsing.json_text import require_readable, shortened
-from policyeng.parsing.merge_patch import merged
 from policyeng.sources.arm_template import Contents
 from policyeng.sources.parsed import ParsedDocument, Placed
 from policyeng.sources.templates import APPLICATION, DEPLOYMENT, STACK, carrier_of, member

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from policyeng.audit.records import AuditRun, FindingSpan, History
 from policyeng.audit.store.outbox import Message, Notice, Outbox
 from policyeng.audit.store.store import Store
-from policyeng.configuration.notification_targets import Notifying
+from policyeng.configuration.settings import Notifying
 from policyeng.errors import UsageError
 from policyeng.models import Outcome, Problem, Severity, lowered
 from policyeng.report.context import Owners, owners_of

@@ -33,7 +33,7 @@ from policyeng.audit.store.tables import (
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.cache import package_digest
-from policyeng.configuration.estates import EstateSettings
+from policyeng.configuration.settings import EstateSettings
 from policyeng.context import EvaluationSetup
 from policyeng.engines import OpaOptions, engine_version
 from policyeng.errors import InputError, StoreError

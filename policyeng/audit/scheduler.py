@@ -28,7 +28,7 @@ from policyeng.audit.store import open_store
 from policyeng.audit.store.connection import RUNNING
 from policyeng.audit.store.store import Turned
 from policyeng.configuration import Settings
-from policyeng.configuration.estates import EstateSettings
+from policyeng.configuration.settings import EstateSettings
 from policyeng.context import EvaluationSetup
 from policyeng.engines import OpaOptions
 from policyeng.errors import PolicyengError, UsageError

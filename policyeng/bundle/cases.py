@@ -16,7 +16,7 @@ from policyeng.bundle.manifest import bundle_json, bundle_yaml
 from policyeng.errors import BundleError, suggest_nearest
 from policyeng.facts.coverage import EVERYTHING, SPELLED, covered_by, parse_entry
 from policyeng.models import JsonObject, Snapshot, lowered
-from policyeng.parsing.merge_patch import merged
+from policyeng.parsing.json_pointer import merged
 
 #: The default clock of a case.
 DEFAULT_AS_OF = datetime(2026, 6, 1, tzinfo=UTC)

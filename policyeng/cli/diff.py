@@ -28,7 +28,7 @@ from policyeng.cli.evaluation_options import (
 )
 from policyeng.cli.files import output_of, write
 from policyeng.cli.option_groups import with_options
-from policyeng.configuration.estates import EstateSettings
+from policyeng.configuration.settings import EstateSettings
 from policyeng.context import EvaluationSetup
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError

@@ -121,7 +121,7 @@ def _run(asked: CaseOptions) -> int:
     counted = sum(len(lines_of(module)) for module in session.modules) if session and coverage else 0
     failed = sum(bool(run.reason) for run in runs) + sum(found.outcome in ("failed", "error") for found in tests)
     if asked.junit:
-        from policyeng.testing.junit import render
+        from policyeng.testing.reports import render
 
         write(asked.junit, f"{render(runs, tests)}\n", "JUnit report")
     finders = (find_unknown_inputs, find_misspelled_types, find_misspelled_pointers)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from policyeng.configuration.env_and_flags import (
+from policyeng.configuration.settings import (
     ENVIRONMENT_PREFIX,
+    NAMES,
+    GivenSetting,
+    Settings,
     describe_unknown_variables,
     from_environment,
     from_flags,
+    list_settings,
 )
-from policyeng.configuration.settings import NAMES, GivenSetting, Settings, list_settings
 from policyeng.configuration.toml_file import candidates, find_configuration, from_file
 from policyeng.errors import UsageError, suggest_nearest
 from policyeng.models import Blame, Severity

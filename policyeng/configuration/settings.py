@@ -2,15 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from policyeng.configuration.estates import EstateSettings
-from policyeng.configuration.notification_targets import Notifying
+from policyeng.errors import suggest_nearest
 from policyeng.frozen import field, fields, frozen
-from policyeng.models import Blame, Checked, Enforcement, JsonObject, Limited, Model, Severity
+from policyeng.models import UNCHECKED, Blame, Checked, Enforcement, JsonObject, Limited, Model, Severity
 from policyeng.named import NamedTuple
+
+
+@frozen(kw_only=True)
+class EstateSettings(Model):
+    """One `[[estates]]` table.
+
+    Attributes:
+        name: letters, digits, `-`, `_` and `.`; unique.
+        inputs: directories, files and http(s) URLs; relative to the configuration file.
+        together: whether the files of each direct subdirectory of an input form one snapshot, and the files directly in
+            the input another; otherwise each file is a snapshot.
+        subscription, resource_group, workspace: what to read from live Azure instead of inputs.
+        cloud: the Azure cloud, by its name in the Azure CLI.
+        deadline: the timeout for fetching one document from a URL.
+        cron: the schedule, as five fields.
+        every: the interval of the schedule; without it and `cron`, the estate is not scheduled.
+        timezone: the time zone of `cron`.
+        jitter: the maximum random delay of a scheduled run.
+        grace: how late a missed run is still started.
+    """
+
+    name: str
+    inputs: tuple[str, ...] = ()
+    together: bool = False
+    subscription: str = ""
+    resource_group: str = ""
+    workspace: str = ""
+    cloud: str = "AzureCloud"
+    deadline: timedelta = timedelta(minutes=5)
+    cron: str = ""
+    every: timedelta | None = None
+    timezone: str = "UTC"
+    jitter: timedelta = timedelta(0)
+    grace: timedelta = timedelta(hours=1)
+
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr as Secret
+else:  # pydantic is only loaded to read the table
+    Secret = Annotated[object, UNCHECKED]
+
+
+@frozen(kw_only=True)
+class Notifying(Model):
+    """One `[[notify]]` table: a target, and which findings it receives.
+
+    Attributes:
+        name: letters, digits, `-`, `_` and `.`; unique.
+        url: an apprise URL, in which `${NAME}` refers to the environment; never printed.
+        estates: estate names; all if empty.
+        owners: values of the tag `owner`, ignoring case; all if empty.
+        severity: the lowest severity of findings.
+        per_hour: the maximum number of messages per hour; further messages are combined.
+        inherited_from: the configuration file that sets it, if that was found in a parent directory; `${NAME}` in the
+            URL is not expanded then. Not a key of the table.
+    """
+
+    name: str
+    url: Secret
+    estates: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    severity: Severity = Severity.LOW
+    per_hour: int = 20
+    inherited_from: str = ""
 
 
 def _in_lower_case(value: object) -> object:
@@ -93,3 +157,47 @@ class GivenSetting(NamedTuple):
 def list_settings() -> str:
     """Return a remedy with the names of all settings."""
     return "choose from " + ", ".join(f"`{name}`" for name in NAMES)
+
+
+ENVIRONMENT_PREFIX = "POLICYENG_"
+#: The options of settings that are not called as these.
+_OPTIONS = {"frameworks": "framework"}
+_IN_ENVIRONMENT = tuple(name for name in NAMES if name not in TABLES)
+
+
+def from_flags(flags: Mapping[str, object]) -> Iterator[tuple[str, GivenSetting]]:
+    """Yield the settings that the command line sets, with their names."""
+    for name, value in flags.items():
+        if value in (None, (), []) or value is False:  # a flag that was not given overrides nothing
+            continue
+        if name in ("select", "ignore") and isinstance(value, list | tuple):
+            value = [part for entry in value for part in _parts(str(entry))]
+        yield name, GivenSetting(value, f"flag --{_OPTIONS.get(name, name).replace('_', '-')}")
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, GivenSetting]]:
+    """Yield the settings that the environment sets, with their names."""
+    for name in _IN_ENVIRONMENT:
+        if text := environ.get(_variable(name)):
+            yield name, GivenSetting(_parts(text) if name in LISTS else text, f"environment {_variable(name)}")
+
+
+def describe_unknown_variables(environ: Mapping[str, str], flags_elsewhere: Collection[str]) -> Iterator[str]:
+    """Yield a warning per `POLICYENG_` variable that sets nothing; it may belong to another program.
+
+    Args:
+        environ: the environment.
+        flags_elsewhere: flags that are not settings and whose variables are known.
+    """
+    known = [_variable(name) for name in (*_IN_ENVIRONMENT, *flags_elsewhere, "config")]
+    for variable in sorted(environ):
+        if variable.startswith(ENVIRONMENT_PREFIX) and variable not in known:
+            yield f"environment {variable}: unknown variable, ignored{suggest_nearest(variable, known)}"
+
+
+def _variable(name: str) -> str:
+    return f"{ENVIRONMENT_PREFIX}{name.upper().replace('-', '_')}"

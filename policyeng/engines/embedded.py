@@ -16,7 +16,6 @@ import orjson
 from policyeng import __version__, cache, rego
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.policy_types import Role
-from policyeng.engines.conftest_results import convert_conftest_result
 from policyeng.engines.request import (
     MARKED_VIEW,
     SWITCHED_OFF,
@@ -28,7 +27,7 @@ from policyeng.engines.request import (
 )
 from policyeng.engines.watchdog import WALL_LIMIT, DeadlineExceededError, within_deadline
 from policyeng.errors import EngineError
-from policyeng.models import Denial, JsonObject, Unknown, lowered
+from policyeng.models import Denial, ExemptionMark, JsonObject, Unknown, lowered
 from policyeng.named import NamedTuple
 from policyeng.progress import counted
 from policyeng.rego import markers
@@ -45,6 +44,47 @@ if TYPE_CHECKING:
     from policyeng.rego.clock import Clock
     from policyeng.rego.decided_results import HandledThread, MarkedThread
     from policyeng.rego.syntax import Module
+
+if TYPE_CHECKING:
+    pass
+
+
+def convert_conftest_result(policy: Policy, elements: Iterable[object], exceptions: object) -> Judgement:
+    """Return the result of a Conftest policy from the elements of its rule and of its `exception` rule, as JSON."""
+    try:
+        denials = tuple(_conftest_denial(element) for element in elements)
+    except TypeError as error:
+        return Judgement(error=str(error))
+    return Judgement(denials=denials, excepted=_find_exception(policy, exceptions) if denials else None)
+
+
+def _conftest_denial(element: object) -> Denial:
+    """Convert an element; known members become fields if they have the right type, and the rest becomes `actual`."""
+    if isinstance(element, str):
+        return Denial(msg=element)
+    if not isinstance(element, dict) or not isinstance(element.get("msg"), str):
+        raise TypeError("an element of the rule is neither a string nor an object with a string `msg`")
+    rest = {key: value for key, value in element.items() if key != "msg"}
+    path = rest.pop("path") if isinstance(rest.get("path"), str) and rest["path"].startswith("/") else ""
+    expected = rest.pop("expected", None)
+    actual = rest["actual"] if set(rest) == {"actual"} else rest or None
+    return Denial(msg=element["msg"], path=path, actual=actual, expected=expected)
+
+
+def _find_exception(policy: Policy, exceptions: object) -> ExemptionMark | None:
+    """Return the mark if `exception[_][_] == "run_as_root"`, as Conftest defines it for `deny_run_as_root`."""
+    from policyeng.bundle.external_policies import exception_name  # few policies are of this kind
+
+    rules = dict(policy.rules)
+    name = exception_name(rules["deny"].rpartition(".")[2])
+    if not any(value == name for held in _members(exceptions) for value in _members(held)):
+        return None
+    reason = f"the rule excepts `{name}`" if name else "the rule excepts this rule"
+    return ExemptionMark(id=rules["exception"], category="exception", reason=reason)
+
+
+def _members(held: object) -> Iterable[object]:
+    return held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
 
 
 #: The names of the parsed snapshot, and of the same with markers, in `EvaluationRequest.made`.

@@ -8,11 +8,14 @@ from policyeng.models.base import (
     JsonObject,
     Limited,
     Model,
+    ReadOnlyDict,
+    ReadOnlyList,
+    SortedDict,
     lowered,
     name_in_json,
+    read_only,
     to_bytes,
 )
-from policyeng.models.decisions import Blame, Change, Changed, Decision, Enforcement, Mode, Operation
 from policyeng.models.documents import (
     NO_NAMES,
     Accelerator,
@@ -39,14 +42,29 @@ from policyeng.models.documents import (
 from policyeng.models.findings import (
     POLICY_FIELDS,
     AppliedSettings,
+    Basis,
+    Blame,
     BundleRef,
+    Change,
+    Changed,
+    ControlMapping,
+    ControlResult,
+    ControlScore,
+    ControlStatus,
+    Decision,
     Denial,
+    Enforcement,
     EngineRef,
     Evaluation,
     ExemptionMark,
     Finding,
+    FindingCounts,
     Findings,
+    FrameworkResult,
+    FrameworkSummary,
     Location,
+    Mode,
+    Operation,
     Outcome,
     Passed,
     Place,
@@ -58,17 +76,6 @@ from policyeng.models.findings import (
     Summary,
     Unknown,
 )
-from policyeng.models.frameworks import (
-    Basis,
-    ControlMapping,
-    ControlResult,
-    ControlScore,
-    ControlStatus,
-    FindingCounts,
-    FrameworkResult,
-    FrameworkSummary,
-)
-from policyeng.models.read_only import ReadOnlyDict, ReadOnlyList, SortedDict, read_only
 
 __all__ = [
     "NO_NAMES",

@@ -1,4 +1,4 @@
-"""Output models: findings with their reasons, and evaluations."""
+"""Output models: findings with their reasons, evaluations, the results of frameworks, and admission decisions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,152 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 from policyeng.errors import UsageError, suggest_nearest
 from policyeng.frozen import field, frozen, replace
-from policyeng.models.base import AwareDatetime, Checked, Model
-from policyeng.models.documents import Evidence
-from policyeng.models.frameworks import FrameworkResult
+from policyeng.models.base import UNCHECKED, AwareDatetime, Checked, JsonObject, Limited, Model
+from policyeng.models.documents import Carried, Evidence, Origin
 from policyeng.named import NamedTuple
 from policyeng.redaction import masked_message
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+Basis = Literal["published", "analogue", "derived", "own"]
+ControlKind = Literal["technical", "process"]
+_Text = Annotated[str, Limited(min_length=1)]
+
+
+class ControlStatus(StrEnum):
+    """What is known of a control; the first of these that holds, in this order."""
+
+    FAILING = "failing"
+    ERROR = "error"
+    UNDECIDED = "undecided"
+    ACCEPTED = "accepted"
+    PASSING = "passing"
+    DECLARED = "declared"
+    NOT_APPLICABLE = "not applicable here"
+    BY_HAND = "by hand"
+    NOT_COVERED = "not covered"
+
+
+@frozen(kw_only=True)
+class ControlMapping(Model):
+    """A policy that maps to a control.
+
+    Attributes:
+        id: of the policy.
+        basis: whose word the mapping is: Microsoft's for this very setting, Microsoft's or prowler's for the same
+            setting of another service, derived from Microsoft's tables, or the author's own.
+        relevance: `direct` if the policy tests what the control requires; only direct mappings count.
+        source: where the mapping is defined.
+    """
+
+    id: _Text
+    basis: Basis
+    relevance: Literal["direct", "related"]
+    source: str = ""
+    note: str = ""
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the mapping counts in a status."""
+        return self.relevance == "direct"
+
+
+@frozen(kw_only=True)
+class FindingCounts(Model):
+    """The findings of the direct policies of a control; `exempt` counts the failures that an exemption covers."""
+
+    pass_: int = 0
+    fail: int = 0
+    unknown: int = 0
+    error: int = 0
+    exempt: int = 0
+
+    @property
+    def total(self) -> int:
+        """The number of findings."""
+        return self.pass_ + self.fail + self.unknown + self.error
+
+
+@frozen(kw_only=True)
+class ControlResult(Model):
+    """One control of a framework in a report.
+
+    Attributes:
+        words: the status in words, with counts.
+        guidance: how a person would show the control, where no policy is direct.
+        policies: the policies of the bundle that map to it.
+        evidence: the entries in force for the control, or for its policies on evaluated resources.
+    """
+
+    id: str
+    title: str
+    domain: str = ""
+    kind: ControlKind = "technical"
+    status: ControlStatus
+    words: str
+    guidance: str = ""
+    policies: tuple[ControlMapping, ...] = ()
+    findings: FindingCounts = field(default_factory=FindingCounts)
+    evidence: tuple[Evidence, ...] = ()
+
+
+_Percentage = float | None
+
+
+@frozen(kw_only=True)
+class ControlScore(Model):
+    """Percentages from 0 to 100 with two decimals; null where there is nothing to divide by.
+
+    Attributes:
+        controls: the number of controls.
+        strict: technical controls that pass, of all technical controls.
+        decided: controls that pass, of those that pass, fail, are accepted or could not be decided.
+        coverage: technical controls with a finding, of all technical controls.
+    """
+
+    controls: int
+    strict: _Percentage
+    decided: _Percentage
+    coverage: _Percentage
+
+
+@frozen(kw_only=True)
+class FrameworkSummary(ControlScore):
+    """The scores of a framework, and the number of controls with each status.
+
+    Attributes:
+        technical: the number of technical controls.
+        domains: the scores of each domain.
+    """
+
+    technical: int
+    statuses: dict[str, int]
+    domains: dict[str, ControlScore]
+
+
+@frozen(kw_only=True)
+class FrameworkResult(Model):
+    """The results of an evaluation for the controls of a framework, in the order of its document.
+
+    No score and no status means that a control is met.
+    """
+
+    id: str
+    version: str
+    title: str
+    preview: bool = False
+    disclaimer: str = ""
+    summary: FrameworkSummary
+    controls: tuple[ControlResult, ...]
+
+    @property
+    def by_domain(self) -> Iterator[tuple[str, list[ControlResult]]]:
+        """Each domain with its controls, in their order."""
+        found: dict[str, list[ControlResult]] = {}
+        for control in self.controls:
+            found.setdefault(control.domain, []).append(control)
+        return iter(found.items())
 
 
 #: The formats by the suffix of the file that `Evaluation.save` writes.
@@ -459,3 +597,113 @@ class Evaluation(Model):
 
     def _whole(self) -> Evaluation:
         return replace(self, findings=tuple(self.findings))
+
+
+class Operation(StrEnum):
+    """What a change does to one resource; `create` and `replace` are both ARM's PUT, whatever was there before."""
+
+    CREATE = "create"
+    REPLACE = "replace"
+    PATCH = "patch"
+    DELETE = "delete"
+
+
+class Mode(StrEnum):
+    """How a failure that a change is to blame for is enforced, strictest first."""
+
+    DENY = "deny"
+    WARN = "warn"
+    SHADOW = "shadow"
+
+
+class Blame(StrEnum):
+    """What of a changed resource a change is to blame for.
+
+    With `touched` every failure that sits on it, old ones also; with `introduced` only what the change brings about or
+    makes worse. Of other resources a change is to blame for what it introduces, always.
+    """
+
+    TOUCHED = "touched"
+    INTRODUCED = "introduced"
+
+
+@frozen(kw_only=True)
+class Change(Model):
+    """One resource as it is about to become.
+
+    Attributes:
+        id: the ARM id of what is changed.
+        resource: for `create` and `replace`, the whole resource in ARM shape, of this id.
+        patch: for `patch`, a JSON Merge Patch (RFC 7396) over the resource.
+        unreadable, carried: of the new resource, as in a snapshot; empty if all of it is known.
+        origin: where the new resource was read; None for one that was not.
+    """
+
+    operation: Operation
+    id: Annotated[str, Limited(min_length=1)]
+    resource: Annotated[JsonObject | None, UNCHECKED] = None
+    patch: Annotated[Any, UNCHECKED] = None
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    carried: Carried | None = None
+    origin: Origin | None = None
+
+
+@frozen(kw_only=True)
+class Enforcement(Model):
+    """How failures of some policies are enforced at and under a scope.
+
+    Attributes:
+        policy: a policy id, an area as `--select` takes it, or `*` for all.
+        scope: an ARM id; empty for everywhere.
+    """
+
+    policy: Annotated[str, Limited(min_length=1)] = "*"
+    scope: str = ""
+    mode: Mode
+
+
+@frozen(kw_only=True)
+class Changed(Model):
+    """A resource that a decision is about."""
+
+    operation: Operation
+    id: str
+
+
+@frozen(kw_only=True)
+class Decision(Model):
+    """Allow or deny, with the findings that determined it and those that did not.
+
+    Attributes:
+        exit_code: 0 allowed, 1 denied for failures, 2 denied because something could not be decided.
+        snapshot: the state before the change.
+        denied: failures and errors that the change is to blame for, in mode `deny` and at or above the gate.
+        warned: others that it is to blame for: in mode `warn`, or below the gate.
+        shadowed: others that it is to blame for, in mode `shadow`.
+        undecided: findings that the change leaves unknown, where it introduces them or they sit on what it changes.
+        exempted: failures that an exemption accepts, where the change introduces them or they sit on what it changes.
+        standing: failures and errors after the change that were there before and are not blamed on it: those on what it
+            changes, and all others where they are asked for.
+        cleared: failures and errors before the change that it ends; as they were.
+        problems: what a reader must know of the run; an `error` that the change brings denies.
+
+    The lists of findings are sorted by policy and resource.
+    """
+
+    decision_version: Literal[1] = 1
+    allowed: bool
+    exit_code: int
+    bundle: BundleRef
+    snapshot: SnapshotRef
+    as_of: AwareDatetime
+    engine: EngineRef
+    changes: tuple[Changed, ...]
+    denied: tuple[Finding, ...] = ()
+    warned: tuple[Finding, ...] = ()
+    shadowed: tuple[Finding, ...] = ()
+    undecided: tuple[Finding, ...] = ()
+    exempted: tuple[Finding, ...] = ()
+    standing: tuple[Finding, ...] = ()
+    cleared: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    settings: AppliedSettings = field(default_factory=AppliedSettings)

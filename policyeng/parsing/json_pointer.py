@@ -1,8 +1,9 @@
-"""JSON Pointers (RFC 6901): their tokens, and the values that they refer to."""
+"""JSON Pointers (RFC 6901): their tokens, and the values that they refer to; JSON Merge Patch (RFC 7396)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 #: More digits are no place in a list that fits into memory.
 _MOST_DIGITS = 9
@@ -54,3 +55,19 @@ def filled(source: object, parts: Sequence[str], value: object) -> object:
         return [*source[:at], filled(source[at] if at < len(source) else None, rest, value), *source[at + 1 :]]
     known = source if isinstance(source, dict) else {}
     return {**known, key: filled(known.get(key), rest, value)}
+
+
+def merged(target: Any, patch: Any, *, keep_null: bool = False) -> Any:
+    """Return a document with a merge patch applied; `keep_null` keeps deletions, to merge two patches.
+
+    Nothing that is given is changed, and what no patch touches is shared. Both are trees that JSON could hold.
+    """
+    if not isinstance(patch, dict):
+        return patch
+    outcome = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None and not keep_null:
+            outcome.pop(key, None)
+        else:
+            outcome[key] = merged(outcome.get(key), value, keep_null=keep_null)
+    return outcome

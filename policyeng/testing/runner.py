@@ -30,8 +30,7 @@ from policyeng.evaluation.pointers import has_value
 from policyeng.facts import Facts
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Approval, DeclaredWorkload, Finding, JsonObject, Snapshot, lowered
-from policyeng.parsing.json_pointer import escaped, keys_of
-from policyeng.parsing.merge_patch import merged
+from policyeng.parsing.json_pointer import escaped, keys_of, merged
 from policyeng.parsing.yaml_writer import flow
 from policyeng.progress import counted
 from policyeng.testing.observed_reads import observe

@@ -24,7 +24,7 @@ import orjson
 from policyeng.audit.collection import azure
 from policyeng.audit.collection.azure.client import find_cloud
 from policyeng.bundle.loader import WantedInputs
-from policyeng.configuration.estates import EstateSettings
+from policyeng.configuration.settings import EstateSettings
 from policyeng.errors import InputError
 from policyeng.models import Problem, Snapshot
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, refuse_size

@@ -16,8 +16,8 @@ from policyeng.cli.context import find_known, moment_of
 from policyeng.cli.evaluation_options import CriteriaOptions, OpaServerOptions, RegoEngineOptions, SetupOptions
 from policyeng.cli.option_groups import with_options
 from policyeng.configuration import Settings
-from policyeng.configuration.estate_sections import input_of
-from policyeng.configuration.estates import EstateSettings
+from policyeng.configuration.audit_sections import input_of
+from policyeng.configuration.settings import EstateSettings
 from policyeng.context import EvaluationSetup
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError

@@ -15,7 +15,7 @@ from policyeng.cli.audit.options import StoreUrl, require_expandable_urls
 from policyeng.cli.console import print_line
 from policyeng.cli.context import plain_format, settings_of
 from policyeng.configuration import Settings
-from policyeng.configuration.notification_targets import Notifying
+from policyeng.configuration.settings import Notifying
 from policyeng.errors import UsageError, suggest_nearest
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count, to_the_second

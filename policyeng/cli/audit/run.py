@@ -19,8 +19,8 @@ from policyeng.cli.evaluation_options import CriteriaOptions, RegoEngineOptions
 from policyeng.cli.option_groups import with_options
 from policyeng.cli.options import complete_estates
 from policyeng.configuration import Settings
-from policyeng.configuration.estate_sections import input_of, require_name
-from policyeng.configuration.estates import EstateSettings
+from policyeng.configuration.audit_sections import input_of, require_name
+from policyeng.configuration.settings import EstateSettings
 from policyeng.errors import PolicyengError, UsageError, suggest_nearest
 from policyeng.frozen import frozen
 from policyeng.models import JsonObject, Problem

@@ -12,7 +12,7 @@ import orjson
 from policyeng.bundle import Bundle
 from policyeng.engines import Judgement
 from policyeng.models import JsonObject
-from policyeng.testing.report_parts import bundle_object, text_of_lines
+from policyeng.testing.reports import bundle_object, text_of_lines
 from policyeng.verify.differential.differential import Contestant, Counterexample, PairCounts, outcome_of
 from policyeng.verify.example_documents import command, list_other_parts, native
 

@@ -13,7 +13,7 @@ from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.cases import DEFAULT_AS_OF, STATED, Baselines, Case, estate, read_cases
 from policyeng.bundle.header import Verdict
 from policyeng.models import JsonObject, Model, lowered
-from policyeng.parsing.merge_patch import merged
+from policyeng.parsing.json_pointer import merged
 from policyeng.testing.observed_reads import observe
 
 

@@ -14,7 +14,7 @@ from policyeng.bundle.cases import DEFAULT_AS_OF, STATED
 from policyeng.bundle.header import Verdict
 from policyeng.facts.ids import workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
-from policyeng.parsing.merge_patch import merged
+from policyeng.parsing.json_pointer import merged
 from policyeng.verify.generators.case_scenarios import Scene
 from policyeng.verify.generators.estates import (
     DOCUMENT,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from policyeng.models import JsonObject
-from policyeng.testing.report_parts import junit_text, text_of_lines
+from policyeng.testing.reports import junit_text, text_of_lines
 from policyeng.verify.mutation.run import MutantCounts, MutationRun, Survivor, score
 
 

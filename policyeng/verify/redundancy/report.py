@@ -13,7 +13,7 @@ import orjson
 
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
-from policyeng.testing.report_parts import junit_text, text_of_lines
+from policyeng.testing.reports import junit_text, text_of_lines
 from policyeng.verify.example_documents import command, list_parameters, native
 from policyeng.verify.generators.examples import Example
 

@@ -16,8 +16,7 @@ from policyeng.evaluation.pointers import has_value
 from policyeng.facts.catalogue import VmSize
 from policyeng.facts.siblings import MOST_TIMES
 from policyeng.models import Denial, Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
-from policyeng.parsing.json_pointer import escaped, keys_of, member, value_at
-from policyeng.parsing.merge_patch import merged
+from policyeng.parsing.json_pointer import escaped, keys_of, member, merged, value_at
 from policyeng.testing.observed_reads import ObservedReads, observe_finding
 from policyeng.verify.generators.vocabulary import vocabulary_of
 from policyeng.verify.laws.law import by_pair

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
-from policyeng.testing.report_parts import bundle_object, junit_text, text_of_lines
+from policyeng.testing.reports import bundle_object, junit_text, text_of_lines
 from policyeng.verify.example_documents import command, document_of, list_other_parts, native, text_of
 from policyeng.verify.laws.law import Law, format_remarks
 from policyeng.verify.runner.run import LawRun, ReportedViolation

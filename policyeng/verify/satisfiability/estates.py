@@ -13,8 +13,7 @@ from policyeng.bundle import Bundle
 from policyeng.bundle.cases import STATED, Baselines, Case, baselines_of, estate, no_baseline
 from policyeng.errors import BundleError, suggest_nearest
 from policyeng.models import JsonObject, Snapshot, lowered
-from policyeng.parsing.json_pointer import keys_of, list_index, member
-from policyeng.parsing.merge_patch import merged
+from policyeng.parsing.json_pointer import keys_of, list_index, member, merged
 from policyeng.verify.generators.estates import copied_object
 from policyeng.verify.generators.json_mutations import Json, put_value, remove
 from policyeng.verify.satisfiability.classes import Choice, EstatePart, TableRows, WorkloadClass

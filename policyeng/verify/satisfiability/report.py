@@ -15,7 +15,7 @@ from policyeng.bundle import Bundle
 from policyeng.bundle.moments import day, describe_spans
 from policyeng.models import JsonObject
 from policyeng.report.phrases import count
-from policyeng.testing.report_parts import bundle_object, junit_text, text_of_lines
+from policyeng.testing.reports import bundle_object, junit_text, text_of_lines
 from policyeng.verify.satisfiability.estates import described
 from policyeng.verify.satisfiability.result import Conflict, SatisfiabilityResult
 

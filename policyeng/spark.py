@@ -1,42 +1,127 @@
-"""Evaluation of a table of snapshots: the driver checks the arguments, and the workers evaluate row by row."""
+"""Evaluation of tables of snapshots in Spark. Importing other packages does not load Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-from policyeng import __version__
-from policyeng.bundle import Bundle
-from policyeng.bundle.assembling import unpack_bundle
-from policyeng.errors import UsageError
-from policyeng.evaluation import evaluate
-from policyeng.models import Evaluation, Exemption, JsonObject, Problem, Severity, Snapshot
-from policyeng.sources.discovery import Named
-from policyeng.sources.reader import read_named
-from policyeng.spark.table import PendingRows
-
-if TYPE_CHECKING:
-    from pyarrow import RecordBatch
-
-
-from collections.abc import Sequence
-from datetime import UTC
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from policyeng import __version__
 from policyeng.api import parameters_of
-from policyeng.bundle.assembling import pack_bundle
+from policyeng.bundle import Bundle
+from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.engines.embedded import compile_rego
-from policyeng.errors import suggest_nearest
-from policyeng.evaluation import prepare
+from policyeng.errors import UsageError, suggest_nearest
+from policyeng.evaluation import evaluate, prepare
+from policyeng.models import Denial, Evaluation, Exemption, Finding, JsonObject, Problem, Severity, Snapshot, Unknown
 from policyeng.sources import DEFAULT_MAX_BYTES
-from policyeng.spark.table import COLUMNS
+from policyeng.sources.discovery import Named
+from policyeng.sources.reader import read_named
 
 if TYPE_CHECKING:
+    from pyarrow import RecordBatch
     from pyspark.sql import DataFrame
+
+#: By name, the type of each column in the words of Spark SQL. What is JSON has the members of the JSON report.
+COLUMNS: Mapping[str, str] = {
+    "name": "string",  # of the snapshot, as it was given
+    "outcome": "string",  # pass, fail, unknown or error; error or warning for a problem
+    "policy": "string",  # null for a problem, as all is that follows until `message`
+    "title": "string",
+    "severity": "string",
+    "resource": "string",
+    "resource_type": "string",
+    "denials": "string",  # JSON: a list of msg, path, actual and expected
+    "unknowns": "string",  # JSON: a list of msg and path
+    "exemption": "string",  # the id of the one that covers the failure
+    "remediation": "string",
+    "source": "string",
+    "file": "string",  # the file of the resource; the name of the snapshot
+    "line": "int",
+    "column": "int",
+    "message": "string",  # of a problem, and null for a finding
+    "place": "string",
+    "exit_code": "int",  # of the whole snapshot
+    "scope": "string",
+    "taken_at": "timestamp",
+    "snapshot_digest": "string",
+    "bundle_digest": "string",
+    "engine_version": "string",
+    "as_of": "timestamp",
+}
+
+
+class PendingRows:
+    """Rows that wait to be handed over together, column by column."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
+
+    def __len__(self) -> int:
+        return len(self._columns["name"])
+
+    def add(self, name: str | None, evaluation: Evaluation) -> None:
+        """Add the findings and the problems of one snapshot; the name is as it was given."""
+        snapshot = evaluation.snapshot
+        same = {
+            "name": name,
+            "exit_code": evaluation.exit_code,
+            "scope": snapshot.scope,
+            "taken_at": snapshot.taken_at,
+            "snapshot_digest": snapshot.digest,
+            "bundle_digest": evaluation.bundle.digest,
+            "engine_version": evaluation.engine.version,
+            "as_of": evaluation.as_of,
+        }
+        rows = [*map(_of_finding, evaluation.findings), *map(_of_problem, evaluation.problems)]
+        for column, values in self._columns.items():
+            if column in same:
+                values += [same[column]] * len(rows)
+            else:
+                values += [row.get(column) for row in rows]
+
+    def taken(self) -> RecordBatch:
+        """Return the rows in Arrow format, and clear the buffer."""
+        import pyarrow as pa
+
+        kinds = {"string": pa.string(), "int": pa.int32(), "timestamp": pa.timestamp("us", tz="UTC")}
+        arrays = [pa.array(values, kinds[COLUMNS[column]]) for column, values in self._columns.items()]
+        for values in self._columns.values():
+            values.clear()
+        return pa.RecordBatch.from_arrays(arrays, names=list(COLUMNS))
+
+
+def _of_finding(finding: Finding) -> dict[str, object]:
+    location = finding.location
+    return {
+        "outcome": finding.outcome.value,
+        "policy": finding.policy,
+        "title": finding.title,
+        "severity": finding.severity.value,
+        "resource": finding.resource,
+        "resource_type": finding.resource_type,
+        "denials": _json(finding.denials),
+        "unknowns": _json(finding.unknowns),
+        "exemption": finding.exemption.id if finding.exemption else None,
+        "remediation": finding.remediation,
+        "source": finding.source,
+        "file": location.file,
+        "line": location.line,
+        "column": location.column,
+    }
+
+
+def _of_problem(problem: Problem) -> dict[str, object]:
+    return {"outcome": problem.level, "message": problem.message, "place": problem.place}
+
+
+def _json(reasons: Iterable[Denial | Unknown]) -> str:
+    """As the JSON report has them: by pydantic, which also writes the numbers that 64 bits do not hold."""
+    return f"[{','.join(reason.model_dump_json(by_alias=True, fallback=str) for reason in reasons)}]"
+
 
 #: So many rows go to Spark together; one snapshot is never split.
 _MOST_ROWS = 4096
@@ -185,3 +270,9 @@ def _require_columns(frame: DataFrame, name: str, snapshot: str) -> None:
     if kinds[snapshot] not in ("string", "binary"):
         remedy = "give the whole document as text or bytes, such as `to_json` writes"
         raise UsageError(f"the column `{snapshot}` is of {kinds[snapshot]}", remedy=remedy)
+
+
+#: The name of `evaluate_table` in version 0.1.
+judge = evaluate_table
+
+__all__ = ["COLUMNS", "evaluate_table", "judge"]
