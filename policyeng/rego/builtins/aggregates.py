@@ -1,4 +1,4 @@
-"""What is computed of all members of a collection."""
+"""Builtins on the members of collections: aggregates, arrays and sets."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import fractions
 from collections.abc import Callable
 
 from policyeng.rego import numbers
-from policyeng.rego.budget import charged
-from policyeng.rego.builtins.registry import builtin, too_deep, wrong_element, wrong_type
+from policyeng.rego.budget import charge, charged
+from policyeng.rego.builtins.registry import (
+    builtin,
+    check_array,
+    check_integer,
+    check_set,
+    too_deep,
+    wrong_element,
+    wrong_type,
+)
 from policyeng.rego.values import UNDEFINED, Value, ValueKey, from_key, is_number, members, sort_key, sort_values
 
 _COUNTED = frozenset((list, dict, set, str))
@@ -136,3 +144,79 @@ def check_any(collection: Value) -> Value:
     if type(collection) is set:
         return _TRUE in collection
     raise wrong_type(1, collection, "array", "set")
+
+
+@builtin("array.concat")
+def join_arrays(left: Value, right: Value) -> Value:
+    """Return the elements of one array and then of another."""
+    return charged(check_array(1, left) + check_array(2, right))
+
+
+@builtin("array.flatten")
+def flatten(array: Value) -> Value:
+    """Replace each array in an array by its elements."""
+    check_array(1, array)
+    # The same array may be in it many times.
+    charge(sum(len(one) for one in array if type(one) is list))
+    return [element for one in array for element in (one if type(one) is list else (one,))]
+
+
+@builtin("array.slice")
+def slice_array(array: Value, start: Value, stop: Value) -> Value:
+    """Return the elements from one index to before another."""
+    check_array(1, array)
+    first, end = check_integer(2, start), check_integer(3, stop)
+    return charged(array[max(first, 0) : max(end, 0)])
+
+
+@builtin("array.reverse")
+def reverse_array(array: Value) -> Value:
+    """Return the elements from the last to the first."""
+    return charged(check_array(1, array)[::-1])
+
+
+@builtin("and")
+def intersect(left: Value, right: Value) -> Value:
+    """Return the members that are in both sets."""
+    if type(left) is set and type(right) is set:
+        return charged(left & right)
+    return charged(check_set(1, left) & check_set(2, right))
+
+
+@builtin("or")
+def unite(left: Value, right: Value) -> Value:
+    """Return the members that are in either set."""
+    if type(left) is set and type(right) is set:
+        return charged(left | right)
+    return charged(check_set(1, left) | check_set(2, right))
+
+
+@builtin("set_diff")
+def subtract(left: Value, right: Value) -> Value:
+    """Return the members that are in the first set only."""
+    return charged(check_set(1, left) - check_set(2, right))
+
+
+@builtin("intersection")
+def intersect_all(collection: Value) -> Value:
+    """Return the members that are in all sets of a set."""
+    found = _list_sets(collection)
+    return charged(set.intersection(*found)) if found else set()
+
+
+@builtin("union")
+def unite_all(collection: Value) -> Value:
+    """Return the members that are in any set of a set."""
+    return charged(set().union(*_list_sets(collection)))
+
+
+def _list_sets(collection: Value) -> list[set[Value]]:
+    keys = check_set(1, collection)
+    found = [key.value for key in keys if type(key) is ValueKey and type(key.value) is set]
+    if len(found) < len(keys):
+        try:
+            # OPA reports the first in the order of the members.
+            check_set(1, members(keys)[0])
+        except RecursionError:
+            raise too_deep() from None
+    return found

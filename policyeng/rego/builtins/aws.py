@@ -6,8 +6,7 @@ import hmac
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
-from policyeng.rego.builtins.go_text import to_bytes, to_value, write_json
-from policyeng.rego.builtins.go_url import UrlError, parse_url
+from policyeng.rego.builtins.go_text import UrlError, parse_url, to_bytes, to_value, write_json
 from policyeng.rego.builtins.registry import (
     BuiltinError,
     OperandError,

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from hashlib import new as new_hash
 from ipaddress import IPv6Address, ip_address
 
-from policyeng.rego.builtins.der import (
+from policyeng.rego.builtins.go_text import Url, UrlError, from_bytes, parse_url, to_value
+from policyeng.rego.builtins.keys import (
     BOOLEAN,
     INTEGER,
     OBJECT_IDENTIFIER,
@@ -20,11 +21,14 @@ from policyeng.rego.builtins.der import (
     SET,
     Der,
     DerError,
+    Key,
+    parse_public_key,
+    public_document,
     split_identifier,
+    verify_ec,
+    verify_ed,
+    verify_rsa,
 )
-from policyeng.rego.builtins.go_text import from_bytes, to_value
-from policyeng.rego.builtins.go_url import Url, UrlError, parse_url
-from policyeng.rego.builtins.keys import Key, parse_public_key, public_document, verify_ec, verify_ed, verify_rsa
 from policyeng.rego.builtins.registry import BuiltinError
 from policyeng.rego.values import Value
 

@@ -12,9 +12,18 @@ from policyeng.rego.builtins.certificates import (
     parse_request,
     verify_chain,
 )
-from policyeng.rego.builtins.der import INTEGER, OCTET_STRING, SEQUENCE
 from policyeng.rego.builtins.go_text import decode_base64, from_bytes, read_pem, to_value
-from policyeng.rego.builtins.keys import Key, OtherKey, parse_private_key, private_document, public_document, to_jwk
+from policyeng.rego.builtins.keys import (
+    INTEGER,
+    OCTET_STRING,
+    SEQUENCE,
+    Key,
+    OtherKey,
+    parse_private_key,
+    private_document,
+    public_document,
+    to_jwk,
+)
 from policyeng.rego.builtins.registry import BuiltinError, builtin, check_object, check_string
 from policyeng.rego.numbers import to_integer
 from policyeng.rego.values import Value, is_number, members, ordered_keys

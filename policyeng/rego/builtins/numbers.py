@@ -1,12 +1,15 @@
-"""Arithmetic, bits and ranges of numbers."""
+"""Arithmetic, bits and ranges of numbers, numbers with units, and semantic versions."""
 
 from __future__ import annotations
 
 import fractions
+import re
+from fractions import Fraction
 
 from policyeng.rego import numbers
 from policyeng.rego.budget import charge, charged
-from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, check_number, wrong_type
+from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, check_number, check_string, wrong_type
+from policyeng.rego.builtins.strings import lower
 from policyeng.rego.values import Value, is_number
 
 #: OPA computes with machine integers of 32 bits exactly, and rounds others as floats.
@@ -189,3 +192,154 @@ def list_range_with_step(first: Value, last: Value, step: Value) -> Value:
 def _list_range(first: int, last: int, step: int) -> list[int]:
     charge(abs(last - first) // step + 1)
     return list(range(first, last + 1, step) if first <= last else range(first, last - 1, -step))
+
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?")
+#: OPA reads six digits.
+_LONG_EXPONENT = re.compile(r"[0-9]{7}")
+_PREFIXES = "kmgtpe"
+_BYTES: dict[str, int] = {"": 1}
+for _power, _prefix in enumerate(_PREFIXES, 1):
+    _BYTES |= dict.fromkeys((_prefix, _prefix + "b"), 1000**_power)
+    _BYTES |= dict.fromkeys((_prefix + "i", _prefix + "ib"), 1024**_power)
+# OPA takes the float next to a thousandth.
+_UNITS = {"": Fraction(1), "m": Fraction(0.001), "M": Fraction(1000**2)}
+for _power, _prefix in enumerate(_PREFIXES, 1):
+    if _prefix != "m":
+        _UNITS |= dict.fromkeys((_prefix, _prefix.upper()), Fraction(1000**_power))
+    _UNITS |= dict.fromkeys((_prefix + "i", _prefix.upper() + "i"), Fraction(1024**_power))
+
+
+@builtin("units.parse_bytes")
+def parse_bytes(text: Value) -> Value:
+    """Read a number of bytes, as `10KiB`."""
+    name = "units.parse_bytes"
+    number, unit = _split(name, lower(check_string(1, text)))
+    if unit not in _BYTES:
+        raise BuiltinError(f"{name}: byte unit {unit} not recognized")
+    exact = numbers.round_to_mantissa(_read(name, "byte amount", number))
+    return numbers.check_size(int(numbers.round_to_mantissa(exact * _BYTES[unit])))
+
+
+@builtin("units.parse")
+def parse_units(text: Value) -> Value:
+    """Read a number with a unit, as `10Ki` or `5m`."""
+    name = "units.parse"
+    number, unit = _split(name, check_string(1, text))
+    unit = unit[:1] + lower(unit[1:])
+    if unit not in _UNITS:
+        raise BuiltinError(f"{name}: unit {unit} not recognized")
+    exact = _read(name, "amount", number) * _UNITS[unit]
+    if exact.denominator == 1:
+        return numbers.check_size(exact.numerator)
+    # OPA writes ten digits after the point, half away from zero.
+    digits = int(abs(exact) * 10**10 + Fraction(1, 2))
+    return numbers.parse_number(f"{'-' if exact < 0 else ''}{digits // 10**10}.{digits % 10**10:010}")
+
+
+def _split(name: str, text: str) -> tuple[str, str]:
+    text = text.replace('"', "")
+    if " " in text:
+        raise BuiltinError(f"{name}: spaces not allowed in resource strings")
+    end = _find_unit(name, text)
+    if not end:
+        raise BuiltinError(f"{name}: no {'byte ' if name.endswith('bytes') else ''}amount provided")
+    return text[:end], text[end:]
+
+
+def _find_unit(name: str, text: str) -> int:
+    place, length = 0, len(text)
+    while place < length:
+        char = text[place]
+        if char not in "0123456789.eE+-":
+            return place
+        if char in "eE":
+            after = text[place + 1 : place + 2]
+            if not after or after not in "0123456789+-":
+                return place
+            place += after in "+-"
+            if _LONG_EXPONENT.match(text, place + 1):
+                raise BuiltinError(f"{name}: exponent too large")
+        place += 1
+    return length
+
+
+def _read(name: str, what: str, text: str) -> Fraction:
+    found = _NUMBER.fullmatch(text)
+    if found is None:
+        raise BuiltinError(f"{name}: could not parse {what} to a number")
+    if abs(int(found[1] or 0)) > numbers.LARGEST_EXPONENT or len(text) > numbers.LARGEST_EXPONENT:
+        raise numbers.NumberTooLargeError("the number is out of range")
+    return Fraction(text)
+
+
+_IDENTIFIERS = re.compile(r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*")
+_NUMERIC = re.compile(r"0|[1-9][0-9]*")
+_LARGEST = (1 << 63) - 1
+
+_Version = tuple[tuple[int, ...], list[str]]
+
+
+@builtin("semver.is_valid")
+def is_valid_version(version: Value) -> Value:
+    """Return whether a value is a semantic version."""
+    return type(version) is str and _parse(version) is not None
+
+
+@builtin("semver.compare")
+def compare_versions(left: Value, right: Value) -> Value:
+    """Return -1, 0 or 1 where the first version is less than, equal to or greater than the second."""
+    check_string(1, left)
+    check_string(2, right)
+    versions = []
+    for position, text in enumerate((left, right), 1):
+        version = _parse(text)
+        if version is None:
+            raise BuiltinError(f"operand {position}: string {text} is not a valid SemVer")
+        versions.append(version)
+    (first, first_release), (second, second_release) = versions
+    if first != second:
+        return 1 if first > second else -1
+    return _compare_releases(first_release, second_release)
+
+
+def _parse(text: str) -> _Version | None:
+    core, plus, metadata = text.removeprefix("v").partition("+")
+    core, minus, release = core.partition("-")
+    if plus and not _IDENTIFIERS.fullmatch(metadata):
+        return None
+    if minus and not _IDENTIFIERS.fullmatch(release):
+        return None
+    identifiers = release.split(".") if minus else []
+    if any(len(one) > 1 and one[0] == "0" and one.isdigit() for one in identifiers):
+        return None
+    parts = core.split(".")
+    if len(parts) != 3 or not all(len(part) < 20 and _NUMERIC.fullmatch(part) for part in parts):
+        return None
+    numbers = tuple(map(int, parts))
+    return (numbers, identifiers) if max(numbers) <= _LARGEST else None
+
+
+def _compare_releases(left: list[str], right: list[str]) -> int:
+    if left == right:
+        return 0
+    if not left or not right:
+        return 1 if not left else -1
+    for first, second in zip(left, right, strict=False):
+        if first == second:
+            continue
+        numeric, other_numeric = first.isdigit(), second.isdigit()
+        if numeric != other_numeric:
+            return -1 if numeric else 1
+        # Go reads a number beyond 64 bits as the largest one.
+        ours = (_saturate(first), "") if numeric else (0, first)
+        theirs = (_saturate(second), "") if numeric else (0, second)
+        if ours != theirs:
+            return 1 if ours > theirs else -1
+    if len(left) == len(right):
+        raise BuiltinError("the versions differ only in numbers beyond 64 bits")  # OPA does not end here
+    return 1 if len(left) > len(right) else -1
+
+
+def _saturate(digits: str) -> int:
+    return _LARGEST if len(digits) > 19 else min(int(digits), _LARGEST)

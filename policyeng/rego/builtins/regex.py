@@ -158,7 +158,7 @@ def match_template(template: Value, text: Value, start: Value, end: Value) -> Va
 @builtin("regex.globs_match")
 def match_globs(left: Value, right: Value) -> Value:
     """Return whether a text exists that two globs of characters, sets, `.`, `+` and `*` match."""
-    from policyeng.rego.builtins.token_globs import intersect  # few policies call it
+    from policyeng.rego.builtins.glob import intersect  # few policies call it
 
     return intersect(check_string(1, left), check_string(2, right))
 

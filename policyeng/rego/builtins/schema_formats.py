@@ -9,7 +9,7 @@ from ipaddress import ip_address
 
 import re2
 
-from policyeng.rego.builtins.go_url import UrlError, parse_url
+from policyeng.rego.builtins.go_text import UrlError, parse_url
 from policyeng.rego.builtins.registry import BuiltinError
 
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")

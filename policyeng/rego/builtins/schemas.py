@@ -14,8 +14,7 @@ from functools import lru_cache
 from typing import NoReturn
 
 from policyeng.rego.budget import charge
-from policyeng.rego.builtins.go_text import parse_json, to_value, write_json
-from policyeng.rego.builtins.go_url import Url, UrlError, parse_url, resolve_url
+from policyeng.rego.builtins.go_text import Url, UrlError, parse_json, parse_url, resolve_url, to_value, write_json
 from policyeng.rego.builtins.registry import BuiltinError, builtin
 from policyeng.rego.builtins.schema_formats import FORMATS, compile_pattern
 from policyeng.rego.numbers import from_fraction, to_fraction

@@ -1,4 +1,4 @@
-"""The types of values."""
+"""The types of values, and comparison and membership as functions; the compiler writes most calls of them in place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from policyeng.later import lazy_pattern
 from policyeng.rego.budget import charged
 from policyeng.rego.builtins.registry import BuiltinError, OperandError, builtin, too_deep, wrong_type
 from policyeng.rego.numbers import parse_number
-from policyeng.rego.values import Value, is_number, make_set, members
+from policyeng.rego.runtime import is_member, is_pair
+from policyeng.rego.values import Value, equal, is_less, is_number, make_set, members
 from policyeng.rego.values import type_name as name_of
 
 _KINDS = {type(None): "null", bool: "boolean", str: "string", list: "array", dict: "object", set: "set"}
@@ -90,3 +91,33 @@ def cast_set(value: Value) -> Value:
         return charged(make_set(value))
     except RecursionError:
         raise too_deep() from None
+
+
+builtin("equal")(equal)
+builtin("lt")(is_less)
+builtin("internal.member_2")(is_member)
+builtin("internal.member_3")(is_pair)
+
+
+@builtin("neq")
+def differ(left: Value, right: Value) -> bool:
+    """Return whether two values differ."""
+    return not equal(left, right)
+
+
+@builtin("gt")
+def is_greater(left: Value, right: Value) -> bool:
+    """Return whether a value is after another."""
+    return is_less(right, left)
+
+
+@builtin("lte")
+def is_at_most(left: Value, right: Value) -> bool:
+    """Return whether a value is not after another."""
+    return not is_less(right, left)
+
+
+@builtin("gte")
+def is_at_least(left: Value, right: Value) -> bool:
+    """Return whether a value is not before another."""
+    return not is_less(left, right)
