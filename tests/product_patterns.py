@@ -93,8 +93,8 @@ _LOCALS: dict[str, list[dict[str, object]]] = {
     "policyeng/sources/arm_template/functions.py": [{"every": ["a", "--", "a-"]}],
     # A pattern of a policy, of fixed length; the module has tests of what it takes.
     "policyeng/rego/builtins/linear.py": [{"text": "[a-z]-[0-9]{2}", "ends": ends} for ends in (True, False)],
-    "policyeng/verify/generators/case_scenarios.py": [{"name": b"vmSize"}],
-    "policyeng/verify/redundancy/analysis.py": [{"name": "allowed"}],
+    "policyeng/verify/generators/estates.py": [{"name": b"vmSize"}],
+    "policyeng/verify/redundancy.py": [{"name": "allowed"}],
 }
 #: Characters of a text in which quadratic time shows, and of a whole one.
 SHORT, LONG = 1 << 14, 1 << 20

@@ -446,7 +446,7 @@ def test_an_interrupt_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("policyeng.verify.runner.run.run", interrupted)
+    monkeypatch.setattr("policyeng.verify.runner.run", interrupted)
 
     assert run(["verify", "--law", "order", "--examples", "1", "--no-database"]) == 130
     assert capsys.readouterr() == ("", "policyeng: interrupted\n")

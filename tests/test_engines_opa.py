@@ -21,8 +21,8 @@ from policyeng.engines.opa_server import OpaConnection
 from policyeng.evaluation import evaluate
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot
 from policyeng.sources import load_snapshot
-from policyeng.verify.differential.differential import build_request, outcome_of
-from policyeng.verify.differential.differential import normalize_result as told
+from policyeng.verify.differential import build_request, outcome_of
+from policyeng.verify.differential import normalize_result as told
 from policyeng.verify.generators.examples import Example
 from policyeng.verify.strategies import snapshots
 from tests.bundles import deny_when, rego, snapshot, workspace, write

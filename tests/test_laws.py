@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from policyeng.verify.generators.examples import Example
 from policyeng.verify.laws import LAWS, Law, outcome_laws
 from policyeng.verify.laws.law import LawContext, Trial
-from policyeng.verify.runner.run import run
+from policyeng.verify.runner import run
 from tests.drawn import BUNDLE, EXAMPLES
 from tests.effort import THOROUGH, effort
 

@@ -19,13 +19,13 @@ import policyeng
 from policyeng.bundle import Bundle
 from policyeng.verify.generators.examples import examples_of
 from policyeng.verify.generators.json_mutations import Json
-from policyeng.verify.laws import invariance, monotonicity
+from policyeng.verify.laws import header_laws
+from policyeng.verify.laws.header_laws import Way, list_stricter_values
 from policyeng.verify.laws.law import Law, LawContext, Trial, Violation
-from policyeng.verify.laws.monotonicity import Way, list_stricter_values
 from policyeng.verify.laws.read_laws import count_tests
 from tests.bundles import deny_when, rego, write
 
-LAWS = (monotonicity.LAW, invariance.LAW)
+LAWS = (header_laws.MONOTONICITY, header_laws.INVARIANCE)
 
 
 BROKEN = Path(__file__).parent / "broken"
@@ -41,7 +41,7 @@ def found(law: Law, bundle: Bundle, examples: int, seed: int = 7) -> tuple[LawCo
 
 def test_a_stricter_value_that_fails_is_found() -> None:
     """A comparison that is turned round in one branch is blamed on its policy, with what was written and found."""
-    _, violations = found(monotonicity.LAW, policyeng.load_bundle(BROKEN / "monotone"), 200)
+    _, violations = found(header_laws.MONOTONICITY, policyeng.load_bundle(BROKEN / "monotone"), 200)
 
     assert {violation.policy for violation in violations} == {"BROKEN-MONOTONE-001"}
     assert all("maxNodeCount is" in violation.lines[0] for violation in violations)
@@ -51,7 +51,7 @@ def test_a_stricter_value_that_fails_is_found() -> None:
 @pytest.mark.slow
 def test_a_tag_that_is_read_and_ids_that_are_compared_with_case_are_found() -> None:
     """Both are blamed on their own policy; the field that was changed is named."""
-    _, violations = found(invariance.LAW, policyeng.load_bundle(BROKEN / "insensitive"), 300)
+    _, violations = found(header_laws.INVARIANCE, policyeng.load_bundle(BROKEN / "insensitive"), 300)
     by_policy = {violation.policy: violation for violation in violations}
 
     assert set(by_policy) == {"BROKEN-INSENSITIVE-001", "BROKEN-INSENSITIVE-002"}
@@ -69,7 +69,7 @@ def test_a_parameter_that_is_stricter_the_other_way_round_is_found(tmp_path: Pat
     for way in ("lower", "higher"):
         text = rego("a", deny_when(condition), more=more % way)
         bundle = policyeng.load_bundle(write(tmp_path / way, {"area/a/a.rego": text}))
-        grounds, violations = found(monotonicity.LAW, bundle, 120)
+        grounds, violations = found(header_laws.MONOTONICITY, bundle, 120)
         outcomes[way] = {violation.policy for violation in violations}
         assert count_tests(grounds)["monotone", "T-A-1", "parameter:most"] > 10
 

@@ -18,10 +18,12 @@ from policyeng.engines import opa as server
 from policyeng.errors import EngineError, UsageError
 from policyeng.evaluation import evaluate
 from policyeng.models import Denial, Snapshot, Unknown
-from policyeng.verify.differential.differential import (
+from policyeng.verify.differential import (
     Contestant,
+    DifferentialRun,
     EngineDifference,
     PairCounts,
+    as_text,
     compare,
     comparisons,
     contestants,
@@ -29,7 +31,6 @@ from policyeng.verify.differential.differential import (
     differs,
     normalize_result,
 )
-from policyeng.verify.differential.report import DifferentialRun, as_text
 from policyeng.verify.example_documents import read, snapshot_text
 from policyeng.verify.generators.examples import Example
 from policyeng.verify.strategies import examples

@@ -9,8 +9,8 @@ import pytest
 
 from policyeng.cli import run
 from policyeng.engines import Judgement
-from policyeng.verify.differential import differential as engines
-from policyeng.verify.differential.differential import Contestant
+from policyeng.verify import differential as engines
+from policyeng.verify.differential import Contestant
 from tests.bundles import deny_when, rego, write
 from tests.command import policyeng
 

@@ -10,7 +10,7 @@ import pytest
 from policyeng.bundle import load_bundle
 from policyeng.errors import UsageError
 from policyeng.verify.laws import LAWS, laws_named
-from policyeng.verify.runner.run import run
+from policyeng.verify.runner import run
 
 ROOT = Path(__file__).resolve().parents[1]
 BROKEN = ROOT / "tests" / "broken"
@@ -49,7 +49,7 @@ def test_a_law_finds_the_policy_that_breaks_it(name: str, monkeypatch: pytest.Mo
 
     Not those that state breaks too.
     """
-    monkeypatch.setattr("policyeng.verify.runner.run._MOST_TRIALS", 10)  # how small it becomes is tested elsewhere
+    monkeypatch.setattr("policyeng.verify.runner._MOST_TRIALS", 10)  # how small it becomes is tested elsewhere
     bundle = load_bundle(BROKEN / name)
     (policy,) = bundle.policies
     laws = laws_named([name] if name == "repeatable" else MINE)

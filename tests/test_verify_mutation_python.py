@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policyeng.verify.mutation.python import normalize_source, python_mutations
+from policyeng.verify.mutation.mutants import normalize_source, python_mutations
 from policyeng.verify.mutation.rego import Spoken, mutants
 
 

@@ -12,8 +12,7 @@ import pytest
 from policyeng.bundle import load_bundle
 from policyeng.errors import BundleError
 from policyeng.verify.laws.law import Law, Trial, Violation
-from policyeng.verify.mutation.report import as_json
-from policyeng.verify.mutation.run import run
+from policyeng.verify.mutation.run import as_json, run
 from tests.bundles import deny_when, rego, workspace, write
 from tests.command import policyeng
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from policyeng.models import JsonObject, Snapshot
 from policyeng.parsing.json_pointer import escaped
-from policyeng.verify.remediation.json_patch import GONE, DocumentPatch, Kind, PatchBuilder, apply_edits, document_of
+from policyeng.verify.json_patch import GONE, DocumentPatch, Kind, PatchBuilder, apply_edits, document_of
 from tests.bundles import snapshot, workspace
 
 PLACE: tuple[Kind, str] = ("resource", str(workspace()["id"]))

@@ -13,12 +13,11 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.cli import run
 from policyeng.evaluation import evaluate
 from policyeng.models import Outcome
+from policyeng.verify import redundancy
 from policyeng.verify.example_documents import read
 from policyeng.verify.generators.estates import EstateGenerator
-from policyeng.verify.redundancy import report
-from policyeng.verify.redundancy.analysis import analysed, implication_remarks
-from policyeng.verify.redundancy.observing import ObservedOutcomes, cases_of
-from policyeng.verify.redundancy.report import RedundancyAnalysis, Remark
+from policyeng.verify.observation import ObservedOutcomes, cases_of
+from policyeng.verify.redundancy import RedundancyAnalysis, Remark, analysed, implication_remarks
 from tests.bundles import deny_when, rego, write
 
 pytestmark = pytest.mark.slow
@@ -228,8 +227,8 @@ def test_built_in_policies_that_look_implied_are_told_apart(bundle: Bundle) -> N
 
 def test_reports_say_the_same_in_every_format(analysis: RedundancyAnalysis) -> None:
     """Every remark is in text and JSON, every fault a failure in JUnit."""
-    text, document = report.as_text(analysis), json.loads(report.as_json(analysis))
-    suite = ET.fromstring(report.as_junit(analysis)).find("testsuite")  # noqa: S314  # written a line above
+    text, document = redundancy.as_text(analysis), json.loads(redundancy.as_json(analysis))
+    suite = ET.fromstring(redundancy.as_junit(analysis)).find("testsuite")  # noqa: S314  # written a line above
     assert suite is not None
 
     assert [remark["message"] for remark in document["remarks"]] == [remark.message for remark in analysis.remarks]

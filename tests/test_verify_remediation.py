@@ -20,11 +20,10 @@ from policyeng.bundle.cases import DEFAULT_AS_OF, Baselines, baselines_of, estat
 from policyeng.evaluation import evaluate
 from policyeng.models import Finding, JsonObject, Snapshot
 from policyeng.verify.generators.examples import Example, examples_of
+from policyeng.verify.json_patch import apply_edits, select_patches
+from policyeng.verify.laws.header_laws import REMEDIATION, TRIED, check_patches
 from policyeng.verify.laws.law import LawContext, Trial, Violation
-from policyeng.verify.laws.remediation import LAW, TRIED, check_patches
-from policyeng.verify.remediation.json_patch import apply_edits, select_patches
-from policyeng.verify.remediation.report import as_json
-from policyeng.verify.remediation.suggestion import Suggestion
+from policyeng.verify.remediation import Suggestion, as_json
 from policyeng.verify.shrinking import native
 
 BUNDLE = load_bundle()
@@ -59,7 +58,7 @@ def run(bundle: Bundle, number: int, seed: int, grounds: LawContext) -> list[tup
     """What the law says against random examples, by their number."""
     found = []
     for position, example in enumerate(islice(examples_of(bundle, seed), number)):
-        violation = LAW.violated(Trial(grounds, example, f"{seed}/{position}"))
+        violation = REMEDIATION.violated(Trial(grounds, example, f"{seed}/{position}"))
         if violation is not None:
             found.append((position, violation))
     return found

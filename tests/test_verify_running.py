@@ -14,9 +14,7 @@ from policyeng.errors import EngineError, InputError, UsageError
 from policyeng.verify.example_documents import document_of, example_of, is_sayable, read, toml_of
 from policyeng.verify.laws import LAWS, Law, laws_named
 from policyeng.verify.laws.law import Trial, Violation
-from policyeng.verify.runner.report import as_text
-from policyeng.verify.runner.run import LawRun, run, store_failure
-from policyeng.verify.runner.worker import FailingExample
+from policyeng.verify.runner import FailingExample, LawRun, as_text, run, store_failure
 from tests.bundles import deny_when, rego, write
 
 BROKEN = Path(__file__).parent / "broken"

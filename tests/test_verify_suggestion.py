@@ -12,8 +12,8 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import baselines_of, estate, read_cases
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Outcome, Snapshot
-from policyeng.verify.remediation.json_patch import apply_edits
-from policyeng.verify.remediation.suggestion import Suggester, Suggestion, suggested
+from policyeng.verify.json_patch import apply_edits
+from policyeng.verify.remediation import Suggester, Suggestion, suggested
 from tests.bundles import rego, snapshot, workspace, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)

@@ -15,8 +15,7 @@ from policyeng.evaluation import evaluate
 from policyeng.models import Outcome
 from policyeng.progress import counted
 from policyeng.report.phrases import count
-from policyeng.verify.remediation.report import as_json, as_text
-from policyeng.verify.remediation.suggestion import Suggester
+from policyeng.verify.remediation import Suggester, as_json, as_text
 from policyeng.verify.shrinking import Minimised, failing, minimize, text_of
 
 

@@ -24,10 +24,10 @@ from policyeng.frozen import replace
 
 if TYPE_CHECKING:
     from policyeng.cli.files import FileWriter
-    from policyeng.verify.differential.differential import Counterexample
+    from policyeng.verify.differential import Counterexample
     from policyeng.verify.generators.examples import Example
     from policyeng.verify.mutation.run import MutationRun
-    from policyeng.verify.runner.run import LawRun, ReportedViolation
+    from policyeng.verify.runner import LawRun, ReportedViolation
     from policyeng.verify.satisfiability.result import SatisfiabilityResult
 
 
@@ -60,9 +60,8 @@ def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions
         UsageError: `without` has an unknown engine or leaves too few, or a counterexample cannot be written.
         EngineError: the bundle does not compile, or an engine is missing.
     """
-    from policyeng.verify.differential import report
-    from policyeng.verify.differential.differential import compare, contestants
-    from policyeng.verify.differential.differential import counterexample as smallest
+    from policyeng.verify.differential import compare, contestants
+    from policyeng.verify.differential import counterexample as smallest
 
     started = time.monotonic()
     bundle = asked.bundle
@@ -70,10 +69,10 @@ def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions
     with show_progress(f"comparing, seed {asked.seed}", "pairs", options.pairs) as advance:
         tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
-    run = report.DifferentialRun(bundle, compared, tally, found, time.monotonic() - started)
+    run = result.DifferentialRun(bundle, compared, tally, found, time.monotonic() - started)
     writer = FileWriter()
     written = list(_write_differences(found, asked.counterexample, writer)) if asked.counterexample else []
-    typer.echo(report.as_json(run) if asked.format == "json" else report.as_text(run, asked.naming, written))
+    typer.echo(result.as_json(run) if asked.format == "json" else result.as_text(run, asked.naming, written))
     writer.require_all()
     return int(bool(tally.differing))
 
@@ -100,7 +99,7 @@ def verify_laws(asked: VerifyOptions, options: LawOptions) -> int:
         InputError: a file in the database was not written by this command.
     """
     from policyeng.verify.laws import laws_named
-    from policyeng.verify.runner.run import run
+    from policyeng.verify.runner import run
 
     chosen = laws_named(split(options.names))
     with show_progress(f"testing {len(chosen)} laws, seed {asked.seed}", "examples", asked.examples) as advance:
@@ -132,11 +131,10 @@ def _write_violations(found: Sequence[ReportedViolation], path: Path, writer: Fi
 
 
 def _rendered(done: LawRun, given: Sequence[str], written: Sequence[Path | None], format_: str) -> str:
-    from policyeng.verify.runner import report
 
     if format_ == "json":
-        return report.as_json(done)
-    return report.as_junit(done, given) if format_ == "junit" else report.as_text(done, given, written)
+        return result.as_json(done)
+    return result.as_junit(done, given) if format_ == "junit" else result.as_text(done, given, written)
 
 
 def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
@@ -151,7 +149,7 @@ def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
         EngineError: the bundle does not compile.
     """
     from policyeng.verify.laws import LAWS
-    from policyeng.verify.mutation import report
+    from policyeng.verify.mutation import run as report
     from policyeng.verify.mutation.run import run
 
     bundle, minimum = asked.bundle, options.minimum
@@ -192,8 +190,7 @@ def verify_redundancy(asked: VerifyOptions) -> int:
         EngineError: the bundle does not compile.
     """
     from policyeng.verify.generators.documents import judges_documents
-    from policyeng.verify.redundancy import report
-    from policyeng.verify.redundancy.analysis import analysed
+    from policyeng.verify.redundancy import analysed
 
     bundle, examples = asked.bundle, asked.examples
     if all(map(judges_documents, bundle.policies)):
@@ -203,9 +200,9 @@ def verify_redundancy(asked: VerifyOptions) -> int:
     with show_progress(f"searching for redundancy, seed {asked.seed}", "examples", total) as advance:
         analysis = analysed(bundle, examples, asked.seed, progress=advance)
     if asked.format == "text":
-        typer.echo(report.as_text(analysis, asked.naming))
+        typer.echo(result.as_text(analysis, asked.naming))
     else:
-        typer.echo(report.as_json(analysis) if asked.format == "json" else report.as_junit(analysis, asked.naming))
+        typer.echo(result.as_json(analysis) if asked.format == "json" else result.as_junit(analysis, asked.naming))
     return int(bool(analysis.faults))
 
 
@@ -224,7 +221,7 @@ def verify_satisfiable(asked: VerifyOptions, settings: Settings, options: ClassO
         BundleError: a class is not well formed, or its id is unknown.
         EngineError: the bundle does not compile.
     """
-    from policyeng.verify.satisfiability import report
+    from policyeng.verify.satisfiability import result
     from policyeng.verify.satisfiability.classes import classes_of
     from policyeng.verify.satisfiability.result import answer
 
@@ -241,8 +238,8 @@ def verify_satisfiable(asked: VerifyOptions, settings: Settings, options: ClassO
             advance(number)
     writer = FileWriter()
     written = _write_witnesses(answers, options.witness, writer) if options.witness else {}
-    run = report.SatisfiabilityRun(bundle, answers, settings.profile, written, time.monotonic() - started, asked.naming)
-    render = {"json": report.as_json, "junit": report.as_junit}.get(asked.format, report.as_text)
+    run = result.SatisfiabilityRun(bundle, answers, settings.profile, written, time.monotonic() - started, asked.naming)
+    render = {"json": result.as_json, "junit": result.as_junit}.get(asked.format, result.as_text)
     print_line(render(run))
     writer.require_all()
     return run.exit_code

@@ -15,7 +15,7 @@ from policyeng.cli import options
 from policyeng.cli.context import moment_of, split
 from policyeng.errors import UsageError
 
-#: Relative to the current directory; see `policyeng.verify.runner.run` for the contents.
+#: Relative to the current directory; see `policyeng.verify.runner` for the contents.
 DATABASE = Path(".policyeng/verify")
 EXAMPLES = 1000
 PAIRS = 100_000

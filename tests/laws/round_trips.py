@@ -16,7 +16,7 @@ from policyeng.models import Evaluation, Exemption, JsonObject, Snapshot
 from policyeng.report import FORMATS
 from policyeng.sources import read_exemptions
 from policyeng.verify.example_documents import document_of, example_of, read, text_of
-from policyeng.verify.generators.case_scenarios import plain
+from policyeng.verify.generators.estates import plain
 from policyeng.verify.laws.law import Trial, Violation, find_first_difference
 from tests.laws import exemptions
 from tests.laws.reports_read import READERS, said

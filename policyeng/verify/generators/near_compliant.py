@@ -15,11 +15,11 @@ from policyeng.bundle.header import Verdict
 from policyeng.facts.ids import workspace_of
 from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
 from policyeng.parsing.json_pointer import merged
-from policyeng.verify.generators.case_scenarios import Scene
 from policyeng.verify.generators.estates import (
     DOCUMENT,
     STATEMENTS,
     EstateGenerator,
+    Scene,
     copied_object,
     fits,
     in_second_group,

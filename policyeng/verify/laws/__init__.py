@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from policyeng.errors import UsageError, suggest_nearest
-from policyeng.verify.laws import invariance, monotonicity, outcome_laws, read_laws, remediation
+from policyeng.verify.laws import header_laws, outcome_laws, read_laws
 from policyeng.verify.laws.law import Law
 
 __all__ = ["LAWS", "Law", "laws_named"]
@@ -19,9 +19,9 @@ LAWS: tuple[Law, ...] = (
     outcome_laws.ENGINES,
     outcome_laws.BOTH_SIDES,
     outcome_laws.SATISFIABILITY,
-    remediation.LAW,
-    monotonicity.LAW,
-    invariance.LAW,
+    header_laws.REMEDIATION,
+    header_laws.MONOTONICITY,
+    header_laws.INVARIANCE,
 )
 
 

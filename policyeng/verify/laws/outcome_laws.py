@@ -21,12 +21,10 @@ from policyeng.facts.catalogue import built_in_root
 from policyeng.frozen import replace
 from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot, lowered
 from policyeng.testing.runner import run_cases
-from policyeng.verify.differential.differential import Contestant, EngineDifference, comparisons, contestants, differs
-from policyeng.verify.differential.report import encode_result
+from policyeng.verify.differential import Contestant, EngineDifference, comparisons, contestants, differs, encode_result
 from policyeng.verify.generators.json_mutations import Json
 from policyeng.verify.laws.law import Law, LawContext, Trial, Violation, WholeRun, find_first_difference
-from policyeng.verify.satisfiability.classes import classes_of
-from policyeng.verify.satisfiability.estates import described
+from policyeng.verify.satisfiability.classes import classes_of, described
 from policyeng.verify.satisfiability.result import SatisfiabilityResult, answer
 
 

@@ -20,7 +20,7 @@ from policyeng.evaluation.pointers import value_at
 from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, Resource, estate_of
 from policyeng.evaluation.unknown_markers import mark_for_bundle
 from policyeng.models import Denial, JsonObject, Snapshot, Unknown, lowered
-from policyeng.verify.satisfiability.estates import Assignment, ClassEstates, described
+from policyeng.verify.satisfiability.classes import Assignment, ClassEstates, described
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
-"""The search for the smallest edit that makes a finding pass, verified by a second evaluation of everything."""
+"""The search for the smallest edit that makes a finding pass, verified by a second evaluation, and its report."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,14 +15,20 @@ from policyeng.bundle.header import WORKSPACE, is_at_or_below
 from policyeng.evaluation import evaluate
 from policyeng.evaluation.findings import NEIGHBOUR
 from policyeng.evaluation.pointers import has_value
+from policyeng.evaluation.pointers import value_at as find_value
+from policyeng.facts import Facts
 from policyeng.facts.catalogue import VmSize
-from policyeng.facts.siblings import MOST_TIMES
+from policyeng.facts.siblings import MOST_TIMES, can_replace
 from policyeng.models import Denial, Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
+from policyeng.models import Place as SourcePlace
 from policyeng.parsing.json_pointer import escaped, keys_of, member, merged, value_at
+from policyeng.parsing.json_pointer import value_at as found_at
+from policyeng.redaction import masked
+from policyeng.report.escaping import compact, visible
 from policyeng.testing.observed_reads import ObservedReads, observe_finding
 from policyeng.verify.generators.vocabulary import vocabulary_of
-from policyeng.verify.laws.law import by_pair
-from policyeng.verify.remediation.json_patch import (
+from policyeng.verify.json_patch import (
+    GONE,
     DocumentPatch,
     FindingDocument,
     Pair,
@@ -30,17 +38,101 @@ from policyeng.verify.remediation.json_patch import (
     document_of,
     find_subject,
     find_worse,
+    makes_room,
     select_patches,
 )
-from policyeng.verify.remediation.values import (
-    Plain,
-    expected_values,
-    inherited,
-    list_values,
-    numbers_near,
-    real,
-    replacements,
-)
+from policyeng.verify.laws.law import by_pair
+
+Plain = str | int | float | bool
+
+#: A word of a sentence that can be a value: it has a capital, a digit, a hyphen or an underscore.
+_WORD = re.compile(r"(?<![a-z])(?=[a-z]*[A-Z0-9_-])[A-Za-z][\w-]*\w")
+#: Ids of people and things, and timestamps, which are not settings.
+_NAMING = re.compile(r"(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$|\d{4}-\d\d-\d\d")
+#: Longer texts are descriptions.
+_LONGEST = 64
+
+
+def expected_values(denial: Denial, known: Iterable[object]) -> Iterator[Plain]:
+    """Yield the values that a denial expects: the entries of a list, and the known words of a sentence."""
+    expected = denial.expected
+    many = expected.values() if isinstance(expected, dict) else expected if isinstance(expected, list) else [expected]
+    words = {lowered(word) for word in known if isinstance(word, str)}
+    for value in many:
+        if isinstance(value, str):
+            alone = not any(letter.isspace() for letter in value)
+            yield from [value] if alone else [word for word in _WORD.findall(value) if lowered(word) in words]
+        elif isinstance(value, bool | int | float):
+            yield value
+
+
+def list_values(resources: Iterable[JsonObject], kind: str, pointer: str) -> Iterator[Plain]:
+    """Yield the values at a place in the resources of a type."""
+    for resource in resources:
+        if lowered(str(resource.get("type"))) == lowered(kind):
+            value = find_value(resource, pointer)
+            if isinstance(value, str | bool | int | float):
+                yield value
+
+
+def replacements(
+    size: VmSize, values: Iterable[Plain], named: Iterable[VmSize], facts: Facts, as_of: datetime
+) -> list[Plain]:
+    """Return VM sizes that can replace one: those of other resources, then named ones that the service offers.
+
+    Sizes of the same series go first, then those with about as many vCPUs.
+    """
+    known = [facts.size(value) for value in values if isinstance(value, str)]
+    offered = [other for other in named if facts.series(other.series) or facts.offered_series(other.series)]
+    groups = ([other for other in known if other is not None], offered)
+    ordered = [
+        other
+        for group in groups
+        for other in sorted(group, key=lambda one: (one.series != size.series, abs(one.vcpus - size.vcpus)))
+    ]
+    return [other.name for other in ordered if can_replace(facts, size, other, as_of)]
+
+
+def numbers_near(denial: Denial, current: object, known: Iterable[object]) -> Iterator[Plain]:
+    """Yield the numbers in a denial, the thresholds of its policy, and their neighbors."""
+    if isinstance(current, bool) or not isinstance(current, int | float):
+        return
+    stated = [*_numbers(denial.expected), *_numbers(denial.actual), *_numbers(list(known))]
+    for step in (0, -1, 1):
+        yield from (number + step for number in stated if number + step >= 0)
+
+
+def _numbers(value: object) -> list[int | float]:
+    if isinstance(value, dict):
+        return [number for inner in value.values() for number in _numbers(inner)]
+    if isinstance(value, list):
+        return [number for inner in value for number in _numbers(inner)]
+    return [value] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+def real(values: Iterable[Plain], current: object, by_id: Mapping[str, object]) -> list[Plain]:
+    """Return each value once, without the current one, ids of people, and ids of resources outside the snapshot."""
+    kept: dict[str, Plain] = {}
+    for value in values:
+        if type(value) is type(current) and value == current:
+            continue
+        if isinstance(value, str) and not _is_real(value, by_id):
+            continue
+        kept.setdefault(lowered(repr(value)), value)
+    return list(kept.values())
+
+
+def _is_real(text: str, by_id: Mapping[str, object]) -> bool:
+    if text.startswith("/"):
+        return lowered(text) in by_id or lowered(text.rpartition("/subnets/")[0]) in by_id
+    return 0 < len(text.strip()) <= _LONGEST and "@" not in text and not _NAMING.match(text)
+
+
+def inherited(pointer: str, workspace: JsonObject | None) -> Sequence[Plain]:
+    """Return the workspace's tag of the same name; tags state decisions of people, so no other value is tried."""
+    value = found_at(workspace, pointer) if workspace else None
+    return [value] if isinstance(value, str) and value.strip() else []
+
 
 #: Fields that identify a resource, its location and its kind; with other values it is another resource.
 _IDENTITY = frozenset({"/id", "/type", "/name", "/location", "/kind", "/properties/resourceid"})
@@ -515,3 +607,102 @@ class _FindingSearch:
         like = f"offered, the same kind of accelerator, at most {MOST_TIMES} times the vCPUs and memory"
         passes = f"passes without making a finding worse for {worsened}" if self.verified else "passes"
         return f"no size like {size.name} ({like}) {passes}; follow the remediation, or choose a suitable size"
+
+
+#: The version of the JSON form.
+VERSION = 1
+_SHAPE = "paths and values are in the form of Azure Resource Manager, for any input format"
+
+
+def as_text(suggestions: Sequence[Suggestion], snapshot: Snapshot) -> str:
+    """Return a paragraph for each failure, and the number that can be fixed; ends with a newline."""
+    if not suggestions:
+        return "there are no failures without an exemption\n"
+    blocks = ["\n".join(_lines(suggestion, snapshot)) for suggestion in suggestions]
+    fixed = sum(bool(suggestion.edits) for suggestion in suggestions)
+    count = f"{fixed} of {len(suggestions)} failures have a verified edit"
+    return visible("\n\n".join([*blocks, f"{count}; {_SHAPE}"]), keep="\n") + "\n"
+
+
+def as_json(suggestions: Sequence[Suggestion], snapshot: Snapshot) -> str:
+    """Return the document of `docs/suggestions.md`; ends with a newline."""
+    document = {
+        "suggestionsVersion": VERSION,
+        "suggestions": [_document(suggestion, snapshot) for suggestion in suggestions],
+    }
+    return visible(json.dumps(document, ensure_ascii=False, indent=2), keep="\n") + "\n"
+
+
+def _lines(suggestion: Suggestion, snapshot: Snapshot) -> list[str]:
+    finding = suggestion.finding
+    at = finding.location
+    place = [f"  at {at.file}:{at.line}:{at.column}"] if at.file else []
+    lines = [f"{finding.policy} {finding.title}", f"  {finding.resource}", *place]
+    if not suggestion.edits:
+        fix = [f"  fix: {finding.remediation}"] if finding.remediation else []
+        return [*lines, f"  no safe automatic edit: {suggestion.reason}", *fix]
+    for edit in suggestion.edits:
+        lines += [f"  {words}" for words in _describe_edit(edit, suggestion, snapshot)]
+    others = list(dict.fromkeys(policy for policy, _ in suggestion.clears[1:] if policy != finding.policy))
+    cleared = " and ".join([finding.policy, *([", ".join(others)] if others else [])])
+    return [*lines, f"  verified: clears {cleared}, adds nothing"]
+
+
+def _describe_edit(edit: DocumentPatch, suggestion: Suggestion, snapshot: Snapshot) -> list[str]:
+    """Describe an edit, one operation per line, without those that only create objects for the next ones."""
+    own = lowered(edit.identity) == lowered(suggestion.finding.resource)
+    of = "" if own else f" of {edit.identity}"
+    if edit.patch == GONE:
+        return [f"remove {edit.identity}"]
+    before = document_of(snapshot, edit.kind, edit.identity) or {}
+    words = []
+    for number, step in enumerate(edit.patch):
+        if step["op"] == "test" or makes_room(edit.patch, number):
+            continue
+        place = _place(edit, step["path"], snapshot)
+        at = f" at {place.file}:{place.line}:{place.column}" if place else ""
+        now = value_at(before, step["path"])
+        current = "absent" if now is None else compact(masked(now, step["path"]))
+        if step["op"] == "remove":
+            words.append(f"remove {step['path']}{of} (now {current}){at}")
+        else:
+            words.append(f"set {step['path']}{of} to {compact(step['value'])} (now {current}){at}")
+    return words
+
+
+def _place(edit: DocumentPatch, path: str, snapshot: Snapshot) -> SourcePlace | None:
+    """Return the place of a field in the user's file, or the nearest place above it."""
+    origin = snapshot.origins.get(lowered(edit.identity))
+    if origin is None or origin.file not in snapshot.texts:
+        return None
+    [(line, column)] = snapshot.texts[origin.file].places([origin.pointer_to(path)])
+    return SourcePlace(file=origin.file, line=line, column=column)
+
+
+def _document(suggestion: Suggestion, snapshot: Snapshot) -> JsonObject:
+    finding = suggestion.finding
+    at = finding.location
+    return {
+        "policy": finding.policy,
+        "title": finding.title,
+        "resource": finding.resource,
+        "resourceType": finding.resource_type,
+        "location": {"file": at.file, "line": at.line, "column": at.column},
+        "verified": bool(suggestion.edits),
+        "fromHeader": suggestion.from_header,
+        "edits": [_edit(edit, snapshot) for edit in suggestion.edits],
+        "clears": [{"policy": policy, "resource": resource} for policy, resource in suggestion.clears],
+        "reason": suggestion.reason,
+        "remedy": finding.remediation,
+    }
+
+
+def _edit(edit: DocumentPatch, snapshot: Snapshot) -> JsonObject:
+    paths = dict.fromkeys(step["path"] for step in edit.patch if step["op"] != "test")
+    places = {path: place for path in paths if path and (place := _place(edit, path, snapshot))}
+    return {
+        "kind": edit.kind,
+        "id": edit.identity,
+        "patch": list(edit.patch),
+        "places": {path: place.model_dump(mode="json", by_alias=True) for path, place in places.items()},
+    }

@@ -1,1 +1,0 @@
-"""Differential testing of the engines on random examples."""
