@@ -60,6 +60,7 @@ def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions
         UsageError: `without` has an unknown engine or leaves too few, or a counterexample cannot be written.
         EngineError: the bundle does not compile, or an engine is missing.
     """
+    from policyeng.verify import differential
     from policyeng.verify.differential import compare, contestants
     from policyeng.verify.differential import counterexample as smallest
 
@@ -69,10 +70,12 @@ def verify_engines(asked: VerifyOptions, options: EngineOptions, opa: OpaOptions
     with show_progress(f"comparing, seed {asked.seed}", "pairs", options.pairs) as advance:
         tally = compare(bundle, compared, pairs=options.pairs, seed=asked.seed, progress=advance)
         found = [smallest(difference, bundle, compared) for difference in tally.differences[:_MOST_SHRUNK]]
-    run = result.DifferentialRun(bundle, compared, tally, found, time.monotonic() - started)
+    run = differential.DifferentialRun(bundle, compared, tally, found, time.monotonic() - started)
     writer = FileWriter()
     written = list(_write_differences(found, asked.counterexample, writer)) if asked.counterexample else []
-    typer.echo(result.as_json(run) if asked.format == "json" else result.as_text(run, asked.naming, written))
+    typer.echo(
+        differential.as_json(run) if asked.format == "json" else differential.as_text(run, asked.naming, written)
+    )
     writer.require_all()
     return int(bool(tally.differing))
 
@@ -131,10 +134,11 @@ def _write_violations(found: Sequence[ReportedViolation], path: Path, writer: Fi
 
 
 def _rendered(done: LawRun, given: Sequence[str], written: Sequence[Path | None], format_: str) -> str:
+    from policyeng.verify import runner
 
     if format_ == "json":
-        return result.as_json(done)
-    return result.as_junit(done, given) if format_ == "junit" else result.as_text(done, given, written)
+        return runner.as_json(done)
+    return runner.as_junit(done, given) if format_ == "junit" else runner.as_text(done, given, written)
 
 
 def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
@@ -149,17 +153,17 @@ def verify_mutation(asked: VerifyOptions, options: MutationOptions) -> int:
         EngineError: the bundle does not compile.
     """
     from policyeng.verify.laws import LAWS
-    from policyeng.verify.mutation import run as report
+    from policyeng.verify.mutation import run as mutation
     from policyeng.verify.mutation.run import run
 
     bundle, minimum = asked.bundle, options.minimum
     with show_progress("mutating", "policies", len(bundle.policies)) as advance:
         made = run(bundle, seed=asked.seed, sample=options.sample, laws=LAWS, progress=advance)
     if asked.format == "text":
-        typer.echo(report.as_text(made))
+        typer.echo(mutation.as_text(made))
         typer.echo(_conclude(made, minimum))
     else:
-        typer.echo(report.as_json(made) if asked.format == "json" else report.as_junit(made))
+        typer.echo(mutation.as_json(made) if asked.format == "json" else mutation.as_junit(made))
     code = _exit_code(made, minimum)
     if code == 2:
         untried = ", ".join(made.without_cases) or "no mutant of any policy compiles"
@@ -189,6 +193,7 @@ def verify_redundancy(asked: VerifyOptions) -> int:
         BundleError: a `cases.yaml` is not well formed, or no policy evaluates resources.
         EngineError: the bundle does not compile.
     """
+    from policyeng.verify import redundancy
     from policyeng.verify.generators.documents import judges_documents
     from policyeng.verify.redundancy import analysed
 
@@ -200,9 +205,11 @@ def verify_redundancy(asked: VerifyOptions) -> int:
     with show_progress(f"searching for redundancy, seed {asked.seed}", "examples", total) as advance:
         analysis = analysed(bundle, examples, asked.seed, progress=advance)
     if asked.format == "text":
-        typer.echo(result.as_text(analysis, asked.naming))
+        typer.echo(redundancy.as_text(analysis, asked.naming))
     else:
-        typer.echo(result.as_json(analysis) if asked.format == "json" else result.as_junit(analysis, asked.naming))
+        typer.echo(
+            redundancy.as_json(analysis) if asked.format == "json" else redundancy.as_junit(analysis, asked.naming)
+        )
     return int(bool(analysis.faults))
 
 
