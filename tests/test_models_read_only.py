@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from policyeng.models import JsonObject, ReadOnlyDict, ReadOnlyList, base
+from policyeng.models import JsonObject, ReadOnlyDict, ReadOnlyList, read_only
 
 PLAIN: JsonObject = {"a": {"b": [1, {"c": [True, None, "x"]}, []]}, "d": 1.5, "e": {}}
 
@@ -45,7 +45,7 @@ CHANGES: list[Callable[[Any], object]] = [
 @pytest.mark.parametrize("change", CHANGES)
 def test_nothing_changes_it_at_any_depth(change: Callable[[Any], object]) -> None:
     """Every mutator of `dict` and `list` raises, and the value stays what it was."""
-    value = base(PLAIN)
+    value = read_only(PLAIN)
 
     with pytest.raises((TypeError, AttributeError), match=r"read-only|no attribute"):
         change(value)
@@ -68,20 +68,20 @@ def test_every_mutator_is_covered(kind: type) -> None:
 
 def test_it_is_a_dictionary_and_reads_as_one() -> None:
     """For whoever looks, compares or writes JSON."""
-    value = base(PLAIN)
+    value = read_only(PLAIN)
 
     assert value == PLAIN
     assert isinstance(value, dict)
     assert isinstance(value["a"]["b"], list)
     assert orjson.dumps(value) == orjson.dumps(PLAIN)
     assert json.dumps(value) == json.dumps(PLAIN)
-    assert base(value) is value
+    assert read_only(value) is value
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda value: orjson.loads(orjson.dumps(value))])
 def test_a_deep_copy_can_be_changed(copied: Callable[[Any], Any]) -> None:
     """It is made of plain dictionaries and lists."""
-    value = copied(base(PLAIN))
+    value = copied(read_only(PLAIN))
     value["a"]["b"][1]["c"].append(1)
     value["a"]["x"] = 1
 
@@ -91,7 +91,7 @@ def test_a_deep_copy_can_be_changed(copied: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize("copied", [dict, copy.copy, lambda value: value.copy(), lambda value: value | {}])
 def test_a_shallow_copy_can_be_changed_at_its_top(copied: Callable[[Any], Any]) -> None:
     """What it holds is still shared, so it stays read-only."""
-    value = base(PLAIN)
+    value = read_only(PLAIN)
     mine = copied(value)
     mine["x"] = 1
     mine_too = (copy.copy(value["a"]["b"]), value["a"]["b"][:], value["a"]["b"] + [])
@@ -105,7 +105,7 @@ def test_a_shallow_copy_can_be_changed_at_its_top(copied: Callable[[Any], Any]) 
 
 def test_it_travels_to_another_process() -> None:
     """Unpickling sets no items one by one, and gives a read-only value."""
-    value = pickle.loads(pickle.dumps(base(PLAIN)))  # noqa: S301  # made in this test
+    value = pickle.loads(pickle.dumps(read_only(PLAIN)))  # noqa: S301  # made in this test
 
     assert value == PLAIN
     with pytest.raises(TypeError, match="read-only"):

@@ -26,7 +26,7 @@ from policyeng.facts import Facts
 from policyeng.facts.arm_casing import Spellings
 from policyeng.facts.catalogue import built_in_root
 from policyeng.frozen import field, frozen, replace
-from policyeng.models import JsonObject, base, lowered
+from policyeng.models import JsonObject, lowered, read_only
 
 if TYPE_CHECKING:
     from policyeng.bundle.analysis import ModuleAnalysis, PolicyReach
@@ -179,7 +179,7 @@ class Bundle:
     @cached_property
     def defaults(self) -> tuple[JsonObject, ...]:
         """The parameters of each policy in force where none are given, read-only."""
-        return tuple(base({**policy.header.defaults}) for policy in self.policies)
+        return tuple(read_only({**policy.header.defaults}) for policy in self.policies)
 
     @cached_property
     def clocked(self) -> tuple[bool, ...]:

@@ -8,7 +8,7 @@ from policyeng.bundle.header import find_misfit
 from policyeng.bundle.loader import Bundle
 from policyeng.bundle.policy_types import Policy
 from policyeng.errors import BundleError, UsageError, suggest_nearest
-from policyeng.models import JsonObject, base
+from policyeng.models import JsonObject, read_only
 
 #: In the place of a policy's id: every policy that has such a parameter.
 EVERY = "*"
@@ -34,7 +34,7 @@ def read_only_parameters(bundle: Bundle, given: Mapping[str, JsonObject]) -> Seq
     """
     if not given:
         return bundle.defaults
-    return [base(values) for values in parameters_of(bundle, given)]
+    return [read_only(values) for values in parameters_of(bundle, given)]
 
 
 def spread_parameters(bundle: Bundle, given: Mapping[str, JsonObject], origin: str = "") -> Mapping[str, JsonObject]:

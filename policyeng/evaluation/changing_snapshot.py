@@ -37,7 +37,7 @@ from policyeng.evaluation.tracing import (
 from policyeng.evaluation.unknown_markers import mark_for_bundle, marked
 from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.frozen import replace
-from policyeng.models import Location, Origin, ReadOnlyList, SortedDict, base, lowered
+from policyeng.models import Location, Origin, ReadOnlyList, SortedDict, lowered, read_only
 from policyeng.rego.values import Value
 from policyeng.workloads import Workload
 from policyeng.workloads.lookup import Reader, reader
@@ -442,7 +442,7 @@ def _row_at(
     if becomes is None or becomes.resource is None:
         return SubjectChange(at, key, before, None)
     text = orjson.dumps(becomes.resource, option=orjson.OPT_SORT_KEYS)
-    after = resource_subject(key, base(becomes.resource), position, becomes.notes, becomes.remarks)
+    after = resource_subject(key, read_only(becomes.resource), position, becomes.notes, becomes.remarks)
     return SubjectChange(at, key, before, after, text)
 
 

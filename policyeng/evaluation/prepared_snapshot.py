@@ -37,8 +37,8 @@ from policyeng.models import (
     ReadOnlyDict,
     ReadOnlyList,
     Snapshot,
-    base,
     lowered,
+    read_only,
     to_bytes,
 )
 from policyeng.named import NamedTuple
@@ -328,7 +328,7 @@ def estate_of(snapshot: Snapshot, facts: Facts) -> PreparedSnapshot:
         document["documents"] = [orjson.loads(text) for _, text in documents]
     plain_indices = indices_of(by_id, stated)._asdict()
     document |= plain_indices
-    indices = Indices(**base(plain_indices))
+    indices = Indices(**read_only(plain_indices))
     view = _view(stated, resources, by_id, workloads, indices)
     subjects = [*_resource_subjects(snapshot, rows), *_other_subjects(snapshot, derived, view, list(by_id))]
     subjects += [
@@ -401,10 +401,10 @@ def _not_evaluated(identity: str, error: Exception) -> Problem:
 def _forms(resource: JsonObject, text: bytes) -> tuple[JsonObject, JsonObject]:
     """Return a resource as a JSON parser returns it, and as a read-only object; `text` is its JSON."""
     try:
-        return resource, base(resource, strictly=True)
+        return resource, read_only(resource, strictly=True)
     except TypeError:  # a program created it with other types
         parsed: JsonObject = orjson.loads(text)
-        return parsed, base(parsed)
+        return parsed, read_only(parsed)
 
 
 def _view(
@@ -422,10 +422,10 @@ def _view(
         taken_at=stated["takenAt"],
         resources=ReadOnlyList(resources),
         by_id=by_id,
-        by_type=base(dict(sorted(by_type.items()))),
+        by_type=read_only(dict(sorted(by_type.items()))),
         workloads=ReadOnlyList(workloads),
         **indices._asdict(),
-        **base(rest),
+        **read_only(rest),
     )
 
 
@@ -499,7 +499,7 @@ def workload_subject(workload: Workload, position: Mapping[str, int], origin: Or
 
 def _document_subject(one: Document) -> Resource:
     return Resource(
-        base(one.content), "document", one.name, "document", "", -1, {}, Location(file=one.file, line=one.line)
+        read_only(one.content), "document", one.name, "document", "", -1, {}, Location(file=one.file, line=one.line)
     )
 
 

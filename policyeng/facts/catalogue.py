@@ -16,7 +16,7 @@ from policyeng.errors import BundleError
 from policyeng.facts.ids import guid_of
 from policyeng.facts.words import trim
 from policyeng.frozen import field, frozen
-from policyeng.models import JsonObject, base, lowered
+from policyeng.models import JsonObject, lowered, read_only
 from policyeng.models.documents import Accelerator
 
 _Value = TypeVar("_Value")
@@ -175,7 +175,7 @@ class Facts:
                     "guid": guid,
                     "type": "BuiltInRole",
                     **row,
-                    "permissions": tuple(map(base, row.get("permissions", ()))),
+                    "permissions": tuple(map(read_only, row.get("permissions", ()))),
                 }
                 return _value(Role, made, f"{table}/{guid}")
         return None
