@@ -38,6 +38,7 @@ def test_constants_are_shifted_flipped_and_changed() -> None:
     """Numbers, booleans, texts of one word; messages and docstrings stay, verdicts become each other."""
     assert changes("x = 3", "shift a number") == ["x = 2", "x = 4"]
     assert changes("x = True", "flip a boolean") == ["x = False"]
+    assert changes("x = zip(a, b, strict=True)", "flip a boolean") == []
     assert changes("x = 'word'", "change a text") == ["x = 'word_'"]
     assert changes('"""Said."""\nx = "several words"', "change a text") == []
     assert len(changes("x = {'/p': 'fail'}", "change an absence")) == 3

@@ -110,6 +110,14 @@ def test_sets_are_narrowed_and_widened() -> None:
     ]
 
 
+def test_sets_are_widened_by_a_text_that_a_trimmed_value_can_equal() -> None:
+    """A blank text and a member with blanks around it are none; another text is added without its blanks."""
+    assert Spoken([["a", " ", " a", "A "]]).another(["a"]) is None
+    assert Spoken([["a ", "", " b "]]).another(["a"]) == "b"
+    assert Spoken([["a", " B"]]).another(["a"]) is None  # the set is in lower case
+    assert Spoken([["A", " B"]]).another(["A"]) == "B"
+
+
 def test_paths_are_swapped() -> None:
     """For another inspected pointer, another parameter or another field; packages and functions stay."""
     (swapped,) = changes("x := input.resource.properties.size", "swap a path")

@@ -95,18 +95,23 @@ class Spoken:
     def another(self, held: Iterable[str]) -> str | None:
         """Return a text that is not in a set but at the same place as one of its members; None if there is none.
 
-        For a set in lower case it is in lower case, because such sets are compared with lower-case text.
+        It has no blanks around it, because policies compare text without them. For a set in lower case it is in lower
+        case, because such sets are compared with lower-case text.
         """
         members = sorted(held)
-        own = set(map(lowered, members))
+        own = set(map(_trimmed, members))
         others = {
             text
             for texts in self.standing
-            if not own.isdisjoint(map(lowered, texts))
-            for text in texts
-            if lowered(text) not in own and (text == lowered(text) or own != set(members))
+            if not own.isdisjoint(map(_trimmed, texts))
+            for text in map(str.strip, texts)
+            if text and lowered(text) not in own and (text == lowered(text) or own != set(members))
         }
         return min(sorted(others), key=lambda text: rank(*members, text), default=None)
+
+
+def _trimmed(text: str) -> str:
+    return lowered(text.strip())
 
 
 def mutation(kind: str, start: int, end: int, text: str) -> Mutation:
