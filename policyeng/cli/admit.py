@@ -12,7 +12,7 @@ from policyeng import cache
 from policyeng.admission import admit as decide
 from policyeng.admission.decision import with_problems
 from policyeng.cli import options
-from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.console import print_form, print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format, require_text
 from policyeng.cli.evaluation_options import (
     CriteriaOptions,
@@ -27,8 +27,7 @@ from policyeng.configuration import Settings
 from policyeng.errors import BundleError, UsageError
 from policyeng.frozen import frozen
 from policyeng.models import Blame, Change, Decision, Operation, Snapshot, lowered
-from policyeng.report import decision as decision_json
-from policyeng.report import decision as text
+from policyeng.report import decision as report
 from policyeng.sources import (
     CHANGE_FORMATS,
     FORMATS,
@@ -39,7 +38,7 @@ from policyeng.sources import (
     read_whole,
 )
 
-_FORMATS: Mapping[str, Callable[[Decision], str]] = {"text": text.render, "json": decision_json.render_json}
+_FORMATS: Mapping[str, Callable[..., str]] = {"text": report.render, "json": report.render_json}
 
 ChangeInputs = Annotated[
     list[str] | None,
@@ -138,7 +137,7 @@ def admit(asked: AdmitOptions) -> int:
         decision = _decision(asked, settings, how)
     for name, path in outputs:
         write(path, _FORMATS[name](decision), "decision")
-    _print(decision, format_)
+    print_form(_FORMATS[format_], decision, format_)
     return decision.exit_code
 
 
@@ -211,11 +210,3 @@ def _changes(asked: AdmitOptions, before: Snapshot, how: Mapping[str, Any]) -> C
     if not asked.changes:
         return ChangesRead((), (), {})
     return read_whole(asked.changes, before, **how) if asked.whole else read_changes(asked.changes, **how)
-
-
-def _print(decision: Decision, format_: str) -> None:
-    if format_ != "text":
-        print_line(_FORMATS[format_](decision).rstrip("\n"))
-        return
-    color, width = detect_terminal()
-    print_line(text.render(decision, color=color, width=width).rstrip("\n"))

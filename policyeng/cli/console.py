@@ -34,6 +34,13 @@ def print_line(text: str, *, error: bool = False) -> None:
         print(f"{_escape(text) if error else text}\n", end="", file=stream, flush=True)
 
 
+def print_form(render: Callable[..., str], value: object, format_: str) -> None:
+    """Print a value in a format; text has the colors and the width of the terminal."""
+    color, width = detect_terminal()
+    text = render(value, color=color, width=width) if format_ == "text" else render(value)
+    print_line(text.rstrip("\n"))
+
+
 def print_errors(evaluation: Evaluation) -> None:
     """Print errors on standard error for report formats that do not show them."""
     for problem in evaluation.problems:

@@ -17,7 +17,7 @@ from policyeng.audit.diff import report
 from policyeng.audit.diff.comparison import PartPair, compare_parts, compare_states
 from policyeng.audit.diff.inputs import Comparison, ComparisonThreshold, State
 from policyeng.cli import options
-from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.console import print_form, print_line, show_progress
 from policyeng.cli.context import moment_of, plain_format
 from policyeng.cli.evaluation_options import (
     CriteriaOptions,
@@ -136,7 +136,7 @@ def _has_same_bytes(one: PartSource | Collected | None, other: PartSource | Coll
         return False
 
 
-_FORMATS: Mapping[str, Callable[[Comparison], str]] = {
+_FORMATS: Mapping[str, Callable[..., str]] = {
     "text": report.render_text,
     "json": report.render_json,
     "markdown": report.render_markdown,
@@ -218,7 +218,9 @@ def diff(asked: DiffOptions) -> int:
         theirs = held if (earlier := asked.earlier()) is asked else earlier.load()
         comparing = by_parts if asked.parts else _compare_whole
         comparison = comparing(DiffSide(asked.before, theirs, was), DiffSide(asked.after, held, now), reading)
-    _print(comparison, format_, outputs)
+    for name, path in outputs:
+        write(path, _FORMATS[name](comparison), "comparison")
+    print_form(_FORMATS[format_], comparison, format_)
     return comparison.exit_code
 
 
@@ -245,13 +247,3 @@ def _state(side: DiffSide, reading: ComparisonOptions) -> State:
     for line in reading_lines(read.read, read.skipped, show_skipped=reading.show_skipped):
         print_line(line, error=True)
     return side.state(read.snapshot, reading, (*read.problems, *side.held.problems))
-
-
-def _print(comparison: Comparison, format_: str, outputs: Sequence[tuple[str, Path]]) -> None:
-    for name, path in outputs:
-        write(path, _FORMATS[name](comparison), "comparison")
-    if format_ != "text":
-        print_line(_FORMATS[format_](comparison).rstrip("\n"))
-        return
-    color, width = detect_terminal()
-    print_line(report.render_text(comparison, color=color, width=width).rstrip("\n"))

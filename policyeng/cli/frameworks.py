@@ -12,7 +12,7 @@ import typer
 from policyeng.bundle import Bundle
 from policyeng.cli import options
 from policyeng.cli.commands import Command, Group
-from policyeng.cli.console import detect_terminal, print_line
+from policyeng.cli.console import print_form, print_line
 from policyeng.cli.context import plain_format
 from policyeng.cli.evaluation_options import PolicyOptions
 from policyeng.cli.option_groups import with_options
@@ -22,7 +22,7 @@ from policyeng.frameworks import Control, Framework, framework_of, frameworks_of
 from policyeng.frozen import frozen
 from policyeng.models import ControlMapping, JsonObject, to_bytes
 from policyeng.report.escaping import visible
-from policyeng.report.layout import BLANK, Line, heading, labelled, place_text, render_lines, wrap_paragraph
+from policyeng.report.layout import BLANK, Line, heading, labelled, place_text, text_form, wrap_paragraph
 from policyeng.report.phrases import count
 
 frameworks = typer.Typer(
@@ -107,9 +107,13 @@ def show(asked: FrameworkShowOptions) -> int:
 
         print_line(framework_page(framework, known).rstrip("\n"))
         return 0
-    color, width = detect_terminal()
-    lines = _control_lines(framework, control, known, width) if control else _framework_lines(framework, known, width)
-    print_line(render_lines(lines, color=color).rstrip("\n"))
+
+    def lines(framework: Framework, width: int) -> Iterator[Line]:
+        return (
+            _control_lines(framework, control, known, width) if control else _framework_lines(framework, known, width)
+        )
+
+    print_form(text_form(lines), framework, format_)
     return 0
 
 

@@ -23,7 +23,7 @@ from policyeng.bundle.signature_policy import SIGNATURES
 from policyeng.bundle.switches import unset_switches
 from policyeng.cli import options
 from policyeng.cli.commands import Command, Group
-from policyeng.cli.console import detect_terminal, print_line
+from policyeng.cli.console import detect_terminal, print_form, print_line
 from policyeng.cli.context import find_known, plain_format
 from policyeng.cli.evaluation_options import PolicyOptions, SelectionOptions
 from policyeng.cli.files import write
@@ -347,11 +347,7 @@ def show(asked: ShowOptions) -> int:
     from policyeng.policy_docs import markdown, terminal
 
     page = replace(_pages(alone, asked.repeated)[0], values=values)
-    if format_ == "markdown":
-        print_line(markdown.render(page).rstrip("\n"))
-        return 0
-    color, width = detect_terminal()
-    print_line(terminal.render(page, color=color, width=width).rstrip("\n"))
+    print_form((markdown if format_ == "markdown" else terminal).render, page, format_)
     return 0
 
 

@@ -24,7 +24,7 @@ from policyeng.policy_docs.page import (
     type_words,
 )
 from policyeng.report.escaping import compact, visible
-from policyeng.report.layout import BLANK, STYLES, Line, labelled, render_lines, wrap, wrap_paragraph
+from policyeng.report.layout import BLANK, STYLES, Line, labelled, text_form, wrap, wrap_paragraph
 
 #: Longer lines of text are hard to read.
 _WIDEST = 100
@@ -35,15 +35,8 @@ _USUAL = re.compile(
 )
 
 
-def render(page: PolicyPage, *, color: bool = False, width: int = 100) -> str:
-    """Return the page wrapped at `width` columns, at least 40; with `color`, ANSI colours are added.
-
-    Text is wrapped at 100 columns where there are more; what a case changes takes the whole width.
-    """
-    return render_lines(_lines(page, max(width, 40)), color=color)
-
-
 def _lines(page: PolicyPage, room: int) -> Iterator[Line]:
+    """Yield the page. Text is wrapped at 100 columns where there are more; changes of cases take the whole width."""
     width = min(room, _WIDEST)
     yield from _head(page, width)
     sections = (
@@ -63,6 +56,10 @@ def _lines(page: PolicyPage, room: int) -> Iterator[Line]:
             yield BLANK
             yield ((title, "bold"),)
             yield from below
+
+
+#: Returns a page as text.
+render = text_form(_lines)
 
 
 def _head(page: PolicyPage, width: int) -> Iterator[Line]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from io import StringIO
 
@@ -60,7 +60,7 @@ def render(evaluation: Evaluation, *, about: ReportContext | None = None) -> str
     """
     text = "".join(lines(evaluation.findings, about or ReportContext(), headed=True))
     if evaluation.frameworks:
-        text += "\r\n" + "".join(_line(tuple(map(_cell, row))) for row in framework_rows(evaluation))
+        text += "\r\n" + table_text(framework_rows(evaluation))
     return text
 
 
@@ -74,7 +74,12 @@ def lines(findings: Iterable[Finding], about: ReportContext, *, headed: bool) ->
     if headed:
         yield _line(COLUMNS)
     for finding in findings:
-        yield _line(tuple(map(_cell, _cells(finding, about))))
+        yield _line(_cells(finding, about))
+
+
+def table_text(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows as CSV (RFC 4180), without formulas for spreadsheets."""
+    return "".join(map(_line, rows))
 
 
 def _cell(text: str) -> str:
@@ -126,7 +131,7 @@ def _cells(finding: Finding, about: ReportContext) -> tuple[str, ...]:
     )
 
 
-def _line(cells: tuple[str, ...]) -> str:
+def _line(cells: Iterable[str]) -> str:
     line = StringIO()
-    csv.writer(line, lineterminator="\r\n").writerow(cells)
+    csv.writer(line, lineterminator="\r\n").writerow(map(_cell, cells))
     return line.getvalue()

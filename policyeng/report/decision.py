@@ -10,19 +10,18 @@ from policyeng.report.escaping import visible
 from policyeng.report.json import dumped, findings_in_utc, published, snapshot_in_utc
 from policyeng.report.layout import (
     BLANK,
-    LABEL,
-    STYLES,
     Line,
+    conclusion,
+    finding_head,
     heading,
     labelled,
     make_margin,
-    render_lines,
-    wrap_paragraph,
+    problems_section,
+    text_form,
 )
-from policyeng.report.phrases import count, format_name, in_utc, shorten_id, to_the_second
+from policyeng.report.phrases import count, format_name, in_utc, shorten_id, subjects_title, to_the_second
 from policyeng.report.text import group_by_resource
 
-_EXITS = {0: "bold green", 1: "bold red"}
 #: How many findings of a list are shown that need no action.
 _SHOWN = 10
 #: The lists of a decision with their titles: those shown with every reason, and those shown with one line per finding.
@@ -30,37 +29,24 @@ _DETAILED = {"denied": "Denied", "warned": "Warned", "undecided": "Undecided", "
 _BRIEF = {"exempted": "Exempt", "standing": "Existing failures", "cleared": "Cleared"}
 
 
-def render(decision: Decision, *, color: bool = False, width: int = 100) -> str:
-    """Return the report: the denials with their fixes, the other lists, the problems, and last the verdict.
-
-    `color` adds ANSI colors and does not change the text. `width` is the number of columns to wrap at, at least 40.
-    """
-    return render_lines(_lines(decision, max(width, 40)), color=color)
-
-
 def _lines(decision: Decision, width: int) -> Iterator[Line]:
+    """Yield the denials with their fixes, the other lists, the problems, and last the verdict."""
     for name, title in _DETAILED.items():
         findings: Sequence[Finding] = getattr(decision, name)
         if findings:
-            yield from heading(_title(title, findings))
+            yield from heading(subjects_title(title, findings))
             yield from group_by_resource(findings, width)
     for name, title in _BRIEF.items():
         findings = getattr(decision, name)
         if findings:
-            yield from heading(_title(title, findings))
+            yield from heading(subjects_title(title, findings))
             yield from _render_brief_lines(findings)
-    if decision.problems:
-        yield from heading(f"Problems ({len(decision.problems)})")
-        for problem in decision.problems:
-            message = f"{problem.place}: {problem.message}" if problem.place else problem.message
-            style = "bold red" if problem.level == "error" else "yellow"
-            yield from labelled(problem.level, visible(message), width, indent=2, label_style=style)
-        yield BLANK
+    yield from problems_section(decision.problems, width)
     yield from _summary(decision, width)
 
 
-def _title(title: str, findings: Sequence[Finding]) -> str:
-    return f"{title} ({len(findings)} on {count(len({finding.resource for finding in findings}), 'resource')})"
+#: Returns a decision as text.
+render = text_form(_lines)
 
 
 def _render_brief_lines(findings: Sequence[Finding]) -> Iterator[Line]:
@@ -68,12 +54,7 @@ def _render_brief_lines(findings: Sequence[Finding]) -> Iterator[Line]:
     worst = sorted(findings, key=lambda finding: -finding.severity.rank)
     for finding in worst[:_SHOWN]:
         words = f"  {shorten_id(finding.resource)}: {visible(finding.title)}"
-        yield (
-            *make_margin(2),
-            (f"{finding.severity:<{LABEL}}", STYLES[finding.severity]),
-            (visible(finding.policy), "bold"),
-            (words, ""),
-        )
+        yield *make_margin(2), *finding_head(finding), (words, "")
     if len(worst) > _SHOWN:
         yield *make_margin(2), (f"and {len(worst) - _SHOWN} more; the JSON report lists all", "dim")
     yield BLANK
@@ -94,9 +75,7 @@ def _summary(decision: Decision, width: int) -> Iterator[Line]:
     if configured := settings_text(decision.settings):
         yield from labelled("settings", configured, width, indent=2)
     yield BLANK
-    yield from wrap_paragraph(
-        render_verdict(decision), width, indent=0, style=_EXITS.get(decision.exit_code, "bold yellow")
-    )
+    yield from conclusion(render_verdict(decision), decision.exit_code, width)
 
 
 def render_verdict(decision: Decision) -> str:

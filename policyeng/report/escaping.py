@@ -82,6 +82,11 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(map(row, (titles, ["---"] * len(titles), *rows)))
 
 
+def section(title: str, titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a heading and a table; the title and the cells are Markdown already."""
+    return f"## {title}\n\n{table(titles, rows)}\n"
+
+
 def row(cells: Sequence[str]) -> str:
     """Return a row of a table; the cells are Markdown already."""
     return f"| {' | '.join(cells)} |"

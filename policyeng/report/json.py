@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,12 @@ def dumped(model: Model | ValidatedModel) -> str:
     if isinstance(model, Model):
         return _text(model) + "\n"
     return visible(model.model_dump_json(by_alias=True, indent=2, fallback=str), keep="\n") + "\n"
+
+
+def list_text(name: str, members: Sequence[ValidatedModel]) -> str:
+    """Return a JSON object with a list of the members."""
+    listed = [member.model_dump(mode="json", by_alias=True, fallback=str) for member in members]
+    return visible(json.dumps({name: listed}, indent=2, ensure_ascii=False), keep="\n") + "\n"
 
 
 def _text(value: Model | JsonObject) -> str:

@@ -1,11 +1,16 @@
-"""Lines for a terminal: headings, paragraphs and labeled fields, wrapped between words, in color or plain."""
+"""Lines for a terminal: headings, paragraphs, labeled fields and findings, wrapped between words, in color or plain."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
-from policyeng.models import Severity
+from policyeng.models import Finding, Problem, Severity
+from policyeng.report.escaping import visible
+from policyeng.report.phrases import problem_sentence
+
+_Reported = TypeVar("_Reported")
 
 #: A line as spans of (text, style); rich styles, applied only in color.
 Line = tuple[tuple[str, str], ...]
@@ -20,12 +25,23 @@ STYLES = {
     Severity.LOW: "cyan",
     Severity.INFO: "blue",
 }
+_EXITS = {0: "bold green", 1: "bold red"}
 
 
 def render_lines(lines: Iterable[Line], *, color: bool) -> str:
     """Return the lines as text; `color` adds ANSI colors and does not change the text."""
     paint = _choose_painter() if color else _plain
     return "".join(f"{paint(line)}\n" for line in lines)
+
+
+def text_form(lines: Callable[[_Reported, int], Iterable[Line]]) -> Callable[..., str]:
+    """Return a function that renders a value as text, from a function of the value and a width that yields lines."""
+
+    def render(value: _Reported, *, color: bool = False, width: int = 100) -> str:
+        """Return the text; `color` adds ANSI colors, and `width` is the number of columns to wrap at, at least 40."""
+        return render_lines(lines(value, max(width, 40)), color=color)
+
+    return render
 
 
 def heading(title: str) -> Iterator[Line]:
@@ -71,6 +87,40 @@ def labelled(
     """Yield a label with wrapped text next to it; nothing if the text is empty."""
     for number, part in enumerate(wrap(text, width - indent - LABEL) if text else ()):
         yield *make_margin(indent), (f"{label if number == 0 else '':<{LABEL}}", label_style), (part, style)
+
+
+def conclusion(text: str, exit_code: int, width: int) -> Iterator[Line]:
+    """Yield the last paragraph of a report, in the color of the exit code."""
+    yield from wrap_paragraph(text, width, indent=0, style=_EXITS.get(exit_code, "bold yellow"))
+
+
+def problem_lines(problem: Problem, width: int) -> Iterator[Line]:
+    """Yield a problem, labeled with its level."""
+    style = "bold red" if problem.level == "error" else "yellow"
+    yield from labelled(problem.level, problem_sentence(problem), width, indent=2, label_style=style)
+
+
+def problems_section(problems: Sequence[Problem], width: int) -> Iterator[Line]:
+    """Yield the problems below a heading; nothing without any."""
+    if problems:
+        yield from heading(f"Problems ({len(problems)})")
+        for problem in problems:
+            yield from problem_lines(problem, width)
+        yield BLANK
+
+
+def finding_head(finding: Finding, *, lead: str = "", style: str = "") -> Line:
+    """Return the spans of the severity and the policy of a finding, after `lead`; `style` is for the severity."""
+    severity = (f"{lead}{finding.severity:<{LABEL}}", style or STYLES[finding.severity])
+    return severity, (visible(finding.policy), "bold")
+
+
+def align(rows: Iterable[Sequence[str]], justify: Callable[[str, int], str] = str.ljust) -> Iterator[Line]:
+    """Yield the rows of a table in columns."""
+    table = list(rows)
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        yield (("  ".join(map(justify, row, widths)).rstrip(), ""),)
 
 
 def make_margin(indent: int) -> Line:

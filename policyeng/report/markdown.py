@@ -179,10 +179,11 @@ def _undecided(finding: Finding) -> tuple[str, ...]:
 
 
 def _subject(finding: Finding) -> tuple[str, str, str]:
-    return finding.severity, _policy(finding), _resource(finding)
+    return finding.severity, policy_cell(finding), _resource(finding)
 
 
-def _policy(finding: Finding) -> str:
+def policy_cell(finding: Finding) -> str:
+    """Return the id and the title of the policy of a finding as Markdown."""
     return f"{markdown_code(finding.policy)}<br>{markdown_text(finding.title)}"
 
 

@@ -15,6 +15,7 @@ from policyeng.models import (
     ExemptionMark,
     Finding,
     Outcome,
+    Problem,
     Severity,
     Unknown,
 )
@@ -200,6 +201,17 @@ def format_path(path: str) -> str:
 def unknown_sentence(unknown: Unknown) -> str:
     """Return the reason of an unknown on one line: ``message: /path``."""
     return visible(unknown.msg) + (f": {format_path(unknown.path)}" if unknown.path else "")
+
+
+def problem_sentence(problem: Problem) -> str:
+    """Return a problem on one line: ``place: message``."""
+    return visible(f"{problem.place}: {problem.message}" if problem.place else problem.message)
+
+
+def subjects_title(title: str, findings: Iterable[Finding]) -> str:
+    """Return the title of a list of findings with its counts: `Denied (3 on 2 resources)`."""
+    resources = [finding.resource for finding in findings]
+    return f"{title} ({len(resources)} on {count(len(set(resources)), 'resource')})"
 
 
 def expiry(mark: ExemptionMark) -> str:

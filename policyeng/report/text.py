@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TypeVar
 
 from policyeng.later import lazy_pattern
-from policyeng.models import Evaluation, Finding, Findings, Outcome, Problem, Severity
+from policyeng.models import Evaluation, Finding, Findings, Outcome, Severity
 from policyeng.report.context import FindingGroup, group_findings, settings_text
 from policyeng.report.escaping import visible
 from policyeng.report.frameworks import framework_lines
@@ -18,12 +18,15 @@ from policyeng.report.layout import (
     LABEL,
     STYLES,
     Line,
+    conclusion,
+    finding_head,
     heading,
     item,
     labelled,
     make_margin,
     place_text,
     place_title,
+    problem_lines,
     render_lines,
     wrap,
     wrap_paragraph,
@@ -44,6 +47,7 @@ from policyeng.report.phrases import (
     format_name,
     format_path,
     has_values,
+    problem_sentence,
     select_outcome,
     shorten_id,
     split_reason,
@@ -320,9 +324,8 @@ def _affected(finding: Finding, name: str, width: int, *, full_id: bool) -> Iter
 
 
 def _policy(finding: Finding, width: int, *, indent: int) -> Iterator[Line]:
-    style = "dim" if finding.exemption is not None else STYLES[finding.severity]
-    head: Line = (*make_margin(indent), (f"{finding.severity:<{LABEL}}", style), (visible(finding.policy), "bold"))
-    yield from place_title(head, visible(finding.title), width, indent=indent + 2)
+    head = finding_head(finding, style="dim" if finding.exemption is not None else "")
+    yield from place_title((*make_margin(indent), *head), visible(finding.title), width, indent=indent + 2)
 
 
 def _exemption(finding: Finding, width: int) -> Iterator[Line]:
@@ -365,7 +368,6 @@ def _path(finding: Finding, path: str, width: int, *, placed: bool) -> Iterator[
     yield from labelled("in file", field_address(finding, path), width, indent=6)
 
 
-_EXITS = {0: "bold green", 1: "bold red"}
 #: The forms of the report: one line for each policy and resource, every detail, the summary, and failures only.
 FORMS = ("compact", "verbose", "summary", "quiet")
 #: The lines of a screen. While the compact form fits, its fixes are complete.
@@ -394,44 +396,30 @@ def render(
         every: the compact form lists every resource of a group.
     """
     width = max(width, 40)
-    if form == "compact":
-        return render_lines(_compact(evaluation, width, group_by or "policy", profile, every=every), color=color)
-    if form == "quiet":
-        return render_lines(_quiet(evaluation), color=color)
-    if form == "summary":
-        return render_lines(_summary(evaluation, width, profile), color=color)
-    return render_lines(_verbose(evaluation, width, group_by or "resource", profile), color=color)
+    lines: dict[str, Callable[[], Iterable[Line]]] = {
+        "compact": lambda: _compact(evaluation, width, group_by or "policy", profile, every=every),
+        "verbose": lambda: _verbose(evaluation, width, group_by or "resource", profile),
+        "summary": lambda: _summary(evaluation, width, profile),
+        "quiet": lambda: _quiet(evaluation),
+    }
+    return render_lines(lines[form](), color=color)
 
 
 def _compact(evaluation: Evaluation, width: int, group_by: str, profile: str | None, *, every: bool) -> Sequence[Line]:
     others = evaluation.others
-    if len(others) <= _SCREEN:
-        lines = list(
-            _compact_lines(
-                evaluation,
-                others,
-                CompactFindings(others, width, every=every, whole_fixes=True),
-                group_by,
-                profile,
-                width,
-            )
-        )
+    rest = [line for section in _SECTIONS for line in section(evaluation, width)]
+    rest += _brief_summary(evaluation, width, profile)
+    for whole_fixes in (True, False) if len(others) <= _SCREEN else (False,):
+        shown = CompactFindings(others, width, every=every, whole_fixes=whole_fixes)
+        lines = [*_compact_findings(evaluation, shown, group_by), *rest]
         if len(lines) <= _SCREEN:
-            return lines
-    short = CompactFindings(others, width, every=every, whole_fixes=False)
-    return list(_compact_lines(evaluation, others, short, group_by, profile, width))
+            break
+    return lines
 
 
-def _compact_lines(
-    evaluation: Evaluation,
-    others: Sequence[Finding],
-    shown: CompactFindings,
-    group_by: str,
-    profile: str | None,
-    width: int,
-) -> Iterator[Line]:
+def _compact_findings(evaluation: Evaluation, shown: CompactFindings, group_by: str) -> Iterator[Line]:
     failures, exempted = failed(evaluation), exempt(evaluation)
-    if others and shown.file:
+    if shown.file:
         yield ((f"{visible(shown.file)}", "dim"),)
     if failures:
         yield from shown.policies(failures) if group_by == "policy" else shown.groups(failures, group_by)
@@ -446,9 +434,6 @@ def _compact_lines(
             yield ((f"{title} ({count(len(findings), 'finding')})", "bold"),)
             yield from lines(findings)
             yield BLANK
-    for section in _SECTIONS:
-        yield from section(evaluation, width)
-    yield from _brief_summary(evaluation, width, profile)
 
 
 def _quiet(evaluation: Evaluation) -> Iterator[Line]:
@@ -456,7 +441,7 @@ def _quiet(evaluation: Evaluation) -> Iterator[Line]:
     yield from plain_lines([*failed(evaluation), *select_outcome(evaluation, Outcome.ERROR)])
     for problem in evaluation.problems:
         if problem.level == "error":
-            yield ((visible(f"{problem.place}: {problem.message}" if problem.place else problem.message), "bold red"),)
+            yield ((problem_sentence(problem), "bold red"),)
 
 
 def _verbose(evaluation: Evaluation, width: int, group_by: str, profile: str | None) -> Iterator[Line]:
@@ -497,18 +482,12 @@ def _problems(evaluation: Evaluation, width: int) -> Iterator[Line]:
     if evaluation.problems:
         yield ((f"Problems ({len(evaluation.problems)})", "bold"),)
         for problem in sorted(evaluation.problems, key=lambda problem: problem.level != "error"):
-            yield from _problem(problem, width)
+            yield from problem_lines(problem, width)
         yield BLANK
 
 
 #: What the report has between the findings and the summary: functions of an evaluation and a width.
 _SECTIONS: tuple[Callable[[Evaluation, int], Iterator[Line]], ...] = (_problems, framework_lines)
-
-
-def _problem(problem: Problem, width: int) -> Iterator[Line]:
-    message = f"{problem.place}: {problem.message}" if problem.place else problem.message
-    style = "bold red" if problem.level == "error" else "yellow"
-    yield from labelled(problem.level, visible(message), width, indent=2, label_style=style)
 
 
 def _brief_summary(evaluation: Evaluation, width: int, profile: str | None) -> Iterator[Line]:
@@ -523,7 +502,7 @@ def _brief_summary(evaluation: Evaluation, width: int, profile: str | None) -> I
         lines = wrap(configured, width - LABEL)
         text = lines[0] if len(lines) == 1 else f"{wrap(configured, width - LABEL - 2)[0]} …"
         yield from labelled("settings", text, max(width, LABEL + len(text)), indent=0)
-    yield from _result(evaluation, width)
+    yield from conclusion(describe_exit_code(evaluation), evaluation.exit_code, width)
 
 
 def _summary(evaluation: Evaluation, width: int, profile: str | None) -> Iterator[Line]:
@@ -536,12 +515,7 @@ def _summary(evaluation: Evaluation, width: int, profile: str | None) -> Iterato
     if configured := settings_text(evaluation.settings):
         yield from labelled("settings", configured, width, indent=2)
     yield BLANK
-    yield from _result(evaluation, width)
-
-
-def _result(evaluation: Evaluation, width: int) -> Iterator[Line]:
-    style = _EXITS.get(evaluation.exit_code, "bold yellow")
-    yield from wrap_paragraph(describe_exit_code(evaluation), width, indent=0, style=style)
+    yield from conclusion(describe_exit_code(evaluation), evaluation.exit_code, width)
 
 
 def _table(evaluation: Evaluation, *, every: bool) -> Iterator[Line]:

@@ -7,7 +7,7 @@ is found by bisection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import groupby
@@ -32,7 +32,7 @@ from policyeng.audit.diff.inputs import (
     index_findings,
     status_of,
 )
-from policyeng.audit.diff.report import as_csv, as_json, causes_sentences, flip_words
+from policyeng.audit.diff.report import alternatives_cell, because_lines, causes_sentences, flip_head, flip_words
 from policyeng.audit.records import AuditRun, History
 from policyeng.bundle.moments import moments, samples
 from policyeng.engines import OpaOptions
@@ -42,21 +42,11 @@ from policyeng.facts.ids import fold_id
 from policyeng.frozen import replace
 from policyeng.models import Approval, Finding, Outcome, Problem, lowered
 from policyeng.models.validated import ValidatedModel
-from policyeng.report.escaping import markdown_code, markdown_text, table, visible
-from policyeng.report.layout import (
-    BLANK,
-    LABEL,
-    STYLES,
-    Line,
-    heading,
-    item,
-    labelled,
-    place_title,
-    render_lines,
-    wrap_paragraph,
-)
-from policyeng.report.locations import reasons
-from policyeng.report.phrases import count, rfc3339, shorten_id, to_the_second
+from policyeng.report.escaping import markdown_code, markdown_text, section, visible
+from policyeng.report.forms import table_forms
+from policyeng.report.layout import BLANK, Line, conclusion, heading, labelled
+from policyeng.report.markdown import policy_cell
+from policyeng.report.phrases import count, problem_sentence, rfc3339, shorten_id, to_the_second
 
 _SECOND = timedelta(seconds=1)
 
@@ -328,40 +318,19 @@ def _will_fail(one: UpcomingChange, gate: ComparisonThreshold) -> bool:
     return is_current and fails(one.flip.finding, gate.fail_on, strict_unknown=gate.strict_unknown)
 
 
-_EXITS = {0: "bold green", 1: "bold red"}
-
-
-def text(outlooks: Sequence[Outlook], *, color: bool = False, width: int = 100) -> str:
-    """Return the flips by their times, with causes."""
-    lines = (line for one in outlooks for line in _lines(one, max(width, 40)))
-    return render_lines(lines, color=color)
-
-
 def _lines(outlook: Outlook, width: int) -> Iterator[Line]:
+    """Yield the flips by their times, with causes."""
     for at, together in groupby(outlook.coming, lambda one: one.at):
         days = (at - outlook.begins).days
         yield from heading(f"{to_the_second(at)}, in {count(days, 'day')}")
         for one in together:
-            yield from _render_flips(one, width)
+            where = f"{shorten_id(one.flip.finding.resource)}{f', {visible(one.part)}' if one.part else ''}"
+            yield from flip_head(one.flip, where, width)
+            yield from because_lines([" or ".join(causes_sentences(one.flip.causes))], width, indent=2)
+            yield BLANK
     for problem in outlook.problems:
-        yield from labelled(problem.level, visible(f"{problem.place}: {problem.message}"), width, indent=2)
-    style = _EXITS.get(outlook.exit_code, "bold yellow")
-    yield from wrap_paragraph(conclude(outlook), width, indent=0, style=style)
-
-
-def _render_flips(one: UpcomingChange, width: int) -> Iterator[Line]:
-    finding = one.flip.finding
-    head: Line = ((f"{finding.severity:<{LABEL}}", STYLES[finding.severity]), (visible(finding.policy), "bold"))
-    yield from place_title(head, visible(finding.title), width, indent=2)
-    where = f"{shorten_id(finding.resource)}{f', {visible(one.part)}' if one.part else ''}"
-    yield from labelled("on", where, width, indent=2)
-    yield from labelled("", visible(finding.resource), width, indent=2, style="dim")
-    yield from labelled("flip", flip_words(one.flip), width, indent=2)
-    if one.flip.after is finding.outcome:
-        for reason in reasons(finding, finding.location):
-            yield from item(reason, width)
-    yield from labelled("because", " or ".join(causes_sentences(one.flip)), width, indent=2, style="magenta")
-    yield BLANK
+        yield from labelled(problem.level, problem_sentence(problem), width, indent=2)
+    yield from conclusion(conclude(outlook), outlook.exit_code, width)
 
 
 def conclude(outlook: Outlook) -> str:
@@ -372,12 +341,9 @@ def conclude(outlook: Outlook) -> str:
     return visible(f"exit {outlook.exit_code}: {outlook.estate}{run}: {words} {span} if nothing changes")
 
 
-def markdown(outlooks: Sequence[Outlook]) -> str:
-    """Return a heading and a table for each estate."""
+def _markdown(outlook: Outlook) -> str:
     titles = ("At", "Severity", "Policy", "Part", "Resource", "Flip", "Because")
-    return "\n".join(
-        f"## {markdown_text(conclude(one))}\n\n{table(titles, map(_row, one.coming))}\n" for one in outlooks
-    )
+    return section(markdown_text(conclude(outlook)), titles, map(_row, outlook.coming))
 
 
 def _row(one: UpcomingChange) -> tuple[str, ...]:
@@ -385,31 +351,20 @@ def _row(one: UpcomingChange) -> tuple[str, ...]:
     return (
         to_the_second(one.at),
         str(finding.severity),
-        f"{markdown_code(finding.policy)}<br>{markdown_text(finding.title)}",
+        policy_cell(finding),
         markdown_code(one.part) if one.part else "",
         markdown_code(shorten_id(finding.resource)),
         flip_words(one.flip),
-        "<br>or ".join(map(markdown_text, causes_sentences(one.flip))),
+        alternatives_cell(causes_sentences(one.flip.causes)),
     )
 
 
-def csv(outlooks: Sequence[Outlook]) -> str:
-    """Return a row for each flip."""
-    rows = (
-        [
-            *(outlook.estate, to_the_second(one.at), one.flip.finding.severity, one.flip.finding.policy),
-            *(one.flip.finding.title, one.part, one.flip.finding.resource, flip_words(one.flip)),
-            "; or ".join(causes_sentences(one.flip)),
-        ]
-        for outlook in outlooks
-        for one in outlook.coming
-    )
-    return as_csv(("estate", "at", "severity", "policy", "title", "part", "resource", "flip", "because"), rows)
+def _cells(outlook: Outlook) -> Iterator[Sequence[str]]:
+    for one in outlook.coming:
+        finding, because = one.flip.finding, "; or ".join(causes_sentences(one.flip.causes))
+        names = (finding.severity, finding.policy, finding.title, one.part, finding.resource)
+        yield outlook.estate, to_the_second(one.at), *names, flip_words(one.flip), because
 
 
-FORMS: Mapping[str, Callable[[Sequence[Outlook]], str]] = {
-    "text": text,
-    "json": lambda outlooks: as_json("outlooks", outlooks),
-    "csv": csv,
-    "markdown": markdown,
-}
+_COLUMNS = ("estate", "at", "severity", "policy", "title", "part", "resource", "flip", "because")
+FORMS = table_forms("outlooks", _lines, _markdown, _COLUMNS, _cells)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -11,7 +11,7 @@ from pydantic import AwareDatetime
 
 from policyeng.audit.diff.comparison import compare_states
 from policyeng.audit.diff.inputs import Comparison, Flip, State, Stored, evaluate_state
-from policyeng.audit.diff.report import as_csv, as_json, flip_words
+from policyeng.audit.diff.report import flip_words, problem_item
 from policyeng.audit.records import AuditRun, History
 from policyeng.bundle import Bundle
 from policyeng.engines import OpaOptions
@@ -21,8 +21,9 @@ from policyeng.models.validated import ValidatedModel
 from policyeng.ownership import OWNER_TAG
 from policyeng.report.context import owners_of
 from policyeng.report.escaping import fold, markdown_code, markdown_text, table, visible
-from policyeng.report.layout import BLANK, LABEL, STYLES, Line, heading, labelled, render_lines
-from policyeng.report.phrases import count, format_name, shorten_id, to_the_second
+from policyeng.report.forms import table_forms
+from policyeng.report.layout import BLANK, Line, finding_head, heading, labelled
+from policyeng.report.phrases import count, format_name, problem_sentence, shorten_id, to_the_second
 
 #: No more flips than these are listed one by one; the counts are of all.
 LISTED = 1000
@@ -208,12 +209,8 @@ _NOBODY = "(no owner)"
 _NAMED = 20
 
 
-def text(impacts: Sequence[Impact], *, color: bool = False, width: int = 100) -> str:
-    """Return the counts by policy and by owner, and the most severe flips."""
-    return render_lines((line for impact in impacts for line in _lines(impact, max(width, 40))), color=color)
-
-
 def _lines(impact: Impact, width: int) -> Iterator[Line]:
+    """Yield the counts by policy and by owner, and the most severe flips."""
     yield from heading(visible(f"{impact.estate}, run {impact.run} of {to_the_second(impact.as_of)}"))
     for title, tallies in (("policy", impact.by_policy), ("owner", impact.by_owner)):
         if tallies:
@@ -227,10 +224,9 @@ def _lines(impact: Impact, width: int) -> Iterator[Line]:
     if failing:
         yield BLANK
     for problem in impact.problems:
-        yield from labelled(problem.level, visible(f"{problem.place}: {problem.message}"), width, indent=2)
-    yield from labelled("was", visible(f"{format_name(impact.was)} ({impact.was.digest[:12]})"), width, indent=2)
-    would_be = impact.would_be
-    yield from labelled("would be", visible(f"{format_name(would_be)} ({would_be.digest[:12]})"), width, indent=2)
+        yield from labelled(problem.level, problem_sentence(problem), width, indent=2)
+    for label, bundle in (("was", impact.was), ("would be", impact.would_be)):
+        yield from labelled(label, visible(f"{format_name(bundle)} ({bundle.digest[:12]})"), width, indent=2)
     yield from labelled("in all", in_all(impact), width, indent=2)
     yield BLANK
 
@@ -255,8 +251,7 @@ def _numbers(tally: FlipCounts) -> tuple[int, ...]:
 def _render_shift(one: Shifted) -> Iterator[Line]:
     finding = one.flip.finding
     words = f"  {shorten_id(finding.resource)}, {visible(one.part)}: {flip_words(one.flip)}: {visible(finding.title)}"
-    severity = (f"  {finding.severity:<{LABEL}}", STYLES[finding.severity])
-    yield severity, (visible(finding.policy), "bold"), (words, "")
+    yield *finding_head(finding, lead="  "), (words, "")
 
 
 def in_all(impact: Impact) -> str:
@@ -265,12 +260,12 @@ def in_all(impact: Impact) -> str:
     return f"{', '.join(words) or 'nothing would change'}, in {count(impact.parts, 'part')}"
 
 
-def markdown(impacts: Sequence[Impact]) -> str:
-    """Return tables by policy and by owner, with folded flips."""
-    return "\n".join(f"{part}\n" for impact in impacts for part in _markdown(impact))
+def _markdown(impact: Impact) -> str:
+    return "\n".join(f"{part}\n" for part in _parts(impact))
 
 
-def _markdown(impact: Impact) -> Iterator[str]:
+def _parts(impact: Impact) -> Iterator[str]:
+    """Yield tables by policy and by owner, with folded flips."""
     yield f"## {markdown_text(impact.estate)}, run {impact.run}: {in_all(impact)}\n"
     for title, tallies in (("policy", impact.by_policy), ("owner", impact.by_owner)):
         rows = ([markdown_text(_name(title, tally)), *map(str, _numbers(tally))] for tally in tallies)
@@ -280,9 +275,7 @@ def _markdown(impact: Impact) -> Iterator[str]:
         more = f", and {impact.omitted} more" if impact.omitted else ""
         titles = ("Shift", "Severity", "Policy", "Owner", "Part", "Resource", "Flip")
         yield f"{fold(f'{len(impact.listed)} findings{more}', table(titles, rows))}\n"
-    yield from (
-        f"- **{one.level}**: {markdown_code(one.place)}: {markdown_text(one.message)}" for one in impact.problems
-    )
+    yield from map(problem_item, impact.problems)
 
 
 def _cells(one: Shifted) -> list[str]:
@@ -291,16 +284,9 @@ def _cells(one: Shifted) -> list[str]:
     return [one.shift, finding.title, str(finding.severity), finding.policy, *where, flip_words(one.flip)]
 
 
-def csv(impacts: Sequence[Impact]) -> str:
-    """Return a row for each listed flip."""
-    rows = ([impact.estate, str(impact.run), *_cells(one)] for impact in impacts for one in impact.listed)
-    titles = ("estate", "run", "shift", "title", "severity", "policy", "owner", "part", "resource", "flip")
-    return as_csv(titles, rows)
+def _rows(impact: Impact) -> Iterator[Sequence[str]]:
+    return ([impact.estate, str(impact.run), *_cells(one)] for one in impact.listed)
 
 
-FORMS: Mapping[str, Callable[[Sequence[Impact]], str]] = {
-    "text": text,
-    "json": lambda impacts: as_json("impacts", impacts),
-    "csv": csv,
-    "markdown": markdown,
-}
+_COLUMNS = ("estate", "run", "shift", "title", "severity", "policy", "owner", "part", "resource", "flip")
+FORMS = table_forms("impacts", _lines, _markdown, _COLUMNS, _rows)

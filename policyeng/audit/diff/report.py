@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Iterable, Iterator, Sequence
-from io import StringIO
 
 from policyeng.audit.diff.inputs import Cause, CauseKind, ComparedEvaluation, Comparison, Flip, PathChange
-from policyeng.models import Finding, JsonObject, Outcome
-from policyeng.models.validated import ValidatedModel
-from policyeng.report.csv import guarded
+from policyeng.models import Finding, JsonObject, Outcome, Problem
 from policyeng.report.escaping import compact, fold, markdown_code, markdown_text, table, visible
 from policyeng.report.json import dumped, findings_in_utc, published, snapshot_in_utc
 from policyeng.report.layout import (
     BLANK,
-    LABEL,
-    STYLES,
     Line,
+    conclusion,
+    finding_head,
     heading,
     item,
     labelled,
     place_title,
-    render_lines,
-    wrap_paragraph,
+    problems_section,
+    text_form,
 )
 from policyeng.report.locations import reasons
-from policyeng.report.phrases import count, format_name, in_utc, shorten_id, to_the_second
+from policyeng.report.markdown import policy_cell
+from policyeng.report.phrases import count, format_name, in_utc, shorten_id, subjects_title, to_the_second
 
 #: The lists of flips with their titles, in the order in which they are shown.
 LISTS = {"new": "New", "changed": "Changed", "fixed": "Fixed"}
@@ -52,9 +48,14 @@ def cause_sentence(cause: Cause) -> str:
     return visible(f"{_subject(cause)} {became}{_how(cause)}")
 
 
-def causes_sentences(flip: Flip) -> list[str]:
+def causes_sentences(causes: Iterable[Iterable[Cause]]) -> list[str]:
     """Return a sentence for each alternative set of causes."""
-    return [" and ".join(map(cause_sentence, together)) for together in flip.causes]
+    return [" and ".join(map(cause_sentence, together)) for together in causes]
+
+
+def alternatives_cell(sentences: Iterable[str]) -> str:
+    """Return alternative causes as Markdown."""
+    return "<br>or ".join(map(markdown_text, sentences))
 
 
 def _subject(cause: Cause) -> str:
@@ -104,8 +105,9 @@ def _shorten(value: object) -> str:
 
 
 def flip_words(flip: Flip) -> str:
-    """Return `pass to fail`, with an exemption if any."""
-    return f"{_outcome(flip.before, exempt=flip.exempt_before)} to {_outcome(flip.after, exempt=flip.exempt_after)}"
+    """Return `pass to fail`, with an exemption if any, and whether the finding is reopened."""
+    before, after = _outcome(flip.before, exempt=flip.exempt_before), _outcome(flip.after, exempt=flip.exempt_after)
+    return f"{before} to {after}{', reopened' if flip.reopened else ''}"
 
 
 def _outcome(outcome: Outcome | None, *, exempt: bool) -> str:
@@ -114,10 +116,8 @@ def _outcome(outcome: Outcome | None, *, exempt: bool) -> str:
     return f"{outcome} (exempt)" if exempt else str(outcome)
 
 
-def title_of(flips: Sequence[Flip], title: str) -> str:
-    """Return the title of a list with its counts."""
-    resources = count(len({flip.finding.resource for flip in flips}), "resource")
-    return f"{title} ({len(flips)} on {resources})"
+def _title(title: str, flips: Iterable[Flip]) -> str:
+    return subjects_title(title, (flip.finding for flip in flips))
 
 
 def conclude(comparison: Comparison) -> str:
@@ -126,19 +126,6 @@ def conclude(comparison: Comparison) -> str:
     words = ", ".join(f"{number} {name}" for name, number in numbers.items() if number)
     lead = {0: "nothing new fails", 1: "something new fails"}.get(comparison.exit_code, "could not decide")
     return f"exit {comparison.exit_code}: {lead}: {words or 'no finding on either side'}"
-
-
-def as_csv(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return CSV (RFC 4180) with titles and without formulas for spreadsheets."""
-    written = StringIO(newline="")
-    csv.writer(written).writerows([guarded(visible(cell)) for cell in row] for row in (titles, *rows))
-    return written.getvalue()
-
-
-def as_json(name: str, members: Sequence[ValidatedModel]) -> str:
-    """Return a JSON object with a list of the members."""
-    listed = [member.model_dump(mode="json", by_alias=True, fallback=str) for member in members]
-    return visible(json.dumps({name: listed}, indent=2, ensure_ascii=False), keep="\n") + "\n"
 
 
 def render_json(comparison: Comparison) -> str:
@@ -177,14 +164,15 @@ def render_markdown(comparison: Comparison) -> str:
     for name, title in LISTS.items():
         flips: Sequence[Flip] = getattr(comparison, name)
         if flips:
-            parts.append(f"### {title_of(flips, title)}")
+            parts.append(f"### {_title(title, flips)}")
             parts.append(table(_COLUMNS, map(_row, flips)))
     if comparison.persisting:
         body = table(("Severity", "Policy", "Resource", "Outcome"), map(_markdown_persisting, comparison.persisting))
         parts.append(fold(f"Persisting ({len(comparison.persisting)})", body))
     if comparison.problems:
-        parts.append("\n".join(["### Problems", "", *_problems(comparison)]))
-    parts.append(table(_NUMBERS, _render_sides(comparison)))
+        parts.append("\n".join(["### Problems", "", *map(problem_item, comparison.problems)]))
+    sides = {"before": comparison.before, "after": comparison.after}
+    parts.append(table(_NUMBERS, (_markdown_side(name, side) for name, side in sides.items())))
     return "\n\n".join(parts) + "\n"
 
 
@@ -193,16 +181,9 @@ def _row(flip: Flip) -> tuple[str, ...]:
     reason = (
         "<br>".join(map(markdown_text, reasons(finding, finding.location))) if flip.after is finding.outcome else ""
     )
-    why = "<br>or ".join(map(markdown_text, causes_sentences(flip))) or "not known"
-    again = ", reopened" if flip.reopened else ""
-    words = f"{flip_words(flip)}{again}"
-    return (
-        str(finding.severity),
-        f"{markdown_code(finding.policy)}<br>{markdown_text(finding.title)}",
-        markdown_code(shorten_id(finding.resource)),
-        f"{words}<br>{reason}" if reason else words,
-        why,
-    )
+    words = f"{flip_words(flip)}<br>{reason}" if reason else flip_words(flip)
+    why = alternatives_cell(causes_sentences(flip.causes)) or "not known"
+    return str(finding.severity), policy_cell(finding), markdown_code(shorten_id(finding.resource)), words, why
 
 
 def _markdown_persisting(finding: Finding) -> tuple[str, ...]:
@@ -210,15 +191,10 @@ def _markdown_persisting(finding: Finding) -> tuple[str, ...]:
     return str(finding.severity), markdown_code(finding.policy), markdown_code(shorten_id(finding.resource)), outcome
 
 
-def _problems(comparison: Comparison) -> Iterator[str]:
-    for problem in comparison.problems:
-        place = f"{markdown_code(problem.place)}: " if problem.place else ""
-        yield f"- **{problem.level}**: {place}{markdown_text(problem.message)}"
-
-
-def _render_sides(comparison: Comparison) -> Iterator[tuple[str, ...]]:
-    yield _markdown_side("before", comparison.before)
-    yield _markdown_side("after", comparison.after)
+def problem_item(problem: Problem) -> str:
+    """Return a problem as an item of a Markdown list."""
+    place = f"{markdown_code(problem.place)}: " if problem.place else ""
+    return f"- **{problem.level}**: {place}{markdown_text(problem.message)}"
 
 
 def _markdown_side(name: str, side: ComparedEvaluation) -> tuple[str, ...]:
@@ -229,75 +205,70 @@ def _markdown_side(name: str, side: ComparedEvaluation) -> tuple[str, ...]:
     return name, *map(str, numbers), *shares, markdown_text(evaluated)
 
 
-_EXITS = {0: "bold green", 1: "bold red"}
 #: How many persisting findings are named.
 _NAMED_IN_TEXT = 10
 
 
-def render_text(comparison: Comparison, *, color: bool = False, width: int = 100) -> str:
-    """Return new, changed and fixed findings with their causes, persisting ones, a summary, and the exit code.
-
-    `color` adds ANSI colors. `width` is the number of columns to wrap at, at least 40.
-    """
-    return render_lines(_lines(comparison, max(width, 40)), color=color)
-
-
 def _lines(comparison: Comparison, width: int) -> Iterator[Line]:
+    """Yield new, changed and fixed findings with their causes, persisting ones, a summary, and the exit code."""
     for name, title in LISTS.items():
         flips: Sequence[Flip] = getattr(comparison, name)
         if flips:
-            yield from heading(title_of(flips, title))
+            yield from heading(_title(title, flips))
             for flip in flips:
                 yield from flip_lines(flip, width)
     if comparison.persisting:
         yield from _text_persisting(comparison.persisting)
-    if comparison.problems:
-        yield from heading(f"Problems ({len(comparison.problems)})")
-        for problem in comparison.problems:
-            message = f"{problem.place}: {problem.message}" if problem.place else problem.message
-            style = "bold red" if problem.level == "error" else "yellow"
-            yield from labelled(problem.level, visible(message), width, indent=2, label_style=style)
-        yield BLANK
+    yield from problems_section(comparison.problems, width)
     yield from heading("Compared")
     yield from labelled("before", _text_side(comparison.before), width, indent=2)
     yield from labelled("after", _text_side(comparison.after), width, indent=2)
     yield BLANK
-    yield from wrap_paragraph(
-        conclude(comparison), width, indent=0, style=_EXITS.get(comparison.exit_code, "bold yellow")
-    )
+    yield from conclusion(conclude(comparison), comparison.exit_code, width)
+
+
+#: Returns a comparison as text.
+render_text = text_form(_lines)
 
 
 def flip_lines(flip: Flip, width: int) -> Iterator[Line]:
     """Yield one flip with its reasons and causes, and how to fix it."""
     finding = flip.finding
-    head: Line = ((f"{finding.severity:<{LABEL}}", STYLES[finding.severity]), (visible(finding.policy), "bold"))
-    yield from place_title(head, visible(finding.title), width, indent=2)
-    name = shorten_id(finding.resource)
-    yield from labelled("on", visible(finding.resource) if name == finding.resource else name, width, indent=2)
-    if name != visible(finding.resource):
-        yield from labelled("", visible(finding.resource), width, indent=2, style="dim")
-    again = ", reopened" if flip.reopened else ""
-    yield from labelled("flip", f"{flip_words(flip)}{again}", width, indent=2)
-    if flip.after is finding.outcome:
-        for reason in reasons(finding, finding.location):
-            yield from item(reason, width)
-    for number, sentence in enumerate(causes_sentences(flip)):
-        yield from labelled("or because" if number else "because", sentence, width, indent=2, style="magenta")
+    yield from flip_head(flip, shorten_id(finding.resource), width)
+    yield from because_lines(causes_sentences(flip.causes), width, indent=2)
     if flip.after is finding.outcome and not flip.exempt_after:
         yield from labelled("fix", visible(finding.remediation), width, indent=2, style="green")
     yield BLANK
 
 
+def flip_head(flip: Flip, where: str, width: int) -> Iterator[Line]:
+    """Yield the policy and the resource of one flip, whose short name is `where`, with its reasons."""
+    finding = flip.finding
+    yield from place_title(finding_head(finding), visible(finding.title), width, indent=2)
+    yield from labelled("on", where, width, indent=2)
+    if where != visible(finding.resource):
+        yield from labelled("", visible(finding.resource), width, indent=2, style="dim")
+    yield from labelled("flip", flip_words(flip), width, indent=2)
+    if flip.after is finding.outcome:
+        for reason in reasons(finding, finding.location):
+            yield from item(reason, width)
+
+
+def because_lines(sentences: Iterable[str], width: int, *, indent: int) -> Iterator[Line]:
+    """Yield alternative causes."""
+    for number, sentence in enumerate(sentences):
+        yield from labelled("or because" if number else "because", sentence, width, indent=indent, style="magenta")
+
+
 def _text_persisting(findings: Sequence[Finding]) -> Iterator[Line]:
-    yield from heading(f"Persisting ({len(findings)} on {count(len({one.resource for one in findings}), 'resource')})")
+    yield from heading(subjects_title("Persisting", findings))
     worst = sorted(findings, key=lambda finding: (finding.exemption is not None, -finding.severity.rank))
     for finding in worst[:_NAMED_IN_TEXT]:
         accepted = ", exempt" if finding.exemption else ""
         words = f"  {shorten_id(finding.resource)}: {finding.outcome}{accepted}: {visible(finding.title)}"
-        severity = (f"  {finding.severity:<{LABEL}}", STYLES[finding.severity])
-        yield severity, (visible(finding.policy), "bold"), (words, "")
+        yield *finding_head(finding, lead="  "), (words, "")
     if len(worst) > _NAMED_IN_TEXT:
-        yield ((f"  and {len(worst) - _NAMED} more, which the JSON form lists", "dim"),)
+        yield ((f"  and {len(worst) - _NAMED_IN_TEXT} more, which the JSON form lists", "dim"),)
     yield BLANK
 
 

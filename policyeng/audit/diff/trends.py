@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, groupby
 from typing import Literal, NamedTuple
 
@@ -12,7 +13,7 @@ from pydantic import AwareDatetime
 
 from policyeng.audit.diff.comparison import compare_states
 from policyeng.audit.diff.inputs import Cause, FindingKey, Flip, Readings, Stored, index_findings
-from policyeng.audit.diff.report import as_csv, as_json, cause_sentence
+from policyeng.audit.diff.report import alternatives_cell, because_lines, causes_sentences
 from policyeng.audit.records import AuditRun, FindingSpan, History
 from policyeng.engines import OpaOptions
 from policyeng.errors import UsageError
@@ -20,8 +21,9 @@ from policyeng.facts.ids import fold_id
 from policyeng.frameworks import evaluate_framework, framework_of
 from policyeng.models import ControlStatus, Evaluation, FrameworkResult, Outcome, Severity, Snapshot, lowered
 from policyeng.models.validated import ValidatedModel
-from policyeng.report.escaping import markdown_code, markdown_text, table, visible
-from policyeng.report.layout import BLANK, STYLES, Line, labelled, render_lines
+from policyeng.report.escaping import markdown_code, markdown_text, section, visible
+from policyeng.report.forms import Forms, prose_forms, table_forms
+from policyeng.report.layout import BLANK, STYLES, Line, align, labelled
 from policyeng.report.phrases import shorten_id, to_the_second
 
 _UNEXPLAINED = "a new evaluation of both runs does not reproduce the flip"
@@ -325,79 +327,51 @@ def _point(run: AuditRun, turns: dict[str, int], held: Counter[str] | None) -> T
     )
 
 
-class _Column(NamedTuple):
-    title: str
-    value: Callable[[TrendPoint], object]
-
-
-_COLUMNS = (
-    _Column("run", lambda point: point.run),
-    _Column("as of", lambda point: to_the_second(point.as_of)),
-    _Column("parts", lambda point: point.parts),
-    _Column("fail", lambda point: point.fail),
-    _Column("exempt", lambda point: point.exempt),
-    _Column("unknown", lambda point: point.unknown),
-    _Column("error", lambda point: point.error),
-    _Column("pass", lambda point: point.pass_count),
-    _Column("strict %", lambda point: _format_share(point.strict_compliance)),
-    _Column("azure %", lambda point: _format_share(point.azure_compliance)),
-    _Column("new", lambda point: point.new),
-    _Column("changed", lambda point: point.changed),
-    _Column("fixed", lambda point: point.fixed),
-    _Column("lost", lambda point: point.lost),
-    _Column("reopened", lambda point: point.reopened),
-    _Column("exit", lambda point: point.exit_code),
-)
-
-
-def _format_share(share: float | None) -> str | None:
-    return None if share is None else f"{share:.2f}"
+#: The columns of a trend, of which some have other titles than their fields.
+_COLUMNS = [*(name for name in TrendPoint.model_fields if name != "exit_code"), "exit_code"]
+_TITLES = {
+    "as_of": "as of",
+    "pass_count": "pass",
+    "strict_compliance": "strict %",
+    "azure_compliance": "azure %",
+    "exit_code": "exit",
+}
+_TREND_TITLES = [_TITLES.get(name, name) for name in _COLUMNS]
 
 
 def _cells(point: TrendPoint, nothing: str = "-") -> list[str]:
-    values = (column.value(point) for column in _COLUMNS)
-    return [nothing if value is None else str(value) for value in values]
+    return [_format_cell(getattr(point, name), nothing) for name in _COLUMNS]
 
 
-def render_trends_text(courses: Sequence[ComplianceTrend]) -> str:
-    """Return a table for each estate."""
-    return "\n".join("".join(_render_trend(course)) for course in courses)
+def _format_cell(value: datetime | float | None, nothing: str) -> str:
+    if isinstance(value, datetime):
+        return to_the_second(value)
+    return nothing if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
-def _render_trend(course: ComplianceTrend) -> Iterator[str]:
-    rows = [[column.title for column in _COLUMNS], *map(_cells, course.points)]
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    yield f"{visible(course.estate)}\n"
-    for row in rows:
-        yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) + "\n"
+def _trend_lines(course: ComplianceTrend, _: int) -> Iterator[Line]:
+    yield ((visible(course.estate), ""),)
+    yield from align([_TREND_TITLES, *map(_cells, course.points)], str.rjust)
+    yield BLANK
 
 
-def render_trends_markdown(courses: Sequence[ComplianceTrend]) -> str:
-    """Return a heading and a table for each estate."""
-    titles = [column.title for column in _COLUMNS]
-    parts = (f"## {markdown_text(one.estate)}\n\n{table(titles, map(_cells, one.points))}\n" for one in courses)
-    return "\n".join(parts)
+#: The forms of trends.
+COURSES = table_forms(
+    "estates",
+    _trend_lines,
+    lambda course: section(markdown_text(course.estate), _TREND_TITLES, map(_cells, course.points)),
+    ("estate", *_TREND_TITLES),
+    lambda course: ([course.estate, *_cells(point, "")] for point in course.points),
+)
 
 
-def render_trends_csv(courses: Sequence[ComplianceTrend]) -> str:
-    """Return a row for each run of each estate."""
-    rows = ([course.estate, *_cells(point, "")] for course in courses for point in course.points)
-    return as_csv(["estate", *(column.title for column in _COLUMNS)], rows)
-
-
-def render_histories_text(lives: Sequence[FindingHistory], *, color: bool = False, width: int = 100) -> str:
-    """Return each finding with its changes."""
-    return render_lines((line for life in lives for line in _render_history(life, max(width, 40))), color=color)
-
-
-def _render_history(life: FindingHistory, width: int) -> Iterator[Line]:
+def _history_lines(life: FindingHistory, width: int) -> Iterator[Line]:
     head = (visible(life.policy), "bold"), (f"  {life.severity}", STYLES[life.severity])
     yield (*head, (f"  on {shorten_id(life.resource)}, {visible(life.estate)}: {visible(life.part)}", ""))
     yield ((visible(life.resource), "dim"),)
     for turn in life.turns:
         yield from labelled(f"run {turn.run}", f"{to_the_second(turn.as_of)}  {turn_words(turn)}", width, indent=2)
-        for number, because in enumerate(_describe_reason(turn)):
-            yield from labelled("or because" if number else "because", because, width, indent=4, style="magenta")
+        yield from because_lines(_describe_reason(turn), width, indent=4)
     yield BLANK
 
 
@@ -409,53 +383,27 @@ def turn_words(turn: Turn) -> str:
 
 
 def _describe_reason(turn: Turn) -> list[str]:
-    reasons = [" and ".join(map(cause_sentence, together)) for together in turn.causes]
-    return reasons or [visible(turn.note)] * bool(turn.note)
+    return causes_sentences(turn.causes) or [visible(turn.note)] * bool(turn.note)
 
 
-def render_histories_markdown(lives: Sequence[FindingHistory]) -> str:
-    """Return a heading and a table for each finding."""
-    parts = []
-    for life in lives:
-        rows = [
-            (
-                str(turn.run),
-                to_the_second(turn.as_of),
-                turn_words(turn),
-                "<br>or ".join(map(markdown_text, _describe_reason(turn))),
-            )
-            for turn in life.turns
-        ]
-        where = f"{markdown_code(life.policy)} on {markdown_code(life.resource)}, {markdown_code(life.part)}"
-        parts.append(f"## {where}\n\n{table(('Run', 'As of', 'Turn', 'Because'), rows)}\n")
-    return "\n".join(parts)
-
-
-def render_histories_csv(lives: Sequence[FindingHistory]) -> str:
-    """Return a row for each change of each finding."""
+def _history_markdown(life: FindingHistory) -> str:
     rows = (
-        [
-            *(life.estate, life.part, life.policy, str(life.severity), life.resource, str(turn.run)),
-            *(to_the_second(turn.as_of), turn_words(turn), "; or ".join(_describe_reason(turn))),
-        ]
-        for life in lives
+        (str(turn.run), to_the_second(turn.as_of), turn_words(turn), alternatives_cell(_describe_reason(turn)))
         for turn in life.turns
     )
-    return as_csv(["estate", "part", "policy", "severity", "resource", "run", "as of", "turn", "because"], rows)
+    where = f"{markdown_code(life.policy)} on {markdown_code(life.resource)}, {markdown_code(life.part)}"
+    return section(where, ("Run", "As of", "Turn", "Because"), rows)
 
 
-COURSES: Mapping[str, Callable[[Sequence[ComplianceTrend]], str]] = {
-    "text": render_trends_text,
-    "json": lambda courses: as_json("estates", courses),
-    "csv": render_trends_csv,
-    "markdown": render_trends_markdown,
-}
-LIVES: Mapping[str, Callable[[Sequence[FindingHistory]], str]] = {
-    "text": render_histories_text,
-    "json": lambda lives: as_json("lives", lives),
-    "csv": render_histories_csv,
-    "markdown": render_histories_markdown,
-}
+def _history_rows(life: FindingHistory) -> Iterator[Sequence[str]]:
+    names = (life.estate, life.part, life.policy, str(life.severity), life.resource)
+    for turn in life.turns:
+        yield *names, str(turn.run), to_the_second(turn.as_of), turn_words(turn), "; or ".join(_describe_reason(turn))
+
+
+_HISTORY_COLUMNS = ("estate", "part", "policy", "severity", "resource", "run", "as of", "turn", "because")
+#: The forms of histories of findings.
+LIVES = table_forms("lives", _history_lines, _history_markdown, _HISTORY_COLUMNS, _history_rows)
 
 
 #: The statuses of controls that no run can change.
@@ -518,34 +466,17 @@ def _scores(trend: ControlTrend) -> list[str]:
     return ["strict %", "", *("-" if value is None else f"{value:.2f}" for value in strict)]
 
 
-def render_text(trends: Sequence[ControlTrend]) -> str:
-    """Return a table for each estate, without the titles of controls."""
-    blocks = []
-    for trend in trends:
-        rows = [(row[0], *row[2:]) for row in (_titles(trend), *_rows(trend), _scores(trend))]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-        blocks.append("\n".join((f"{trend.estate}: {trend.results[-1].id}", *lines, trend.results[-1].disclaimer)))
-    return "\n\n".join(blocks) + "\n"
+def _control_lines(trend: ControlTrend, _: int) -> Iterator[Line]:
+    """Yield a table without the titles of controls."""
+    yield ((f"{trend.estate}: {trend.results[-1].id}", ""),)
+    yield from align((row[0], *row[2:]) for row in (_titles(trend), *_rows(trend), _scores(trend)))
+    yield ((trend.results[-1].disclaimer, ""),)
+    yield BLANK
 
 
-def render_markdown(trends: Sequence[ControlTrend]) -> str:
-    """Return a heading and a table for each estate."""
-    return "\n".join(
-        f"## {trend.estate}: {trend.results[-1].id}\n\n{table(_titles(trend), [*_rows(trend), _scores(trend)])}\n"
-        for trend in trends
-    )
-
-
-def render_csv(trends: Sequence[ControlTrend]) -> str:
-    """Return a row for each estate, run and control."""
-    rows = [
-        (trend.estate, str(run.number), control.id, control.status.value)
-        for trend in trends
-        for run, result in zip(trend.runs, trend.results, strict=True)
-        for control in result.controls
-    ]
-    return as_csv(("estate", "run", "control", "status"), rows)
+def _control_rows(trend: ControlTrend) -> Iterator[Sequence[str]]:
+    for run, result in zip(trend.runs, trend.results, strict=True):
+        yield from ((trend.estate, str(run.number), one.id, one.status.value) for one in result.controls)
 
 
 def render_json(trends: Sequence[ControlTrend]) -> str:
@@ -569,9 +500,15 @@ def render_json(trends: Sequence[ControlTrend]) -> str:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-CONTROL_FORMATS: Mapping[str, Callable[[Sequence[ControlTrend]], str]] = {
-    "text": render_text,
+#: The forms of the statuses of controls.
+CONTROL_FORMATS: Forms = {
     "json": render_json,
-    "csv": render_csv,
-    "markdown": render_markdown,
+    **prose_forms(
+        _control_lines,
+        lambda trend: section(
+            f"{trend.estate}: {trend.results[-1].id}", _titles(trend), [*_rows(trend), _scores(trend)]
+        ),
+        ("estate", "run", "control", "status"),
+        _control_rows,
+    ),
 }

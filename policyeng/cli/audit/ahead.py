@@ -11,7 +11,7 @@ import typer
 
 from policyeng.audit.diff.inputs import ComparisonThreshold, State
 from policyeng.cli.audit.options import EstateName, StoreUrl, estates_of, store_of
-from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.console import print_form, print_line, show_progress
 from policyeng.cli.context import find_known, moment_of
 from policyeng.cli.evaluation_options import CriteriaOptions, OpaServerOptions, RegoEngineOptions, SetupOptions
 from policyeng.cli.option_groups import with_options
@@ -27,7 +27,6 @@ from policyeng.sources import FileWalk
 
 if TYPE_CHECKING:
     from policyeng.audit.diff.forecast import Outlook, Ready
-    from policyeng.audit.diff.impact import Impact
 
 FORMATS = ("text", "json", "csv", "markdown")
 _DAYS = 90
@@ -81,7 +80,9 @@ def ahead(asked: AheadOptions) -> int:
     else:
         _refuse_input_options(asked)
         outlooks = looking.at_store(asked.store, asked.config, asked.estate)
-    _print_forecast(outlooks, format_)
+    from policyeng.audit.diff import forecast
+
+    print_form(forecast.FORMS[format_], outlooks, format_)
     return max(one.exit_code for one in outlooks)
 
 
@@ -167,15 +168,6 @@ class _Looking:
             return forecast_parts(parts, estate, self._begins, self._ends, run=run, gate=self._gate)
 
 
-def _print_forecast(outlooks: Sequence[Outlook], format_: str) -> None:
-    from policyeng.audit.diff import forecast
-
-    color, width = detect_terminal()
-    is_text = format_ == "text"
-    rendered = forecast.text(outlooks, color=color, width=width) if is_text else forecast.FORMS[format_](outlooks)
-    print_line(rendered.rstrip("\n"))
-
-
 Runs = Annotated[int, typer.Option(metavar="N", min=1, help="Number of runs per estate to evaluate, newest first.")]
 MaxNew = Annotated[
     int | None, typer.Option(metavar="N", min=0, help="Exit 1 if a run would have more new failures than this.")
@@ -209,28 +201,19 @@ def impact(asked: ImpactOptions) -> int:
     format_ = find_known(asked.format_, FORMATS, "format")
     held = asked.setup(asked.settings())
 
-    from policyeng.audit.diff.impact import Proposed, evaluate_impact, exceeds
+    from policyeng.audit.diff import impact as analysis
 
     theirs = held.exemptions if asked.exemptions or asked.no_exemptions else None
-    proposed = Proposed(held.bundle, held.parameters, theirs, asked.owner_tag, asked.opa())
+    proposed = analysis.Proposed(held.bundle, held.parameters, theirs, asked.owner_tag, asked.opa())
     with store_of(asked.store, asked.config) as kept:
         chosen_runs = [run for name in estates_of(kept, asked.estate) for run in kept.runs(name, last=asked.runs)]
         impacts = []
         for run in chosen_runs:
             with show_progress(f"re-evaluating run {run.number}"):
-                impacts.append(evaluate_impact(kept, run, proposed))
+                impacts.append(analysis.evaluate_impact(kept, run, proposed))
     for problem in held.problems:
         print_line(f"policyeng: {problem.place}: {problem.message}", error=True)
-    _print_impact(impacts, format_)
+    print_form(analysis.FORMS[format_], impacts, format_)
     if any(problem.level == "error" for problem in (*held.problems, *(p for one in impacts for p in one.problems))):
         return 2
-    return int(exceeds(impacts, asked.max_new_failures))
-
-
-def _print_impact(impacts: Sequence[Impact], format_: str) -> None:
-    from policyeng.audit.diff.impact import FORMS, text
-
-    color, width = detect_terminal()
-    is_text = format_ == "text"
-    rendered = text(impacts, color=color, width=width) if is_text else FORMS[format_](impacts)
-    print_line(rendered.rstrip("\n"))
+    return int(analysis.exceeds(impacts, asked.max_new_failures))

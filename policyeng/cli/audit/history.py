@@ -10,7 +10,7 @@ import typer
 from policyeng.bundle.policy_selection import selected
 from policyeng.cli import options
 from policyeng.cli.audit.options import EstateName, StoreUrl, estates_of, store_of
-from policyeng.cli.console import detect_terminal, print_line, show_progress
+from policyeng.cli.console import print_form, print_line, show_progress
 from policyeng.cli.context import find_known, moment_of, split
 from policyeng.cli.evaluation_options import OpaServerOptions
 from policyeng.cli.option_groups import with_group
@@ -70,37 +70,24 @@ def history(
       policyeng audit history --resource "$WORKSPACE_ID" --select AML-NET-001
       policyeng audit history --run 12
     """
-    format_, wanted = (
-        find_known(format_, _FORMATS, "format"),
-        _Wanted(split(select), resource or "", since, run, server.opa()),
-    )
+    from policyeng.audit.diff import trends
+
+    format_ = find_known(format_, _FORMATS, "format")
+    wanted = _Wanted(split(select), resource or "", since, run, server.opa())
+    found: Sequence[object]
     with store_of(store, config) as kept, show_progress("reading"):
         estates = estates_of(kept, kept.run(run).estate if run and estate is None else estate)
         if framework:
-            from policyeng.audit.diff.trends import CONTROL_FORMATS, compute_control_trend
-
-            trends = [compute_control_trend(kept, name, wanted.runs(kept, name), framework) for name in estates]
-            rendered = CONTROL_FORMATS[format_](trends)
+            forms = trends.CONTROL_FORMATS
+            found = [trends.compute_control_trend(kept, one, wanted.runs(kept, one), framework) for one in estates]
         elif resource or run:
-            rendered = _print_histories(kept, estates, wanted, format_)
+            forms, found = trends.LIVES, [life for name in estates for life in wanted.lives(kept, name)]
+            if not found:
+                print_line(f"policyeng: {wanted.nothing()}", error=True)
         else:
-            from policyeng.audit.diff.trends import COURSES
-
-            rendered = COURSES[format_]([wanted.course(kept, name) for name in estates])
-    print_line(rendered.rstrip("\n"))
+            forms, found = trends.COURSES, [wanted.course(kept, name) for name in estates]
+    print_form(forms[format_], found, format_)
     return 0
-
-
-def _print_histories(kept: History, estates: Sequence[str], wanted: _Wanted, format_: str) -> str:
-    from policyeng.audit.diff.trends import LIVES, render_histories_text
-
-    lives = [life for name in estates for life in wanted.lives(kept, name)]
-    if not lives:
-        print_line(f"policyeng: {wanted.nothing()}", error=True)
-    if format_ != "text":
-        return LIVES[format_](lives)
-    color, width = detect_terminal()
-    return render_histories_text(lives, color=color, width=width)
 
 
 class _Wanted:
