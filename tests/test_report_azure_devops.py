@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from policyeng.models import Evaluation
-from policyeng.report.azure_devops import render
+from policyeng.report.build_agents import render_azure_devops as render
 from policyeng.report.escaping import visible
 from policyeng.report.locations import find_location
 from policyeng.report.phrases import describe_exit_code, worst_first

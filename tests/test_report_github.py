@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from policyeng.models import Evaluation, Severity
+from policyeng.report.build_agents import render_github as render
 from policyeng.report.escaping import visible
-from policyeng.report.github import render
 from policyeng.report.locations import find_location
 from policyeng.report.phrases import describe_exit_code, worst_first
 from tests.report_samples import SAMPLES, WORKSPACE, evaluations, laws

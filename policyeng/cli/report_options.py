@@ -17,6 +17,7 @@ from policyeng.report import FORMATS, GROUPS, INFORMED, PROFILED, PROSE
 if TYPE_CHECKING:  # the options need typer, and a plain run does not
     from policyeng.cli import options
     from policyeng.models import Evaluation
+    from policyeng.report.context import ReportContext
 
 #: The format for each build agent, by an environment variable that it sets to `true`.
 _AGENTS = {"GITHUB_ACTIONS": "github", "TF_BUILD": "azure-devops"}
@@ -94,8 +95,8 @@ class ReportOptions(TextOptions):
         textual = self.only_for_text()
         name = find_known(self.format_, FORMATS, "report format") if self.format_ else self._default_format(textual)
         group_by = self.grouping([name, *(each for each, _ in outputs)])
-        color, width = detect_terminal(self.color)
-        return ReportPrinter(name, outputs, group_by, self.form, self.all_, color, width, owner_tag, exit_zero)
+        detect_terminal(self.color)  # refuses an unknown color before anything is read
+        return ReportPrinter(self, name, outputs, group_by, owner_tag, exit_zero)
 
     def _default_format(self, textual: Sequence[str]) -> str:
         """Return the format of the build agent that runs the command; text elsewhere, and with options of text."""
@@ -109,25 +110,20 @@ class ReportPrinter:
     """Valid options of a report.
 
     Attributes:
+        text: the options of text.
         name: the format to print.
         outputs: the formats and paths of files to write.
         group_by: one of `GROUPS`, or None.
-        form: the form of text, one of `policyeng.report.text.FORMS`.
-        every: the compact form of text lists every resource.
-        color, width: of the printed text.
         owner_tag: the tag that contains the owners of resources.
         exit_zero: failures do not fail the task of a build agent.
     """
 
+    text: TextOptions
     name: str
     outputs: Sequence[tuple[str, Path]]
     group_by: str | None
-    form: str
-    every: bool
-    color: bool
-    width: int
-    owner_tag: str
-    exit_zero: bool
+    owner_tag: str = "owner"
+    exit_zero: bool = False
 
     def write_files(self, evaluation: Evaluation, profile: str | None) -> None:
         """Write the files.
@@ -136,20 +132,25 @@ class ReportPrinter:
             UsageError: a file cannot be written.
         """
         for name, path in self.outputs:
-            write(path, FORMATS[name](evaluation, **self._options(name, profile)), "report")
+            write(path, self.render(name, evaluation, profile=profile), "report")
 
     def print(self, evaluation: Evaluation, profile: str | None) -> None:
         """Print the report, and on standard error the problems that its format omits."""
-        given = self._options(self.name, profile)
-        if self.name == "text":
-            given |= {"color": self.color, "width": self.width}
-        if text := FORMATS[self.name](evaluation, **given).rstrip("\n"):
+        if text := self.render(self.name, evaluation, profile=profile, printed=True).rstrip("\n"):
             print_line(text)
         if self.name not in _SHOWING_PROBLEMS:
             print_errors(evaluation)
 
-    def _options(self, name: str, profile: str | None) -> dict[str, object]:
-        """Return the options that a report format accepts."""
+    def render(
+        self,
+        name: str,
+        evaluation: Evaluation,
+        *,
+        profile: str | None = None,
+        about: ReportContext | None = None,
+        printed: bool = False,
+    ) -> str:
+        """Return a report with the options that its format accepts; `printed` text has the form of the terminal."""
         given: dict[str, object] = {}
         if name in PROSE:
             given["group_by"] = self.group_by
@@ -158,12 +159,14 @@ class ReportPrinter:
         if name in INFORMED:
             from policyeng.report.context import ReportContext
 
-            given["about"] = ReportContext(self.owner_tag)
+            given["about"] = about or ReportContext(self.owner_tag)
         if name == "text":
-            given |= {"form": self.form, "every": self.every}
+            given |= {"form": self.text.form, "every": self.text.all_}
+            if printed:
+                given["color"], given["width"] = detect_terminal(self.text.color)
         if name == "azure-devops":
             given["exit_zero"] = self.exit_zero
-        return given
+        return FORMATS[name](evaluation, **given)
 
 
 def _listed(names: Sequence[str]) -> str:

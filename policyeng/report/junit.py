@@ -15,6 +15,8 @@ from policyeng.report.locations import find_location, place, reasons
 from policyeng.report.phrases import denials, exemption_sentence, expiry, rfc3339, unknown_sentence, unknowns
 
 _PROBLEMS = "policyeng.problems"
+#: The elements of results, by the attribute that counts them.
+_RESULTS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 _NUMBER = re.compile(r"(?:[-_.]|(?<!\d))\d++$")
 
 
@@ -34,11 +36,45 @@ def render(evaluation: Evaluation, *, profile: str | None = None) -> str:
     if evaluation.problems:
         suite = _render_suite(root, _PROBLEMS, properties)
         for name, problem in _numbered_problems(evaluation.problems):
-            _problem_case(suite, name, problem)
+            if problem.level == "error":
+                add_case(suite, _PROBLEMS, name, "error problem", problem.message)
+            else:
+                add_case(suite, _PROBLEMS, name, "skipped", f"warning: {problem.message}")
     for element in (*root, root):
-        _count(element)
+        set_counts(element, *_RESULTS)
+    return f"{junit_text(root)}\n"
+
+
+def junit_text(root: Element) -> str:
+    """Return JUnit XML without a final newline; characters that XML cannot contain are escaped."""
+    for element in root.iter():
+        for name, value in element.items():
+            element.set(name, visible(value))
+        element.text = visible(element.text, keep="\n\t") if element.text else None
     ElementTree.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}'
+
+
+def add_case(
+    suite: Element, group: str, name: str, result: str = "", message: str = "", text: str = "", **attributes: str
+) -> Element:
+    """Add a test case to a suite, and return it.
+
+    `result` is `failure`, `error` or `skipped`, optionally followed by its type; it is empty for a test that passes.
+    """
+    case = SubElement(suite, "testcase", {"classname": group, "name": name, **attributes})
+    tag, _, kind = result.partition(" ")
+    if tag:
+        named = {"type": kind} if kind else {}
+        SubElement(case, tag, {**named, "message": message}).text = text
+    return case
+
+
+def set_counts(element: Element, *names: str) -> None:
+    """Set the number of test cases in a suite, and those of `failures`, `errors` or `skipped`."""
+    element.set("tests", str(sum(1 for _ in element.iter("testcase"))))
+    for name in names:
+        element.set(name, str(sum(1 for _ in element.iter(_RESULTS[name]))))
 
 
 def _areas(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
@@ -63,30 +99,26 @@ def _properties(evaluation: Evaluation) -> dict[str, str]:
 
 
 def _render_suite(root: Element, name: str, properties: dict[str, str]) -> Element:
-    suite = SubElement(root, "testsuite", name=visible(name))
+    suite = SubElement(root, "testsuite", name=name)
     listed = SubElement(suite, "properties")
     for key, value in properties.items():
-        SubElement(listed, "property", name=key, value=visible(value))
+        SubElement(listed, "property", name=key, value=value)
     return suite
 
 
 def _case(suite: Element, finding: Finding) -> None:
-    case = SubElement(suite, "testcase", classname=visible(finding.policy), name=visible(finding.resource))
-    at = find_location(finding)
-    if at.file:
-        case.attrib |= {"file": visible(at.file), "line": str(at.line)}
-    unknown_text = "; ".join(unknown_sentence(unknown) for unknown in unknowns(finding))
-    if finding.exemption is not None:
-        mark = finding.exemption
-        message = visible(f"exempt: {mark.reason} {expiry(mark)}")
-        SubElement(case, "skipped", message=message).text = _body(finding)
-    elif finding.outcome is Outcome.FAIL:
-        message = "; ".join(visible(denial.msg) for denial in denials(finding))
-        SubElement(case, "failure", type=finding.severity, message=message).text = _body(finding)
-    elif finding.outcome is Outcome.UNKNOWN:
-        SubElement(case, "skipped", message=f"unknown: {unknown_text}").text = _body(finding)
-    elif finding.outcome is Outcome.ERROR:
-        SubElement(case, "error", type="error", message=unknown_text).text = _body(finding)
+    at, mark = find_location(finding), finding.exemption
+    undecided = "; ".join(map(unknown_sentence, unknowns(finding)))
+    result, message = {
+        Outcome.PASS: ("", ""),
+        Outcome.FAIL: (f"failure {finding.severity}", "; ".join(visible(denial.msg) for denial in denials(finding))),
+        Outcome.UNKNOWN: ("skipped", f"unknown: {undecided}"),
+        Outcome.ERROR: ("error error", undecided),
+    }[finding.outcome]
+    if mark is not None:
+        result, message = "skipped", f"exempt: {mark.reason} {expiry(mark)}"
+    place = {"file": at.file, "line": str(at.line)} if at.file else {}
+    add_case(suite, finding.policy, finding.resource, result, message, _body(finding), **place)
 
 
 def _body(finding: Finding) -> str:
@@ -109,17 +141,3 @@ def _numbered_problems(problems: Sequence[Problem]) -> Iterator[tuple[str, Probl
         name = problem.place or "run"
         seen[name] += 1
         yield (name if seen[name] == 1 else f"{name} ({seen[name]})"), problem
-
-
-def _problem_case(suite: Element, name: str, problem: Problem) -> None:
-    case = SubElement(suite, "testcase", classname=_PROBLEMS, name=visible(name))
-    if problem.level == "error":
-        SubElement(case, "error", type="problem", message=visible(problem.message))
-    else:
-        SubElement(case, "skipped", message=visible(f"warning: {problem.message}"))
-
-
-def _count(element: Element) -> None:
-    element.set("tests", str(sum(1 for _ in element.iter("testcase"))))
-    for plural, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        element.set(plural, str(sum(1 for _ in element.iter(tag))))

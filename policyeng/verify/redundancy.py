@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from functools import cached_property
 from itertools import islice
 from random import Random
 from typing import Literal, get_args
+from xml.etree.ElementTree import Element, SubElement
 
 import orjson
 
@@ -23,8 +23,9 @@ from policyeng.evaluation.matching import plan
 from policyeng.evaluation.pointers import has_value
 from policyeng.evaluation.prepared_snapshot import estate_of
 from policyeng.models import Accelerator, Cadence, JsonObject, Outcome, Purpose, Snapshot, Target, lowered
+from policyeng.report.junit import add_case, junit_text, set_counts
 from policyeng.report.phrases import count
-from policyeng.testing.reports import junit_text, text_of_lines
+from policyeng.testing.reports import text_of_lines
 from policyeng.verify.example_documents import command, list_parameters, native
 from policyeng.verify.generators.documents import fitting, judges_documents
 from policyeng.verify.generators.estates import STATEMENTS, EstateGenerator
@@ -118,18 +119,17 @@ def as_junit(analysis: RedundancyAnalysis, naming: Sequence[str] = ()) -> str:
 
     `naming` are the options that name the policies.
     """
-    faulty = {remark.policy for remark in analysis.faults}
-    root = ET.Element("testsuites", name="policyeng verify --redundancy")
-    tests, failures = str(len(analysis.outcomes)), str(len(faulty))
-    suite = ET.SubElement(root, "testsuite", name="redundancy", tests=tests, failures=failures)
+    root = Element("testsuites", name="policyeng verify --redundancy")
+    suite = SubElement(root, "testsuite", name="redundancy")
     for policy in analysis.outcomes:
-        case = ET.SubElement(suite, "testcase", classname="redundancy", name=policy)
         remarks = [remark for remark in analysis.remarks if remark.policy == policy]
-        if faults := [remark for remark in remarks if remark.is_fault]:
-            failure = ET.SubElement(case, "failure", message="; ".join(remark.message for remark in faults))
-            failure.text = "\n".join(line for remark in faults for line in _explain(remark, naming))
+        faults = [remark for remark in remarks if remark.is_fault]
+        text = "\n".join(line for remark in faults for line in _explain(remark, naming))
+        message = "; ".join(remark.message for remark in faults)
+        case = add_case(suite, "redundancy", policy, "failure" if faults else "", message, text)
         if lines := [line for remark in remarks if not remark.is_fault for line in _explain(remark, naming)]:
-            ET.SubElement(case, "system-out").text = "\n".join(lines)
+            SubElement(case, "system-out").text = "\n".join(lines)
+    set_counts(suite, "failures")
     return junit_text(root)
 
 

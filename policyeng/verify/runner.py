@@ -7,19 +7,20 @@ import json
 import shlex
 import tempfile
 import time
-import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from xml.etree.ElementTree import Element, SubElement
 
 from policyeng.bundle import Bundle
 from policyeng.engines import embedded
 from policyeng.errors import BundleError, EngineError, InputError, UsageError
 from policyeng.models import JsonObject, Outcome, Snapshot
 from policyeng.processes import Processes, processes, processors
+from policyeng.report.junit import add_case, junit_text, set_counts
 from policyeng.report.phrases import count
-from policyeng.testing.reports import bundle_object, junit_text, text_of_lines
+from policyeng.testing.reports import bundle_object, text_of_lines
 from policyeng.verify.example_documents import command, document_of, example_of, list_other_parts, native, read, text_of
 from policyeng.verify.generators.examples import Example, Examples
 from policyeng.verify.laws.law import Law, LawContext, Trial, Violation, WholeRun, format_remarks
@@ -704,29 +705,26 @@ def _violation(found: ReportedViolation) -> JsonObject:
 
 def as_junit(run: LawRun, given: Sequence[str] = ()) -> str:
     """Return the run as JUnit XML: one suite with a test case for each law; `given` as in `as_text`."""
-    suite = ET.Element("testsuite", name="policyeng verify", tests=str(len(run.laws)))
+    root = Element("testsuites", name="policyeng verify")
+    suite = SubElement(root, "testsuite", name="policyeng verify")
     for law in run.laws:
-        seconds = f"{run.tally.seconds[law.name]:.3f}"
-        case = ET.SubElement(
-            suite, "testcase", classname="policyeng.laws", name=f"{law.number} {law.name}", time=seconds
-        )
         found = [entry for entry in run.found if entry.law is law]
         broken = run.tally.broken.get(law.name) or run.tally.broken.get("")
+        result, message, text = "", "", ""
         if broken:
-            ET.SubElement(case, "error", message=broken.reason)
+            result, message = "error", broken.reason
         elif found:
-            failure = ET.SubElement(case, "failure", message=_describe(found[0]))
-            failure.text = text_of_lines(line for entry in found for line in _explain(entry, given, None))
+            result, message = "failure", _describe(found[0])
+            text = text_of_lines(line for entry in found for line in _explain(entry, given, None))
         elif not run.tally.findings:
-            ET.SubElement(case, "error", message="no policy evaluates any example")
+            result, message = "error", "no policy evaluates any example"
         elif not run.tally.tried[law.name]:
-            ET.SubElement(case, "skipped", message="not tested on so few examples")
-    for plural, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        suite.set(plural, str(sum(1 for _ in suite.iter(tag))))
+            result, message = "skipped", "not tested on so few examples"
+        seconds = f"{run.tally.seconds[law.name]:.3f}"
+        add_case(suite, "policyeng.laws", f"{law.number} {law.name}", result, message, text, time=seconds)
+    set_counts(suite, "failures", "errors", "skipped")
     if remarks := list(_render_remarks(run)):
-        ET.SubElement(suite, "system-out").text = "\n".join(remarks)
-    root = ET.Element("testsuites", name="policyeng verify")
-    root.append(suite)
+        SubElement(suite, "system-out").text = "\n".join(remarks)
     return junit_text(root)
 
 

@@ -8,24 +8,20 @@ from itertools import chain
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from policyeng.cli import options
 from policyeng.cli.audit.options import StoreUrl, store_of
-from policyeng.cli.console import detect_terminal, print_line
+from policyeng.cli.console import print_line
 from policyeng.cli.context import find_known
 from policyeng.cli.files import require_directory, write
 from policyeng.cli.option_groups import with_group
 from policyeng.cli.options import complete_estates
-from policyeng.cli.report_options import TextOptions
+from policyeng.cli.report_options import ReportPrinter, TextOptions
 from policyeng.errors import UsageError
 from policyeng.frozen import replace
-from policyeng.report import FORMATS, INFORMED, PROSE
-
-if TYPE_CHECKING:
-    from policyeng.audit.run_report import Reported
 
 #: The formats for people and spreadsheets, and JSON; the others only make sense for `check`.
 SHOWN = ("html", "csv", "csv-bom", "json", "markdown", "text")
@@ -87,26 +83,13 @@ def report(
             results = tuple(evaluate_controls(history, meant, name) for name in framework)
             evaluation = gathered.evaluation.model_copy(update={"frameworks": results})
             gathered = replace(gathered, evaluation=evaluation)
-    text = _rendered(gathered, format_, group_by, asked, printed=output is None)
+    printer = ReportPrinter(asked, format_, (), group_by)
+    text = printer.render(format_, gathered.evaluation, about=gathered.about, printed=output is None)
     if output is None:
         print_line(text.rstrip("\n"))
     else:
         write(output, text, "report")
     return 0
-
-
-def _rendered(gathered: Reported, name: str, group_by: str | None, asked: TextOptions, *, printed: bool) -> str:
-    given: dict[str, object] = {}
-    if name in PROSE:
-        given["group_by"] = group_by
-    if name in INFORMED:
-        given["about"] = gathered.about
-    if name == "text":
-        given |= {"form": asked.form, "every": asked.all_}
-        if printed:
-            color, width = detect_terminal(asked.color)
-            given |= {"color": color, "width": width}
-    return FORMATS[name](gathered.evaluation, **given)
 
 
 def _stream(texts: Iterable[str], output: Path | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from random import Random
 from typing import Annotated
+from xml.etree.ElementTree import Element, SubElement
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -27,7 +27,8 @@ from policyeng.evaluation.prepared_snapshot import PreparedSnapshot, estate_of
 from policyeng.evaluation.unknown_markers import mark_for_bundle
 from policyeng.models import JsonObject, lowered
 from policyeng.processes import processes, processors
-from policyeng.testing.reports import junit_text, text_of_lines
+from policyeng.report.junit import add_case, junit_text, set_counts
+from policyeng.testing.reports import text_of_lines
 from policyeng.testing.runner import PreparedCase, absences_of, prepared_absence, prepared_cases
 from policyeng.verify.differential import outcome_of
 from policyeng.verify.generators.examples import Examples
@@ -526,27 +527,22 @@ def _render_survivor(survivor: Survivor) -> JsonObject:
 
 def as_junit(run: MutationRun) -> str:
     """Return the run as JUnit XML: a suite per policy, a test case for each killing test and for each survivor."""
-    root = ET.Element("testsuites", name="policyeng verify --mutation")
+    root = Element("testsuites", name="policyeng verify --mutation")
     for tally in run.tallies:
-        suite = ET.SubElement(root, "testsuite", name=tally.policy)
+        suite = SubElement(root, "testsuite", name=tally.policy)
         for killer, count in sorted(tally.killers.items()):
-            ET.SubElement(suite, "testcase", classname=tally.policy, name=f"{killer}: {count} mutants killed")
+            add_case(suite, tally.policy, f"{killer}: {count} mutants killed")
         for survivor in tally.survivors:
-            _junit_survivor(suite, tally, survivor)
+            mutant = survivor.mutant
+            name = f"{mutant.file}:{mutant.line}: {mutant.kind}: {mutant.after}"
+            if survivor.reason:
+                add_case(suite, tally.policy, name, "skipped", survivor.reason)
+            else:
+                add_case(
+                    suite, tally.policy, name, "failure", "the mutant survives", f"- {mutant.before}\n+ {mutant.after}"
+                )
         for entry in tally.stale:
-            case = ET.SubElement(suite, "testcase", classname=tally.policy, name=f"survivors.yaml: {entry.mutation}")
-            ET.SubElement(case, "failure", message="the entry is killed, or is not a mutant")
-        suite.set("tests", str(len(suite)))
-        suite.set("failures", str(tally.survived + len(tally.stale)))
-        suite.set("skipped", str(len(tally.survivors) - tally.survived))
+            name, message = f"survivors.yaml: {entry.mutation}", "the entry is killed, or is not a mutant"
+            add_case(suite, tally.policy, name, "failure", message)
+        set_counts(suite, "failures", "skipped")
     return junit_text(root)
-
-
-def _junit_survivor(suite: ET.Element, tally: MutantCounts, survivor: Survivor) -> None:
-    mutant = survivor.mutant
-    name = f"{mutant.file}:{mutant.line}: {mutant.kind}: {mutant.after}"
-    case = ET.SubElement(suite, "testcase", classname=tally.policy, name=name)
-    if survivor.reason:
-        ET.SubElement(case, "skipped", message=survivor.reason)
-    else:
-        ET.SubElement(case, "failure", message="the mutant survives").text = f"- {mutant.before}\n+ {mutant.after}"

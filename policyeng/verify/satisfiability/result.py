@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,6 +11,7 @@ from itertools import product
 from math import prod
 from pathlib import Path
 from typing import Literal
+from xml.etree.ElementTree import Element, SubElement
 
 import orjson
 
@@ -25,9 +25,10 @@ from policyeng.evaluation.pointers import has_value, overlap
 from policyeng.facts.ids import workspace_of
 from policyeng.models import Denial, JsonObject, Outcome, Snapshot
 from policyeng.parsing.json_pointer import escaped
+from policyeng.report.junit import add_case, junit_text, set_counts
 from policyeng.report.phrases import count
 from policyeng.testing.observed_reads import observe
-from policyeng.testing.reports import bundle_object, junit_text, text_of_lines
+from policyeng.testing.reports import bundle_object, text_of_lines
 from policyeng.verify.generators.estates import EstateGenerator as DrawnEstates
 from policyeng.verify.generators.vocabulary import Words
 from policyeng.verify.satisfiability.classes import (
@@ -592,17 +593,13 @@ def _conflict(conflict: Conflict) -> JsonObject:
 
 def as_junit(run: SatisfiabilityRun) -> str:
     """Return the answers as one JUnit suite with a test case for each class; impossible classes fail."""
-    failed = sum(answer.status == "impossible" for answer in run.answers)
-    broken = sum(answer.status == "not judged" for answer in run.answers)
-    root = ET.Element("testsuites", name="policyeng verify")
-    counts = {"tests": str(len(run.answers)), "failures": str(failed), "errors": str(broken)}
-    suite = ET.SubElement(root, "testsuite", {"name": "satisfiable", "time": f"{run.seconds:.3f}", **counts})
+    root = Element("testsuites", name="policyeng verify")
+    suite = SubElement(root, "testsuite", name="satisfiable", time=f"{run.seconds:.3f}")
     for answer in run.answers:
-        case = ET.SubElement(suite, "testcase", classname="satisfiable", name=answer.subject.id)
         lines = list(_lines(answer, run))[1:]
-        if answer.status == "possible":
-            ET.SubElement(case, "system-out").text = "\n".join(lines)
-        else:
-            kind = "failure" if answer.status == "impossible" else "error"
-            ET.SubElement(case, kind, message=lines[0].strip()).text = "\n".join(lines)
+        text, result = "\n".join(lines), {"impossible": "failure", "not judged": "error"}.get(answer.status, "")
+        case = add_case(suite, "satisfiable", answer.subject.id, result, lines[0].strip(), text)
+        if not result:
+            SubElement(case, "system-out").text = text
+    set_counts(suite, "failures", "errors")
     return junit_text(root)
