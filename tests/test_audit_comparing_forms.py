@@ -187,3 +187,14 @@ def test_hostile_names_do_nothing_in_any_form() -> None:
             rows: Sequence[Sequence[str]] = list(csv.reader(StringIO(printed, newline="")))
             assert len({len(row) for row in rows}) == 1
             assert not any(cell.startswith(("=", "+", "@", "\t")) for row in rows for cell in row)
+
+
+@laws
+@given(comparisons())
+def test_the_text_counts_the_persisting_findings_that_it_does_not_name(comparison: Comparison) -> None:
+    """Ten are named, whatever their number."""
+    persisting = (PUBLIC_ACCESS,) * 13
+
+    plain = report.render_text(comparison.model_copy(update={"persisting": persisting}))
+
+    assert "  and 3 more, which the JSON form lists\n" in plain
