@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from policyeng.models import Denial, Evaluation, Outcome
-from policyeng.report.context import group_findings
 from policyeng.report.escaping import visible
+from policyeng.report.grouping import group_findings
 from policyeng.report.markdown import LIMIT, render
 from policyeng.report.phrases import by_policy, denials, describe_found, exempt, failed, split_reason
 from policyeng.report.text import render as render_text

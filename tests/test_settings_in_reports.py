@@ -11,7 +11,7 @@ from policyeng.configuration import Settings, resolve
 from policyeng.context import describe_settings
 from policyeng.models import AppliedSettings, SettingChange
 from policyeng.report import FORMATS
-from policyeng.report.context import settings_text
+from policyeng.report.phrases import settings_text
 from policyeng.sources import excluded
 from tests.command import ROOT, policyeng
 

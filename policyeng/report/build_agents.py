@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from policyeng.models import Evaluation, Finding, Outcome, Place, Problem
-from policyeng.report.context import settings_text
 from policyeng.report.escaping import visible
 from policyeng.report.locations import find_location, problem_place, reasons
 from policyeng.report.phrases import (
@@ -17,6 +16,7 @@ from policyeng.report.phrases import (
     exemption_sentence,
     level,
     problem_sentence,
+    settings_text,
     shorten_id,
     worst_first,
 )

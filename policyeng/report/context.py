@@ -1,20 +1,17 @@
-"""What reports add to findings: owners, areas, controls, history, settings and groups."""
+"""What reports add to findings: owners, areas, controls and history."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import AwareDatetime
 
 from policyeng.bundle import Bundle
-from policyeng.models import AppliedSettings, Evaluation, Finding, SettingChange, Severity, Snapshot
+from policyeng.models import Evaluation, Finding, Severity, Snapshot
 from policyeng.models.base import lowered
 from policyeng.models.validated import ValidatedModel
-from policyeng.named import NamedTuple
 from policyeng.ownership import OWNER_TAG, owner_in_tags
-from policyeng.report.escaping import compact, visible
-from policyeng.report.phrases import shorten_id, worst_first, worst_rank
 
 
 class HistoryPoint(ValidatedModel):
@@ -147,70 +144,3 @@ class ReportContext:
 def kinds_of(bundle: Bundle) -> dict[str, PolicyCategory]:
     """Return the categories of the policies of a bundle, by policy id."""
     return {policy.id: PolicyCategory(policy.area, bundle.controls.get(policy.id, ())) for policy in bundle.policies}
-
-
-#: The longest value shown, in characters; the JSON report has the complete value.
-_LONGEST = 100
-
-
-def settings_text(settings: AppliedSettings) -> str:
-    """Return the configuration file and the environment variables with their settings, on one line; empty without any.
-
-    Flags are omitted: they are visible on the command line.
-    """
-    return visible("; ".join(_sources(settings)))
-
-
-def _sources(settings: AppliedSettings) -> Iterator[str]:
-    if settings.file:
-        changes = [change for change in settings.changes if not change.origin.startswith(("environment ", "flag "))]
-        yield f"{settings.file} ({', '.join(map(_change, changes)) or 'changes nothing'})"
-    for variable in settings.environment:
-        changes = [change for change in settings.changes if change.origin == f"environment {variable}"]
-        yield f"{variable} ({', '.join(map(_change, changes))})"
-
-
-def _change(change: SettingChange) -> str:
-    value = change.value
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        text = " ".join(value)
-    else:
-        text = value if isinstance(value, str) else compact(value)
-    return f"{change.setting} {text if len(text) <= _LONGEST else text[:_LONGEST] + '…'}"
-
-
-class FindingGroup(NamedTuple):
-    """Findings that belong together.
-
-    Attributes:
-        title: what they have in common, escaped.
-        findings: the most severe first.
-    """
-
-    title: str
-    findings: Sequence[Finding]
-
-
-def group_findings(findings: Iterable[Finding], by: str) -> list[FindingGroup]:
-    """Return findings in groups: those with the most severe finding first, then those with the most findings.
-
-    Args:
-        findings: the findings, in any order.
-        by: one of `policyeng.report.GROUPS`. By control, a finding is in the group of each of its controls.
-    """
-    groups: dict[str, list[Finding]] = {}
-    for finding in worst_first(findings):
-        for name in _NAMES[by](finding):
-            groups.setdefault(name, []).append(finding)
-    ranked = sorted(groups.items(), key=lambda entry: (-worst_rank(entry[1]), -len(entry[1]), entry[0]))
-    shorten = shorten_id if by == "resource" else visible
-    return [FindingGroup(shorten(name) or f"no {by}", members) for name, members in ranked]
-
-
-_NAMES: Mapping[str, Callable[[Finding], Sequence[str]]] = {
-    "policy": lambda finding: (finding.policy,),
-    "resource": lambda finding: (finding.resource,),
-    "owner": lambda finding: (finding.owner,),
-    "control": lambda finding: finding.controls or ("",),
-    "input": lambda finding: (finding.location.file,),
-}

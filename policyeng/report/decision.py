@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from policyeng.models import Decision, Finding, JsonObject
-from policyeng.report.context import settings_text
 from policyeng.report.escaping import visible
 from policyeng.report.json import dumped, findings_in_utc, published, snapshot_in_utc
 from policyeng.report.layout import (
@@ -19,7 +18,15 @@ from policyeng.report.layout import (
     problems_section,
     text_form,
 )
-from policyeng.report.phrases import count, format_name, in_utc, shorten_id, subjects_title, to_the_second
+from policyeng.report.phrases import (
+    count,
+    format_name,
+    in_utc,
+    settings_text,
+    shorten_id,
+    subjects_title,
+    to_the_second,
+)
 from policyeng.report.text import group_by_resource
 
 #: How many findings of a list are shown that need no action.

@@ -9,10 +9,17 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from policyeng.models import Evaluation, Finding, Outcome, Problem
-from policyeng.report.context import settings_text
 from policyeng.report.escaping import visible
 from policyeng.report.locations import find_location, place, reasons
-from policyeng.report.phrases import denials, exemption_sentence, expiry, rfc3339, unknown_sentence, unknowns
+from policyeng.report.phrases import (
+    denials,
+    exemption_sentence,
+    expiry,
+    rfc3339,
+    settings_text,
+    unknown_sentence,
+    unknowns,
+)
 
 _PROBLEMS = "policyeng.problems"
 #: The elements of results, by the attribute that counts them.

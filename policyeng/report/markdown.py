@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from urllib.parse import quote
 
 from policyeng.models import Denial, Evaluation, Finding, Outcome, Problem, Unknown
-from policyeng.report.context import group_findings, settings_text
 from policyeng.report.escaping import fold, markdown_code, markdown_text, prose, row, table
 from policyeng.report.frameworks import framework_markdown
+from policyeng.report.grouping import group_findings
 from policyeng.report.locations import field_address, find_other_location, place
 from policyeng.report.phrases import (
     by_policy,
@@ -25,6 +25,7 @@ from policyeng.report.phrases import (
     format_path,
     has_values,
     select_outcome,
+    settings_text,
     shorten_id,
     split_reason,
     to_the_second,

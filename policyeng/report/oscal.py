@@ -17,10 +17,9 @@ import orjson
 
 from policyeng import __version__
 from policyeng.models import ControlResult, ControlStatus, Evaluation, Finding, FrameworkResult, JsonObject, Outcome
-from policyeng.report.context import settings_text
 from policyeng.report.escaping import visible
 from policyeng.report.frameworks import direct_policies, outcome_of
-from policyeng.report.phrases import exemption_sentence, rfc3339
+from policyeng.report.phrases import exemption_sentence, rfc3339, settings_text
 
 VERSION = "1.1.2"
 _NAMESPACE = "urn:policyeng:oscal"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
 from policyeng.models import (
+    AppliedSettings,
     BundleRef,
     Denial,
     EngineRef,
@@ -16,6 +17,7 @@ from policyeng.models import (
     Finding,
     Outcome,
     Problem,
+    SettingChange,
     Severity,
     Unknown,
 )
@@ -333,3 +335,33 @@ def _undecided(evaluation: Evaluation) -> list[str]:
     if not evaluation.findings:
         words.append("no resources evaluated")
     return words or ["the run did not complete"]
+
+
+#: The longest value shown, in characters; the JSON report has the complete value.
+_LONGEST_SETTING = 100
+
+
+def settings_text(settings: AppliedSettings) -> str:
+    """Return the configuration file and the environment variables with their settings, on one line; empty without any.
+
+    Flags are omitted: they are visible on the command line.
+    """
+    return visible("; ".join(_sources(settings)))
+
+
+def _sources(settings: AppliedSettings) -> Iterator[str]:
+    if settings.file:
+        changes = [change for change in settings.changes if not change.origin.startswith(("environment ", "flag "))]
+        yield f"{settings.file} ({', '.join(map(_change, changes)) or 'changes nothing'})"
+    for variable in settings.environment:
+        changes = [change for change in settings.changes if change.origin == f"environment {variable}"]
+        yield f"{variable} ({', '.join(map(_change, changes))})"
+
+
+def _change(change: SettingChange) -> str:
+    value = change.value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        text = " ".join(value)
+    else:
+        text = value if isinstance(value, str) else compact(value)
+    return f"{change.setting} {text if len(text) <= _LONGEST_SETTING else text[:_LONGEST_SETTING] + '…'}"

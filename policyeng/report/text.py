@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from policyeng.later import lazy_pattern
 from policyeng.models import Evaluation, Finding, Findings, Outcome, Severity
-from policyeng.report.context import FindingGroup, group_findings, settings_text
 from policyeng.report.escaping import visible
 from policyeng.report.frameworks import framework_lines
+from policyeng.report.grouping import FindingGroup, group_findings
 from policyeng.report.layout import (
     BLANK,
     LABEL,
@@ -49,6 +49,7 @@ from policyeng.report.phrases import (
     has_values,
     problem_sentence,
     select_outcome,
+    settings_text,
     shorten_id,
     split_reason,
     to_the_second,

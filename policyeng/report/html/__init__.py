@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from policyeng.models import Evaluation, Outcome, Severity
 from policyeng.report import phrases
-from policyeng.report.context import ReportContext, settings_text
+from policyeng.report.context import ReportContext
 from policyeng.report.escaping import visible
 from policyeng.report.frameworks import HTML_FUNCTIONS
 from policyeng.report.html.sections import (
@@ -34,6 +34,7 @@ from policyeng.report.html.sections import (
     severity_chart,
 )
 from policyeng.report.locations import field_address, find_other_location, place
+from policyeng.report.phrases import settings_text
 
 #: How many passes are listed; the page shows the number of the others.
 LISTED_PASSES = 20_000
