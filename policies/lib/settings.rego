@@ -40,6 +40,13 @@ at(resource, path) := null if {
 	words.is_blank(object.get(resource, path, null))
 } else := object.get(resource, path, null)
 
+# entry_paths(resource, path): the paths of the entries of the list at a path of keys and positions; none without a list.
+entry_paths(resource, path) := [array.concat(path, [index]) |
+	list := object.get(resource, path, null)
+	is_array(list)
+	some index, _ in list
+]
+
 # unreadable_flag(resource, path): the JSON Pointer of what is stated at a path of keys and positions and is no flag, or is
 # on the way to it and is no object (before a position, no list); undefined where it can be read or is absent.
 unreadable_flag(resource, path) := pointer(path) if {

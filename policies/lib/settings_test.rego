@@ -86,6 +86,14 @@ test_unreadable_type_at if {
 	}
 }
 
+test_entry_paths if {
+	settings.entry_paths(resource, ["properties", "list"]) == [["properties", "list", 0]]
+	settings.entry_paths({"a": [{"b": [7, null]}]}, ["a", 0, "b"]) == [["a", 0, "b", 0], ["a", 0, "b", 1]]
+	settings.entry_paths({"a": {"b": []}}, ["a"]) == []
+	settings.entry_paths({"a": "text"}, ["a"]) == []
+	settings.entry_paths({}, ["a", "b"]) == []
+}
+
 test_pointer if {
 	settings.pointer(["properties", "a/b~c", 3, "d"]) == "/properties/a~1b~0c/3/d"
 }

@@ -31,39 +31,24 @@ deny contains {
 	"actual": tier,
 	"expected": "Standard",
 } if {
-	tier == null
-	count(input.snapshot.incomplete) == 0
+	not doubt
+	not settings.word(tier, {"standard"})
 }
 
-deny contains {
-	"msg": "the plan of Microsoft Defender for Cloud is off",
-	"path": "/id",
-	"actual": tier,
-	"expected": "Standard",
-} if {
-	settings.word(tier, {"free"})
-}
+unknown contains {"msg": doubt, "path": "/id"} if doubt
 
-unknown contains {"msg": "the pricing tier of the plan cannot be read", "path": "/id"} if {
-	tier != null
+doubt := "the id of the workspace names no subscription" if {
+	not plan_id
+} else := "the pricing tier of the plan cannot be read" if {
+	pricing
 	not settings.word(tier, {"free", "standard"})
-}
-
-unknown contains {"msg": "the snapshot is incomplete: the plan may be on", "path": "/id"} if {
-	tier == null
+} else := "the snapshot is incomplete: the plan may be on" if {
+	not pricing
 	count(input.snapshot.incomplete) > 0
 }
 
-unknown contains {"msg": "the id of the workspace names no subscription", "path": "/id"} if not plan_id
-
-# The tier that is stated, "" where none is, and null without a pricing of the plan.
-tier := object.get(pricing, ["properties", "pricingTier"], "") if {
-	object.get(pricing, ["properties", "pricingTier"], null) != null
-} else := "" if {
-	pricing
-} else := null if {
-	plan_id
-}
+# The tier that is stated, null where none is.
+tier := settings.at(object.get(input.snapshot.by_id, plan_id, {}), ["properties", "pricingTier"])
 
 pricing := input.snapshot.by_id[plan_id]
 

@@ -55,15 +55,14 @@ unknown contains {"msg": doubt, "path": "/id"} if {
 
 off := [category | some category in input.parameters.categories; is_on(category) == "no"]
 
-# The logs that are kept, as the settings state them.
-kept := [{"entry": entry, "answer": answer} |
+# The logs, as the settings state them, and whether they are kept.
+logs := [{"entry": entry, "answer": answer} |
 	some setting in diagnostics.of(input.resource, input.snapshot)
 	some entry in diagnostics.logs(setting)
 	answer := diagnostics.has_sink(setting, entry, input.parameters.retention_days)
-	answer != "no"
 ]
 
 is_on(category) := answers.any_of({answer |
-	some each in kept
+	some each in logs
 	answer := answers.all_of({each.answer, diagnostics.is_of(each.entry, category)})
 })

@@ -88,7 +88,7 @@ def _index_alerts(subscription: str, given: PolicyInput) -> Mapping[str, Sequenc
 def _scopes(alert: JsonObject) -> Iterator[str]:
     stated = get_inside(alert, "properties", "scopes")
     for scope in stated if isinstance(stated, list) else [None]:
-        yield (fold_id(fold(scope) or "") or _UNREADABLE) if isinstance(scope, str) else _UNREADABLE
+        yield fold_id(fold(scope) or _UNREADABLE)
 
 
 def _watches(alert: JsonObject, scope: str, metric: str, most: float) -> _Answer:

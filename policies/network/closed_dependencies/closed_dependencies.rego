@@ -44,8 +44,7 @@ deny contains {
 } if {
 	some place in places
 	dependency := dependency_at(place)
-	not has_approved(dependency)
-	count(private_endpoints.unreadable(dependency, private_endpoints.listed(dependency))) == 0
+	approval(dependency) == "missing"
 }
 
 unknown contains {"msg": "a resource of the workspace is not in the snapshot", "path": settings.pointer(place)} if {
@@ -63,14 +62,15 @@ unknown contains {"msg": "the public network access of a resource of the workspa
 unknown contains {"msg": "the private endpoint connections of a resource of the workspace cannot be read", "path": settings.pointer(place)} if {
 	some place in places
 	dependency := dependency_at(place)
-	not has_approved(dependency)
-	count(private_endpoints.unreadable(dependency, private_endpoints.listed(dependency))) > 0
+	approval(dependency) == "unreadable"
 }
 
-has_approved(dependency) if {
+approval(dependency) := "found" if {
 	some entry in private_endpoints.listed(dependency)
 	private_endpoints.is_approved(entry.connection)
-}
+} else := "unreadable" if {
+	count(private_endpoints.unreadable(dependency, private_endpoints.listed(dependency))) > 0
+} else := "missing"
 
 places := {registry, ["properties", "storageAccount"], ["properties", "keyVault"]}
 

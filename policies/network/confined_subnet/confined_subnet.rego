@@ -57,22 +57,18 @@ unknown contains {"msg": "the service endpoint policies of the subnet cannot be 
 }
 
 reaches_storage if {
-	some index in positions
-	words.folded(settings.at(subnet, array.concat(endpoints, [index, "service"]))) == "microsoft.storage"
+	some service in services
+	words.folded(settings.at(subnet, service)) == "microsoft.storage"
 }
 
 has_unreadable_endpoint if settings.unreadable(subnet, endpoints, "array")
 
 has_unreadable_endpoint if {
-	some index in positions
-	settings.unreadable(subnet, array.concat(endpoints, [index, "service"]), "string")
+	some service in services
+	settings.unreadable(subnet, service, "string")
 }
 
-positions := [index |
-	stated := object.get(subnet, endpoints, null)
-	is_array(stated)
-	some index, _ in stated
-]
+services := [array.concat(endpoint, ["service"]) | some endpoint in settings.entry_paths(subnet, endpoints)]
 
 subnet := subnets.named(settings.at(input.resource, place), input.snapshot.by_id)
 

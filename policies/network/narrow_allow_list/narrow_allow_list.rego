@@ -28,14 +28,12 @@ import data.lib.settings
 applies if {
 	not networks.is_project(input.resource)
 	networks.public_access(input.resource) != "disabled"
-	count(entries) > 0
+	has_list
 }
 
-applies if {
-	not networks.is_project(input.resource)
-	networks.public_access(input.resource) != "disabled"
-	count(unreadable_lists) > 0
-}
+has_list if count(entries) > 0
+
+has_list if count(unreadable_lists) > 0
 
 deny contains {
 	"msg": "the allow list has a very large range of addresses",
@@ -71,7 +69,7 @@ longest := {4: input.parameters.widest, 6: input.parameters.widest_ipv6}
 
 lists := [["properties", "ipAllowlist"], ["properties", "networkAcls", "ipRules"]]
 
-# What an entry of each list is below its position.
+# Where the address is in an entry of each list.
 below := [[], ["value"]]
 
 unreadable_lists contains pointer if {
@@ -81,10 +79,8 @@ unreadable_lists contains pointer if {
 
 entries contains place if {
 	some at, list in lists
-	stated := object.get(input.resource, list, null)
-	is_array(stated)
-	some index, _ in stated
-	place := array.concat(list, array.concat([index], below[at]))
+	some entry in settings.entry_paths(input.resource, list)
+	place := array.concat(entry, below[at])
 	is_stated(place)
 }
 

@@ -34,21 +34,18 @@ deny contains {
 	"actual": settings.at(input.resource, place),
 	"expected": "Active",
 } if {
-	managed_networks.isolates(input.resource)
-	settings.word(settings.at(input.resource, place), {"inactive"})
+	not doubt
+	not settings.word(settings.at(input.resource, place), {"active"})
 }
 
-unknown contains {"msg": "the isolation mode of the managed network cannot be read", "path": pointer} if {
+unknown contains doubt
+
+doubt := {"msg": "the isolation mode of the managed network cannot be read", "path": pointer} if {
 	pointer := managed_networks.unreadable_mode(input.resource)
-}
-
-unknown contains {"msg": "the status of the managed network is not stated", "path": settings.pointer(place)} if {
-	settings.at(input.resource, place) == null
-	not settings.unreadable(input.resource, place, "string")
-}
-
-unknown contains {"msg": "the status of the managed network cannot be read", "path": pointer} if {
+} else := {"msg": "the status of the managed network cannot be read", "path": pointer} if {
 	pointer := settings.unreadable_word(input.resource, place, {"active", "inactive"})
+} else := {"msg": "the status of the managed network is not stated", "path": settings.pointer(place)} if {
+	settings.at(input.resource, place) == null
 }
 
 place := ["properties", "managedNetwork", "status", "status"]

@@ -54,7 +54,6 @@ unknown contains {"msg": "whether a rule is of the type PrivateEndpoint cannot b
 
 has_private_endpoint if {
 	some rule in rules
-	is_object(rule)
 	words.folded(rule.type) == "privateendpoint"
 }
 
@@ -64,8 +63,9 @@ unreadable contains pointer if {
 	pointer := settings.unreadable(input.resource, managed_networks.rules_place, "object")
 }
 
+# One of the type PrivateEndpoint is found above.
 unreadable contains pointer if {
 	some name, _ in rules
 	place := array.concat(managed_networks.rules_place, [name, "type"])
-	pointer := settings.unreadable_word(input.resource, place, {"fqdn", "privateendpoint", "servicetag"})
+	pointer := settings.unreadable_word(input.resource, place, {"fqdn", "servicetag"})
 }

@@ -32,13 +32,12 @@ import data.lib.words
 
 applies if {
 	count(input.parameters.zone_sets) > 0
-	reaches_workspace
+	may_reach_workspace
 }
 
-applies if {
-	count(input.parameters.zone_sets) > 0
-	count(unreadable_groups) > 0
-}
+may_reach_workspace if reaches_workspace
+
+may_reach_workspace if count(unreadable_groups) > 0
 
 deny contains {
 	"msg": "the private endpoint has no DNS zone group with all zones of a workspace",
@@ -48,8 +47,7 @@ deny contains {
 } if {
 	reaches_workspace
 	not has_zone_set
-	count(unreadable_zones) == 0
-	input.snapshot.incomplete == []
+	count(doubts) == 0
 }
 
 unknown contains {"msg": "the group ids of a connection cannot be read", "path": pointer} if {
@@ -57,54 +55,46 @@ unknown contains {"msg": "the group ids of a connection cannot be read", "path":
 	some pointer in unreadable_groups
 }
 
-unknown contains {"msg": "a DNS zone of the private endpoint cannot be read", "path": "/id"} if {
-	reaches_workspace
+unknown contains {"msg": doubt, "path": "/id"} if {
 	not has_zone_set
-	count(unreadable_zones) > 0
+	some doubt in doubts
 }
 
-unknown contains {"msg": "the snapshot is incomplete: a DNS zone group may exist", "path": "/id"} if {
-	reaches_workspace
-	not has_zone_set
-	input.snapshot.incomplete != []
-}
+doubts contains "a DNS zone of the private endpoint cannot be read" if has_unreadable_zone
+
+doubts contains "the snapshot is incomplete: a DNS zone group may exist" if count(input.snapshot.incomplete) > 0
 
 lists := [["properties", "privateLinkServiceConnections"], ["properties", "manualPrivateLinkServiceConnections"]]
 
 # The places of the lists of group ids, and of the ids in them.
-group_lists contains place if {
+group_lists contains array.concat(connection, ["properties", "groupIds"]) if {
 	some list in lists
-	stated := object.get(input.resource, list, null)
-	is_array(stated)
-	some index, _ in stated
-	place := array.concat(list, [index, "properties", "groupIds"])
+	some connection in settings.entry_paths(input.resource, list)
 }
 
-groups contains array.concat(place, [index]) if {
-	some place in group_lists
-	stated := object.get(input.resource, place, null)
-	is_array(stated)
-	some index, _ in stated
+groups contains group if {
+	some list in group_lists
+	some group in settings.entry_paths(input.resource, list)
 }
 
 reaches_workspace if {
-	some place in groups
-	words.folded(object.get(input.resource, place, null)) == "amlworkspace"
+	some group in groups
+	words.folded(settings.at(input.resource, group)) == "amlworkspace"
 }
 
 unreadable_groups contains pointer if {
-	some place in lists
-	pointer := settings.unreadable(input.resource, place, "array")
+	some list in lists
+	pointer := settings.unreadable(input.resource, list, "array")
 }
 
 unreadable_groups contains pointer if {
-	some place in group_lists
-	pointer := settings.unreadable(input.resource, place, "array")
+	some list in group_lists
+	pointer := settings.unreadable(input.resource, list, "array")
 }
 
-unreadable_groups contains settings.pointer(place) if {
-	some place in groups
-	settings.unreadable({"group": object.get(input.resource, place, null)}, ["group"], "string")
+unreadable_groups contains pointer if {
+	some group in groups
+	pointer := settings.unreadable(input.resource, group, "string")
 }
 
 has_zone_set if {
@@ -113,31 +103,24 @@ has_zone_set if {
 }
 
 zones contains name if {
-	some zone in stated_zones
-	parts := split(ids.folded(words.folded(zone)), "/")
+	some [zone_group, place] in zone_ids
+	parts := split(ids.folded(words.folded(settings.at(zone_group, place))), "/")
 	name := parts[count(parts) - 1]
 }
 
-unreadable_zones contains zone_group.id if {
+has_unreadable_zone if {
 	some zone_group in zone_groups
 	settings.unreadable(zone_group, zone_configs, "array")
 }
 
-unreadable_zones contains zone_group.id if {
-	some [zone_group, place] in configs
-	settings.unreadable({"config": object.get(zone_group, place, null)}, ["config", "properties", "privateDnsZoneId"], "string")
+has_unreadable_zone if {
+	some [zone_group, place] in zone_ids
+	settings.unreadable(zone_group, place, "string")
 }
 
-stated_zones contains zone if {
-	some [zone_group, place] in configs
-	zone := object.get(zone_group, array.concat(place, ["properties", "privateDnsZoneId"]), null)
-}
-
-configs contains [zone_group, array.concat(zone_configs, [index])] if {
+zone_ids contains [zone_group, array.concat(config, ["properties", "privateDnsZoneId"])] if {
 	some zone_group in zone_groups
-	stated := object.get(zone_group, zone_configs, null)
-	is_array(stated)
-	some index, _ in stated
+	some config in settings.entry_paths(zone_group, zone_configs)
 }
 
 zone_configs := ["properties", "privateDnsZoneConfigs"]

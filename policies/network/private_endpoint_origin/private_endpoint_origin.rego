@@ -46,22 +46,19 @@ deny contains {
 	"expected": {"subscription of": allowed},
 } if {
 	some entry in approved
-	not settings.unreadable(entry.connection, endpoint_id, "string")
+	not doubt(entry)
 	not is_allowed(entry)
-	not is_open(entry)
 }
 
 unknown contains {"msg": "whether a private endpoint connection is approved cannot be read", "path": pointer} if {
 	some pointer in unreadable
 }
 
-unknown contains {"msg": "the id of an approved private endpoint cannot be read", "path": place_of(entry)} if {
-	some entry in approved
-	settings.unreadable(entry.connection, endpoint_id, "string")
-}
+unknown contains {"msg": doubt(entry), "path": place_of(entry)} if some entry in approved
 
-unknown contains {"msg": "the subscription of the workspace or of the private endpoint is still open", "path": place_of(entry)} if {
-	some entry in approved
+doubt(entry) := "the id of an approved private endpoint cannot be read" if {
+	settings.unreadable(entry.connection, endpoint_id, "string")
+} else := "the subscription of the workspace or of the private endpoint is still open" if {
 	not is_allowed(entry)
 	is_open(entry)
 }

@@ -27,13 +27,13 @@ deny contains {
 	"actual": stated,
 	"expected": "Disabled",
 } if {
-	not settings.unreadable_word(input.resource, place, {"enabled", "disabled"})
+	not unreadable
 	not settings.word(stated, {"disabled"})
 }
 
-unknown contains {"msg": "public network access is neither Enabled nor Disabled", "path": pointer} if {
-	pointer := settings.unreadable_word(input.resource, place, {"enabled", "disabled"})
-}
+unknown contains {"msg": "public network access is neither Enabled nor Disabled", "path": unreadable} if unreadable
+
+unreadable := settings.unreadable_word(input.resource, place, {"enabled", "disabled"})
 
 stated := settings.at(input.resource, place)
 

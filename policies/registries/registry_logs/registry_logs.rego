@@ -45,7 +45,11 @@ deny contains {
 	"msg": "no diagnostic setting keeps the logs of the registry",
 	"path": "/id",
 	"actual": diagnostics.names(found),
-	"expected": {"groups": ["audit", "allLogs"], "categories": input.parameters.categories, "sinks": stated},
+	"expected": {
+		"groups": ["audit", "allLogs"],
+		"categories": input.parameters.categories,
+		"sinks": {key: wanted | some key, wanted in sinks; wanted != ""},
+	},
 } if {
 	is_met == "no"
 	count(input.snapshot.incomplete) == 0
@@ -68,5 +72,3 @@ is_met := answers.any_of({answer |
 		diagnostics.has_logs(setting, {"audit", "alllogs"}, input.parameters.categories),
 	})
 })
-
-stated := {key: wanted | some key, wanted in sinks; wanted != ""}

@@ -24,16 +24,15 @@ deny contains {
 } if {
 	count(regions) < 2
 	stated
-	not lacks_location
+	unlocated == []
 }
 
-unknown contains {"msg": "the regions of the registry are not stated", "path": settings.pointer(place)} if {
-	settings.at(input.resource, place) == null
-	not settings.unreadable(input.resource, place, "array")
-}
+unknown contains doubt
 
-unknown contains {"msg": "the regions of the registry are not a list", "path": pointer} if {
+doubt := {"msg": "the regions of the registry are not a list", "path": pointer} if {
 	pointer := settings.unreadable(input.resource, place, "array")
+} else := {"msg": "the regions of the registry are not stated", "path": settings.pointer(place)} if {
+	settings.at(input.resource, place) == null
 }
 
 unknown contains {
@@ -41,14 +40,10 @@ unknown contains {
 	"path": settings.pointer(array.concat(place, [index, "location"])),
 } if {
 	count(regions) < 2
-	some index, detail in stated
-	not region_of(detail)
+	some index in unlocated
 }
 
-lacks_location if {
-	some detail in stated
-	not region_of(detail)
-}
+unlocated := [index | some index, detail in stated; not region_of(detail)]
 
 regions := {region | some detail in stated; region := region_of(detail)}
 
