@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 import orjson
-import typer
 
 from policyeng.cli.context import find_known
+from policyeng.cli.options import option
 from policyeng.frozen import frozen
 from policyeng.report.escaping import visible
 
@@ -18,21 +18,12 @@ FORMATS = ("text", "json")
 LEVELS = ("debug", "info", "warning", "error")
 
 Format = Annotated[
-    str,
-    typer.Option(
-        "--log-format",
-        metavar="FORMAT",
-        help=f"Format of the log on standard error: {', '.join(FORMATS)}.",
-        rich_help_panel="Operation",
-    ),
+    str, option("Operation", f"Format of the log on standard error: {', '.join(FORMATS)}.", metavar="FORMAT")
 ]
 Level = Annotated[
     str,
-    typer.Option(
-        "--log-level",
-        metavar="LEVEL",
-        help=f"Least level to log: {', '.join(LEVELS)}. Successful probes are logged at debug.",
-        rich_help_panel="Operation",
+    option(
+        "Operation", f"Least level to log: {', '.join(LEVELS)}. Successful probes are logged at debug.", metavar="LEVEL"
     ),
 ]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Context
 
+from policyeng.configuration import ENVIRONMENT_PREFIX
 from policyeng.engines import ENGINES
 from policyeng.errors import PolicyengError
 from policyeng.models import Severity
@@ -29,11 +30,6 @@ def choose(names: Iterable[str]) -> Callable[[str], _Found]:
         return _matching(((name, "") for name in known), incomplete)
 
     return complete
-
-
-def choose_output(names: Iterable[str]) -> Callable[[str], _Found]:
-    """Return the completion of the format of `FORMAT=PATH`."""
-    return choose([f"{name}=" for name in names])
 
 
 def complete_selectors(ctx: Context, incomplete: str) -> _Found:
@@ -102,6 +98,27 @@ INPUT, POLICIES, EVALUATION, OUTPUT, EXIT, SIGNATURES, OPA = PANELS = (
     "OPA",
 )
 
+
+def option(panel: str, help_: str, *flags: str, env: str = "", **details: Any) -> Any:
+    """Return an option in a section of the help.
+
+    Args:
+        panel: the section.
+        help_: what the option does.
+        flags: the names, if they are not those that typer takes from the parameter.
+        env: the environment variable that sets it, without the prefix of policyeng.
+        details: further arguments of `typer.Option`.
+    """
+    envvar = f"{ENVIRONMENT_PREFIX}{env}" if env else None
+    return typer.Option(*flags, help=help_, rich_help_panel=panel, envvar=envvar, **details)
+
+
+def _choose_format(*names: str) -> Any:
+    return option(
+        OUTPUT, f"Output format: {', '.join(names)}.", "--format", "-f", metavar="FORMAT", autocompletion=choose(names)
+    )
+
+
 Inputs = Annotated[
     list[str] | None,
     typer.Argument(
@@ -125,447 +142,321 @@ def _find_policies(values: list[Path] | None) -> list[Path] | None:
 
 Policies = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
+        POLICIES,
+        "Policy directory, archive or installed package to use instead of the built-in policies; repeatable.",
         "--policy",
         metavar="PATH",
-        envvar="POLICYENG_POLICY",
-        help="Policy directory, archive or installed package to use instead of the built-in policies; repeatable.",
+        env="POLICY",
         callback=_find_policies,
-        rich_help_panel=POLICIES,
     ),
 ]
 GivenData = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        POLICIES,
+        "JSON or YAML file, or a directory of them, to merge into the policies' `data`; repeatable.",
         metavar="PATH",
-        envvar="POLICYENG_DATA",
-        help="JSON or YAML file, or a directory of them, to merge into the policies' `data`; repeatable.",
-        rich_help_panel=POLICIES,
+        env="DATA",
     ),
 ]
 Select = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        POLICIES,
+        "Run only policies with these ids, areas, controls or severities; repeatable or comma-separated.",
         "--select",
         "-s",
         metavar="SELECTOR",
-        help="Run only policies with these ids, areas, controls or severities; repeatable or comma-separated.",
         autocompletion=complete_selectors,
-        rich_help_panel=POLICIES,
     ),
 ]
 Ignore = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        POLICIES,
+        "Skip policies with these ids, areas, controls or severities; repeatable or comma-separated.",
         metavar="SELECTOR",
-        help="Skip policies with these ids, areas, controls or severities; repeatable or comma-separated.",
         autocompletion=complete_selectors,
-        rich_help_panel=POLICIES,
     ),
 ]
 Framework = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        POLICIES,
+        "Run the policies that test controls of a framework, and report its controls; repeatable.",
         metavar="NAME|FILE",
-        help="Run the policies that test controls of a framework, and report its controls; repeatable.",
-        rich_help_panel=POLICIES,
     ),
 ]
-Exemptions = Annotated[
-    list[Path] | None, typer.Option(metavar="FILE", help="Exemption file; repeatable.", rich_help_panel=POLICIES)
-]
+Exemptions = Annotated[list[Path] | None, option(POLICIES, "Exemption file; repeatable.", metavar="FILE")]
 NoExemptions = Annotated[
-    bool,
-    typer.Option(
-        "--no-exemptions",
-        envvar="POLICYENG_NO_EXEMPTIONS",
-        help="Ignore all exemptions, including configured ones.",
-        rich_help_panel=POLICIES,
-    ),
+    bool, option(POLICIES, "Ignore all exemptions, including configured ones.", "--no-exemptions", env="NO_EXEMPTIONS")
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        POLICIES,
+        "Configuration file. Default: the nearest policyeng.toml or pyproject.toml in this or a parent directory.",
         metavar="FILE",
-        help="Configuration file. Default: the nearest policyeng.toml or pyproject.toml in this or a parent directory.",
-        rich_help_panel=POLICIES,
     ),
 ]
 From = Annotated[
     str | None,
-    typer.Option(
+    option(
+        INPUT,
+        f"Input format: {', '.join(SOURCES)}. Default: auto-detect. Without a value, lists the formats.",
         "--from",
         metavar="FORMAT",
-        envvar="POLICYENG_FROM",
-        help=f"Input format: {', '.join(SOURCES)}. Default: auto-detect. Without a value, lists the formats.",
+        env="FROM",
         autocompletion=choose(SOURCES),
-        rich_help_panel=INPUT,
     ),
 ]
 Scope = Annotated[
     str | None,
-    typer.Option(
-        metavar="ID",
-        envvar="POLICYENG_SCOPE",
-        help="Resource group or subscription id that templates and plans are deployed to.",
-        rich_help_panel=INPUT,
+    option(
+        INPUT, "Resource group or subscription id that templates and plans are deployed to.", metavar="ID", env="SCOPE"
     ),
 ]
 Workspace = Annotated[
     str | None,
-    typer.Option(
-        metavar="ID",
-        envvar="POLICYENG_WORKSPACE",
-        help="ARM id or name of the workspace that Azure CLI files belong to.",
-        rich_help_panel=INPUT,
-    ),
+    option(INPUT, "ARM id or name of the workspace that Azure CLI files belong to.", metavar="ID", env="WORKSPACE"),
 ]
 TemplateParameters = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        INPUT,
+        "Parameter values for ARM templates, as in `az deployment`; repeatable.",
         "--parameters",
         metavar="FILE|NAME=VALUE",
-        envvar="POLICYENG_PARAMETERS",
-        help="Parameter values for ARM templates, as in `az deployment`; repeatable.",
-        rich_help_panel=INPUT,
+        env="PARAMETERS",
     ),
 ]
 ShowSkipped = Annotated[
-    bool,
-    typer.Option(
-        "--show-skipped",
-        envvar="POLICYENG_SHOW_SKIPPED",
-        help="List skipped files and directories with the reason.",
-        rich_help_panel=INPUT,
-    ),
+    bool, option(INPUT, "List skipped files and directories with the reason.", "--show-skipped", env="SHOW_SKIPPED")
 ]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="GLOB",
-        help="Exclude files and directories that match a .gitignore pattern; repeatable.",
-        rich_help_panel=INPUT,
-    ),
+    option(INPUT, "Exclude files and directories that match a .gitignore pattern; repeatable.", metavar="GLOB"),
 ]
 NoGitignore = Annotated[
-    bool,
-    typer.Option(
-        "--no-gitignore",
-        envvar="POLICYENG_NO_GITIGNORE",
-        help="Also read files that .gitignore excludes.",
-        rich_help_panel=INPUT,
-    ),
+    bool, option(INPUT, "Also read files that .gitignore excludes.", "--no-gitignore", env="NO_GITIGNORE")
 ]
-StrictUnknown = Annotated[
-    bool, typer.Option("--strict-unknown", help="Treat unknown findings as failures.", rich_help_panel=EXIT)
-]
+StrictUnknown = Annotated[bool, option(EXIT, "Treat unknown findings as failures.", "--strict-unknown")]
 Format = Annotated[
     str | None,
-    typer.Option(
+    option(
+        OUTPUT,
+        f"Output format: {', '.join(FORMATS)}. Default: github in GitHub Actions, azure-devops in Azure "
+        "Pipelines, else text.",
         "--format",
         "-f",
         metavar="FORMAT",
-        envvar="POLICYENG_FORMAT",
-        help=f"Output format: {', '.join(FORMATS)}. Default: github in GitHub Actions, azure-devops in Azure "
-        "Pipelines, else text.",
+        env="FORMAT",
         autocompletion=choose(FORMATS),
-        rich_help_panel=OUTPUT,
     ),
 ]
 Verbose = Annotated[
     bool,
-    typer.Option(
-        "--verbose",
-        "-v",
-        help="Print every reason with its path, values, source and the complete fix (text).",
-        rich_help_panel=OUTPUT,
-    ),
+    option(OUTPUT, "Print every reason with its path, values, source and the complete fix (text).", "--verbose", "-v"),
 ]
-SummaryOnly = Annotated[bool, typer.Option("--summary", help="Print only the summary (text).", rich_help_panel=OUTPUT)]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", "-q", help="Print only failures and errors, one line each (text).", rich_help_panel=OUTPUT),
-]
-All = Annotated[
-    bool,
-    typer.Option(
-        "--all", help="Print every resource of a policy instead of the first 20 (text).", rich_help_panel=OUTPUT
-    ),
-]
+SummaryOnly = Annotated[bool, option(OUTPUT, "Print only the summary (text).", "--summary")]
+Quiet = Annotated[bool, option(OUTPUT, "Print only failures and errors, one line each (text).", "--quiet", "-q")]
+All = Annotated[bool, option(OUTPUT, "Print every resource of a policy instead of the first 20 (text).", "--all")]
 Color = Annotated[
     str | None,
-    typer.Option(
+    option(
+        OUTPUT,
+        "Color the text: always, never or auto (on a terminal). Default: auto; see NO_COLOR and FORCE_COLOR.",
         metavar="WHEN",
-        help="Color the text: always, never or auto (on a terminal). Default: auto; see NO_COLOR and FORCE_COLOR.",
-        rich_help_panel=OUTPUT,
     ),
 ]
-ExitZero = Annotated[bool, typer.Option("--exit-zero", help="Exit 0 even if there are failures.", rich_help_panel=EXIT)]
-PlainFormat = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        "-f",
-        metavar="FORMAT",
-        help="Output format: text, json.",
-        autocompletion=choose(("text", "json")),
-        rich_help_panel=OUTPUT,
-    ),
-]
-VerifyFormat = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        "-f",
-        metavar="FORMAT",
-        help="Output format: text, json, junit.",
-        autocompletion=choose(("text", "json", "junit")),
-        rich_help_panel=OUTPUT,
-    ),
-]
-PageFormat = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        "-f",
-        metavar="FORMAT",
-        help="Output format: text, json, markdown.",
-        autocompletion=choose(("text", "json", "markdown")),
-        rich_help_panel=OUTPUT,
-    ),
-]
+ExitZero = Annotated[bool, option(EXIT, "Exit 0 even if there are failures.", "--exit-zero")]
+PlainFormat = Annotated[str, _choose_format("text", "json")]
+VerifyFormat = Annotated[str, _choose_format("text", "json", "junit")]
+PageFormat = Annotated[str, _choose_format("text", "json", "markdown")]
 Output = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        OUTPUT,
+        "Also write the report to a file; repeatable.",
         "--output",
         "-o",
         metavar="FORMAT=PATH",
-        help="Also write the report to a file; repeatable.",
-        autocompletion=choose_output(FORMATS),
-        rich_help_panel=OUTPUT,
+        autocompletion=choose(f"{name}=" for name in FORMATS),
     ),
 ]
 Profile = Annotated[
     str | None,
-    typer.Option(
+    option(
+        POLICIES,
+        "Named set of policy parameters (see `policies list --profiles`).",
         metavar="NAME",
-        help="Named set of policy parameters (see `policies list --profiles`).",
         autocompletion=complete_profiles,
-        rich_help_panel=POLICIES,
     ),
 ]
 GroupBy = Annotated[
     str | None,
-    typer.Option(
+    option(
+        OUTPUT,
+        f"Group findings by {' or '.join(GROUPS)} (formats {' and '.join(PROSE)}).",
         metavar="WHAT",
-        envvar="POLICYENG_GROUP_BY",
-        help=f"Group findings by {' or '.join(GROUPS)} (formats {' and '.join(PROSE)}).",
+        env="GROUP_BY",
         autocompletion=choose(GROUPS),
-        rich_help_panel=OUTPUT,
     ),
 ]
 
-OwnerTag = Annotated[
-    str,
-    typer.Option(
-        metavar="TAG",
-        envvar="POLICYENG_OWNER_TAG",
-        help="Tag that contains the owner of a resource.",
-        rich_help_panel=OUTPUT,
-    ),
-]
+OwnerTag = Annotated[str, option(OUTPUT, "Tag that contains the owner of a resource.", metavar="TAG", env="OWNER_TAG")]
 FailOn = Annotated[
     str | None,
-    typer.Option(
+    option(
+        EXIT,
+        f"Exit 1 if there are failures of this severity or higher: {', '.join(Severity)}.",
         metavar="SEVERITY",
-        help=f"Exit 1 if there are failures of this severity or higher: {', '.join(Severity)}.",
         autocompletion=choose(Severity),
-        rich_help_panel=EXIT,
     ),
 ]
 AsOf = Annotated[
     str | None,
-    typer.Option(
+    option(
+        EVALUATION,
+        "Evaluate as of this time (ISO 8601), or the end of this day, in UTC. Default: now.",
         metavar="TIME",
-        envvar="POLICYENG_AS_OF",
-        help="Evaluate as of this time (ISO 8601), or the end of this day, in UTC. Default: now.",
-        rich_help_panel=EVALUATION,
+        env="AS_OF",
     ),
 ]
 Engine = Annotated[
     str,
-    typer.Option(
+    option(
+        EVALUATION,
+        f"Rego engine: {', '.join(ENGINES)}.",
         metavar="ENGINE",
-        envvar="POLICYENG_ENGINE",
-        help=f"Rego engine: {', '.join(ENGINES)}.",
+        env="ENGINE",
         autocompletion=choose(ENGINES),
-        rich_help_panel=EVALUATION,
     ),
 ]
 Jobs = Annotated[
     int,
-    typer.Option(
+    option(
+        EVALUATION,
+        "Number of evaluation processes; 0 chooses a number, up to one per processor.",
         metavar="N",
+        env="JOBS",
         min=0,
-        envvar="POLICYENG_JOBS",
-        help="Number of evaluation processes; 0 chooses a number, up to one per processor.",
-        rich_help_panel=EVALUATION,
     ),
 ]
 Baseline = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        EXIT,
+        "Earlier JSON report; only failures that are not in it fail the run.",
         metavar="REPORT",
-        envvar="POLICYENG_BASELINE",
-        help="Earlier JSON report; only failures that are not in it fail the run.",
+        env="BASELINE",
         exists=True,
-        rich_help_panel=EXIT,
     ),
 ]
 Minimise = Annotated[
     bool,
-    typer.Option(
-        "--minimise",
-        help="Instead of the report, print the smallest part of the snapshot on which a policy fails.",
-        rich_help_panel=OUTPUT,
+    option(
+        OUTPUT, "Instead of the report, print the smallest part of the snapshot on which a policy fails.", "--minimise"
     ),
 ]
 Suggest = Annotated[
     bool,
-    typer.Option(
-        "--suggest",
-        help="Instead of the report, print the smallest verified edit that fixes each failure.",
-        rich_help_panel=OUTPUT,
-    ),
+    option(OUTPUT, "Instead of the report, print the smallest verified edit that fixes each failure.", "--suggest"),
 ]
 NoCache = Annotated[
-    bool,
-    typer.Option(
-        "--no-cache",
-        envvar="POLICYENG_NO_CACHE",
-        help="Do not read or write the cache of compiled policies.",
-        rich_help_panel=EVALUATION,
-    ),
+    bool, option(EVALUATION, "Do not read or write the cache of compiled policies.", "--no-cache", env="NO_CACHE")
 ]
 VerificationKey = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        SIGNATURES,
+        "Public key to verify bundle archives and policy directories with (PEM).",
         metavar="FILE",
-        help="Public key to verify bundle archives and policy directories with (PEM).",
         exists=True,
-        rich_help_panel=SIGNATURES,
     ),
 ]
 VerificationAlgorithm = Annotated[
     str | None,
-    typer.Option(
-        metavar="ALGORITHM",
-        help="Signature algorithm. Default: ES256 or RS256, depending on the key type.",
-        rich_help_panel=SIGNATURES,
-    ),
+    option(SIGNATURES, "Signature algorithm. Default: ES256 or RS256, depending on the key type.", metavar="ALGORITHM"),
 ]
-VerificationKeyId = Annotated[
-    str | None, typer.Option(metavar="ID", help="Key id that signatures must have.", rich_help_panel=SIGNATURES)
-]
-VerificationScope = Annotated[
-    str | None, typer.Option(metavar="SCOPE", help="Scope that signatures must have.", rich_help_panel=SIGNATURES)
-]
+VerificationKeyId = Annotated[str | None, option(SIGNATURES, "Key id that signatures must have.", metavar="ID")]
+VerificationScope = Annotated[str | None, option(SIGNATURES, "Scope that signatures must have.", metavar="SCOPE")]
 RequireSignature = Annotated[
     bool,
-    typer.Option(
-        "--require-signature",
-        help="Fail if no verification key is configured or a directory is unsigned.",
-        rich_help_panel=SIGNATURES,
-    ),
+    option(SIGNATURES, "Fail if no verification key is configured or a directory is unsigned.", "--require-signature"),
 ]
 AllowUnsignedDirectory = Annotated[
     bool,
-    typer.Option(
+    option(
+        SIGNATURES,
+        "Accept unsigned policy directories even if a verification key is configured.",
         "--allow-unsigned-directory",
-        help="Accept unsigned policy directories even if a verification key is configured.",
-        rich_help_panel=SIGNATURES,
     ),
 ]
 OpaUrl = Annotated[
-    str,
-    typer.Option(
-        "--opa-url",
-        metavar="URL",
-        envvar="POLICYENG_OPA_URL",
-        help="URL of an OPA server. Default: start a private one.",
-        rich_help_panel=OPA,
-    ),
+    str, option(OPA, "URL of an OPA server. Default: start a private one.", metavar="URL", env="OPA_URL")
 ]
 OpaTokenFile = Annotated[
     Path | None,
-    typer.Option(
-        "--opa-token-file",
+    option(
+        OPA,
+        "File with the bearer token for the OPA server. Default: the variable POLICYENG_OPA_TOKEN.",
         metavar="FILE",
-        envvar="POLICYENG_OPA_TOKEN_FILE",
-        help="File with the bearer token for the OPA server. Default: the variable POLICYENG_OPA_TOKEN.",
+        env="OPA_TOKEN_FILE",
         exists=True,
-        rich_help_panel=OPA,
     ),
 ]
 OpaCaFile = Annotated[
     Path | None,
-    typer.Option(
-        "--opa-ca-file",
+    option(
+        OPA,
+        "CA certificates to trust for the OPA server instead of the public ones (PEM).",
         metavar="FILE",
-        envvar="POLICYENG_OPA_CA_FILE",
-        help="CA certificates to trust for the OPA server instead of the public ones (PEM).",
+        env="OPA_CA_FILE",
         exists=True,
-        rich_help_panel=OPA,
     ),
 ]
 OpaClientCert = Annotated[
     Path | None,
-    typer.Option(
-        "--opa-client-cert",
-        metavar="FILE",
-        envvar="POLICYENG_OPA_CLIENT_CERT",
-        help="Client certificate and key for the OPA server (PEM).",
-        exists=True,
-        rich_help_panel=OPA,
+    option(
+        OPA, "Client certificate and key for the OPA server (PEM).", metavar="FILE", env="OPA_CLIENT_CERT", exists=True
     ),
 ]
 OpaTimeout = Annotated[
     float,
-    typer.Option(
-        "--opa-timeout",
+    option(
+        OPA,
+        "Timeout for a response of the OPA server; the run then exits with 2.",
         metavar="SECONDS",
-        envvar="POLICYENG_OPA_TIMEOUT",
-        help="Timeout for a response of the OPA server; the run then exits with 2.",
-        rich_help_panel=OPA,
+        env="OPA_TIMEOUT",
     ),
 ]
 OpaBinary = Annotated[
     Path | None,
-    typer.Option(
-        "--opa-binary",
+    option(
+        OPA,
+        "The `opa` program for a private server. Default: `opa` on the PATH.",
         metavar="FILE",
-        envvar="POLICYENG_OPA_BINARY",
-        help="The `opa` program for a private server. Default: `opa` on the PATH.",
+        env="OPA_BINARY",
         exists=True,
-        rich_help_panel=OPA,
     ),
 ]
 OpaBundle = Annotated[
     str,
-    typer.Option(
-        "--opa-bundle",
+    option(
+        OPA,
+        "Name of the bundle that the OPA server itself loads. Default: auto-detect.",
         metavar="NAME",
-        envvar="POLICYENG_OPA_BUNDLE",
-        help="Name of the bundle that the OPA server itself loads. Default: auto-detect.",
-        rich_help_panel=OPA,
+        env="OPA_BUNDLE",
     ),
 ]
 OpaPush = Annotated[
     bool | None,
-    typer.Option(
+    option(
+        OPA,
+        "Whether to push the bundle to the OPA server. Default: push unless the server loads it itself.",
         "--opa-push/--no-opa-push",
-        envvar="POLICYENG_OPA_PUSH",
-        help="Whether to push the bundle to the OPA server. Default: push unless the server loads it itself.",
-        rich_help_panel=OPA,
+        env="OPA_PUSH",
     ),
 ]

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import uuid4
 
-import typer
-
 from policyeng import __version__
 from policyeng.bundle.assembling import path_given
 from policyeng.cli.console import print_line, show_progress
@@ -15,6 +13,7 @@ from policyeng.cli.context import require_text, settings_files
 from policyeng.cli.evaluation_options import CriteriaOptions
 from policyeng.cli.logs import LogOptions
 from policyeng.cli.option_groups import with_group, with_options
+from policyeng.cli.options import option
 from policyeng.configuration import Settings
 from policyeng.context import EvaluationSetup
 from policyeng.errors import UsageError
@@ -29,166 +28,89 @@ if TYPE_CHECKING:
     from policyeng.server.service import Service
 
 Host = Annotated[
-    str,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Address to listen on; non-loopback addresses require --tokens.",
-        rich_help_panel="Listening",
-    ),
+    str, option("Listening", "Address to listen on; non-loopback addresses require --tokens.", metavar="ADDRESS")
 ]
-Port = Annotated[
-    int,
-    typer.Option(metavar="N", min=0, max=65535, help="Port; 0 chooses a free one.", rich_help_panel="Listening"),
-]
+Port = Annotated[int, option("Listening", "Port; 0 chooses a free one.", metavar="N", min=0, max=65535)]
 Insecure = Annotated[
-    bool,
-    typer.Option(
-        "--insecure-listen",
-        help="Listen on non-loopback addresses without authentication.",
-        rich_help_panel="Listening",
-    ),
+    bool, option("Listening", "Listen on non-loopback addresses without authentication.", "--insecure-listen")
 ]
 Tokens = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "Listening",
+        "File of client tokens, one `NAME SCOPE,SCOPE sha256:HEX` per line; scopes: check, admit, metrics, history.",
         metavar="FILE",
-        help="File of client tokens, one `NAME SCOPE,SCOPE sha256:HEX` per line; "
-        "scopes: check, admit, metrics, history.",
-        rich_help_panel="Listening",
     ),
 ]
 Only = Annotated[
     list[Route] | None,
-    typer.Option(
-        metavar="ROUTE",
-        help=f"Enable only this evaluation route: {', '.join(Route)}; repeatable.",
-        rich_help_panel="Listening",
-    ),
+    option("Listening", f"Enable only this evaluation route: {', '.join(Route)}; repeatable.", metavar="ROUTE"),
 ]
-TlsCert = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Certificate chain (PEM).", rich_help_panel="Listening"),
-]
-TlsKey = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Private key of the certificate (PEM).", rich_help_panel="Listening")
-]
+TlsCert = Annotated[Path | None, option("Listening", "Certificate chain (PEM).", metavar="FILE")]
+TlsKey = Annotated[Path | None, option("Listening", "Private key of the certificate (PEM).", metavar="FILE")]
 TlsClientCa = Annotated[
     Path | None,
-    typer.Option(
-        "--tls-client-ca",
+    option(
+        "Listening",
+        "CA certificates for client authentication (PEM); evaluation routes then require a client certificate.",
         metavar="FILE",
-        help="CA certificates for client authentication (PEM); evaluation routes then require a client certificate.",
-        rich_help_panel="Listening",
     ),
 ]
 UnreadyOnFault = Annotated[
     bool,
-    typer.Option(
+    option(
+        "Operation",
+        "Report not ready while changed policies, tokens, certificates or state cannot be loaded.",
         "--unready-on-fault",
-        help="Report not ready while changed policies, tokens, certificates or state cannot be loaded.",
-        rich_help_panel="Operation",
     ),
 ]
 Drain = Annotated[
     float,
-    typer.Option(
-        "--drain-seconds",
+    option(
+        "Operation",
+        "How long to keep serving, reported as not ready, after SIGTERM or SIGINT.",
         metavar="SECONDS",
         min=0,
-        help="How long to keep serving, reported as not ready, after SIGTERM or SIGINT.",
-        rich_help_panel="Operation",
     ),
 ]
 DecisionLogPlace = Annotated[
     Path | None,
-    typer.Option(
-        "--decision-log",
-        metavar="DIR",
-        help="Directory for the decision log (JSON Lines); `-` writes to standard output.",
-        rich_help_panel="Operation",
-    ),
+    option("Operation", "Directory for the decision log (JSON Lines); `-` writes to standard output.", metavar="DIR"),
 ]
 LogMaxBytes = Annotated[
-    int,
-    typer.Option(
-        "--decision-log-max-bytes",
-        metavar="N",
-        min=1,
-        help="Maximum size of a decision log file before rotation.",
-        rich_help_panel="Operation",
-    ),
+    int, option("Operation", "Maximum size of a decision log file before rotation.", metavar="N", min=1)
 ]
-LogKeep = Annotated[
-    int,
-    typer.Option(
-        "--decision-log-keep", metavar="N", min=1, help="Number of log files to keep.", rich_help_panel="Operation"
-    ),
-]
+LogKeep = Annotated[int, option("Operation", "Number of log files to keep.", metavar="N", min=1)]
 State = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--snapshot",
-        metavar="PATH",
-        help="State to evaluate changes against: a file or directory, reloaded when it changes; repeatable. "
+    option(
+        "State",
+        "State to evaluate changes against: a file or directory, reloaded when it changes; repeatable. "
         "Without it, requests must contain the state.",
-        rich_help_panel="State",
+        metavar="PATH",
     ),
 ]
 Store = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "State",
+        "Audit store whose history is shown at `/`: sqlite:///audits.db or postgresql://user@host/database.",
         metavar="URL",
-        help="Audit store whose history is shown at `/`: sqlite:///audits.db or postgresql://user@host/database.",
-        rich_help_panel="State",
     ),
 ]
 MaxAge = Annotated[
-    float | None,
-    typer.Option(
-        "--max-snapshot-age",
-        metavar="SECONDS",
-        min=0,
-        help="Reject decisions if the snapshot is older than this.",
-        rich_help_panel="State",
-    ),
+    float | None, option("State", "Reject decisions if the snapshot is older than this.", metavar="SECONDS", min=0)
 ]
-MaxBody = Annotated[
-    int,
-    typer.Option("--max-body-bytes", metavar="N", min=1, help="Maximum request body size.", rich_help_panel="Limits"),
-]
-MaxPending = Annotated[
-    int,
-    typer.Option(
-        "--max-pending-bytes",
-        metavar="N",
-        min=1,
-        help="Maximum total body size of all concurrent requests.",
-        rich_help_panel="Limits",
-    ),
-]
+MaxBody = Annotated[int, option("Limits", "Maximum request body size.", metavar="N", min=1)]
+MaxPending = Annotated[int, option("Limits", "Maximum total body size of all concurrent requests.", metavar="N", min=1)]
 Deadline = Annotated[
     float,
-    typer.Option(
-        metavar="SECONDS",
-        min=0.001,
-        help="Maximum time per request; requests that take longer are rejected.",
-        rich_help_panel="Limits",
-    ),
+    option("Limits", "Maximum time per request; requests that take longer are rejected.", metavar="SECONDS", min=0.001),
 ]
-Workers = Annotated[
-    int,
-    typer.Option(
-        metavar="N", min=0, help="Number of worker processes; 0 is one per processor.", rich_help_panel="Limits"
-    ),
-]
+Workers = Annotated[int, option("Limits", "Number of worker processes; 0 is one per processor.", metavar="N", min=0)]
 Waiting = Annotated[
     int,
-    typer.Option(
-        metavar="N",
-        min=0,
-        help="Maximum number of queued requests, over all processes; others are rejected.",
-        rich_help_panel="Limits",
-    ),
+    option("Limits", "Maximum number of queued requests, over all processes; others are rejected.", metavar="N", min=0),
 ]
 _DEFAULTS = ServerOptions()
 
@@ -222,29 +144,13 @@ def _list_given(
     decision_log_max_bytes: LogMaxBytes = _DEFAULTS.decision_log_max_bytes,
     decision_log_keep: LogKeep = _DEFAULTS.decision_log_keep,
 ) -> ServerOptions:
-    return ServerOptions(
-        host=host,
-        port=port,
-        insecure_listen=insecure_listen,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-        tls_client_ca=tls_client_ca,
-        tokens=tokens,
-        only=tuple(only or _DEFAULTS.only),
-        snapshot=tuple(snapshot or ()),
-        max_snapshot_age=max_snapshot_age,
-        store=store,
-        max_body_bytes=max_body_bytes,
-        max_pending_bytes=max_pending_bytes,
-        deadline=deadline,
-        workers=workers or processors(),
-        waiting=waiting,
-        unready_on_fault=unready_on_fault,
-        drain_seconds=drain_seconds,
-        decision_log=decision_log,
-        decision_log_max_bytes=decision_log_max_bytes,
-        decision_log_keep=decision_log_keep,
-    )
+    given = locals()
+    changed = {
+        "only": tuple(only or _DEFAULTS.only),
+        "snapshot": tuple(snapshot or ()),
+        "workers": workers or processors(),
+    }
+    return ServerOptions(**given | changed)
 
 
 @with_group("server", _list_given)
