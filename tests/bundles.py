@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from policyeng.models import JsonObject, Snapshot
@@ -50,3 +51,8 @@ def workspace(name: str = "w", **properties: object) -> JsonObject:
 def snapshot(*resources: JsonObject, **more: object) -> Snapshot:
     """A snapshot of resources."""
     return Snapshot.model_validate({"resources": resources, **more})
+
+
+def native(*resources: object) -> str:
+    """A snapshot as text."""
+    return json.dumps({"snapshotVersion": 1, "resources": resources})

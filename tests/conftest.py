@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.cases import Baselines
+from tests.bundles import workspace, write
 from tests.databases import postgres, store_url
 from tests.effort import effort
 from tests.lending import compile_only_named_libraries
@@ -52,6 +54,22 @@ def pytest_collection_finish() -> None:
 def root() -> Path:
     """The root of the repository."""
     return ROOT
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, so that files have short names."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a bundle of one policy and a snapshot, as a server reads them."""
+    from tests.servers import POLICY
+
+    state = {"snapshotVersion": 1, "resources": [workspace("there")]}
+    return write(tmp_path, {"bundle/area/limit.rego": POLICY, "state.json": json.dumps(state)})
 
 
 @pytest.fixture(scope="session")

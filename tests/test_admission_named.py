@@ -17,12 +17,6 @@ OPEN: JsonObject = {"publicNetworkAccess": "Enabled"}
 
 
 @pytest.fixture(scope="module")
-def bundle() -> Bundle:
-    """The built-in policies."""
-    return policyeng.load_bundle()
-
-
-@pytest.fixture(scope="module")
 def state(bundle: Bundle) -> Snapshot:
     """The compliant baselines."""
     return estate(baselines_of(bundle), Case(), "here")

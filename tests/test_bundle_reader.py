@@ -10,14 +10,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.files import open_origins
 from policyeng.errors import BundleError
 from tests.bundles import deny_when, rego, write
-
-PYTHON = """
-from policyeng import Denial, policy
-
-@policy(id="T-P-1", title="t", severity="low", judges=["Microsoft.MachineLearningServices/workspaces"])
-def always(input):
-    yield Denial(msg="m")
-"""
+from tests.test_bundle_building import PYTHON
 
 
 def test_the_built_in_bundle_is_read_with_its_revision(bundle: Bundle) -> None:

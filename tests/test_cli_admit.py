@@ -12,7 +12,7 @@ import pytest
 
 from policyeng.cli import run
 from policyeng.models import Decision
-from tests.bundles import WORKSPACE, rego, workspace, write
+from tests.bundles import WORKSPACE, native, rego, workspace, write
 
 X = 'object.get(input.resource, ["properties", "x"], 0)'
 OPEN = f'deny contains {{"msg": "open", "path": "/properties/x", "actual": {X}, "expected": 1}} if {X} > 1'
@@ -25,11 +25,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     policy = rego("p", OPEN, severity="medium", more='remediation: "set x to 1"')
     files = {"b/area/p.rego": policy, "before.json": native(workspace("w"), workspace("old", x=5))}
     return write(tmp_path, files)
-
-
-def native(*resources: object) -> str:
-    """A snapshot as text."""
-    return json.dumps({"snapshotVersion": 1, "resources": resources})
 
 
 def called(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

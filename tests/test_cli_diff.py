@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from policyeng.audit.diff.inputs import Comparison
-from tests.bundles import WORKSPACE, deny_when, rego, workspace, write
+from tests.bundles import WORKSPACE, deny_when, native, rego, workspace, write
 from tests.command import Ran, policyeng
 
 BROKEN = '{"resources": [{"id": "/subscriptions/x",'
@@ -29,11 +28,6 @@ def folder(tmp_path: Path) -> Path:
         "exemptions.yaml": EXEMPTION.format(scope=WORKSPACE),
     }
     return write(tmp_path, files)
-
-
-def native(*resources: object) -> str:
-    """A snapshot as text."""
-    return json.dumps({"snapshotVersion": 1, "resources": resources})
 
 
 def diff(folder: Path, *words: str, stdin: str = "") -> Ran:

@@ -24,19 +24,10 @@ from policyeng.server.service import Service
 from tests.bundles import deny_when, rego, workspace, write
 from tests.cluster import review_of, workspace_object
 from tests.conftest import ROOT
-from tests.servers import JSON, POLICY, asked
+from tests.servers import JSON, asked
 from tests.test_server_tokens import line
 
 SERVE = (sys.executable, "-m", "policyeng", "serve", "--port", "0", "--policy", "bundle")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with a bundle of one policy and a snapshot."""
-    write(tmp_path, {"bundle/area/limit.rego": POLICY})
-    content = {"snapshotVersion": 1, "resources": [workspace("there")]}
-    (tmp_path / "state.json").write_bytes(orjson.dumps(content))
-    return tmp_path
 
 
 @contextmanager

@@ -28,12 +28,6 @@ def clock(given):
 """
 
 
-@pytest.fixture(scope="module")
-def bundle() -> Bundle:
-    """The built-in policies."""
-    return load_bundle()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(3))
 def test_judged_again_it_says_what_it_says_from_the_start(bundle: Bundle, number: int) -> None:

@@ -21,12 +21,6 @@ POLICIES = ("AML-CMP-002", "AML-NET-105")
 CLOSED = "AllowOnlyApprovedOutbound"
 
 
-@pytest.fixture(scope="module")
-def bundle() -> Bundle:
-    """The policies of the project."""
-    return policyeng.load_bundle()
-
-
 def workspace(**properties: object) -> JsonObject:
     """A regulated workspace that is closed to the public network."""
     stated = {"publicNetworkAccess": "Disabled", "hbiWorkspace": True, **properties}

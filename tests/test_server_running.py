@@ -25,19 +25,10 @@ from policyeng.server.decision_log import NAME
 from policyeng.server.run import BoundedProtocol, DrainingServer
 from tests.bundles import deny_when, rego, workspace, write
 from tests.certificates import Root
-from tests.servers import POLICY, held, service_of
+from tests.servers import held, service_of
 from tests.test_cli_serve import running
 
 DENIED, ALLOWED = workspace("there", x=2), workspace("there", x=1)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with a bundle of one policy and a snapshot."""
-    write(tmp_path, {"bundle/area/limit.rego": POLICY})
-    content = {"snapshotVersion": 1, "resources": [workspace("there")]}
-    (tmp_path / "state.json").write_bytes(orjson.dumps(content))
-    return tmp_path
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:

@@ -10,28 +10,18 @@ from collections import Counter
 from pathlib import Path
 
 import httpx
-import orjson
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.bundles import deny_when, rego, workspace, write
-from tests.servers import POLICY
 from tests.test_cli_serve import running
+from tests.test_engines_opa_server import runs
 from tests.test_server_running import ALLOWED, DENIED, Load, entries_in, refuses, said_by, wait_for
 from tests.test_server_tokens import line
 
 #: Enough clients that each of the workers gets one with near certainty.
 CLIENTS = 8
 OPTIONS = ("--workers", "2", "--snapshot", "state.json", "--decision-log", "log")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with a bundle of one policy and a snapshot."""
-    write(tmp_path, {"bundle/area/limit.rego": POLICY})
-    content = {"snapshotVersion": 1, "resources": [workspace("there")]}
-    (tmp_path / "state.json").write_bytes(orjson.dumps(content))
-    return tmp_path
 
 
 def workers_of(server: subprocess.Popen[str]) -> list[int]:
@@ -191,16 +181,8 @@ def test_all_of_them_end_with_who_started_them(folder: Path) -> None:
         server.kill()
         server.wait(60)
         wait_for(lambda: refuses(address))
-        wait_for(lambda: not any(is_running(process) for process in started))
+        wait_for(lambda: not any(runs(process) for process in started))
     with running(folder, *OPTIONS) as (server, address):
         assert httpx.post(f"{address}/v1/admit", json=ALLOWED).json()["allowed"] is True
         server.send_signal(signal.SIGTERM)
         assert server.wait(60) == 0
-
-
-def is_running(process: int) -> bool:
-    """Whether there is a process that has not ended; nobody may have asked yet how it ended."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -39,13 +39,6 @@ def ids(resources: tuple[JsonObject, ...]) -> list[str]:
     return [entry["id"].rpartition("/")[2] for entry in resources]
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, so that files have short names."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def test_files_of_several_formats_become_one_snapshot(here: Path) -> None:
     """A workspace, its computes, its roles and what the organisation states belong together."""
     written(here / "computes.json", {"value": [resource("a"), resource("b")], "nextLink": "https://x"})

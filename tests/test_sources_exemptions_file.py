@@ -26,13 +26,6 @@ ENTRY = {
 }
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, so that files have short names."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def yaml_of(*entries: Mapping[str, object]) -> str:
     """A file in which the first entry begins in line 2, one key in each line."""
     lines = ["exemptions:"]

@@ -47,13 +47,6 @@ EVALUATION = Evaluation(
 REPORT: JsonObject = EVALUATION.model_dump(mode="json", by_alias=True)
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory, so that files have short names."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def test_a_report_is_read_back_equal(here: Path) -> None:
     """What was written is what is read."""
     (here / "r.json").write_text(json.dumps(REPORT))

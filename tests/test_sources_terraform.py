@@ -30,6 +30,7 @@ from tests.terraform_parts import (
     state,
     state_file,
 )
+from tests.test_evaluation_plan import overlap
 
 C = "/properties/properties"
 GUID = "22222222-2222-2222-2222-222222222222"
@@ -512,7 +513,7 @@ def test_declared_gaps_are_those_that_policies_meet(kind: str) -> None:
     gaps = {
         pointer
         for pointer in inspected
-        if not any(_overlap(pointer, known) for known in carried.pointers) and at(placed, pointer) is ...
+        if not any(overlap(pointer, known) for known in carried.pointers) and at(placed, pointer) is ...
     }
     assert gaps == GAPS[kind]
 
@@ -531,11 +532,6 @@ def test_an_attached_cluster_is_where_the_cluster_is(looked_up: bool) -> None:
     assert not placed.unreadable
     alone = one(f"{ML}_inference_cluster", INFERENCE).unreadable["/properties/computeLocation"]
     assert alone.startswith("it is the `location` of the resource that `kubernetes_cluster_id` names, which is not")
-
-
-def _overlap(pointer: str, other: str) -> bool:
-    pairs = zip(pointer.split("/"), other.split("/"), strict=False)
-    return all(left == right or "*" in (left, right) for left, right in pairs)
 
 
 STATED: JsonObject = {**CLUSTER, "id": f"{WORKSPACE_ID}/computes/cpu", "ssh_public_access_enabled": True}

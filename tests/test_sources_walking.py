@@ -15,13 +15,6 @@ from tests.command import policyeng
 WORKSPACES = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.MachineLearningServices/workspaces"
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def workspace(path: Path) -> Path:
     """A file with a workspace that is called as the file."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,6 @@ from collections import Counter
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -24,6 +23,7 @@ from policyeng.verify.laws.header_laws import Way, list_stricter_values
 from policyeng.verify.laws.law import Law, LawContext, Trial, Violation
 from policyeng.verify.laws.read_laws import count_tests
 from tests.bundles import deny_when, rego, write
+from tests.rego_oracle import seeded
 
 LAWS = (header_laws.MONOTONICITY, header_laws.INVARIANCE)
 
@@ -92,7 +92,7 @@ def test_a_parameter_that_is_stricter_the_other_way_round_is_found(tmp_path: Pat
 )
 def test_stricter_values_lie_beyond_what_stands_there(way: Way, value: Json, expected: set[object]) -> None:
     """Numbers also where they are written as text; of a list the later values; nothing is stricter than the last."""
-    drawn = [one for seed in range(20) for one in list_stricter_values(chance(seed), way, value, [])]
+    drawn = [one for seed in range(20) for one in list_stricter_values(seeded(seed), way, value, [])]
 
     assert {(type(one), one) for one in drawn} == {(type(one), one) for one in expected}
 
@@ -102,8 +102,8 @@ def test_a_later_moment_is_higher() -> None:
     text = "2026-06-01T00:00:00Z"
     at = datetime.fromisoformat(text)
 
-    assert all(datetime.fromisoformat(str(one)) > at for one in list_stricter_values(chance(0), "higher", text, []))
-    assert all(datetime.fromisoformat(str(one)) < at for one in list_stricter_values(chance(0), "lower", text, []))
+    assert all(datetime.fromisoformat(str(one)) > at for one in list_stricter_values(seeded(0), "higher", text, []))
+    assert all(datetime.fromisoformat(str(one)) < at for one in list_stricter_values(seeded(0), "lower", text, []))
 
 
 @pytest.mark.slow
@@ -122,11 +122,6 @@ def test_many_of_our_policies_state_contracts() -> None:
     headers = [policy.header for policy in policyeng.load_bundle().policies]
 
     assert sum(bool(header.monotone_in) for header in headers) >= 25
-
-
-def chance(seed: int) -> Random:
-    """Chance that is the same every time."""
-    return Random(seed)  # noqa: S311  # nothing here is secret
 
 
 def contracts(bundle: Bundle) -> list[tuple[str, str, str]]:

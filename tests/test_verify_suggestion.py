@@ -13,7 +13,7 @@ from policyeng.bundle.cases import baselines_of, estate, read_cases
 from policyeng.evaluation import evaluate
 from policyeng.models import JsonObject, Outcome, Snapshot
 from policyeng.verify.json_patch import apply_edits
-from policyeng.verify.remediation import Suggester, Suggestion, suggested
+from policyeng.verify.remediation import Suggester, Suggestion
 from tests.bundles import rego, snapshot, workspace, write
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -30,7 +30,7 @@ def found(bundle: Bundle, judged: Snapshot, policy: str) -> Suggestion:
     """The suggestion for the first failure of a policy."""
     evaluation = evaluate(bundle, judged, as_of=AS_OF)
     finding = next(one for one in evaluation.findings if one.policy == policy and one.outcome is Outcome.FAIL)
-    suggestion = suggested(bundle, judged, finding, as_of=AS_OF)
+    suggestion = Suggester(bundle, judged, AS_OF).suggestion(finding)
     assert suggestion is not None
     return suggestion
 
@@ -235,7 +235,7 @@ def test_what_passes_and_what_is_exempt_has_no_suggestion(tmp_path: Path) -> Non
     judged = snapshot(workspace(x=1))
     [finding] = evaluate(bundle, judged, as_of=AS_OF).findings
 
-    assert suggested(bundle, judged, finding, as_of=AS_OF) is None
+    assert Suggester(bundle, judged, AS_OF).suggestion(finding) is None
 
 
 def test_an_entry_of_a_list_is_set_and_none_is_put_before_it(tmp_path: Path) -> None:

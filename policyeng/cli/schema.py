@@ -39,9 +39,9 @@ def _without_titles(schema: Any) -> Any:
     return [_without_titles(entry) for entry in schema] if isinstance(schema, list) else schema
 
 
-def _one_or_more(listed: JsonObject, single: JsonObject = _TEXT) -> JsonObject:
+def _one_or_more(listed: JsonObject) -> JsonObject:
     """Return the schema of a list that may also be written as one entry, or whose entries may be strings."""
-    return {"anyOf": [single, {**listed, "items": {"anyOf": [single, listed["items"]]}}]}
+    return {"anyOf": [_TEXT, {**listed, "items": {"anyOf": [_TEXT, listed["items"]]}}]}
 
 
 def snapshot_schema() -> JsonObject:

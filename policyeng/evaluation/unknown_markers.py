@@ -265,11 +265,6 @@ class Markings(NamedTuple):
     marking: EstateMarking | None
     apart: Mapping[int, EstateMarking]
 
-    @property
-    def is_known(self) -> bool:
-        """Whether everything is known to all policies."""
-        return self.marking is None and not self.apart
-
 
 def mark_for_bundle(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[int] | None = None) -> Markings:
     """Return the unknown parts of a snapshot for the policies of a bundle; `placed` is as for `marking_of`."""

@@ -147,9 +147,9 @@ class _RegoParser:
         is_one = token.kind == "name" and token.text in words and token.text in self.keywords
         return is_one and not self.begins_ref()
 
-    def is_name(self, token: RegoToken | None = None) -> bool:
-        """Whether a token can be a variable; `contains` is a keyword in the head of a rule alone."""
-        token = token or self.token
+    def is_name(self) -> bool:
+        """Whether this can be a variable; `contains` is a keyword in the head of a rule alone."""
+        token = self.token
         return token.kind == "name" and (token.text not in self.keywords or token.text == "contains")
 
     def begins_ref(self) -> bool:

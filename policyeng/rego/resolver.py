@@ -125,7 +125,7 @@ def resolve_module(
     return found
 
 
-def resolve_query(body: Body, source: ModuleText, imports: Iterable[Import] = ()) -> tuple[Body, dict[str, str]]:
+def resolve_query(body: Body, source: ModuleText) -> tuple[Body, dict[str, str]]:
     """Resolve a query.
 
     Returns:
@@ -135,7 +135,7 @@ def resolve_query(body: Body, source: ModuleText, imports: Iterable[Import] = ()
         RegoError: names that OPA refuses.
     """
     package = Ref(0, 0, Var(0, 0, "data"), [])
-    module = Module(source, 1, package, list(imports), [], [])
+    module = Module(source, 1, package, [], [], [])
     resolver = _Resolver(module, (), (), strict=False)
     scope = _NameScope(None, _declared(body))
     resolved = resolver.body(body, scope)

@@ -355,23 +355,6 @@ class Suggestion:
     tried: int = 0
 
 
-def suggested(
-    bundle: Bundle,
-    snapshot: Snapshot,
-    finding: Finding,
-    *,
-    as_of: datetime,
-    parameters: Mapping[str, JsonObject] | None = None,
-    exemptions: Sequence[Exemption] = (),
-) -> Suggestion | None:
-    """Return the smallest edit that makes a finding pass and no other one worse; None if the finding does not fail.
-
-    Raises:
-        EngineError: the bundle does not compile.
-    """
-    return Suggester(bundle, snapshot, as_of, parameters or {}, exemptions).suggestion(finding)
-
-
 @dataclass
 class Suggester:
     """A source of suggestions for the findings of one evaluation, with shared caches."""

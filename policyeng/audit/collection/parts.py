@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from threading import Timer
-from typing import IO, Literal, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
-from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, OpenerDirector, Request, build_opener
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 import orjson
 
@@ -76,7 +77,7 @@ def fetched(url: str, max_bytes: int = DEFAULT_MAX_BYTES, *, deadline: float = D
     """
     place, limit = hide_secrets(url), _Limit(deadline)
     try:
-        with limit, _build_opener(limit).open(_request(url), timeout=TIMEOUT) as response:
+        with limit, build_opener(_OntoNoWorse, _LimitedHandler(limit)).open(_request(url), timeout=TIMEOUT) as response:
             content: bytes = response.read(max_bytes + 1)
             left: int | None = response.length
     except (OSError, HTTPException, ValueError) as error:
@@ -135,8 +136,22 @@ def _raise_timeout(place: str, deadline: float) -> InputError:
     return InputError(f"is not fetched within {deadline:g} seconds", place=(place,), remedy=remedy)
 
 
-class _Http(HTTPHandler):
-    """A handler of http URLs with a time limit."""
+class _LimitedConnection(HTTPConnection):
+    def __init__(self, limit: _Limit, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self._limit = limit
+
+    def connect(self) -> None:
+        super().connect()
+        self._limit.add(self.sock)
+
+
+class _LimitedSecureConnection(_LimitedConnection, HTTPSConnection):
+    pass
+
+
+class _LimitedHandler(HTTPSHandler, HTTPHandler):
+    """A handler of http and https URLs with a time limit."""
 
     def __init__(self, limit: _Limit) -> None:
         super().__init__()
@@ -144,33 +159,11 @@ class _Http(HTTPHandler):
 
     def http_open(self, req: Request) -> HTTPResponse:
         """Open a URL."""
-        limit = self._limit
-
-        class PlainConnection(HTTPConnection):
-            def connect(self) -> None:
-                super().connect()
-                limit.add(self.sock)
-
-        return self.do_open(PlainConnection, req)
-
-
-class _Https(HTTPSHandler):
-    """A handler of https URLs with a time limit."""
-
-    def __init__(self, limit: _Limit) -> None:
-        super().__init__()
-        self._limit = limit
+        return self.do_open(partial(_LimitedConnection, self._limit), req)
 
     def https_open(self, req: Request) -> HTTPResponse:
         """Open a URL."""
-        limit = self._limit
-
-        class SecureConnection(HTTPSConnection):
-            def connect(self) -> None:
-                super().connect()
-                limit.add(self.sock)
-
-        return self.do_open(SecureConnection, req)
+        return self.do_open(partial(_LimitedSecureConnection, self._limit), req)
 
 
 class _OntoNoWorse(HTTPRedirectHandler):
@@ -189,10 +182,6 @@ class _OntoNoWorse(HTTPRedirectHandler):
                 remedy="name that one, if it is right",
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _build_opener(limit: _Limit) -> OpenerDirector:
-    return build_opener(_OntoNoWorse, _Http(limit), _Https(limit))
 
 
 def _request(url: str) -> Request:

@@ -22,14 +22,13 @@ from sqlalchemy import (
     event,
     inspect,
     make_url,
-    select,
     text,
 )
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from policyeng.audit.store.tables import RUNS, digest_of
+from policyeng.audit.store.tables import digest_of
 from policyeng.errors import StoreError, UsageError
 from policyeng.processes import require_posix
 from policyeng.report.escaping import visible
@@ -319,8 +318,3 @@ def _revision(connection: Connection) -> str | None:
 
 def _absent(where: str) -> StoreError:
     return StoreError("there is no store", place=(where,), remedy="`policyeng audit run` makes it")
-
-
-def is_empty(connection: Connection) -> bool:
-    """Whether no run has ended yet."""
-    return connection.scalar(select(RUNS.c.number).limit(1)) is None

@@ -232,12 +232,8 @@ def spans_of(connection: Connection, estate: str, clocks: Mapping[int, datetime]
             first_seen=clocks[row.first],
             last=last,
             last_seen=clocks[numbers[-1] if last is None else last],
-            until=None if last is None else _after(numbers, last),
+            until=None if last is None else numbers[bisect.bisect_right(numbers, last)],
         )
-
-
-def _after(numbers: Sequence[int], last: int) -> int:
-    return numbers[bisect.bisect_right(numbers, last)]
 
 
 def _by_code(connection: Connection, name: str) -> ColumnElement[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,8 +51,8 @@ def notify(
     settings = require_expandable_urls(settings_of({"store": store}, config))
     chosen = _targets(settings, targets or ())
     if test:
-        return _test(chosen, os.environ)
-    return _retry(chosen, settings, os.environ) if retry else _list(chosen, settings, format_)
+        return _test(chosen)
+    return _retry(chosen, settings) if retry else _list(chosen, settings, format_)
 
 
 def _targets(settings: Settings, names: Sequence[str]) -> Sequence[Notifying]:
@@ -72,17 +72,17 @@ def _targets(settings: Settings, names: Sequence[str]) -> Sequence[Notifying]:
     return [known[name] for name in dict.fromkeys(names)] or [*known.values()]
 
 
-def _test(targets: Sequence[Notifying], environ: Mapping[str, str]) -> int:
+def _test(targets: Sequence[Notifying]) -> int:
     from policyeng.audit.notifications import render_test_message, require_extra, send
 
     require_extra()
-    faults = {target.name: send(target, *render_test_message(target), environ) for target in targets}
+    faults = {target.name: send(target, *render_test_message(target), os.environ) for target in targets}
     for name, fault in faults.items():
         print_line(f"{name}: not sent: {fault}" if fault else f"{name}: sent", error=bool(fault))
     return 2 if any(faults.values()) else 0
 
 
-def _retry(targets: Sequence[Notifying], settings: Settings, environ: Mapping[str, str]) -> int:
+def _retry(targets: Sequence[Notifying], settings: Settings) -> int:
     from policyeng.audit.notifications import lines_of, send_notifications
     from policyeng.audit.store import open_store
     from policyeng.audit.store.outbox import Outbox
@@ -90,7 +90,7 @@ def _retry(targets: Sequence[Notifying], settings: Settings, environ: Mapping[st
     now = datetime.now(UTC)
     with open_store(settings.store) as opened:
         Outbox(opened).retry([target.name for target in targets], now)
-        deliveries = send_notifications(opened, settings.notify, environ, now)
+        deliveries = send_notifications(opened, settings.notify, os.environ, now)
     for line in lines_of(deliveries):
         print_line(line)
     if not deliveries:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 from random import Random
 from typing import TypeVar
 
@@ -19,7 +18,7 @@ from policyeng.errors import EngineError
 from policyeng.evaluation import exit_code
 from policyeng.facts.catalogue import built_in_root
 from policyeng.frozen import replace
-from policyeng.models import Evaluation, JsonObject, Outcome, Snapshot, lowered
+from policyeng.models import Evaluation, Outcome, Snapshot, lowered
 from policyeng.testing.runner import run_cases
 from policyeng.verify.differential import Contestant, EngineDifference, comparisons, contestants, differs, encode_result
 from policyeng.verify.generators.json_mutations import Json
@@ -205,9 +204,7 @@ BOTH_SIDES = Law(
 )
 
 
-def unsatisfiable(
-    bundle: Bundle, as_of: datetime, parameters: Mapping[str, JsonObject] | None = None, paths: Iterable[Path] = ()
-) -> list[Violation]:
+def unsatisfiable(bundle: Bundle, as_of: datetime) -> list[Violation]:
     """Return a violation for each class of workloads that is impossible at a moment, or unexpectedly possible.
 
     A class that no policy of the bundle evaluates violates no law. The expected answer of a class is about all the
@@ -216,15 +213,13 @@ def unsatisfiable(
     Args:
         bundle: the policies to test.
         as_of: the clock for classes without their own.
-        parameters: values that replace the defaults, by policy id.
-        paths: files and directories of more classes.
 
     Raises:
         BundleError: a class is not well formed.
     """
     answers = (
-        answer(subject, bundle, subject.as_of or as_of, parameters, timeline=subject.expected is not None)
-        for subject in classes_of(bundle, paths)
+        answer(subject, bundle, subject.as_of or as_of, timeline=subject.expected is not None)
+        for subject in classes_of(bundle)
     )
     may_be_either = not is_of_documents(bundle)
     return [

@@ -306,7 +306,9 @@ def pages(client: Client, path: str, query: Mapping[str, str]) -> Iterator[ListP
             yield Loss("its pages never end: a `nextLink` leads back to a page before")
             return
         seen.add(address)
-        answer = _behind(client.get(address))
+        answer = client.get(address)
+        if isinstance(answer, Loss):
+            answer = Loss(f"a further page: {answer.reason}")
 
 
 def _get_next_page(link: object, endpoint: str) -> str | Loss:
@@ -317,7 +319,3 @@ def _get_next_page(link: object, endpoint: str) -> str | Loss:
     if urlsplit(address)[:2] != urlsplit(endpoint)[:2]:
         return Loss(f"the next page is on another host, `{shortened(urlsplit(address).netloc)}`, and was not asked for")
     return address
-
-
-def _behind(answer: JsonObject | Loss) -> JsonObject | Loss:
-    return Loss(f"a further page: {answer.reason}") if isinstance(answer, Loss) else answer
