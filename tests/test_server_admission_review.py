@@ -12,6 +12,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 import policyeng
 from policyeng.admission.changes import apply_changes
@@ -19,12 +20,13 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.errors import EngineError, InputError
 from policyeng.models import Blame, Change, Decision, JsonObject, Snapshot
 from policyeng.server.admission_review import review
-from policyeng.server.schemas import ANSWER
+from policyeng.server.schemas import AdmissionReviewAnswer
 from policyeng.sources.kubernetes.objects import KINDS
 from policyeng.sources.kubernetes.single_object import BesideSnapshot
 from tests.bundles import rego, write
 from tests.cluster import ML, WORKSPACE, object_of, review_of, workspace_object
 
+ANSWER = TypeAdapter(AdmissionReviewAnswer).json_schema()
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 ACCESS = 'object.get(input.resource, ["properties", "publicNetworkAccess"], "Enabled")'
 OPEN = (
@@ -53,8 +55,7 @@ def answered(bundle: Bundle, document: object, *resources: JsonObject, **options
     assert isinstance(document, dict)
     assert said["response"]["uid"] == document["request"]["uid"]
     assert json.loads(json.dumps(said)) == said
-    response: JsonObject = said["response"]
-    return response
+    return {**said["response"]}
 
 
 def workspace(access: str) -> JsonObject:

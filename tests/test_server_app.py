@@ -65,7 +65,7 @@ def in_process(in_force: EvaluationSetup, content: bytes, **options: Any) -> byt
 def test_check_answers_the_report_of_the_command(sample: Path, built_in: EvaluationSetup) -> None:
     """Byte for byte, at the server's time and at the one that is asked for."""
     content = sample.read_bytes()
-    service = service_of(built_in)
+    service = service_of(built_in, deadline=60.0)  # the first request compiles the policies
     later = "2027-01-01T00:00:00Z"
     enveloped = orjson.dumps({"snapshot": orjson.loads(content), "asOf": later, "failOn": "critical"})
     plain, at = answers(application(service), post("/v1/check", content), post("/v1/check", enveloped))

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from policyeng.models import JsonObject, Severity
-from policyeng.server.routes.admission_review import Details, resource_of
+from policyeng.server.routes.admission_review import resource_of
+from policyeng.server.schemas import ResourceDetails
 from policyeng.server.service import Service
 from tests.bundles import WORKSPACE
 from tests.servers import asked, held, service_of, standing
@@ -88,7 +89,7 @@ def test_what_only_warns_is_an_audit_and_said_when_asked_for(tmp_path: Path) -> 
 )
 def test_the_id_is_made_of_scope_type_and_name(content: JsonObject, scope: str, identity: str) -> None:
     """As ARM makes it; a resource that has one keeps it."""
-    made = resource_of(Details(resource_content=content, scope=scope))
+    made = resource_of(ResourceDetails(resource_content=content, scope=scope))
 
     assert made["id"] == identity
     assert made["type"] == content["type"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from policyeng.errors import InputError, PolicyengError
 from policyeng.facts.ids import fold_id, is_open
@@ -12,13 +12,22 @@ from policyeng.models import Change, Decision, Denial, Finding, JsonObject, Oper
 from policyeng.parsing.json_text import shortened
 from policyeng.report.escaping import visible
 from policyeng.report.phrases import count, denial_sentence, denials, shorten_id, unknown_sentence, unknowns
+from policyeng.server.schemas import (
+    MAX_ANNOTATION,
+    MAX_MESSAGE,
+    MAX_WARNING,
+    MAX_WARNINGS,
+    AdmissionReviewAnswer,
+    ReviewResponse,
+    ReviewStatus,
+)
 from policyeng.sources.kubernetes.aso_resource import is_kept, is_unmanaged
 from policyeng.sources.kubernetes.objects import EXTENSION_GROUP, get_inner, group_of, words
 from policyeng.sources.kubernetes.single_object import BesideSnapshot, is_judged
 from policyeng.sources.parsed import Placed, Refusal, format_value, kind_of
 
-API_VERSION = "admission.k8s.io/v1"
-KIND = "AdmissionReview"
+API_VERSION: Final = "admission.k8s.io/v1"
+KIND: Final = "AdmissionReview"
 _LISTED = f"list `v1` in the webhook's `admissionReviewVersions`; only `{API_VERSION}` is answered"
 
 
@@ -290,57 +299,65 @@ def _has_same_spec(old: JsonObject, new: JsonObject) -> bool:
 
 
 _Reason = TypeVar("_Reason", Denial, Unknown)
-_MOST_MESSAGE = 4000
 _MOST_LINES = 9
 _MOST_LINE = 400
-_MOST_WARNING = 256
-_MOST_WARNINGS = 14
-_MOST_VALUE = 1024
 _MOST_DENIALS = 3
 _MOST_UNDECIDED = 3
 
 
-def answer(uid: str, *, allowed: bool, **members: object) -> JsonObject:
-    """Return an AdmissionReview response; empty members are omitted."""
-    response = {"uid": uid, "allowed": allowed, **{key: value for key, value in members.items() if value}}
+def answer(
+    uid: str,
+    *,
+    allowed: bool,
+    status: ReviewStatus | None = None,
+    warnings: Sequence[str] = (),
+    annotations: Mapping[str, str] | None = None,
+) -> AdmissionReviewAnswer:
+    """Return an AdmissionReview response; empty members and annotations are omitted."""
+    response: ReviewResponse = {"uid": uid, "allowed": allowed}
+    if status is not None:
+        response["status"] = status
+    if warnings:
+        response["warnings"] = [*warnings]
+    if present := {key: value for key, value in (annotations or {}).items() if value}:
+        response["auditAnnotations"] = present
     return {"apiVersion": API_VERSION, "kind": KIND, "response": response}
 
 
-def of_decision(uid: str, decision: Decision, asked: ReviewedObject, decision_id: str) -> JsonObject:
+def of_decision(uid: str, decision: Decision, asked: ReviewedObject, decision_id: str) -> AdmissionReviewAnswer:
     """Return the response for a decision."""
     annotations = {
-        "decision-id": _shorten(visible(decision_id), _MOST_VALUE),
-        "denied-policies": _list_policies(decision.denied, _MOST_VALUE),
+        "decision-id": _shorten(visible(decision_id), MAX_ANNOTATION),
+        "denied-policies": _list_policies(decision.denied, MAX_ANNOTATION),
         "exit-code": str(decision.exit_code),
-        "snapshot-digest": _shorten(decision.snapshot.digest, _MOST_VALUE),
+        "snapshot-digest": _shorten(decision.snapshot.digest, MAX_ANNOTATION),
     }
     return answer(
         uid,
         allowed=decision.allowed,
         status=None if decision.allowed else _status(decision, asked),
         warnings=_limit(_warnings(decision, asked)),
-        auditAnnotations={key: value for key, value in annotations.items() if value},
+        annotations=annotations,
     )
 
 
-def of_nothing(uid: str, asked: ReviewedObject) -> JsonObject:
+def of_nothing(uid: str, asked: ReviewedObject) -> AdmissionReviewAnswer:
     """Return the response to a request that changes nothing in Azure."""
     return answer(uid, allowed=True, warnings=_limit(asked.remarks))
 
 
-def of_error(uid: str, error: PolicyengError, decision_id: str, *, unfit: bool = False) -> JsonObject:
+def of_error(uid: str, error: PolicyengError, decision_id: str, *, unfit: bool = False) -> AdmissionReviewAnswer:
     """Return the response without a decision: the request is invalid (`unfit`), or the evaluation failed."""
-    status = {
+    status: ReviewStatus = {
         "code": 422 if unfit else 500,
-        "message": _shorten(visible(f"policyeng could not decide: {error}"), _MOST_MESSAGE),
+        "message": _shorten(visible(f"policyeng could not decide: {error}"), MAX_MESSAGE),
         "reason": "Invalid" if unfit else "InternalError",
     }
-    annotations = {"decision-id": _shorten(visible(decision_id), _MOST_VALUE), "exit-code": "2"}
-    non_empty = {key: value for key, value in annotations.items() if value}
-    return answer(uid, allowed=False, status=status, auditAnnotations=non_empty)
+    annotations = {"decision-id": _shorten(visible(decision_id), MAX_ANNOTATION), "exit-code": "2"}
+    return answer(uid, allowed=False, status=status, annotations=annotations)
 
 
-def _status(decision: Decision, asked: ReviewedObject) -> JsonObject:
+def _status(decision: Decision, asked: ReviewedObject) -> ReviewStatus:
     undecided = decision.exit_code == 2
     lines = [*_lines(decision, asked)]
     policies = len({finding.policy for finding in decision.denied})
@@ -348,7 +365,7 @@ def _status(decision: Decision, asked: ReviewedObject) -> JsonObject:
     message_lines = [f"{heading}:", *lines[:_MOST_LINES]]
     if len(lines) > _MOST_LINES:
         message_lines.append(f"and {len(lines) - _MOST_LINES} more")
-    message = _shorten("\n".join(message_lines), _MOST_MESSAGE)
+    message = _shorten("\n".join(message_lines), MAX_MESSAGE)
     return {
         "code": 500 if undecided else 403,
         "message": message,
@@ -392,7 +409,7 @@ def _warnings(decision: Decision, asked: ReviewedObject) -> Iterator[str]:
     yield from (problem.message for problem in decision.problems if problem.level == "warning")
     open_ = decision.undecided
     if len(open_) > _MOST_UNDECIDED:
-        yield f"{count(len(open_), 'finding')} could not be decided: {_list_policies(open_, _MOST_WARNING // 2)}"
+        yield f"{count(len(open_), 'finding')} could not be decided: {_list_policies(open_, MAX_WARNING // 2)}"
     else:
         yield from (f"{each.policy} could not be decided: {_reasons(each, asked.fields)[0]}" for each in open_)
 
@@ -405,9 +422,10 @@ def _shorten_finding(finding: Finding, asked: ReviewedObject) -> str:
 
 
 def _limit(warnings: Iterable[str]) -> list[str]:
-    texts = [_shorten(visible(warning), _MOST_WARNING) for warning in dict.fromkeys(warnings)]
-    more = [f"and {len(texts) - _MOST_WARNINGS} more warnings"] if len(texts) > _MOST_WARNINGS else []
-    return texts[:_MOST_WARNINGS] + more
+    texts = [_shorten(visible(warning), MAX_WARNING) for warning in dict.fromkeys(warnings)]
+    listed = MAX_WARNINGS - 1
+    more = [f"and {len(texts) - listed} more warnings"] if len(texts) > listed else []
+    return texts[:listed] + more
 
 
 def _list_policies(findings: Iterable[Finding], most: int) -> str:
@@ -433,7 +451,7 @@ Admit = Callable[[Sequence[Change], Sequence[Change]], Decision]
 class Reviewed(NamedTuple):
     """An AdmissionReview as it goes out, and why it is denied where nothing was decided."""
 
-    answer: JsonObject
+    answer: AdmissionReviewAnswer
     refusal: PolicyengError | None = None
 
 

@@ -25,7 +25,7 @@ from policyeng.server.options import Route
 from policyeng.server.request_body import RequestRefusedError, new_id, problem_response
 from policyeng.server.routes import admission_review, evaluation, handling
 from policyeng.server.routes.handling import DirectRoute
-from policyeng.server.schemas import schemas
+from policyeng.server.schemas import describe
 from policyeng.server.service import Service
 
 #: The function of a route.
@@ -171,9 +171,8 @@ def application(service: Service) -> FastAPI:
 
 def _document(app: FastAPI, service: Service) -> JsonObject:
     document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-    document["components"] = {
-        "schemas": openapi.select_schemas(schemas(brings_state=service.state is None), document["paths"])
-    }
+    names = openapi.list_schemas(document["paths"])
+    document["components"] = {"schemas": describe(names, brings_state=service.state is None)}
     if service.tokens is not None:
         document["components"]["securitySchemes"] = openapi.SECURITY
     return document

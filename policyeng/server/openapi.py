@@ -152,12 +152,9 @@ def metrics(service: Service) -> JsonObject:
     )
 
 
-def select_schemas(schemas: JsonObject, *parts: object) -> JsonObject:
-    """Return the schemas that parts of the document refer to, directly or through other schemas."""
-    names = {name for each in parts for name in _NAMED.findall(orjson.dumps(each, default=str).decode())}
-    found = {name: schema for name, schema in schemas.items() if name in names}
-    rest = {name: schema for name, schema in schemas.items() if name not in names}
-    return {**found, **select_schemas(rest, *found.values())} if found else {}
+def list_schemas(paths: JsonObject) -> set[str]:
+    """Return the names of the schemas that descriptions of routes refer to."""
+    return set(_NAMED.findall(orjson.dumps(paths, default=str).decode()))
 
 
 def _describe_evaluation_route(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -15,24 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from policyeng.errors import InputError, PolicyengError, UsageError
-from policyeng.models import WORKSPACE_TYPE, JsonObject
 from policyeng.parsing.json_text import parse_json
-
-
-def _any_case(text: str) -> str:
-    return "".join(f"[{each}{each.upper()}]" if each.isalpha() else re.escape(each) for each in text)
-
-
-_NAME = r"[A-Za-z0-9_.()-]+"
-_SUBSCRIPTION = f"{_any_case('/subscriptions/')}{_NAME}"
-_GROUP = f"{_SUBSCRIPTION}{_any_case('/resourcegroups/')}{_NAME}"
-#: A resource group or a subscription, or nothing.
-GROUP = f"^({_GROUP}|{_SUBSCRIPTION})?$"
-#: A workspace by id or name, or nothing.
-WORKSPACE = f"^({_GROUP}{_any_case(f'/providers/{WORKSPACE_TYPE}/')}{_NAME}|{_NAME})?$"
-#: A subscription, or a resource or resource group in it.
-WITHIN = f"^{_any_case('/subscriptions/')}[^/]+(/[^/]+/[^/]+)*$"
-
+from policyeng.server.schemas import RefusedRequest
 
 #: Seeded by the system once: to ask it for each id would give the interpreter to another thread each time.
 _chance = Random()  # noqa: S311  # an id is no secret
@@ -86,18 +69,21 @@ def status_of(error: PolicyengError) -> int:
     return HTTPStatus.SERVICE_UNAVAILABLE
 
 
-def problem_of(error: PolicyengError, request_id: str) -> JsonObject:
+def problem_of(error: PolicyengError, request_id: str) -> RefusedRequest:
     """Return the members of the problem; empty ones are omitted."""
     status = HTTPStatus(status_of(error))
-    details = {"place": ": ".join(error.place), "remedy": error.remedy}
-    return {
+    problem: RefusedRequest = {
         "type": "about:blank",
         "title": status.phrase,
         "status": status.value,
         "detail": error.message,
-        **{key: text for key, text in details.items() if text},
         "requestId": request_id,
     }
+    if error.place:
+        problem["place"] = ": ".join(error.place)
+    if error.remedy:
+        problem["remedy"] = error.remedy
+    return problem
 
 
 def problem_response(error: PolicyengError, request_id: str) -> Response:

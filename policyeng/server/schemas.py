@@ -1,231 +1,322 @@
-"""The schemas that the OpenAPI document names: bodies as they are taken, and answers as they are given."""
+"""The bodies of requests and responses as types, which the OpenAPI document describes.
+
+Bodies that may be large are read without these types.
+"""
 
 from __future__ import annotations
 
-from copy import deepcopy
-from typing import Any, Literal
+import re
+from collections.abc import Collection
+from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter, WithJsonSchema, with_config
+from typing_extensions import TypeAliasType, TypedDict
 
-from policyeng.models import Decision, Evaluation, JsonObject
-from policyeng.models.base import adapter_of
-from policyeng.server.routes.admission_review import FORMS, RestrictionsRequest
-from policyeng.server.routes.evaluation import CheckRequestOptions
+from policyeng.frozen import frozen
+from policyeng.models import WORKSPACE_TYPE, AwareDatetime, Decision, Evaluation, JsonObject, Limited, Model, Severity
+from policyeng.models.base import name_in_json
+from policyeng.sources import FORMATS
 
-_ANY: JsonObject = {"$ref": "#/components/schemas/Json"}
-_ABOUT = ("kind", "resource", "subResource", "name", "namespace", "operation", "object", "oldObject", "dryRun")
-#: The form that a review needs to get a review as response. Its object may be anything; an object that cannot be
-#: evaluated is denied.
-QUESTION: JsonObject = {
-    "type": "object",
-    "required": ["apiVersion", "kind", "request"],
-    "properties": {
-        "apiVersion": {"const": "admission.k8s.io/v1"},
-        "kind": {"const": "AdmissionReview"},
-        "request": {
-            "type": "object",
-            "required": ["uid"],
-            "properties": {"uid": {"type": "string", "minLength": 1}, **dict.fromkeys(_ABOUT, _ANY)},
-            "additionalProperties": _ANY,
-        },
-    },
-    "additionalProperties": _ANY,
+#: Every number of a document: 64 bits if it is whole.
+_Number = Annotated[int | float, WithJsonSchema({"type": "number", "minimum": -(2**63), "maximum": 2**63 - 1})]
+Json = TypeAliasType(
+    "Json",
+    "Annotated[bool | str | _Number | list[Json] | dict[str, Json] | None, "
+    "Field(description='Any JSON value without a key twice in one object.')]",
+)
+_Text = Annotated[str, Field(min_length=1)]
+_closed = with_config({"extra": "forbid"})
+
+
+class _OpenBody(BaseModel, extra="allow", alias_generator=name_in_json):
+    """A body that may have other members."""
+
+    __pydantic_extra__: dict[str, Json]
+
+
+def _any_case(text: str) -> str:
+    return "".join(f"[{each}{each.upper()}]" if each.isalpha() else re.escape(each) for each in text)
+
+
+_NAME = r"[A-Za-z0-9_.()-]+"
+_SUBSCRIPTION = f"{_any_case('/subscriptions/')}{_NAME}"
+_GROUP = f"{_SUBSCRIPTION}{_any_case('/resourcegroups/')}{_NAME}"
+_WORKSPACE = f"{_GROUP}{_any_case(f'/providers/{WORKSPACE_TYPE}/')}{_NAME}"
+
+
+@frozen(kw_only=True)
+class CheckDocument(Model):
+    """A document together with options, which have the meaning that they have for `policyeng check`.
+
+    Attributes:
+        snapshot: the document.
+        exemptions: a list as in an exemptions file; default: those of the server.
+        as_of: the evaluation time; default: now.
+        fail_on: failures at or above this severity make the exit code 1; default: as the server is configured.
+        strict_unknown: what cannot be decided counts as a failure; default: as the server is configured.
+        from_: insist on an input format.
+        scope: the resource group, or subscription, that templates and plans are deployed to.
+        workspace: the workspace, by ARM id or name, that Azure CLI files belong to.
+    """
+
+    snapshot: Json
+    exemptions: list[Json] | None = None
+    as_of: AwareDatetime | None = None
+    fail_on: Severity | None = None
+    strict_unknown: bool | None = None
+    from_: Annotated[str | None, Field(json_schema_extra={"enum": [*FORMATS, None]})] = None
+    scope: Annotated[str, Limited(pattern=f"^({_GROUP}|{_SUBSCRIPTION})?$")] = ""
+    workspace: Annotated[str, Limited(pattern=f"^({_WORKSPACE}|{_NAME})?$")] = ""
+
+
+_WithoutOptions = Annotated[dict[str, Json], Field(json_schema_extra={"not": {"required": ["snapshot"]}})]
+CheckRequest = TypeAliasType(
+    "CheckRequest",
+    Annotated[
+        CheckDocument | _WithoutOptions | list[Json] | bool | str | _Number | None,
+        Field(description="A document of any format that `policyeng check` reads, or one together with options."),
+    ],
+)
+
+
+class ArmResource(_OpenBody):
+    """A resource in the shape in which ARM returns it."""
+
+    id: _Text
+    type: _Text
+
+
+Resource = TypeAliasType("Resource", ArmResource)
+
+
+@_closed
+class PutOperation(TypedDict):
+    """Create or replace a resource."""
+
+    operation: Literal["create", "replace"]
+    resource: Resource
+
+
+@_closed
+class PatchOperation(TypedDict):
+    """Change a part of a resource."""
+
+    operation: Literal["patch"]
+    id: _Text
+    patch: dict[str, Json]
+
+
+@_closed
+class DeleteOperation(TypedDict):
+    """Delete a resource."""
+
+    operation: Literal["delete"]
+    id: _Text
+
+
+_NO_OPERATION: JsonObject = {"not": {"anyOf": [{"required": ["operation"]}, {"required": ["change"]}]}}
+_Put = Annotated[Resource, Field(json_schema_extra=_NO_OPERATION)]
+Change = TypeAliasType("Change", _Put | _Text | PutOperation | PatchOperation | DeleteOperation)
+Changes = TypeAliasType("Changes", Change | Annotated[list[Change], Field(min_length=1)])
+
+
+@_closed
+class ChangeRequest(TypedDict):
+    """A change together with options."""
+
+    change: Changes
+    dryRun: NotRequired[Annotated[bool, Field(description="The change is not made, whatever the decision is.")]]
+
+
+@_closed
+class AdmitRequest(ChangeRequest):
+    """A change together with the state that it changes."""
+
+    state: Annotated[Json, Field(description="A snapshot that `policyeng check` reads.")]
+
+
+@frozen(kw_only=True)
+class AdmitAnswer(Decision):
+    """A decision, its id, and the age in seconds of the state that it is based on."""
+
+    decision_id: str
+    state_age_seconds: float
+
+
+class AdmissionReviewRequest(_OpenBody):
+    """A question of the Kubernetes API server; what cannot be evaluated as an object is denied."""
+
+    uid: _Text
+    kind: Json = None
+    resource: Json = None
+    sub_resource: Json = None
+    name: Json = None
+    namespace: Json = None
+    operation: Json = None
+    object: Json = None
+    old_object: Json = None
+    dry_run: Json = None
+
+
+class AdmissionReview(_OpenBody):
+    """What a review needs to get an answer."""
+
+    api_version: Literal["admission.k8s.io/v1"]
+    kind: Literal["AdmissionReview"]
+    request: AdmissionReviewRequest
+
+
+#: The maximum lengths of the texts of a review, and the maximum number of warnings.
+MAX_MESSAGE, MAX_WARNING, MAX_ANNOTATION, MAX_WARNINGS = 4000, 256, 1024, 15
+
+
+@_closed
+class ReviewStatus(TypedDict):
+    """Why an object is denied."""
+
+    code: Literal[403, 422, 500]
+    message: Annotated[str, Field(min_length=1, max_length=MAX_MESSAGE)]
+    reason: Literal["Forbidden", "Invalid", "InternalError"]
+
+
+_DENIED_WITH_STATUS: JsonObject = {
+    "if": {"properties": {"allowed": {"const": False}}},
+    "then": {"required": ["status"]},
+    "else": {"not": {"required": ["status"]}},
 }
-#: What the API server reads of an answer. Source: `AdmissionReview` and `AdmissionResponse` of k8s.io/api/admission/v1,
-#: `Status` of k8s.io/apimachinery/pkg/apis/meta/v1, and the bounds of what it passes on.
-ANSWER: JsonObject = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["apiVersion", "kind", "response"],
-    "properties": {
-        "apiVersion": {"const": "admission.k8s.io/v1"},
-        "kind": {"const": "AdmissionReview"},
-        "response": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["uid", "allowed"],
-            "properties": {
-                "uid": {"type": "string", "minLength": 1},
-                "allowed": {"type": "boolean"},
-                "status": {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": ["code", "message", "reason"],
-                    "properties": {
-                        "code": {"enum": [403, 422, 500]},
-                        "message": {"type": "string", "minLength": 1, "maxLength": 4000},
-                        "reason": {"enum": ["Forbidden", "Invalid", "InternalError"]},
-                    },
-                },
-                "warnings": {"type": "array", "maxItems": 15, "items": {"type": "string", "maxLength": 256}},
-                "auditAnnotations": {
-                    "type": "object",
-                    "propertyNames": {"pattern": "^[a-z][a-z-]{0,61}[a-z]$"},
-                    "additionalProperties": {"type": "string", "minLength": 1, "maxLength": 1024},
-                },
-            },
-            "if": {"properties": {"allowed": {"const": False}}},
-            "then": {"required": ["status"]},
-            "else": {"not": {"required": ["status"]}},
-        },
-    },
+_Annotation = Annotated[str, Field(min_length=1, max_length=MAX_ANNOTATION)]
+_ANNOTATION_NAMES: JsonObject = {"propertyNames": {"pattern": "^[a-z][a-z-]{0,61}[a-z]$"}}
+
+
+@with_config({"extra": "forbid", "json_schema_extra": _DENIED_WITH_STATUS})
+class ReviewResponse(TypedDict):
+    """The answer to a review."""
+
+    uid: _Text
+    allowed: bool
+    status: NotRequired[ReviewStatus]
+    warnings: NotRequired[
+        Annotated[list[Annotated[str, Field(max_length=MAX_WARNING)]], Field(max_length=MAX_WARNINGS)]
+    ]
+    auditAnnotations: NotRequired[Annotated[dict[str, _Annotation], Field(json_schema_extra=_ANNOTATION_NAMES)]]
+
+
+@_closed
+class AdmissionReviewAnswer(TypedDict):
+    """What the API server reads of an answer.
+
+    Source: `AdmissionReview` and `AdmissionResponse` of k8s.io/api/admission/v1, `Status` of
+    k8s.io/apimachinery/pkg/apis/meta/v1, and the bounds of what it passes on.
+    """
+
+    apiVersion: Literal["admission.k8s.io/v1"]
+    kind: Literal["AdmissionReview"]
+    response: ReviewResponse
+
+
+#: By key of a resource, the form of its value, and the remedy for another one.
+RESOURCE_FORMS = {
+    "type": (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", "give the type as ARM returns it"),
+    "name": (r"[^/]+", "give its last part, and the parent resource as `scope`"),
+    "id": (r"/[\s\S]*[^/]", "give the whole ARM id, or leave it out"),
+}
+_CONTENT: JsonObject = {
+    "properties": {key: {"type": "string", "pattern": f"^{form}$"} for key, (form, _) in RESOURCE_FORMS.items()},
+    "required": ["type"],
 }
 
-_ID = {"type": "string", "minLength": 1}
-#: What every number of a document fits into: 64 bits if it is whole.
-_NUMBER = {"type": "number", "minimum": -(2**63), "maximum": 2**63 - 1}
+
+@frozen(kw_only=True)
+class ResourceDetails(Model):
+    """The resource; its content may be a part of it.
+
+    Attributes:
+        scope: where it is created: a subscription, a resource group, or its parent resource.
+    """
+
+    resource_content: Annotated[dict[str, Json], Field(json_schema_extra=_CONTENT)]
+    api_version: str = ""
+    scope: Annotated[str, Limited(pattern=f"^{_any_case('/subscriptions/')}[^/]+(/[^/]+/[^/]+)*$")]
 
 
-def schemas(*, brings_state: bool) -> JsonObject:
-    """Return the schemas by name.
+@frozen(kw_only=True)
+class RestrictionsRequest(Model):
+    """The request of Azure Policy; it has no pending fields, because nothing here could answer for them."""
+
+    resource_details: ResourceDetails
+    include_audit_effect: bool = False
+
+
+class PolicyEvaluation(TypedDict):
+    """The result of a policy."""
+
+    policyInfo: dict[str, str]
+    evaluationResult: str
+    evaluationDetails: JsonObject
+    effectDetails: dict[str, str]
+
+
+class ContentEvaluation(TypedDict):
+    """The results of the policies."""
+
+    policyEvaluations: list[PolicyEvaluation]
+
+
+class RestrictionsAnswer(TypedDict):
+    """The answer in the form of Azure Policy."""
+
+    fieldRestrictions: Annotated[list[JsonObject], Field(max_length=0)]
+    contentEvaluationResult: ContentEvaluation
+
+
+@_closed
+class RefusedRequest(TypedDict):
+    """Why a request is refused (RFC 9457); `place` and `remedy` where known."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    requestId: str
+    place: NotRequired[str]
+    remedy: NotRequired[str]
+
+
+@_closed
+class Readiness(TypedDict):
+    """Whether the server can decide, and the reasons of failed reloads."""
+
+    ready: bool
+    reasons: list[str]
+    faults: list[str]
+
+
+Ready = TypeAliasType("Ready", Readiness)
+
+
+class Alive(TypedDict):
+    """The server is alive."""
+
+    status: Literal["alive"]
+
+
+_BODIES: tuple[Any, ...] = (
+    *(CheckRequest, Evaluation, AdmitAnswer, AdmissionReview, AdmissionReviewAnswer),
+    *(RestrictionsRequest, RestrictionsAnswer, RefusedRequest, Ready, Alive),
+)
+
+
+def describe(names: Collection[str], *, brings_state: bool) -> JsonObject:
+    """Return the schemas of bodies, and those that they refer to, by name.
 
     Args:
+        names: the bodies.
         brings_state: a request includes the state that its change is compared with.
     """
-    described: list[tuple[str, Literal["serialization"], TypeAdapter[Any]]] = [
-        ("Evaluation", "serialization", adapter_of(Evaluation)),
-        ("Decision", "serialization", adapter_of(Decision)),
+    asked = AdmitRequest if brings_state else TypeAliasType("AdmitRequest", Changes | ChangeRequest)
+    adapters: list[tuple[str, Literal["serialization"], TypeAdapter[Any]]] = [
+        (body.__name__, "serialization", TypeAdapter(body)) for body in (*_BODIES, asked) if body.__name__ in names
     ]
-    _, nouns = TypeAdapter.json_schemas(described, ref_template="#/components/schemas/{model}")
-    defined: JsonObject = {**nouns["$defs"], **_values(), **_changes(), **_restrictions(), **_shrink()}
-    noun = deepcopy(defined["Decision"])
-    own = {"decisionId": {"type": "string"}, "stateAgeSeconds": {"type": "number"}}
-    defined["AdmitAnswer"] = {
-        **noun,
-        "properties": {**own, **noun["properties"]},
-        "required": [*own, *noun["required"]],
-    }
-    defined["CheckRequest"] = _check_request()
-    defined |= {"AdmissionReview": QUESTION, "AdmissionReviewAnswer": ANSWER}
-    defined["AdmitRequest"] = _admit_request(brings_state=brings_state)
-    return defined
-
-
-def _find_named(name: str) -> JsonObject:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _of(noun: type[CheckRequestOptions] | type[RestrictionsRequest]) -> JsonObject:
-    """Return the complete schema of a request, without references to other documents."""
-    schema = noun.model_json_schema(by_alias=True)
-    inner = schema.pop("$defs", {})
-
-    def resolved(value: object) -> object:
-        if isinstance(value, dict):
-            name = str(value.get("$ref", "")).rpartition("/")[2]
-            return resolved(inner[name]) if name else {key: resolved(below) for key, below in value.items()}
-        return [resolved(below) for below in value] if isinstance(value, list) else value
-
-    whole = resolved(schema)
-    return whole if isinstance(whole, dict) else {}
-
-
-def _values() -> JsonObject:
-    held = [
-        {"type": "array", "items": _find_named("Json")},
-        {"type": "object", "additionalProperties": _find_named("Json")},
-    ]
-    plain = [{"type": "null"}, {"type": "boolean"}, {"type": "string"}, _NUMBER]
-    return {"Json": {"description": "Any JSON value without a key twice in one object.", "anyOf": [*plain, *held]}}
-
-
-def _check_request() -> JsonObject:
-    options = _of(CheckRequestOptions)
-    options["properties"] = {"snapshot": _find_named("Json"), **options["properties"]}
-    options["properties"]["exemptions"] = {"anyOf": [{"type": "array", "items": _find_named("Json")}, {"type": "null"}]}
-    document = {"type": "object", "additionalProperties": _find_named("Json"), "not": {"required": ["snapshot"]}}
-    others = [shape for shape in _values()["Json"]["anyOf"] if shape.get("type") != "object"]
-    return {
-        "description": "A document of any format that `policyeng check` reads, or one together with options.",
-        "anyOf": [{**options, "required": ["snapshot"]}, document, *others],
-    }
-
-
-def _changes() -> JsonObject:
-    resource = {
-        "type": "object",
-        "description": "A resource in the shape in which ARM returns it.",
-        "properties": {"id": _ID, "type": _ID},
-        "required": ["id", "type"],
-        "additionalProperties": _find_named("Json"),
-    }
-    own = [{"required": [name]} for name in ("operation", "change")]
-    operations: dict[tuple[str, ...], JsonObject] = {
-        ("create", "replace"): {"resource": _find_named("Resource")},
-        ("patch",): {"id": _ID, "patch": {"type": "object", "additionalProperties": _find_named("Json")}},
-        ("delete",): {"id": _ID},
-    }
-    written = [
-        {
-            "type": "object",
-            "properties": {"operation": {"enum": list(names)}, **members},
-            "required": ["operation", *members],
-            "additionalProperties": False,
-        }
-        for names, members in operations.items()
-    ]
-    one = [{**resource, "not": {"anyOf": own}}, _ID, *written]
-    several = {"type": "array", "items": _find_named("Change"), "minItems": 1}
-    return {"Resource": resource, "Change": {"anyOf": one}, "Changes": {"anyOf": [*one, several]}}
-
-
-def _admit_request(*, brings_state: bool) -> JsonObject:
-    stated = (
-        {"state": {"description": "A snapshot that `policyeng check` reads.", **_find_named("Json")}}
-        if brings_state
-        else {}
-    )
-    members = {"change": _find_named("Changes"), **stated}
-    dry = {"dryRun": {"description": "The change is not made, whatever the decision is.", "type": "boolean"}}
-    properties = {**members, **dry}
-    whole = {"type": "object", "properties": properties, "required": list(members), "additionalProperties": False}
-    return whole if brings_state else {"anyOf": [_find_named("Changes"), whole]}
-
-
-def _restrictions() -> JsonObject:
-    request = _of(RestrictionsRequest)
-    forms = {key: {"type": "string", "pattern": f"^{pattern}$"} for key, (pattern, _) in FORMS.items()}
-    content = request["properties"]["resourceDetails"]["properties"]["resourceContent"]
-    content |= {
-        "properties": forms,
-        "required": ["type"],
-        "additionalProperties": _find_named("Json"),
-    }
-    evaluation = {
-        "type": "object",
-        "required": ["policyInfo", "evaluationResult", "evaluationDetails", "effectDetails"],
-    }
-    properties = {"policyEvaluations": {"type": "array", "items": evaluation}}
-    answer = {
-        "type": "object",
-        "properties": {
-            "fieldRestrictions": {"type": "array", "maxItems": 0},
-            "contentEvaluationResult": {"type": "object", "properties": properties, "required": [*properties]},
-        },
-        "required": ["fieldRestrictions", "contentEvaluationResult"],
-    }
-    return {"RestrictionsRequest": request, "RestrictionsAnswer": answer}
-
-
-def _shrink() -> JsonObject:
-    text: JsonObject = {"type": "string"}
-    lines: JsonObject = {"type": "array", "items": text}
-    problem: JsonObject = {
-        "type": text,
-        "title": text,
-        "status": {"type": "integer"},
-        "detail": text,
-        "requestId": text,
-    }
-    ready: JsonObject = {"ready": {"type": "boolean"}, "reasons": lines, "faults": lines}
-    return {
-        "RefusedRequest": {
-            "description": "Why a request is refused (RFC 9457); `place` and `remedy` where known.",
-            "type": "object",
-            "properties": {**problem, "place": text, "remedy": text},
-            "required": [*problem],
-            "additionalProperties": False,
-        },
-        "Ready": {"type": "object", "properties": ready, "required": [*ready], "additionalProperties": False},
-        "Alive": {"type": "object", "properties": {"status": {"const": "alive"}}, "required": ["status"]},
-    }
+    _, described = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")
+    schemas: JsonObject = described["$defs"]
+    return schemas

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
 import orjson
 from fastapi import FastAPI
@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from policyeng.errors import InputError, PolicyengError
-from policyeng.frozen import frozen
 from policyeng.models import (
     Blame,
     Change,
@@ -22,8 +21,6 @@ from policyeng.models import (
     Denial,
     Finding,
     JsonObject,
-    Limited,
-    Model,
     Outcome,
     Problem,
     Snapshot,
@@ -33,8 +30,15 @@ from policyeng.server import openapi
 from policyeng.server.admission_review import request_in, review
 from policyeng.server.authentication import TokenScope
 from policyeng.server.options import Route
-from policyeng.server.request_body import BODY, WITHIN, RequestRefusedError, json_of
+from policyeng.server.request_body import BODY, RequestRefusedError, json_of
 from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
+from policyeng.server.schemas import (
+    RESOURCE_FORMS,
+    PolicyEvaluation,
+    ResourceDetails,
+    RestrictionsAnswer,
+    RestrictionsRequest,
+)
 from policyeng.server.service import Service, SnapshotState, decide
 from policyeng.sources.kubernetes.objects import get_inner
 from policyeng.sources.validation import validated
@@ -120,33 +124,6 @@ RESTRICTIONS = Endpoint(Route.RESTRICTIONS, TokenScope.ADMIT)
 
 #: The name of a resource that has none yet.
 UNNAMED = "unnamed"
-#: By key of a resource, the form of its value, and what to give where it has another.
-FORMS = {
-    "type": (r"[A-Za-z0-9]+(\.[A-Za-z0-9]+)+(/[A-Za-z0-9]+)+", "give the type as ARM returns it"),
-    "name": (r"[^/]+", "give its last part, and the parent resource as `scope`"),
-    "id": (r"/[\s\S]*[^/]", "give the whole ARM id, or leave it out"),
-}
-
-
-@frozen(kw_only=True)
-class Details(Model):
-    """The resource; its content may be a part of it.
-
-    Attributes:
-        scope: where it is created: a resource group, or its parent resource.
-    """
-
-    resource_content: JsonObject
-    api_version: str = ""
-    scope: Annotated[str, Limited(pattern=WITHIN)]
-
-
-@frozen(kw_only=True)
-class RestrictionsRequest(Model):
-    """What Azure Policy is asked; pending fields are not among it, because nothing here could answer for them."""
-
-    resource_details: Details
-    include_audit_effect: bool = False
 
 
 def add_policy_restrictions(app: FastAPI, service: Service) -> None:
@@ -175,19 +152,19 @@ def evaluated(service: Service, asked: RouteRequest) -> RouteResponse:
     if decision.exit_code and not decision.denied:
         raise _refuse(decision.problems[0].message, "/resourceDetails", "correct it there")
     evaluations = list(_evaluations(decision, held.bundle.name, audited=request.include_audit_effect))
-    body = {"fieldRestrictions": [], "contentEvaluationResult": {"policyEvaluations": evaluations}}
+    body: RestrictionsAnswer = {"fieldRestrictions": [], "contentEvaluationResult": {"policyEvaluations": evaluations}}
     return RouteResponse(orjson.dumps(body, default=str), held, document, decision, age)
 
 
-def resource_of(details: Details) -> JsonObject:
+def resource_of(details: ResourceDetails) -> JsonObject:
     """Return the resource with an id: its own, else one from the scope, the type and the name, as ARM builds it.
 
     Raises:
         RefusedError: its type, its name or its id is none.
     """
     content = details.resource_content
-    given = {"name": UNNAMED, "id": f"{details.scope}/{UNNAMED}", **content}
-    for key, (pattern, remedy) in FORMS.items():
+    given: JsonObject = {"name": UNNAMED, "id": f"{details.scope}/{UNNAMED}", **content}
+    for key, (pattern, remedy) in RESOURCE_FORMS.items():
         text = given.get(key)
         if not (isinstance(text, str) and re.fullmatch(pattern, text)):
             raise _refuse(f"the `{key}` of the resource is none", f"/resourceDetails/resourceContent/{key}", remedy)
@@ -202,7 +179,7 @@ def _identity(scope: str, kind: str, name: str) -> str:
     return "/".join([scope, "providers", provider, *(f"{each}/{UNNAMED}" for each in above), last, name])
 
 
-def _evaluations(decision: Decision, bundle: str, *, audited: bool) -> Iterator[JsonObject]:
+def _evaluations(decision: Decision, bundle: str, *, audited: bool) -> Iterator[PolicyEvaluation]:
     yield from (_evaluation(finding, bundle, "Deny") for finding in decision.denied)
     if audited:
         yield from (_evaluation(finding, bundle, "Audit") for finding in (*decision.warned, *decision.undecided))
@@ -211,7 +188,7 @@ def _evaluations(decision: Decision, bundle: str, *, audited: bool) -> Iterator[
 _SAID = {Outcome.FAIL: "NonCompliant", Outcome.UNKNOWN: "Unknown", Outcome.ERROR: "Error"}
 
 
-def _evaluation(finding: Finding, bundle: str, effect: str) -> JsonObject:
+def _evaluation(finding: Finding, bundle: str, effect: str) -> PolicyEvaluation:
     return {
         "policyInfo": {
             "policyDefinitionId": finding.policy,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC
 from http import HTTPStatus
-from typing import Annotated, Any
 
 import orjson
 from fastapi import FastAPI
-from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,28 +15,24 @@ from policyeng.admission.decision import with_problems
 from policyeng.context import EvaluationSetup
 from policyeng.errors import InputError
 from policyeng.evaluation import evaluate
-from policyeng.frozen import frozen
 from policyeng.models import (
     AppliedSettings,
-    AwareDatetime,
     Blame,
     Decision,
     Exemption,
     JsonObject,
-    Limited,
-    Model,
     Problem,
-    Severity,
 )
 from policyeng.parsing.json_pointer import escaped
 from policyeng.report.json import render
 from policyeng.server import openapi
 from policyeng.server.authentication import TokenScope
 from policyeng.server.options import Route
-from policyeng.server.request_body import BODY, GROUP, JSON, WORKSPACE, YAML, RequestRefusedError, json_of
+from policyeng.server.request_body import BODY, JSON, YAML, RequestRefusedError, json_of
 from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
+from policyeng.server.schemas import AdmitAnswer, CheckDocument
 from policyeng.server.service import Service, SnapshotState, decide
-from policyeng.sources import FORMATS, ChangesRead, exemptions_of, normalize_context, parse_changes, read_inputs
+from policyeng.sources import ChangesRead, exemptions_of, normalize_context, parse_changes, read_inputs
 from policyeng.sources.parsed import raise_errors
 from policyeng.sources.validation import validated
 
@@ -89,9 +83,9 @@ def decided(service: Service, asked: RouteRequest) -> RouteResponse:
 
 
 def rendered(decision: Decision, decision_id: str, age: float) -> bytes:
-    """Return the decision as JSON, with its id and the age of the state in seconds first."""
-    begun = orjson.dumps({"decisionId": decision_id, "stateAgeSeconds": age})
-    return begun[:-1] + b"," + decision.model_dump_json(by_alias=True, fallback=str).encode()[1:]
+    """Return the decision as JSON, with its id and the age of the state in seconds."""
+    answer = AdmitAnswer(**vars(decision), decision_id=decision_id, state_age_seconds=age)
+    return answer.model_dump_json(by_alias=True, fallback=str).encode()
 
 
 def _parts(document: object) -> tuple[ChangesRead, object, bool]:
@@ -147,29 +141,6 @@ def _refuse(message: str, place: str, remedy: str = _REMEDY) -> RequestRefusedEr
 CHECK = Endpoint(Route.CHECK, TokenScope.CHECK, (JSON, *YAML))
 
 
-@frozen(kw_only=True)
-class CheckRequestOptions(Model):
-    """The options next to `snapshot` in a check request, with the meaning that they have for `policyeng check`.
-
-    Attributes:
-        exemptions: a list as in an exemptions file; default: those of the server.
-        as_of: the evaluation time; default: now.
-        fail_on: failures at or above this severity make the exit code 1; as the server is set up unless given.
-        strict_unknown: what cannot be decided counts as a failure does; as the server is set up unless given.
-        from_: insist on an input format.
-        scope: the resource group, or subscription, that templates and plans are deployed to.
-        workspace: the workspace, by ARM id or name, that Azure CLI files belong to.
-    """
-
-    exemptions: list[Any] | None = None
-    as_of: AwareDatetime | None = None
-    fail_on: Severity | None = None
-    strict_unknown: bool | None = None
-    from_: Annotated[str | None, Field(json_schema_extra={"enum": [*FORMATS, None]})] = None
-    scope: Annotated[str, Limited(pattern=GROUP)] = ""
-    workspace: Annotated[str, Limited(pattern=WORKSPACE)] = ""
-
-
 def add_check(app: FastAPI, service: Service) -> None:
     """Add the route."""
 
@@ -211,22 +182,22 @@ def report_on_document(service: Service, asked: RouteRequest) -> RouteResponse:
     return RouteResponse(render(evaluation).encode(), held, outcome=evaluation)
 
 
-def _apply_settings(held: EvaluationSetup, options: CheckRequestOptions) -> AppliedSettings:
+def _apply_settings(held: EvaluationSetup, options: CheckDocument) -> AppliedSettings:
     """Return the settings of the server, without those that the request replaces."""
     replaced = {name for name in ("exemptions", "fail_on", "strict_unknown") if getattr(options, name) is not None}
     changes = tuple(change for change in held.applied.changes if change.setting not in replaced)
     return held.applied.model_copy(update={"changes": changes}) if replaced else held.applied
 
 
-def _read_request(asked: RouteRequest) -> tuple[bytes, CheckRequestOptions]:
+def _read_request(asked: RouteRequest) -> tuple[bytes, CheckDocument]:
     """Read the document to evaluate, and its options."""
     if asked.media_type in YAML:
-        return asked.content, CheckRequestOptions()
+        return asked.content, CheckDocument(snapshot=None)
     document = json_of(asked.content)
     if b'"snapshot"' not in asked.content or not isinstance(document, dict) or "snapshot" not in document:
-        return asked.content, CheckRequestOptions()
-    snapshot = document.pop("snapshot")
-    options, faults = validated(CheckRequestOptions, document, "")
+        return asked.content, CheckDocument(snapshot=None)
+    snapshot, document["snapshot"] = document["snapshot"], None
+    options, faults = validated(CheckDocument, document, "")
     if options is None:
         raise _refuse_check(faults[0].message, faults[0].pointer, faults[0].remedy)
     try:
@@ -240,7 +211,7 @@ def _refuse_check(message: str, pointer: str, remedy: str) -> RequestRefusedErro
     return RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)
 
 
-def _exemptions(options: CheckRequestOptions, held: EvaluationSetup) -> tuple[list[Exemption], list[Problem]]:
+def _exemptions(options: CheckDocument, held: EvaluationSetup) -> tuple[list[Exemption], list[Problem]]:
     """Those of the request, else those in force; as in a file, a faulty one is a problem and hides no other."""
     if options.exemptions is None:
         return list(held.exemptions), list(held.problems)

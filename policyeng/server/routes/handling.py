@@ -25,6 +25,7 @@ from policyeng.server import openapi
 from policyeng.server.authentication import TokenScope
 from policyeng.server.options import Route
 from policyeng.server.request_body import JSON, RequestRefusedError, media_type_of, new_id, problem_response
+from policyeng.server.schemas import Alive, Readiness
 from policyeng.server.service import Answered, Service, ServiceMetrics, get_time
 
 
@@ -214,7 +215,7 @@ def add(app: FastAPI, service: Service) -> None:
 
     @app.get("/healthz", **openapi.healthz())
     async def healthz(_: Request) -> Response:
-        return JSONResponse({"status": "alive"})
+        return JSONResponse(Alive(status="alive"))
 
     @app.get("/readyz", **openapi.readyz())
     async def readyz(_: Request) -> Response:
@@ -222,7 +223,8 @@ def add(app: FastAPI, service: Service) -> None:
         status = HTTPStatus.SERVICE_UNAVAILABLE if reasons else HTTPStatus.OK
         faults = [each.what for each in service.watched() if each.fault]
         degraded = {DEGRADED: ", ".join(faults)} if faults else {}
-        return JSONResponse({"ready": not reasons, "reasons": reasons, "faults": service.faults()}, status, degraded)
+        readiness = Readiness(ready=not reasons, reasons=reasons, faults=service.faults())
+        return JSONResponse(readiness, status, degraded)
 
 
 def add_metrics(app: FastAPI, service: Service, metrics: ServiceMetrics) -> None:
