@@ -18,7 +18,7 @@ from policyeng.context import EvaluationSetup
 from policyeng.models import JsonObject
 from policyeng.server.app import application
 from policyeng.server.authentication import Tokens, read_tokens
-from policyeng.server.file_watcher import Watched
+from policyeng.server.file_watcher import Watched, fingerprint
 from policyeng.server.options import ServerOptions
 from policyeng.server.service import Service, SnapshotState
 from tests.bundles import deny_when, rego, snapshot, workspace, write
@@ -54,6 +54,12 @@ def service_of(
     watched = None if state is None else Watched("state", lambda: state, ())
     server = replace(ServerOptions(), tokens=tokens, **options)
     return Service(server, Watched("policies", lambda: in_force, ()), watched, known)
+
+
+def look(watched: Watched[object]) -> None:
+    """Reload if the files changed since the last reading, as the watching thread does when they are stable."""
+    if fingerprint(watched._files()) != watched.seen:
+        watched.reload()
 
 
 def answers(app: FastAPI, *requests: httpx.Request) -> list[httpx.Response]:

@@ -193,8 +193,8 @@ def test_every_form_is_compiled_before_requests(folder: Path, monkeypatch: pytes
             # The service sets this value, so that it is not known from a manifest.
             policy = rego("limit", deny_when(f'input.resource.properties.provisioningState == "{value}"'))
             write(folder, {"bundle/area/limit.rego": policy})
-            service.holding.reload()
-            assert service.holding.fault is None
+            service.setup.reload()
+            assert service.setup.fault is None
             counts.append(len(compiled))
             answer = asked(service, "/v1/admission-review", review_of("CREATE", workspace_object())).json()
             assert "provisioningState" in str(answer["response"])

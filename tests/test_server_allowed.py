@@ -88,7 +88,7 @@ def test_what_is_denied_or_a_dry_run_does_not_count(service: Service) -> None:
     asked(service, "/v1/admit", {"changes": [resource("a"), {"operation": "patch"}]})
     assert service.allowed.entries == ()
 
-    own = service_of(service.holding.current)
+    own = service_of(service.setup.current)
     answer = asked(own, "/v1/admit", {"change": resource("a"), "state": {"snapshotVersion": 1, "resources": []}})
     assert answer.json()["allowed"]
     assert own.allowed.entries == ()
@@ -133,7 +133,7 @@ def test_two_at_a_time_do_not_get_past(service: Service, monkeypatch: pytest.Mon
         return decision
 
     monkeypatch.setattr(serving, "decide", at_once)
-    held, state = service.holding.current, empty(NOW)
+    held, state = service.setup.current, empty(NOW)
 
     def put(name: str) -> bool:
         change = Change(operation=Operation.CREATE, id=resource(name)["id"], resource=resource(name))

@@ -372,7 +372,7 @@ def test_those_who_want_to_know_hear_of_every_answer(tmp_path: Path) -> None:
 
     listener = Listener()
     service = service_of(held(tmp_path), standing(since=NOW))
-    service.log = service.metrics = listener
+    service.log = service.metrics = listener  # type: ignore[assignment]  # a double
     asked(service, "/v1/admit", workspace("w", x=2))
     asked(service, "/v1/check", b"{")
 

@@ -54,9 +54,9 @@ def test_an_update_is_from_what_the_cluster_holds() -> None:
     new = workspace_object(publicNetworkAccess="Disabled", status=there)
     said = asked("UPDATE", new, old, held(WORKSPACE))
 
-    assert [change.id for change in said.held + said.changes] == [there["id"]] * 2
+    assert [change.id for change in said.prior + said.changes] == [there["id"]] * 2
     access = [
-        change.resource["properties"]["publicNetworkAccess"] for change in said.held + said.changes if change.resource
+        change.resource["properties"]["publicNetworkAccess"] for change in said.prior + said.changes if change.resource
     ]
     assert access == ["Enabled", "Disabled"]
     assert said.fields[there["id"].lower()]["/properties/publicNetworkAccess"] == "/spec/publicNetworkAccess"
@@ -124,7 +124,7 @@ def test_what_was_left_alone_and_is_managed_now_changes_azure() -> None:
     """From what is there, not from what the object said."""
     said = asked("UPDATE", workspace_object(kind="Hub"), workspace_object(policy="skip", kind="Hub"), held(WORKSPACE))
 
-    assert said.held == ()
+    assert said.prior == ()
     assert [change.id for change in said.changes] == [WORKSPACE]
 
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_read_is_refused_unless_it_was_there_and_is_not_touched()
     touched = {**broken, "metadata": {**broken["metadata"], "finalizers": []}}
     assert asked("UPDATE", touched, broken).changes == ()
     said = asked("UPDATE", object_of("WorkspacesCompute", mended), broken, held(WORKSPACE))
-    assert (said.held, [change.id for change in said.changes]) == ((), [f"{WORKSPACE}/computes/it"])
+    assert (said.prior, [change.id for change in said.changes]) == ((), [f"{WORKSPACE}/computes/it"])
 
 
 def test_a_deletion_of_what_nobody_can_place_says_how_to_do_it() -> None:
@@ -174,7 +174,7 @@ def test_an_instance_type_goes_into_the_attachments_of_the_cluster() -> None:
     ).changes
     assert list(open_.unreadable) == ["/properties/properties/instanceTypes/gpu/resources"]
     renamed = asked("UPDATE", put, taken, computes[0])
-    assert [set(types_in(change)) for change in renamed.held + renamed.changes] == [{"old"}, {"gpu"}]
+    assert [set(types_in(change)) for change in renamed.prior + renamed.changes] == [{"old"}, {"gpu"}]
 
 
 def test_an_instance_type_of_one_of_several_clusters_stands_alone() -> None:

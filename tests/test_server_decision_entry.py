@@ -44,7 +44,7 @@ class Heard:
 def service(tmp_path: Path) -> Service:
     """A server whose log can be looked at."""
     service = service_of(held(tmp_path), standing(since=datetime.now(UTC)))
-    service.log = Heard()
+    service.log = Heard()  # type: ignore[assignment]  # a double
     return service
 
 
@@ -59,7 +59,7 @@ def entry_for(service: Service, path: str, content: object, **headers: str) -> J
 def test_an_entry_says_what_was_decided_by_what(service: Service) -> None:
     """In OPA's field names, and ours beside them."""
     entry = entry_for(service, "/v1/admit", workspace("there", x=2), traceparent=TRACE, x_request_id="mine")
-    bundle = service.holding.current.bundle
+    bundle = service.setup.current.bundle
 
     assert entry["bundles"] == {bundle.name: {"revision": bundle.revision}}
     assert (entry["policyset_digest"], entry["labels"], entry["path"]) == (bundle.digest, LABELS, "v1/admit")
@@ -109,9 +109,9 @@ def test_what_is_found_and_said_is_masked_too(service: Service) -> None:
     reading = rego(
         "limit", deny_when("input.resource.properties.x > 1").replace('"actual": 1', '"actual": input.resource')
     )
-    bundle = load_bundle(write(Path(service.holding.current.bundle.roots[0]), {"area/limit.rego": reading}))
-    found = replace(service.holding.current, bundle=bundle)
-    service.holding = Watched("policies", lambda: found, ())
+    bundle = load_bundle(write(Path(service.setup.current.bundle.roots[0]), {"area/limit.rego": reading}))
+    found = replace(service.setup.current, bundle=bundle)
+    service.setup = Watched("policies", lambda: found, ())
     entry = entry_for(service, "/v1/admit", workspace("there", x=2, adminPassword="hunter2"))
     assert entry["result"]["denied"][0]["denials"][0]["actual"]["properties"]["adminPassword"] == "***"
 

@@ -16,7 +16,7 @@ from policyeng.errors import UsageError
 from policyeng.server.file_watcher import PolicyReload, Watched
 from policyeng.server.service import Service, SnapshotState
 from tests.bundles import deny_when, rego, workspace, write
-from tests.servers import POLICY, asked, got, service_of, standing
+from tests.servers import POLICY, asked, got, look, service_of, standing
 
 EXEMPTIONS = """\
 exemptions:
@@ -38,7 +38,7 @@ def holding_of(folder: Path, seconds: float = 2.0) -> PolicyReload:
 def server(holding: PolicyReload) -> Service:
     """A server with it."""
     service = service_of(holding.current, standing(since=datetime.now(UTC)))
-    service.holding = holding
+    service.setup = holding
     return service
 
 
@@ -49,16 +49,16 @@ def test_policies_settings_and_exemptions_are_read_again(tmp_path: Path) -> None
     change = workspace("there", x=2)
     assert asked(service, "/v1/admit", change).json()["allowed"] is False
     write(tmp_path, {"policyeng.toml": 'fail_on = "critical"\n'})
-    holding.look()
+    look(holding)
     assert asked(service, "/v1/admit", change).json()["allowed"] is True
     write(tmp_path, {"policyeng.toml": 'exemptions = ["mine.yaml"]\n', "mine.yaml": EXEMPTIONS})
-    holding.look()
+    look(holding)
     assert [each["policy"] for each in asked(service, "/v1/admit", change).json()["exempted"]] == ["T-A-1"]
     write(tmp_path, {"mine.yaml": "exemptions: []\n"})
-    holding.look()
+    look(holding)
     assert asked(service, "/v1/admit", change).json()["allowed"] is False
     write(tmp_path, {"bundle/area/limit.rego": rego("limit", deny_when("input.resource.properties.x > 5"))})
-    holding.look()
+    look(holding)
 
     assert asked(service, "/v1/admit", change).json()["allowed"] is True
     assert holding.failures == 0
@@ -81,7 +81,7 @@ def test_a_bad_reading_keeps_the_last_good_one_and_says_so(tmp_path: Path, file:
     holding = holding_of(tmp_path)
     service = server(holding)
     write(tmp_path, {file: text})
-    holding.look()
+    look(holding)
     (ready,) = got(service, "/readyz")
 
     assert (ready.status_code, ready.headers["x-policyeng-degraded"]) == (200, "policies")
@@ -89,13 +89,13 @@ def test_a_bad_reading_keeps_the_last_good_one_and_says_so(tmp_path: Path, file:
     assert said in ready.json()["faults"][0]
     assert asked(service, "/v1/admit", workspace("there", x=2)).json()["allowed"] is False
     strict = service_of(holding.current, unready_on_fault=True)
-    strict.holding = holding
+    strict.setup = holding
     (unready,) = got(strict, "/readyz")
     assert (unready.status_code, unready.json()["ready"]) == (503, False)
     assert unready.json()["reasons"][0].startswith("an earlier version is active: policies: ")
     (tmp_path / file).unlink()
     write(tmp_path, {"bundle/area/limit.rego": POLICY})
-    holding.look()
+    look(holding)
     (well,) = got(strict, "/readyz")
     assert (well.status_code, "x-policyeng-degraded" in well.headers, holding.failures) == (200, False, 1)
 
@@ -105,7 +105,7 @@ def test_a_faulty_exemption_is_a_bad_reading(tmp_path: Path) -> None:
     write(tmp_path, {"policyeng.toml": 'exemptions = ["mine.yaml"]\n', "mine.yaml": EXEMPTIONS})
     holding = holding_of(tmp_path)
     write(tmp_path, {"mine.yaml": EXEMPTIONS.replace("approvedBy: b", "approvedBy: a")})
-    holding.look()
+    look(holding)
 
     assert holding.fault is not None
     assert [each.id for each in holding.current.exemptions] == ["E-1"]
@@ -137,7 +137,7 @@ def test_a_request_keeps_what_it_began_with(tmp_path: Path) -> None:
     assert waiting.wait(60)
     before = holding.current.bundle.digest
     write(tmp_path, {"bundle/area/limit.rego": rego("limit", deny_when("input.resource.properties.x > 5"))})
-    holding.look()
+    look(holding)
     go.set()
     asking.join(20)
 
@@ -186,7 +186,7 @@ def test_a_volume_that_kubernetes_turns_is_read_again(tmp_path: Path) -> None:
     before = holding.current.bundle.digest
     (volume / "..turned").symlink_to("..v2")
     (volume / "..turned").rename(volume / "..data")
-    holding.look()
+    look(holding)
 
     assert holding.fault is None
     assert holding.current.bundle.digest != before

@@ -18,7 +18,7 @@ from policyeng.server.metrics import ServerMetrics
 from policyeng.server.service import Service
 from tests.bundles import deny_when, rego, workspace, write
 from tests.cluster import object_of, review_of, workspace_object
-from tests.servers import asked, got, held, service_of, standing
+from tests.servers import asked, got, held, look, service_of, standing
 from tests.test_server_tokens import line
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -118,7 +118,7 @@ def test_what_cannot_be_decided_is_an_error(service: Service) -> None:
 
 def test_a_service_is_measured_when_it_is_asked(service: Service, tmp_path: Path) -> None:
     """What is in force, its faults, its age, its places, its log, and the process."""
-    bundle = service.holding.current.bundle
+    bundle = service.setup.current.bundle
     service.log = DecisionLog(Segments(tmp_path / "log"), {})
     asked(service, "/v1/admit", workspace("there", x=2))
     service.log.close()
@@ -146,7 +146,7 @@ def test_bad_readings_are_counted(tmp_path: Path) -> None:
     service = measured(service_of(held(tmp_path), tokens=tokens))
     assert service.tokens is not None
     tokens.write_text("nothing of the kind", encoding="utf-8")
-    service.tokens.look()
+    look(service.tokens)
     service.tokens.reload()
 
     assert got(service, "/metrics")[0].status_code == 401

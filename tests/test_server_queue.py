@@ -45,7 +45,7 @@ def gate(tmp_path: Path) -> Gated:
 def gated(gate: Gated, **options: Any) -> Service:
     """A server behind it, with two threads."""
     service = service_of(gate.in_force, **options)
-    service.holding = gate
+    service.setup = gate
     return service
 
 
@@ -73,7 +73,7 @@ def test_what_goes_beyond_the_places_is_refused_at_once(gate: Gated) -> None:
             assert answer.json()["exitCode"] == int(x % 3 == 2)
         else:
             assert answer.headers["retry-after"] == "1"
-    assert (service.queue.taken, service.bodies.held) == (0, 0)
+    assert (service.queue.taken, service.bodies.buffered) == (0, 0)
 
 
 def test_a_request_that_takes_too_long_is_refused_and_keeps_its_thread(gate: Gated) -> None:
@@ -133,7 +133,7 @@ def test_a_client_that_goes_away_gives_its_place_back(gate: Gated) -> None:
         assert service.queue.taken == 2
         gate.open.set()
         await until(lambda: service.queue.taken == 0)
-        assert (gate.asked, service.queue.overdue, service.bodies.held) == (2, 0, 0)
+        assert (gate.asked, service.queue.overdue, service.bodies.buffered) == (2, 0, 0)
 
     asyncio.run(run())
 

@@ -15,7 +15,7 @@ from policyeng.server.file_watcher import Watched
 from policyeng.server.request_body import RequestRefusedError
 from policyeng.server.service import SnapshotState, read_state, require_fresh
 from tests.bundles import snapshot, workspace
-from tests.servers import asked, held, service_of
+from tests.servers import asked, held, look, service_of
 
 RESOURCES = WantedInputs(documents=False, resources=True)
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -69,10 +69,10 @@ def test_a_file_that_changes_is_judged_against_anew(tmp_path: Path) -> None:
 
     before = asked(service, "/v1/admit", patch).json()
     file.write_bytes(orjson.dumps({"snapshotVersion": 1, "resources": [workspace("b")]}))
-    service.state.look()
+    look(service.state)
     after = asked(service, "/v1/admit", patch).json()
     file.write_text("{", encoding="utf-8")
-    service.state.look()
+    look(service.state)
     broken = asked(service, "/v1/admit", patch).json()
 
     assert [said["exitCode"] for said in (before, after, broken)] == [2, 1, 1]

@@ -15,7 +15,7 @@ from policyeng.server.options import ServerOptions
 from policyeng.server.service import get_time
 from tests.bundles import workspace
 from tests.certificates import Root
-from tests.servers import asked, got, held, service_of, standing
+from tests.servers import asked, got, held, look, service_of, standing
 
 
 class Connection:
@@ -53,12 +53,12 @@ def test_new_files_are_for_new_connections_and_bad_ones_for_none(tmp_path: Path)
     context = certificates.context()
     first = Connection(context, trusting)
     (tmp_path / "tls.key").write_bytes(root.issue(tmp_path, "other")[1].read_bytes())
-    certificates.look()
+    look(certificates)
     assert certificates.fault is not None
     assert "cannot use the certificate and its key (key values mismatch)" in certificates.fault.message
     assert Connection(context, trusting).name == "one"
     root.issue(tmp_path, "two", "tls")
-    certificates.look()
+    look(certificates)
 
     assert certificates.fault is None
     assert Connection(context, trusting).name == "two"

@@ -11,6 +11,7 @@ import pytest
 
 from policyeng.errors import InputError
 from policyeng.server.file_watcher import Watched, fingerprint
+from tests.servers import look
 
 
 def watched(folder: Path) -> Watched[str]:
@@ -31,11 +32,11 @@ def test_a_change_is_read_and_a_bad_one_leaves_what_was_there(tmp_path: Path) ->
     file.write_text("one", encoding="utf-8")
     text = watched(tmp_path)
     file.write_text("two!", encoding="utf-8")
-    text.look()
+    look(text)
     assert text.current == "two!"
     assert text.fault is None
     file.write_text("bad", encoding="utf-8")
-    text.look()
+    look(text)
     assert text.current == "two!"
     assert text.fault is not None
     assert text.fault.message == "a.txt: it says bad"
@@ -44,7 +45,7 @@ def test_a_change_is_read_and_a_bad_one_leaves_what_was_there(tmp_path: Path) ->
     assert text.fault.since == since
     (tmp_path / "b.txt").write_text("more", encoding="utf-8")
     file.write_text("three", encoding="utf-8")
-    text.look()
+    look(text)
     assert (text.current, text.fault) == ("threemore", None)
 
 
@@ -53,8 +54,8 @@ def test_nothing_is_read_again_that_did_not_change(tmp_path: Path) -> None:
     read: list[int] = []
     (tmp_path / "a").write_text("x", encoding="utf-8")
     text = Watched("text", lambda: read.append(1), (tmp_path,))
-    text.look()
-    text.look()
+    look(text)
+    look(text)
 
     assert read == [1]
 
@@ -107,11 +108,11 @@ def test_files_that_change_while_they_are_read_are_not_taken(tmp_path: Path) -> 
     text = Watched("text", load, (tmp_path,))
     file.write_text("another", encoding="utf-8")
     meanwhile[0] = "a third one"
-    text.look()
+    look(text)
     assert text.current == "one"
     assert text.fault is not None
     assert "the files changed while they were read" in text.fault.message
-    text.look()
+    look(text)
     assert (text.current, text.failures) == ("a third one", 1)
 
 

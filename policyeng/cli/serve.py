@@ -176,14 +176,14 @@ def serve(asked: ServeOptions, server: ServerOptions) -> int:
     asked.start_logging()
 
     def load(settings: Settings) -> EvaluationSetup:
-        held = asked.setup(settings)
-        compile_every_form(held.bundle)  # now, so that the first request does not wait for it or fail
-        return held
+        setup = asked.setup(settings)
+        compile_every_form(setup.bundle)  # now, so that the first request does not wait for it or fail
+        return setup
 
     with show_progress("reading"):
         paths = (*asked.policies, *map(path_given, asked.given_data), *settings_files(asked.config))
-        holding = PolicyReload(asked.settings, load, paths)
-        service = _service(server, holding)
+        setup = PolicyReload(asked.settings, load, paths)
+        service = _service(server, setup)
     serve_service(service, lambda url: print_line(f"policyeng: listening on {url}"))
     return 0
 
@@ -205,7 +205,7 @@ def _require_extra() -> None:
         raise UsageError(message, remedy="run `pip install 'policyeng[server]'`") from None
 
 
-def _service(server: ServerOptions, holding: PolicyReload) -> Service:
+def _service(server: ServerOptions, setup: PolicyReload) -> Service:
     """Create the service and read its files.
 
     Raises:
@@ -222,10 +222,10 @@ def _service(server: ServerOptions, holding: PolicyReload) -> Service:
     if (file := server.tokens) is not None:
         tokens = Watched("tokens", lambda: read_tokens(file), (file,))
     if server.snapshot:
-        state = Watched("state", lambda: read_state(server.snapshot, holding.current.bundle.wanted), server.snapshot)
+        state = Watched("state", lambda: read_state(server.snapshot, setup.current.bundle.wanted), server.snapshot)
     metrics, log, reports = ServerMetrics(server.workers), _log(server), _reports(server)
     service = Service(
-        server, holding, state, tokens, certificates=certificates, log=log, metrics=metrics, reports=reports
+        server, setup, state, tokens, certificates=certificates, log=log, metrics=metrics, reports=reports
     )
     metrics.watch(service)
     return service

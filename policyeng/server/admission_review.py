@@ -90,10 +90,10 @@ def request_of(request: JsonObject) -> ReviewRequest | None:
     if operation == Verb.CONNECT or (operation == Verb.UPDATE and request.get("subResource") == "status"):
         return None
     needed = "oldObject" if operation == Verb.DELETE else "object"
-    for key, held in zip(("object", "oldObject"), objects, strict=True):
-        if held is None and key == needed:
+    for key, given in zip(("object", "oldObject"), objects, strict=True):
+        if given is None and key == needed:
             raise InputError(f"the request has no `{key}`", place=(f"/request/{key}",), remedy="send it")
-        if held is not None and _kind_of(held) != kind:
+        if given is not None and _kind_of(given) != kind:
             message = f"the object is not a `{shortened(' '.join(kind))}`, the `kind` of the request"
             raise InputError(message, place=(f"/request/{key}",), remedy="send the object that the request is about")
     return ReviewRequest(Verb(operation), *objects)
@@ -134,13 +134,13 @@ class ReviewedObject(NamedTuple):
     """The changes that a request asks for.
 
     Attributes:
-        held: changes that turn the snapshot into the current state of the cluster.
+        prior: changes that turn the snapshot into the current state of the cluster.
         changes: the requested changes to that state; empty if nothing changes in Azure.
         fields: pointers into the object, by lower-case ARM id and by JSON Pointer into that resource.
         remarks: remarks for the caller.
     """
 
-    held: tuple[Change, ...] = ()
+    prior: tuple[Change, ...] = ()
     changes: tuple[Change, ...] = ()
     fields: Mapping[str, Mapping[str, str]] = {}
     remarks: tuple[str, ...] = ()
@@ -165,13 +165,13 @@ def convert_request(request: ReviewRequest, current: BesideSnapshot) -> Reviewed
         if old is not None and _has_same_spec(old, new):
             return ReviewedObject(remarks=(f"{_UNREADABLE}: {error}",))
         raise
-    held: tuple[Change, ...] = ()
+    prior: tuple[Change, ...] = ()
     if old is not None and not is_unmanaged(old):
-        held = _read_old_object(old, known, current)
+        prior = _read_old_object(old, known, current)
     remarks = [*drawn.remarks]
     if any(is_open(change.id) for change in drawn.changes) and not _is_extensions(new):
         remarks.append(_UNPLACED)
-    return drawn._replace(held=held, remarks=tuple(remarks))
+    return drawn._replace(prior=prior, remarks=tuple(remarks))
 
 
 def _deleted(request: ReviewRequest, current: BesideSnapshot) -> ReviewedObject:
@@ -180,15 +180,17 @@ def _deleted(request: ReviewRequest, current: BesideSnapshot) -> ReviewedObject:
     if is_kept(old):
         return ReviewedObject()
     known = _find_assigned_id(old)
-    held = _read_old_object(old, known, current)
+    prior = _read_old_object(old, known, current)
     if _is_extensions(old):
         taken = tuple(_typed(None, _type_names(old), current))
-        return ReviewedObject(held, taken or tuple(Change(operation=Operation.DELETE, id=change.id) for change in held))
+        return ReviewedObject(
+            prior, taken or tuple(Change(operation=Operation.DELETE, id=change.id) for change in prior)
+        )
     try:
-        identity = held[0].id if held else current.identity(old, known)
+        identity = prior[0].id if prior else current.identity(old, known)
     except InputError as error:
         raise InputError(error.message, remedy=_DETACH) from None
-    return ReviewedObject(held, (Change(operation=Operation.DELETE, id=identity),))
+    return ReviewedObject(prior, (Change(operation=Operation.DELETE, id=identity),))
 
 
 def _build_changes(
@@ -239,11 +241,11 @@ def _typed(entry: Placed | None, gone: Sequence[str], current: BesideSnapshot) -
         current: the current snapshot.
     """
     attachments = [
-        held
-        for held in current.of_type(_COMPUTES)
-        if lowered(words(get_inner(held, "properties", "computeType"))) == "kubernetes"
+        compute
+        for compute in current.of_type(_COMPUTES)
+        if lowered(words(get_inner(compute, "properties", "computeType"))) == "kubernetes"
     ]
-    clusters = {lowered(words(get_inner(held, "properties", "resourceId"))) for held in attachments}
+    clusters = {lowered(words(get_inner(compute, "properties", "resourceId"))) for compute in attachments}
     if len(clusters) != 1 or ("" in clusters and len(attachments) > 1):
         if entry is not None:
             yield _replaced(entry)
@@ -251,8 +253,8 @@ def _typed(entry: Placed | None, gone: Sequence[str], current: BesideSnapshot) -
     types = get_inner(entry.resource, "properties", "properties", "instanceTypes") if entry is not None else None
     joined = {**dict.fromkeys(gone), **(types if isinstance(types, dict) else {})}
     unresolved = entry.unreadable.items() if entry is not None else ()
-    for held in attachments:
-        change = _with_types(held, joined, current)
+    for compute in attachments:
+        change = _with_types(compute, joined, current)
         more = {pointer: why for pointer, why in unresolved if pointer.startswith(f"{_TYPES}/")}
         yield change.model_copy(update={"unreadable": {**change.unreadable, **more}})
 
@@ -444,7 +446,7 @@ def _shorten(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-#: Decides on changes, after others that the cluster holds already have been made of the snapshot: `(held, changes)`.
+#: Decides on changes, after those that the cluster already contains were applied to the snapshot: `(prior, changes)`.
 Admit = Callable[[Sequence[Change], Sequence[Change]], Decision]
 
 
@@ -479,7 +481,7 @@ def review(document: object, current: BesideSnapshot, admit: Admit, *, decision_
     if not asked.changes:
         return Reviewed(of_nothing(uid, asked))
     try:
-        decision = admit(asked.held, asked.changes)
+        decision = admit(asked.prior, asked.changes)
     except PolicyengError as error:
         return Reviewed(of_error(uid, error, decision_id), error)
     return Reviewed(of_decision(uid, decision, asked, decision_id))

@@ -21,7 +21,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from policyeng import __version__
 from policyeng.models import JsonObject
 from policyeng.server import openapi
-from policyeng.server.options import Route
 from policyeng.server.request_body import RequestRefusedError, new_id, problem_response
 from policyeng.server.routes import admission_review, evaluation, handling
 from policyeng.server.routes.handling import DirectRoute
@@ -116,13 +115,7 @@ def _log_access(scope: Scope, template: str, status: int, seconds: float) -> Non
     _access_log.log(level, "%s %s %d %s ms, request %s", *line, extra={"fields": fields})
 
 
-#: The functions that add a route which evaluates policies to an application.
-_ADDING = {
-    Route.CHECK: evaluation.add_check,
-    Route.ADMIT: evaluation.add_admit,
-    Route.RESTRICTIONS: admission_review.add_policy_restrictions,
-    Route.ADMISSION_REVIEW: admission_review.add_admission_review,
-}
+_ENDPOINTS = (evaluation.CHECK, evaluation.ADMIT, admission_review.RESTRICTIONS, admission_review.ADMISSION_REVIEW)
 
 
 def application(service: Service) -> FastAPI:
@@ -148,9 +141,9 @@ def application(service: Service) -> FastAPI:
     )
     app.router.route_class = DirectRoute
     app.add_exception_handler(HTTPException, _refuse)
-    for route, add in _ADDING.items():
-        if route in service.options.only:
-            add(app, service)
+    for endpoint in _ENDPOINTS:
+        if endpoint.route in service.options.only:
+            endpoint.add(app, service)
     handling.add(app, service)
     if service.metrics is not None:
         handling.add_metrics(app, service, service.metrics)

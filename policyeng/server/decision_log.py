@@ -120,7 +120,7 @@ class Segments:
             self._file = _CLOSED
 
     def _is_there(self) -> bool:
-        """Whether the file is still the one of that name; others may rotate it, too."""
+        """Return whether the file still has its name; other workers may rotate it, too."""
         try:
             return os.path.samestat((self._folder / NAME).stat(), os.fstat(self._file))
         except OSError:
@@ -138,7 +138,7 @@ class Segments:
 
 
 def _count_whole_lines(file: int, size: int) -> int:
-    """How many bytes of a file are whole lines."""
+    """Return how many bytes of a file are whole lines."""
     end = size
     while end > 0:
         begin = max(0, end - 65536)
@@ -182,7 +182,7 @@ def line_of(answered: Answered, labels: Mapping[str, str], longest: int = MAX_EN
 
 def entry_of(answered: Answered, labels: Mapping[str, str]) -> JsonObject:
     """Return the entry before masking; empty members are omitted."""
-    outcome, held = answered.outcome, answered.held
+    outcome, setup = answered.outcome, answered.setup
     entry: JsonObject = {
         "decision_id": answered.decision_id,
         "request_id": answered.request_id,
@@ -195,9 +195,9 @@ def entry_of(answered: Answered, labels: Mapping[str, str]) -> JsonObject:
     }
     if found := _TRACE.fullmatch(answered.traceparent):
         entry["trace_id"], entry["span_id"] = found[1], found[2]
-    if held is not None:
-        entry["bundles"] = {held.bundle.name: {"revision": held.bundle.revision}}
-        entry["policyset_digest"] = held.bundle.digest
+    if setup is not None:
+        entry["bundles"] = {setup.bundle.name: {"revision": setup.bundle.revision}}
+        entry["policyset_digest"] = setup.bundle.digest
     if answered.document is not None:
         entry["input"] = answered.document
     if outcome is not None:
@@ -210,7 +210,7 @@ def entry_of(answered: Answered, labels: Mapping[str, str]) -> JsonObject:
 
 
 def timestamp() -> str:
-    """Now, as the log writes it, to the millisecond."""
+    """Return the current time as the log writes it, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -259,18 +259,18 @@ def _encode_finding(finding: Finding) -> JsonObject:
     }
 
 
-def _mask(holder: JsonObject, name: str, pointer: str) -> list[str]:
-    """Mask a part of an entry, and give the JSON Pointers of what was.
+def _mask(container: JsonObject, name: str, pointer: str) -> list[str]:
+    """Mask a part of an entry, and return the JSON Pointers of the masked values.
 
     Args:
-        holder: has the part, or has it not.
+        container: the object that may have the part.
         name: of the part in it.
         pointer: of the part in the entry.
     """
-    if name not in holder:
+    if name not in container:
         return []
-    before, holder[name] = holder[name], masked(holder[name])
-    return [] if before == holder[name] else list(_find_differences(before, holder[name], pointer))
+    before, container[name] = container[name], masked(container[name])
+    return [] if before == container[name] else list(_find_differences(before, container[name], pointer))
 
 
 def _find_differences(before: object, after: object, pointer: str) -> Iterator[str]:

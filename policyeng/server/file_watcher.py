@@ -42,7 +42,10 @@ class Watched(Generic[_T]):
 
     Attributes:
         what: its name in messages.
+        loaded: the time of the last good reading.
+        fault: why the last reload failed; None if it succeeded.
         failures: the number of failed reloads.
+        seen: the fingerprint of the files when they were last read.
         then: called after each successful reload, by the thread that reloads.
 
     Raises:
@@ -56,10 +59,10 @@ class Watched(Generic[_T]):
         self._load = load
         self._paths = paths
         self._seconds = seconds
-        self._seen = self._pending = fingerprint(self._files())
+        self.seen = self._pending = fingerprint(self._files())
         self._current = load()
-        self._loaded = datetime.now(UTC)
-        self._fault: ReloadFault | None = None
+        self.loaded = datetime.now(UTC)
+        self.fault: ReloadFault | None = None
         self._reading = threading.Lock()
         self._woken = threading.Event()
         self._asked = False
@@ -70,21 +73,6 @@ class Watched(Generic[_T]):
     def current(self) -> _T:
         """The last good value."""
         return self._current
-
-    @property
-    def fault(self) -> ReloadFault | None:
-        """Why the last reload failed; None if it succeeded."""
-        return self._fault
-
-    @property
-    def loaded(self) -> datetime:
-        """The time of the last good reading."""
-        return self._loaded
-
-    @property
-    def seen(self) -> Fingerprint:
-        """The fingerprint of the files when they were last read."""
-        return self._seen
 
     def reload(self) -> None:
         """Reload; a failure keeps the last good value and sets `fault`."""
@@ -107,27 +95,26 @@ class Watched(Generic[_T]):
         Raises:
             PolicyengError: reading failed, or the files changed meanwhile, so the value may mix two versions.
         """
-        self._seen = (
-            fingerprint(self._files()) if seen is None else seen
-        )  # taken first, to detect changes during the read
+        # Taken first, to detect changes during the read.
+        self.seen = fingerprint(self._files()) if seen is None else seen
         current = self._load()
-        if fingerprint(self._files()) != self._seen:
+        if fingerprint(self._files()) != self.seen:
             raise InputError("the files changed while they were read", remedy="they are reloaded soon")
         return current
 
     def take(self, current: _T) -> None:  # type: ignore[misc]  # the only use of what is otherwise given
         """Activate a value."""
         self._current = current
-        self._loaded = datetime.now(UTC)
-        if self._fault is not None:
+        self.loaded = datetime.now(UTC)
+        if self.fault is not None:
             _log.warning("%s: reloaded; the current files are active", self.what)
-        self._fault = None
+        self.fault = None
 
     def keep(self, error: PolicyengError) -> None:
         """Keep the last good value active, and record and log the error."""
         self.failures += 1
-        since = self._fault.since if self._fault is not None else datetime.now(UTC)
-        self._fault = ReloadFault(str(error), since)
+        since = self.fault.since if self.fault is not None else datetime.now(UTC)
+        self.fault = ReloadFault(str(error), since)
         # Log one line only; an excerpt of the file follows.
         _log.warning(
             "%s: reload failed, the last good version stays active: %s", self.what, str(error).partition("\n")[0]
@@ -135,12 +122,7 @@ class Watched(Generic[_T]):
 
     def keep_as(self, fault: ReloadFault, failures: int) -> None:
         """Keep the last good value active, with the fault that another process reported."""
-        self._fault, self.failures = fault, failures
-
-    def look(self) -> None:
-        """Reload if the files changed since the last reading."""
-        if fingerprint(self._files()) != self._seen:
-            self.reload()
+        self.fault, self.failures = fault, failures
 
     def ask(self) -> None:
         """Request a reload by the watching thread, without blocking."""
@@ -183,7 +165,7 @@ class Watched(Generic[_T]):
         half-written file that is read anyway most often fails to load, and is reloaded when complete.
         """
         there = fingerprint(self._files())
-        is_due = self._asked or (there != self._seen and there == self._pending)
+        is_due = self._asked or (there != self.seen and there == self._pending)
         if is_due:
             self._asked = False
         self._pending = there
@@ -243,9 +225,9 @@ class PolicyReload(Watched[EvaluationSetup]):
         self._named: tuple[Path, ...] = ()
 
         def read() -> EvaluationSetup:
-            held = load(settings())
-            raise_errors(held.problems)
-            return held
+            setup = load(settings())
+            raise_errors(setup.problems)
+            return setup
 
         super().__init__("policies", read, paths, seconds=seconds)
 

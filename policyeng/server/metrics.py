@@ -9,12 +9,10 @@ import os
 import threading
 from bisect import bisect_left
 from collections import Counter
-from collections import Counter as Counts
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
-from threading import Lock
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -24,7 +22,7 @@ from prometheus_client.utils import floatToGoString
 
 from policyeng.engines import engine_version
 from policyeng.models import Decision, Finding, Outcome
-from policyeng.server.decision_log import DecisionLog, Fate, mode_of
+from policyeng.server.decision_log import Fate, mode_of
 from policyeng.server.request_body import status_of
 from policyeng.server.service import Answered, Service, get_time
 
@@ -151,7 +149,7 @@ _SECONDS = "policyeng_admission_duration_seconds"
 _GAUGES = {
     "policyeng_queue_requests": "Requests at work and waiting.",
     "policyeng_queue_overdue": "Threads that still work on abandoned requests.",
-    "policyeng_body_bytes": "Bytes of bodies that are held.",
+    "policyeng_body_bytes": "Bytes of request bodies in memory.",
     "policyeng_decision_log_waiting": "Entries that wait to be written.",
 }
 #: The keys of a worker's process id, and of the processor time of workers that ended.
@@ -169,8 +167,8 @@ class ServerMetrics:
         self._workers = workers
         self._numbers = Numbers(workers + 1)
         self._registry = CollectorRegistry()
-        self._fates: Counts[Fate] = Counts()
-        self._publishing = Lock()
+        self._fates: Counter[Fate] = Counter()
+        self._publishing = threading.Lock()
         self._service: Service | None = None
         for kind in ("error", "unknown", "problem"):
             self._numbers.add("policyeng_evaluation_errors", kind, amount=0)
@@ -215,8 +213,13 @@ class ServerMetrics:
         """Show the other workers what this one has now."""
         if (service := self._service) is None:
             return
-        log = service.log if isinstance(service.log, DecisionLog) else None
-        now = (service.queue.taken, service.queue.overdue, service.bodies.held, log.waiting if log is not None else 0)
+        log = service.log
+        now = (
+            service.queue.taken,
+            service.queue.overdue,
+            service.bodies.buffered,
+            log.waiting if log is not None else 0,
+        )
         for name, value in zip(_GAUGES, now, strict=True):
             self._numbers.put(name, value=value)
         if log is None:
@@ -233,7 +236,7 @@ class ServerMetrics:
         return generate_latest(self._registry)
 
     def _count(self, findings: Iterable[Finding], problems: int) -> None:
-        counts = Counts((finding.policy, finding.outcome) for finding in findings)
+        counts = Counter((finding.policy, finding.outcome) for finding in findings)
         for (policy, outcome), count in counts.items():
             self._numbers.add("policyeng_evaluations", policy, str(outcome), amount=count)
             if outcome in (Outcome.ERROR, Outcome.UNKNOWN):
@@ -281,26 +284,26 @@ class _Measured(Collector):
         yield CounterMetricFamily(
             "policyeng_bundle_load_failures",
             "Readings of changed policies, exemptions and settings that were bad.",
-            self._service.holding.failures,
+            self._service.setup.failures,
         )
 
     def _policies(self) -> Iterator[Metric]:
-        held = self._service.holding.current
+        setup = self._service.setup.current
         revision = GaugeMetricFamily(
             "policyeng_policyset_info",
             "The policies in force; always 1.",
             labels=("name", "revision", "digest", "engine"),
         )
         revision.add_metric(
-            (held.bundle.name, held.bundle.revision, held.bundle.digest, f"embedded {engine_version()}"), 1
+            (setup.bundle.name, setup.bundle.revision, setup.bundle.digest, f"embedded {engine_version()}"), 1
         )
         yield revision
-        yield GaugeMetricFamily("policyeng_policies", "How many policies are in force.", len(held.bundle.policies))
+        yield GaugeMetricFamily("policyeng_policies", "How many policies are in force.", len(setup.bundle.policies))
         clock = datetime.now(UTC)
-        ends = sorted(each.expires_at for each in held.exemptions if each.expires_at > clock)
+        ends = sorted(each.expires_at for each in setup.exemptions if each.expires_at > clock)
         states = GaugeMetricFamily("policyeng_exemptions", "Exemptions by whether they have ended.", labels=("state",))
         states.add_metric(("active",), len(ends))
-        states.add_metric(("expired",), len(held.exemptions) - len(ends))
+        states.add_metric(("expired",), len(setup.exemptions) - len(ends))
         yield states
         if ends:
             yield GaugeMetricFamily(

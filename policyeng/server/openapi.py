@@ -42,7 +42,7 @@ _REFUSALS: Mapping[int, str] = {
 _STANDING = {
     "name": "standing",
     "in": "query",
-    "description": "Whether failures of before that the change is not blamed for are in the answer, too.",
+    "description": "Also list failures that existed before the change and that it is not blamed for.",
     "schema": {"type": "boolean", "default": False},
 }
 
@@ -51,7 +51,7 @@ SECURITY = {_BEARER: {"type": "http", "scheme": "bearer"}}
 
 
 def check(service: Service) -> JsonObject:
-    """Of `POST /v1/check`."""
+    """Describe `POST /v1/check`."""
     examples = {
         "snapshot": {"summary": "A document of any format that `policyeng check` reads", "value": _SNAPSHOT},
         "options": {
@@ -71,7 +71,7 @@ def check(service: Service) -> JsonObject:
 
 
 def admit(service: Service) -> JsonObject:
-    """Of `POST /v1/admit`."""
+    """Describe `POST /v1/admit`."""
     state = {} if service.state is not None else {"state": {"snapshotVersion": 1, "resources": []}}
     changes = {
         "create or replace": _RESOURCE,
@@ -96,7 +96,7 @@ def admit(service: Service) -> JsonObject:
 
 
 def admission_review(service: Service) -> JsonObject:
-    """Of `POST /v1/admission-review`."""
+    """Describe `POST /v1/admission-review`."""
     workspace = {"apiVersion": "machinelearningservices.azure.com/v1api20240401", "kind": "Workspace"}
     request = {
         "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
@@ -117,7 +117,7 @@ def admission_review(service: Service) -> JsonObject:
 
 
 def policy_restrictions(service: Service) -> JsonObject:
-    """Of `POST /v1/check-policy-restrictions`."""
+    """Describe `POST /v1/check-policy-restrictions`."""
     content = {key: value for key, value in _RESOURCE.items() if key != "id"}
     details = {"resourceContent": content, "apiVersion": "2025-06-01", "scope": _WORKSPACE.partition("/providers")[0]}
     examples = {"create": {"summary": "A workspace that is about to be made", "value": {"resourceDetails": details}}}
@@ -132,20 +132,20 @@ def policy_restrictions(service: Service) -> JsonObject:
 
 
 def healthz() -> JsonObject:
-    """Of `GET /healthz`."""
-    return _describe_request("Whether the server is alive", {200: _answer("It is.", {JSON: _content("Alive")})})
+    """Describe `GET /healthz`."""
+    return _describe_request("Report whether the server is alive", {200: _answer("It is.", {JSON: _content("Alive")})})
 
 
 def readyz() -> JsonObject:
-    """Of `GET /readyz`."""
+    """Describe `GET /readyz`."""
     texts = {200: "The server is ready.", 503: "The server is not ready; `reasons` lists why."}
     headers = {"X-Policyeng-Degraded": _header("What is in force of an earlier reading; only there for something.")}
     answers = {code: _answer(text, {JSON: _content("Ready")}, headers) for code, text in texts.items()}
-    return _describe_request("Whether the server can decide", answers)
+    return _describe_request("Report whether the server can decide", answers)
 
 
 def metrics(service: Service) -> JsonObject:
-    """Of `GET /metrics`."""
+    """Describe `GET /metrics`."""
     answers = {200: _answer("The text format of Prometheus.", {"text/plain": {"schema": {"type": "string"}}})}
     return _describe_request(
         "Metrics", answers | _refusals(_describe_refusals(service)), **_add_security(service, TokenScope.METRICS)

@@ -60,6 +60,11 @@ def refuse_busy(message: str, *, status: int = HTTPStatus.SERVICE_UNAVAILABLE) -
     return RequestRefusedError(status, message, remedy="retry later", headers={"Retry-After": _RETRY_AFTER})
 
 
+def refuse_body(message: str, pointer: str, remedy: str) -> RequestRefusedError:
+    """Return a refusal of a body for the value at a JSON Pointer in it (422)."""
+    return RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)
+
+
 def status_of(error: PolicyengError) -> int:
     """Return the status of an error: 4xx for faults of the request, 503 for others."""
     if isinstance(error, RequestRefusedError):
@@ -102,7 +107,7 @@ BODY = "body"
 
 
 class Bodies:
-    """The bytes of bodies that are held at a time.
+    """The bodies in memory, and the limits of their size in bytes.
 
     Args:
         longest: bytes that one body may have.
@@ -112,7 +117,7 @@ class Bodies:
     def __init__(self, longest: int, pending: int) -> None:
         self._longest = longest
         self._pending = max(pending, longest)
-        self.held = 0
+        self.buffered = 0
 
     @asynccontextmanager
     async def body_of(self, request: Request, until: float) -> AsyncIterator[bytes]:
@@ -135,9 +140,9 @@ class Bodies:
             async with asyncio.timeout_at(until):
                 async for part in request.stream():
                     size += len(part)
-                    self.held += len(part)
+                    self.buffered += len(part)
                     _refuse_size(size, longest)
-                    if self.held > self._pending:
+                    if self.buffered > self._pending:
                         raise refuse_busy("too much is being sent at a time")
                     parts.append(part)
             if announced is not None and size != announced:
@@ -152,7 +157,7 @@ class Bodies:
                 HTTPStatus.REQUEST_TIMEOUT, message, remedy="send it faster", headers={"Connection": "close"}
             ) from None
         finally:
-            self.held -= size
+            self.buffered -= size
 
     def _longest_of(self, request: Request) -> int:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

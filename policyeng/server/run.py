@@ -260,7 +260,7 @@ class Workers:
             return
         self._ask_all("take", watched.what)
         watched.take(current)
-        if watched is self._service.holding and self._service.state is not None:
+        if watched is self._service.setup and self._service.state is not None:
             self._service.state.ask()  # other policies may apply to other kinds of documents
 
     def _ask_all(self, *command: object) -> dict[int, str]:
@@ -509,7 +509,7 @@ class DrainingServer(uvicorn.Server):
             self._ends = time.monotonic() + self._service.options.drain_seconds
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether to take nothing more; asked ten times a second."""
+        """Return whether to accept nothing more; called ten times a second."""
         if self._service.metrics is not None:
             self._service.metrics.publish()
         return await super().on_tick(counter) or time.monotonic() >= self._ends

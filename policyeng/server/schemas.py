@@ -284,7 +284,7 @@ class RefusedRequest(TypedDict):
 
 @_closed
 class Readiness(TypedDict):
-    """Whether the server can decide, and the reasons of failed reloads."""
+    """State whether the server can decide, with the reasons of failed reloads."""
 
     ready: bool
     reasons: list[str]

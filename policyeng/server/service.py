@@ -18,7 +18,7 @@ from functools import cached_property
 from http import HTTPStatus
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from policyeng.admission import Changes, admit
 from policyeng.bundle.loader import WantedInputs
@@ -35,7 +35,9 @@ from policyeng.sources.kubernetes.single_object import BesideSnapshot
 from policyeng.sources.parsed import raise_errors
 
 if TYPE_CHECKING:
+    from policyeng.server.decision_log import DecisionLog
     from policyeng.server.history_site import Reports
+    from policyeng.server.metrics import ServerMetrics
 
 _T = TypeVar("_T")
 
@@ -167,13 +169,13 @@ def read_state(paths: Sequence[Path], wanted: WantedInputs) -> SnapshotState:
     return SnapshotState(read.snapshot, read.snapshot.taken_at or _write(read))
 
 
-def require_fresh(standing: SnapshotState, now: datetime, longest: float | None) -> float:
+def require_fresh(state: SnapshotState, now: datetime, longest: float | None) -> float:
     """Return the age in seconds of a state, if it is recent enough to decide by.
 
     Raises:
         RefusedError: it is older than that, or was taken at a time that has not come yet.
     """
-    age = standing.age(now)
+    age = state.age(now)
     if longest is not None and not -_AHEAD <= age <= longest:
         how = f"{age:g} seconds old, which is more than {longest:g}" if age > 0 else "of a time that has not come yet"
         raise refuse_busy(f"no decision: the state is {how}")
@@ -375,7 +377,7 @@ class Answered:
         document: the document to evaluate, if it was parsed as JSON.
         outcome: the result; also None for an AdmissionReview that no policy applies to.
         refusal: why there is no result.
-        held: the active setup; None if the request was refused earlier.
+        setup: the active setup; None if the request was refused earlier.
         state_age: the age in seconds of the state that changes were compared with.
         client: the address that the request came from, with its port.
         traceparent: the header of that name (W3C Trace Context); empty without one.
@@ -392,43 +394,11 @@ class Answered:
     document: object = None
     outcome: Evaluation | Decision | None = None
     refusal: PolicyengError | None = None
-    held: EvaluationSetup | None = None
+    setup: EvaluationSetup | None = None
     state_age: float | None = None
     client: str = ""
     traceparent: str = ""
     size: int = 0
-
-
-class Log(Protocol):
-    """The decision log; it never blocks."""
-
-    def start(self) -> object:
-        """Begin to write."""
-
-    def answered(self, answered: Answered) -> None:
-        """Log the result of a request."""
-
-    def close(self) -> None:
-        """Write the waiting entries, and stop."""
-
-
-class ServiceMetrics(Protocol):
-    """What is counted."""
-
-    def become(self, worker: int) -> None:
-        """Count as the worker of a number from 0."""
-
-    def publish(self) -> None:
-        """Show the other workers what this one has now."""
-
-    def add_ended(self, seconds: float) -> None:
-        """Count the processor time of a worker that ended."""
-
-    def answered(self, answered: Answered) -> None:
-        """Count the result of a request."""
-
-    def exposition(self) -> bytes:
-        """Return all metrics in the Prometheus text format 0.0.4."""
 
 
 @dataclass(slots=True)
@@ -446,12 +416,12 @@ class Service:
     """
 
     options: ServerOptions
-    holding: Watched[EvaluationSetup]
+    setup: Watched[EvaluationSetup]
     state: Watched[SnapshotState] | None = None
     tokens: Watched[Tokens] | None = None
     certificates: Certificates | None = None
-    log: Log | None = None
-    metrics: ServiceMetrics | None = None
+    log: DecisionLog | None = None
+    metrics: ServerMetrics | None = None
     reports: Reports | None = None
     leaving: bool = False
     queue: Queue = field(init=False)
@@ -476,7 +446,7 @@ class Service:
     def watch(self) -> None:
         """Start to watch the input files."""
         if (state := self.state) is not None:
-            self.holding.then = state.ask  # other policies may apply to other kinds of documents
+            self.setup.then = state.ask  # other policies may apply to other kinds of documents
         for each in self.watched():
             each.start()
 
@@ -547,7 +517,7 @@ class Service:
         """Return the reasons of failed reloads, for which the last good values stay active."""
         return [f"{each.what}: {each.fault.message}" for each in self.watched() if each.fault]
 
-    def standing(self, given: SnapshotState | None, at: datetime) -> tuple[SnapshotState, float]:
+    def choose_state(self, given: SnapshotState | None, at: datetime) -> tuple[SnapshotState, float]:
         """Return the state to evaluate changes against, and its age in seconds.
 
         Args:
@@ -562,59 +532,59 @@ class Service:
             raise RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=("/state",), remedy="omit it")
         return self.fresh(given or (self.state.current if self.state is not None else None), at)
 
-    def fresh(self, standing: SnapshotState | None, at: datetime) -> tuple[SnapshotState, float]:
+    def fresh(self, state: SnapshotState | None, at: datetime) -> tuple[SnapshotState, float]:
         """Return the state to evaluate changes against, and its age in seconds.
 
         Raises:
             RefusedError: there is none, or it is too old.
         """
-        if standing is None:
+        if state is None:
             remedy = "send `state`, or start the server with `--snapshot`"
             raise RequestRefusedError(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "no state to evaluate changes against", remedy=remedy
             )
-        return standing, require_fresh(standing, at, self.options.max_snapshot_age)
+        return state, require_fresh(state, at, self.options.max_snapshot_age)
 
     def decided(
         self,
-        held: EvaluationSetup,
-        standing: SnapshotState,
+        setup: EvaluationSetup,
+        state: SnapshotState,
         changes: Sequence[Change],
         at: datetime,
         blame: Blame,
         before: Sequence[Change] = (),
         *,
         is_dry_run: bool = False,
-        is_standing: bool = False,
+        with_standing: bool = False,
     ) -> Decision:
         """Decide on changes of the server's own state, of which the changes that were allowed are a part.
 
         Args:
-            held: what is in force.
-            standing: the state.
+            setup: what is in force.
+            state: the state of the server.
             changes: what is asked for; once allowed, they are part of the state until it is newer than they are.
             at: when it is asked.
             blame: as for `decide`.
             before: changes that have been made of the state already.
             is_dry_run: nothing is made, so that nothing is kept.
-            is_standing: as for `decide`.
+            with_standing: as for `decide`.
 
         Raises:
             PolicyengError: as `policyeng.admit`.
         """
         while True:
             seen = self.allowed.entries
-            known = counting(seen, standing.since, changes)
-            decision = decide(held, standing, changes, at, blame, [*known, *before], is_standing=is_standing)
+            known = counting(seen, state.since, changes)
+            decision = decide(setup, state, changes, at, blame, [*known, *before], with_standing=with_standing)
             if not decision.allowed or is_dry_run or not changes or list(changes) == list(before):
                 return decision
-            if self.allowed.add(changes, at, standing.since, seen):
+            if self.allowed.add(changes, at, state.since, seen):
                 return decision
             # Another change was allowed meanwhile, and the two together may be one too many.
 
     def watched(self) -> Iterator[Watched[object]]:
         """Return the values that are reloaded when their files change."""
-        parts = (self.holding, self.state, self.tokens, self.certificates)
+        parts = (self.setup, self.state, self.tokens, self.certificates)
         yield from (each for each in parts if each is not None)
 
 
@@ -624,34 +594,34 @@ def get_time() -> datetime:
 
 
 def decide(
-    held: EvaluationSetup,
-    standing: SnapshotState,
+    setup: EvaluationSetup,
+    state: SnapshotState,
     change: Changes,
     at: datetime,
     blame: Blame,
     before: Sequence[Change] = (),
     *,
-    is_standing: bool = False,
+    with_standing: bool = False,
 ) -> Decision:
     """Decide on a change with the active setup; `before` are changes already made to the state.
 
-    `blame` applies if the settings do not set it. With `is_standing`, earlier failures are listed, too.
+    `blame` applies if the settings do not set it. With `with_standing`, earlier failures are listed, too.
 
     Raises:
         PolicyengError: as `policyeng.admit`.
     """
     decision = admit(
-        held.bundle,
-        standing.snapshot,
+        setup.bundle,
+        state.snapshot,
         change,
         as_of=at,
         before=before,
-        exemptions=held.exemptions,
-        parameters=held.parameters,
-        fail_on=held.settings.fail_on,
-        strict_unknown=held.settings.strict_unknown,
-        modes=held.settings.modes,
-        blame=held.settings.blame or blame,
-        standing=is_standing,
+        exemptions=setup.exemptions,
+        parameters=setup.parameters,
+        fail_on=setup.settings.fail_on,
+        strict_unknown=setup.settings.strict_unknown,
+        modes=setup.settings.modes,
+        blame=setup.settings.blame or blame,
+        standing=with_standing,
     )
-    return decision.model_copy(update={"settings": held.applied})
+    return decision.model_copy(update={"settings": setup.applied})

@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from http import HTTPStatus
 from typing import NoReturn
 
 import orjson
-from fastapi import FastAPI
-from starlette.requests import Request
-from starlette.responses import Response
 
 from policyeng.errors import InputError, PolicyengError
 from policyeng.models import (
@@ -30,8 +26,8 @@ from policyeng.server import openapi
 from policyeng.server.admission_review import request_in, review
 from policyeng.server.authentication import TokenScope
 from policyeng.server.options import Route
-from policyeng.server.request_body import BODY, RequestRefusedError, json_of
-from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse, answer
+from policyeng.server.request_body import json_of, refuse_body
+from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse
 from policyeng.server.schemas import (
     RESOURCE_FORMS,
     PolicyEvaluation,
@@ -48,52 +44,50 @@ _WITHOUT_STATE = Problem(
     level="warning",
     message="the server has no state, so that nothing is known of other resources; start it with `--snapshot`",
 )
-ADMISSION_REVIEW = Endpoint(Route.ADMISSION_REVIEW, TokenScope.ADMIT)
 
 
-def add_admission_review(app: FastAPI, service: Service) -> None:
-    """Add the route."""
+def reviewed(service: Service, asked: RouteRequest) -> RouteResponse:
+    """Return the answer to an AdmissionReview.
 
-    def reviewed(service: Service, asked: RouteRequest) -> RouteResponse:
-        held, document = service.holding.current, _review_of(asked)
-        state = _state(service, asked.at)
-        decisions: list[tuple[Decision, float]] = []
+    Raises:
+        RefusedError: the body is no JSON (400) or no review (422).
+    """
+    setup, document = service.setup.current, _review_of(asked)
+    state = _state(service, asked.at)
+    decisions: list[tuple[Decision, float]] = []
 
-        def admit(before: Sequence[Change], changes: Sequence[Change]) -> Decision:
-            # Use the state that the objects were read with; a newer one may have been loaded since.
-            there, age = service.fresh(state, asked.at)
-            # Operators update status and finalizers of objects that fail for old reasons.
-            decision = service.decided(
-                held,
-                there,
-                changes,
-                asked.at,
-                Blame.INTRODUCED,
-                before,
-                is_dry_run=_is_dry_run(document),
-            )
-            if service.state is None:
-                decision = decision.model_copy(update={"problems": (*decision.problems, _WITHOUT_STATE)})
-            decisions.append((decision, age))
-            return decision
+    def admit(before: Sequence[Change], changes: Sequence[Change]) -> Decision:
+        # Use the state that the objects were read with; a newer one may have been loaded since.
+        there, age = service.fresh(state, asked.at)
+        # Operators update status and finalizers of objects that fail for old reasons.
+        decision = service.decided(
+            setup,
+            there,
+            changes,
+            asked.at,
+            Blame.INTRODUCED,
+            before,
+            is_dry_run=_is_dry_run(document),
+        )
+        if service.state is None:
+            decision = decision.model_copy(update={"problems": (*decision.problems, _WITHOUT_STATE)})
+        decisions.append((decision, age))
+        return decision
 
-        answered = review(document, state.context, admit, decision_id=asked.decision_id)
-        decision, age = decisions[-1] if decisions else (None, None)
-        return RouteResponse(orjson.dumps(answered.answer), held, document, decision, age, answered.refusal)
+    answered = review(document, state.context, admit, decision_id=asked.decision_id)
+    decision, age = decisions[-1] if decisions else (None, None)
+    return RouteResponse(orjson.dumps(answered.answer), setup, document, decision, age, answered.refusal)
 
-    def refused(asked: RouteRequest, error: PolicyengError) -> RouteResponse:
-        """Return an AdmissionReview for an error, because a webhook that ignores failures would admit the object."""
-        document = _review_of(asked)
 
-        def admit(*_: Sequence[Change]) -> NoReturn:
-            raise error
+def refused(service: Service, asked: RouteRequest, error: PolicyengError) -> RouteResponse:
+    """Return an AdmissionReview for an error, because a webhook that ignores failures would admit the object."""
+    document = _review_of(asked)
 
-        answered = review(document, _state(service, asked.at).context, admit, decision_id=asked.decision_id)
-        return RouteResponse(orjson.dumps(answered.answer), document=document, refusal=answered.refusal)
+    def admit(*_: Sequence[Change]) -> NoReturn:
+        raise error
 
-    @app.post("/v1/admission-review", **openapi.admission_review(service))
-    async def admission_review(request: Request) -> Response:
-        return await answer(service, request, ADMISSION_REVIEW, reviewed, refused)
+    answered = review(document, _state(service, asked.at).context, admit, decision_id=asked.decision_id)
+    return RouteResponse(orjson.dumps(answered.answer), document=document, refusal=answered.refusal)
 
 
 def _is_dry_run(document: object) -> bool:
@@ -115,23 +109,12 @@ def _review_of(asked: RouteRequest) -> object:
     try:
         request_in(document)
     except InputError as error:
-        message, place = error.message, (BODY, *error.place)
-        raise RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=place, remedy=error.remedy) from None
+        raise refuse_body(error.message, error.place[0], error.remedy) from None
     return document
 
 
-RESTRICTIONS = Endpoint(Route.RESTRICTIONS, TokenScope.ADMIT)
-
 #: The name of a resource that has none yet.
 UNNAMED = "unnamed"
-
-
-def add_policy_restrictions(app: FastAPI, service: Service) -> None:
-    """Add the route."""
-
-    @app.post("/v1/check-policy-restrictions", **openapi.policy_restrictions(service))
-    async def check_policy_restrictions(request: Request) -> Response:
-        return await answer(service, request, RESTRICTIONS, evaluated)
 
 
 def evaluated(service: Service, asked: RouteRequest) -> RouteResponse:
@@ -141,19 +124,19 @@ def evaluated(service: Service, asked: RouteRequest) -> RouteResponse:
         RefusedError: the body is no JSON (400) or not of this form, there is no state (422), or it is too old (503).
         PolicyengError: as `policyeng.admit`.
     """
-    held = service.holding.current
+    setup = service.setup.current
     document = json_of(asked.content)
     request, faults = validated(RestrictionsRequest, document, "")
     if request is None:
-        raise _refuse(faults[0].message, faults[0].pointer, faults[0].remedy)
-    standing, age = service.standing(None, asked.at)
+        raise refuse_body(faults[0].message, faults[0].pointer, faults[0].remedy)
+    state, age = service.choose_state(None, asked.at)
     resource = resource_of(request.resource_details)
-    decision = decide(held, standing, resource, asked.at, Blame.TOUCHED)
+    decision = decide(setup, state, resource, asked.at, Blame.TOUCHED)
     if decision.exit_code and not decision.denied:
-        raise _refuse(decision.problems[0].message, "/resourceDetails", "correct it there")
-    evaluations = list(_evaluations(decision, held.bundle.name, audited=request.include_audit_effect))
+        raise refuse_body(decision.problems[0].message, "/resourceDetails", "correct it there")
+    evaluations = list(_evaluations(decision, setup.bundle.name, audited=request.include_audit_effect))
     body: RestrictionsAnswer = {"fieldRestrictions": [], "contentEvaluationResult": {"policyEvaluations": evaluations}}
-    return RouteResponse(orjson.dumps(body, default=str), held, document, decision, age)
+    return RouteResponse(orjson.dumps(body, default=str), setup, document, decision, age)
 
 
 def resource_of(details: ResourceDetails) -> JsonObject:
@@ -167,7 +150,7 @@ def resource_of(details: ResourceDetails) -> JsonObject:
     for key, (pattern, remedy) in RESOURCE_FORMS.items():
         text = given.get(key)
         if not (isinstance(text, str) and re.fullmatch(pattern, text)):
-            raise _refuse(f"the `{key}` of the resource is none", f"/resourceDetails/resourceContent/{key}", remedy)
+            raise refuse_body(f"the `{key}` of the resource is none", f"/resourceDetails/resourceContent/{key}", remedy)
     identity = content.get("id") or _identity(details.scope, given["type"], given["name"])
     return {**content, "name": given["name"], "id": identity}
 
@@ -217,5 +200,5 @@ def _expressions(denials: Iterable[Denial]) -> list[JsonObject]:
     ]
 
 
-def _refuse(message: str, pointer: str, remedy: str) -> RequestRefusedError:
-    return RequestRefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, message, place=(BODY, pointer), remedy=remedy)
+ADMISSION_REVIEW = Endpoint(Route.ADMISSION_REVIEW, TokenScope.ADMIT, openapi.admission_review, reviewed, refused)
+RESTRICTIONS = Endpoint(Route.RESTRICTIONS, TokenScope.ADMIT, openapi.policy_restrictions, evaluated)

@@ -18,15 +18,16 @@ from starlette.responses import JSONResponse, Response
 
 from policyeng.context import EvaluationSetup
 from policyeng.errors import PolicyengError
-from policyeng.models import Decision, Evaluation
+from policyeng.models import Decision, Evaluation, JsonObject
 from policyeng.parsing.json_pointer import escaped
 from policyeng.parsing.json_text import shortened
 from policyeng.server import openapi
 from policyeng.server.authentication import TokenScope
+from policyeng.server.metrics import ServerMetrics
 from policyeng.server.options import Route
 from policyeng.server.request_body import JSON, RequestRefusedError, media_type_of, new_id, problem_response
 from policyeng.server.schemas import Alive, Readiness
-from policyeng.server.service import Answered, Service, ServiceMetrics, get_time
+from policyeng.server.service import Answered, Service, get_time
 
 
 class DirectRoute(APIRoute):
@@ -47,15 +48,6 @@ DECISION_ID = "X-Decision-Id"
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where is asked: the route, the scope that a token needs, and the media types that it takes."""
-
-    route: Route
-    scope: TokenScope
-    takes: tuple[str, ...] = (JSON,)
-
-
-@dataclass(frozen=True, slots=True)
 class RouteRequest:
     """A request as passed to the handler.
 
@@ -72,7 +64,7 @@ class RouteRequest:
 
     @property
     def standing(self) -> bool:
-        """Whether failures of before are to be in a decision.
+        """Return whether the decision lists failures that existed before the change.
 
         Raises:
             RefusedError: it is neither true nor false, or there is another parameter.
@@ -95,30 +87,51 @@ class RouteResponse:
     """The result of a handler: the JSON body, and details for the log and the metrics; see `Answered`."""
 
     body: bytes
-    held: EvaluationSetup | None = None
+    setup: EvaluationSetup | None = None
     document: object = None
     outcome: Evaluation | Decision | None = None
     state_age: float | None = None
     refusal: PolicyengError | None = None
 
 
-#: Answers a request, on a thread.
-Work = Callable[[Service, RouteRequest], RouteResponse]
-#: Answers one whose work was refused, without waiting for anything.
-Otherwise = Callable[[RouteRequest, PolicyengError], RouteResponse]
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A route for evaluations or decisions.
+
+    Attributes:
+        scope: the scope that a token needs.
+        describe: returns the description for OpenAPI.
+        work: answers a request, on a thread.
+        refused: answers a request whose work raised an error, without waiting for anything; None for a problem.
+        takes: the media types of bodies.
+    """
+
+    route: Route
+    scope: TokenScope
+    describe: Callable[[Service], JsonObject]
+    work: Callable[[Service, RouteRequest], RouteResponse]
+    refused: Callable[[Service, RouteRequest, PolicyengError], RouteResponse] | None = None
+    takes: tuple[str, ...] = (JSON,)
+
+    def add(self, app: FastAPI, service: Service) -> None:
+        """Add the route to an application."""
+
+        async def answered(request: Request) -> Response:
+            return await answer(service, request, self)
+
+        described = self.describe(service)
+        app.add_api_route(
+            f"/v1/{self.route}", answered, methods=["POST"], name=self.route.replace("-", "_"), **described
+        )
 
 
-async def answer(
-    service: Service, request: Request, point: Endpoint, work: Work, otherwise: Otherwise | None = None
-) -> Response:
+async def answer(service: Service, request: Request, point: Endpoint) -> Response:
     """Respond to a request for an evaluation, within its time limit.
 
     Args:
         service: the parts of the server.
         request: the request, whose body is not read yet.
         point: the endpoint of the request.
-        work: returns the response.
-        otherwise: returns a response instead of an error, once the body is read.
 
     Raises:
         ClientDisconnect: the client is no longer connected.
@@ -131,17 +144,17 @@ async def answer(
     try:
         requested_by = caller_of(service, request, point.scope)
         media_type = media_type_of(request, point.takes)
-        if otherwise is None:
+        if point.refused is None:
             service.queue.require_place()  # before any work is done for it: what is refused must cost next to nothing
         async with service.bodies.body_of(request, until) as content:
             size = len(content)
             asked = RouteRequest(content, media_type, decision_id, at, request.query_params)
             try:
-                result = await _unless_gone(request, service.queue.run(partial(work, service, asked), until))
+                result = await _unless_gone(request, service.queue.run(partial(point.work, service, asked), until))
             except PolicyengError as error:
-                if otherwise is None:
+                if point.refused is None:
                     raise
-                result = otherwise(asked, error)
+                result = point.refused(service, asked, error)
         refusal = result.refusal
         response = Response(result.body, media_type=JSON)
     except PolicyengError as error:
@@ -160,7 +173,7 @@ async def answer(
             document=result.document,
             outcome=result.outcome,
             refusal=refusal,
-            held=result.held,
+            setup=result.setup,
             state_age=result.state_age,
             client="{}:{}".format(*request.client or ("", "")).strip(":"),
             traceparent=request.headers.get("traceparent", ""),
@@ -227,7 +240,7 @@ def add(app: FastAPI, service: Service) -> None:
         return JSONResponse(readiness, status, degraded)
 
 
-def add_metrics(app: FastAPI, service: Service, metrics: ServiceMetrics) -> None:
+def add_metrics(app: FastAPI, service: Service, metrics: ServerMetrics) -> None:
     """Add the route of the metrics."""
 
     @app.get("/metrics", **openapi.metrics(service))
