@@ -29,7 +29,7 @@ from policyeng.bundle import Bundle, load_bundle
 from policyeng.bundle.assembling import pack_bundle, unpack_bundle
 from policyeng.evaluation import evaluate
 from policyeng.sources.discovery import Named
-from policyeng.sources.reader import read_named
+from policyeng.sources.reader import read_inputs
 from policyeng.spark import PendingRows, evaluate_table
 
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
@@ -65,7 +65,7 @@ def judged(paths: Sequence[Path]) -> Counts:
     """Judge files in this process and make their rows."""
     counts: Counts = Counter()
     for path in paths:
-        read = read_named([Named(str(path), None)], path.read_bytes(), **_bundles[0].wanted)
+        read = read_inputs([Named(str(path), None)], stdin=path.read_bytes(), **_bundles[0].wanted)
         evaluation = evaluate(_bundles[0], read.snapshot, as_of=AS_OF, problems=read.problems)
         rows = PendingRows()
         rows.add(str(path), evaluation)

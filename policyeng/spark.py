@@ -19,7 +19,7 @@ from policyeng.evaluation import evaluate, prepare
 from policyeng.models import Denial, Evaluation, Exemption, Finding, JsonObject, Problem, Severity, Snapshot, Unknown
 from policyeng.sources import DEFAULT_MAX_BYTES
 from policyeng.sources.discovery import Named
-from policyeng.sources.reader import read_named
+from policyeng.sources.reader import read_inputs
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -175,7 +175,7 @@ class Worker:
             missing = Problem(level="error", message="the row holds no snapshot", place=name)
             return self._evaluated(bundle, Snapshot(), [missing])
         content = snapshot.encode() if isinstance(snapshot, str) else snapshot
-        read = read_named([Named(name, None)], content, max_bytes=self.max_bytes, **bundle.wanted)
+        read = read_inputs([Named(name, None)], stdin=content, max_bytes=self.max_bytes, **bundle.wanted)
         return self._evaluated(bundle, read.snapshot, read.problems)
 
     def _evaluated(self, bundle: Bundle, snapshot: Snapshot, problems: Iterable[Problem]) -> Evaluation:

@@ -12,7 +12,6 @@ from policyeng.errors import InputError, UsageError
 from policyeng.models import JsonObject, Origin, Problem
 from policyeng.sources import FORMATS, load_snapshot, read_inputs
 from policyeng.sources.discovery import Named
-from policyeng.sources.reader import read_named
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 WORKSPACE = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"
@@ -363,17 +362,17 @@ def test_a_document_that_is_no_file_is_read_under_its_name(here: Path) -> None:
     document = [resource("a", vmSize="x"), {"id": 1}]
     path = written(here / "computes.json", document)
 
-    read, file = read_named([Named("computes.json", None)], path.read_bytes()), read_inputs(["computes.json"])
+    read, file = read_inputs([Named("computes.json", None)], stdin=path.read_bytes()), read_inputs(["computes.json"])
 
     assert read.problems == file.problems != ()
     assert read.read == file.read
     assert read.snapshot.model_dump() == file.snapshot.model_dump()
-    assert read_named([Named("computes.yaml", None)], b"- a: b").problems[0].place == "computes.yaml"
+    assert read_inputs([Named("computes.yaml", None)], stdin=b"- a: b").problems[0].place == "computes.yaml"
 
 
 def test_a_document_that_is_no_file_has_a_limit() -> None:
     """As one that is."""
-    read = read_named([Named("row 7", None)], b"[" + b" " * 100 + b"]", max_bytes=100)
+    read = read_inputs([Named("row 7", None)], stdin=b"[" + b" " * 100 + b"]", max_bytes=100)
 
     assert not read.snapshot.resources
     assert [(problem.level, problem.place) for problem in read.problems] == [("error", "row 7")]

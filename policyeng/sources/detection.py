@@ -1,195 +1,22 @@
-"""The input formats by name, and detection of the format of each document."""
+"""The input formats by name, and the opening of inputs: their text, and the format of each document in it."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from policyeng.errors import InputError, UsageError, suggest_nearest
-from policyeng.frozen import frozen, replace
+from policyeng.frozen import frozen
 from policyeng.later import Modules
-from policyeng.models import WORKSPACE_TYPE, JsonObject, lowered
-from policyeng.sources import workspace_config
-from policyeng.sources.context import DocumentContext, Home, directory_of, find_surroundings, resolve_path
-from policyeng.sources.discovery import Named
-from policyeng.sources.parsed import (
-    Find,
-    Format,
-    Loaded,
-    NamedThing,
-    ParsedDocument,
-    Surroundings,
-    find_nothing,
-    move_pointers,
-    seen,
-)
-from policyeng.sources.text import Text
-
-_EVERYWHERE = ""
-
-
-class Naming:
-    """An index of the things that the documents of one format name."""
-
-    def __init__(self) -> None:
-        """Create an empty index."""
-        self._found: dict[tuple[Hashable, str | PurePath], list[NamedThing]] = defaultdict(list)
-
-    def add(self, names: Mapping[Hashable, JsonObject], file: str, directory: PurePath) -> Find:
-        """Add what a document names.
-
-        Args:
-            names: the things by key.
-            file: the file of the document, as the user named it.
-            directory: its absolute directory.
-
-        Returns:
-            a function that finds things for the document: first those of its file, then those of its directory or the
-            nearest one above it that has any, then those of all inputs.
-        """
-
-        def find(key: Hashable) -> Sequence[NamedThing]:
-            places: tuple[str | PurePath, ...] = (f"file {file}", directory, *directory.parents, _EVERYWHERE)
-            return next((found for place in places if (found := self._found.get((key, place)))), [])
-
-        for key, thing in names.items():
-            found = NamedThing(thing, names, find)
-            for place in (f"file {file}", directory, _EVERYWHERE):
-                self._found[(key, place)].append(found)
-        return find
-
-
-class UnrecognisedError(InputError):
-    """A document in an unsupported format."""
-
-    def __init__(self, message: str, document: object, *, place: tuple[str, ...], remedy: str) -> None:
-        """Store the document in addition to the arguments of `InputError`."""
-        super().__init__(message, place=place, remedy=remedy)
-        self.document = document
-
-
-@frozen
-class DetectedDocument:
-    """One document of a file, with the format that reads it."""
-
-    named: Named
-    text: Text
-    pointer: str
-    document: object
-    name: str
-    format: Format
-
-
-def parts_of(named: Named, text: Text, formats: Mapping[str, Format]) -> Iterator[DetectedDocument | UnrecognisedError]:
-    """Yield the documents of a file, each with the first format that detects it; a single format takes all."""
-    for pointer, document in text.documents:
-        name = next((name for name, each in formats.items() if len(formats) == 1 or each.detect(document)), "")
-        if name:
-            yield DetectedDocument(named, text, pointer, document, name, formats[name])
-        else:
-            place = (named.file, pointer) if pointer else (named.file,)
-            message = f"unsupported format: {seen(document)}"
-            yield UnrecognisedError(message, document, place=place, remedy="`policyeng check --from` lists the formats")
-
-
-def belongs_to_workspace(part: DetectedDocument) -> bool:
-    """Check whether a document belongs to a workspace that it does not name."""
-    belongs = getattr(part.format, "belongs_to_workspace", None)
-    return bool(belongs and belongs(part.document))
-
-
-def loaded(
-    parts: Iterable[DetectedDocument], context: DocumentContext, max_bytes: int
-) -> list[tuple[DetectedDocument, Loaded]]:
-    """Read the documents; those that belong to a workspace come last, because the others name the workspaces."""
-    waiting = list(parts)
-    finding = _make_finders(waiting)
-    done: dict[int, Loaded] = {}
-    homes: list[Home] = []
-    for later in (False, True):
-        for index, part in enumerate(waiting):
-            if belongs_to_workspace(part) is later:
-                around = find_surroundings(part.named, context, homes, max_bytes)
-                done[index] = _load(part, replace(around, find=finding[index]))
-                homes += _find_homes(part, done[index].reading)
-        if not later and (left := _remove_linked(waiting, done)):
-            done |= left
-            homes = [home for index, document in done.items() for home in _find_homes(waiting[index], document.reading)]
-    return [(part, done[index]) for index, part in enumerate(waiting)]
-
-
-def _remove_linked(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dict[int, Loaded]:
-    """Return the documents that are read as part of another one, without content and with that as the reason.
-
-    A document that is read as part of another does not remove others. Of files that link to each other, the first by
-    name remains.
-    """
-    left: dict[int, Loaded] = {}
-    links = _find_links(parts, done)
-    waiting = set(done)
-    while waiting:
-        linked = {other for index in waiting for other in links.get(index, ())}
-        free = waiting - linked or {
-            min(waiting, key=lambda index: (not _links_back(index, links), parts[index].named.file))
-        }
-        for index in sorted(free, key=lambda index: parts[index].named.file):
-            for other in links.get(index, frozenset()) & waiting - free:
-                reason = f"read as part of `{parts[index].named.file}`"
-                left.setdefault(other, done[other]._replace(reading=ParsedDocument(nothing=reason)))
-        waiting -= free | left.keys()
-    return left
-
-
-def _find_links(parts: Sequence[DetectedDocument], done: Mapping[int, Loaded]) -> dict[int, frozenset[int]]:
-    """Return, by position, which documents are read as part of which."""
-    if not any(document.reading.linked for document in done.values()):
-        return {}
-    files = {index: path for index in done if (path := parts[index].named.path)}
-    by_file: dict[PurePath, set[int]] = {}
-    for index, path in files.items():
-        by_file.setdefault(resolve_path(path), set()).add(index)
-    found: dict[int, frozenset[int]] = {}
-    for index, path in files.items():
-        wholes = [resolve_path(path.parent / linked) for linked in done[index].reading.linked]
-        others = frozenset(other for linked in wholes for other in by_file.get(linked, ()))
-        if wholes:
-            found[index] = frozenset(other for other in others - {index} if parts[other].format is parts[index].format)
-    return found
-
-
-def _links_back(index: int, links: Mapping[int, frozenset[int]]) -> bool:
-    """Check whether a document links to one that links back to it."""
-    return any(index in links.get(other, ()) for other in links.get(index, ()))
-
-
-def _make_finders(parts: list[DetectedDocument]) -> list[Find]:
-    """Return, for each document, the function that finds the things that all documents of its format name."""
-    naming = {part.name: Naming() for part in parts}
-    finding: list[Find] = []
-    for part in parts:
-        names_in = getattr(part.format, "names_in", None)
-        if names_in:
-            names = names_in(part.document)
-            finding.append(naming[part.name].add(names, part.named.file, directory_of(part.named)))
-        else:
-            finding.append(find_nothing)
-    return finding
-
-
-def _find_homes(part: DetectedDocument, reading: ParsedDocument) -> Iterator[Home]:
-    directory = directory_of(part.named)
-    if part.format is workspace_config and (named := workspace_config.workspace_of(part.document)):
-        yield Home(directory.parent if directory.name == ".azureml" else directory, named)
-    for placed in reading.resources:
-        if lowered(placed.resource["type"]) == WORKSPACE_TYPE:
-            yield Home(directory, placed.resource["id"])
-
-
-def _load(part: DetectedDocument, around: Surroundings) -> Loaded:
-    reading = part.format.read(part.document, around)
-    return Loaded(part.named.file, move_pointers(reading, part.pointer) if part.pointer else reading, part.text)
-
+from policyeng.models import Document, Problem
+from policyeng.named import NamedTuple
+from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
+from policyeng.sources.context import DocumentContext, list_neighbors, resolve_path
+from policyeng.sources.discovery import Found, Named, Skipped, content_of, display
+from policyeng.sources.parsed import Format, problem_of, seen
+from policyeng.sources.relevance import is_shaped_as_ours, may_be_ours, other_document
+from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, Text, read_text
+from policyeng.sources.written_documents import NEVER_WRITTEN, read_documents
 
 #: By the name for `--from`, in the order in which they are tried on a document.
 FORMATS: Mapping[str, Format] = Modules(
@@ -221,3 +48,148 @@ def choose_formats(name: str | None, formats: Mapping[str, Format]) -> Mapping[s
         known = ", ".join(f"`{known}`" for known in formats)
         raise UsageError(f"unknown format `{name}`{suggest_nearest(name, formats)}", remedy=f"the formats are {known}")
     return {name: formats[name]}
+
+
+class ReadOptions(NamedTuple):
+    """How inputs are read.
+
+    Attributes:
+        formats: by name; a single format takes every document, and without formats only written documents are stored.
+        context: what the user states for all documents.
+        stdin: the bytes of standard input.
+        max_bytes: the largest file that is read.
+        documents: also store every input as it was written.
+        embedded: also read the templates that resources contain.
+    """
+
+    formats: Mapping[str, Format]
+    context: DocumentContext = DocumentContext()
+    stdin: bytes | None = None
+    max_bytes: int = DEFAULT_MAX_BYTES
+    documents: bool = False
+    embedded: bool = True
+
+
+class Note(NamedTuple):
+    """A problem, or what is not evaluated and why; `position` is that of its file among the inputs."""
+
+    position: int
+    subject: Problem | Skipped
+
+
+@frozen
+class DetectedDocument:
+    """One document of a file, with the format that reads it; `position` is that of the file among the inputs."""
+
+    position: int
+    named: Named
+    text: Text
+    pointer: str
+    document: object
+    name: str
+    format: Format
+
+
+class OpenedFile(NamedTuple):
+    """One of the inputs after it was opened.
+
+    Attributes:
+        named: the file; None for what is not opened.
+        parts: the documents that a format reads.
+        written: the documents as they were written; None if they are not stored.
+        notes: why the file or some of its documents are not read.
+        source_code: the content, if it is source code that must be compiled first, and the error that states so.
+    """
+
+    named: Named | None = None
+    parts: tuple[DetectedDocument, ...] = ()
+    written: tuple[Document, ...] | None = None
+    notes: tuple[Note, ...] = ()
+    source_code: tuple[bytes, InputError] | None = None
+
+
+def open_files(inputs: Iterable[Found], options: ReadOptions) -> list[OpenedFile]:
+    """Read each file once and detect the formats of its documents; what cannot be read or is not relevant is noted."""
+    first: dict[object, int] = {}
+    files: list[OpenedFile] = []
+    for position, named in enumerate(inputs):
+        if isinstance(named, Named) and first.setdefault(_identify(named), position) < position:
+            again = Problem(level="warning", message="given twice; it is read once", place=named.file)
+            files.append(OpenedFile(notes=(Note(position, again),)))
+        elif isinstance(named, Named):
+            files.append(_open(position, named, options))
+        else:
+            subject = problem_of(named) if isinstance(named, InputError) else named
+            files.append(OpenedFile(notes=(Note(position, subject),)))
+    return files
+
+
+def open_neighbors(files: Sequence[OpenedFile], options: ReadOptions) -> list[OpenedFile]:
+    """Open the files that may name the workspace, if all documents belong to a workspace that they do not name."""
+    parts = [part for file in files for part in file.parts]
+    if options.documents or not all(
+        part.named.path and not part.named.found and belongs_to_workspace(part) for part in parts
+    ):
+        return []
+    known = {_identify(file.named) for file in files if file.named}
+    opened: list[OpenedFile] = []
+    for path in dict.fromkeys(path for part in parts if part.named.path for path in list_neighbors(part.named.path)):
+        named, position = Named(display(path), path, found=True), len(files) + len(opened)
+        if _identify(named) not in known:
+            known.add(_identify(named))
+            file = _open(position, named, options)
+            message = "also read, because it is next to an input and may name the workspace"
+            note = Note(position, Problem(level="warning", message=message, place=named.file))
+            opened.append(file._replace(notes=(*file.notes, note)))
+    return opened
+
+
+def belongs_to_workspace(part: DetectedDocument) -> bool:
+    """Check whether a document belongs to a workspace that it does not name."""
+    belongs = getattr(part.format, "belongs_to_workspace", None)
+    return bool(belongs and belongs(part.document))
+
+
+def _identify(named: Named) -> PurePath | str:
+    return resolve_path(named.path) if named.path else named.file
+
+
+def _open(position: int, named: Named, options: ReadOptions) -> OpenedFile:
+    content, written = None, None
+    entries: list[DetectedDocument | Note] = []
+    try:
+        content = content_of(named, options.stdin, options.max_bytes)
+        if options.documents and not (named.found and named.file.lower().endswith(NEVER_WRITTEN)):
+            written = tuple(read_documents(named.file, content, options.max_bytes))
+        if options.formats:
+            entries = list(
+                _detect(position, named, read_text(content, named.file, max_bytes=options.max_bytes), options)
+            )
+    except InputError as error:
+        if content is not None and named.found and not options.documents:
+            if named.file.lower().endswith(tuple(SOURCE_CODE)):
+                return OpenedFile(named, source_code=(content, error))
+            if not may_be_ours(content, is_json=named.file.lower().endswith(JSON_SUFFIXES)):
+                return OpenedFile(named, notes=(Note(position, Skipped(named.file, error.message)),))
+        entries = [Note(position, problem_of(error))]
+    parts = tuple(entry for entry in entries if isinstance(entry, DetectedDocument))
+    return OpenedFile(named, parts, written, tuple(entry for entry in entries if isinstance(entry, Note)))
+
+
+def _detect(position: int, named: Named, text: Text, options: ReadOptions) -> Iterator[DetectedDocument | Note]:
+    """Yield the documents of a file, each with the first format that detects it; a single format takes all."""
+    formats = options.formats
+    for pointer, document in text.documents:
+        name = next((name for name, each in formats.items() if len(formats) == 1 or each.detect(document)), "")
+        # A document in a supported format is read even if it also has a key of a report.
+        is_other = named.found and name in ("", "changes") and not is_shaped_as_ours(document)
+        if is_other and (other := other_document(document)):
+            yield Note(position, Skipped(named.file, other))
+        elif name:
+            yield DetectedDocument(position, named, text, pointer, document, name, formats[name])
+        else:
+            place = (named.file, pointer) if pointer else (named.file,)
+            remedy = "`policyeng check --from` lists the formats"
+            error = InputError(f"unsupported format: {seen(document)}", place=place, remedy=remedy)
+            problem = problem_of(error, "warning" if options.documents else "error")
+            yield Note(position, Skipped(":".join(place), error.message) if is_other else problem)

@@ -307,7 +307,7 @@ Found = Named | Skipped | InputError
 
 
 def find_inputs(
-    paths: Iterable[str | Path | Named],
+    paths: Iterable[str | Path | Found],
     suffixes: tuple[str, ...] = (".json",),
     walk: FileWalk = EVERYTHING,
     *,
@@ -318,7 +318,7 @@ def find_inputs(
     Without `deep`, a directory yields only the files directly in it.
     """
     for entry in paths:
-        if isinstance(entry, Named):
+        if isinstance(entry, Named | Skipped | InputError):
             yield entry
             continue
         if str(entry) == "-":

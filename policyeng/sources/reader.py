@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import orjson
 
@@ -14,93 +15,26 @@ from policyeng.models import Problem, Snapshot
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.progress import counted
-from policyeng.sources.context import DocumentContext, normalize_context
-from policyeng.sources.detection import FORMATS, DetectedDocument, choose_formats, loaded
+from policyeng.sources.context import DocumentContext, Home, find_surroundings, normalize_context
+from policyeng.sources.detection import (
+    FORMATS,
+    DetectedDocument,
+    Note,
+    OpenedFile,
+    ReadOptions,
+    belongs_to_workspace,
+    choose_formats,
+    open_files,
+    open_neighbors,
+)
 from policyeng.sources.discovery import EVERYTHING, FileWalk, Found, Named, Skipped, excluded, find_inputs
-from policyeng.sources.file_collection import FileCollection, warn_about_skipped
 from policyeng.sources.merge import joined
-from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, raise_errors
-from policyeng.sources.templates import Carrier, carrier_of, member, template_in
+from policyeng.sources.parsed import Loaded, Refusal, Surroundings, move_pointers, problem_of, raise_errors
+from policyeng.sources.references import drop_superseded, find_homes, find_linked, list_uncompiled, make_finders
+from policyeng.sources.relevance import is_something_else
+from policyeng.sources.templates import with_embedded
 from policyeng.sources.text import JSON_SUFFIXES, SOURCE_CODE, YAML_SUFFIXES
-
-#: Formats of existing resources: a deployment in them is complete, and its resources are listed separately.
-_LIVE = ("arm-rest", "native", "resource-graph")
-
-
-def with_contents(document: Loaded, format_name: str) -> Loaded:
-    """Add the resources in the templates that the document's resources contain, with their places in the document.
-
-    A carrier that only records a past deployment adds nothing; any other carrier without a template is refused.
-
-    Args:
-        document: as its format reads it.
-        format_name: the name of that format.
-    """
-    reading = document.reading
-    carriers = [
-        placed
-        for placed in reading.resources
-        if (carrier := carrier_of(placed.resource["type"], placed.resource)) is not None
-        and not _is_record(placed, carrier, reading, format_name)
-    ]
-    if not carriers:
-        return document
-    from policyeng.sources.arm_template import Contents  # most documents carry no template
-
-    contents = Contents(document.file)
-    inner = [_move_to_document(contents.read(placed.resource, placed.unreadable), placed) for placed in carriers]
-    more = replace(
-        reading,
-        resources=(*reading.resources, *(placed for each in inner for placed in each.resources)),
-        refusals=(*reading.refusals, *(refusal for each in inner for refusal in each.refusals)),
-        incomplete=(*reading.incomplete, *(line for each in inner for line in each.incomplete)),
-        remarks=(*reading.remarks, *(remark for each in inner for remark in each.remarks)),
-    )
-    return document._replace(reading=more)
-
-
-def _is_record(placed: Placed, carrier: Carrier, reading: ParsedDocument, format_name: str) -> bool:
-    """Check whether a carrier has no template and only records what was deployed or stored before."""
-    properties = member(placed.resource, "properties")
-    try:
-        has_template = template_in(carrier, properties) is not None
-    except InputError:
-        return False
-    if has_template or any(at.startswith("/properties/") for at in placed.unreadable):
-        return False
-    if format_name == "terraform":
-        return not reading.states_changes or placed.pointer in reading.unchanged
-    if format_name not in _LIVE:
-        return False
-    has_run = isinstance(member(properties, "provisioningState"), str)
-    return not isinstance(properties, Mapping) or carrier.is_stored or has_run
-
-
-def _move_to_document(reading: ParsedDocument, carrier: Placed) -> ParsedDocument:
-    """Convert the pointers in the reading of a carrier's template to pointers into the document."""
-    return replace(
-        reading,
-        resources=tuple(
-            placed._replace(
-                pointer=_pointer_in_document(carrier, placed.pointer),
-                fields={at: _pointer_in_document(carrier, there) for at, there in placed.fields.items()},
-            )
-            for placed in reading.resources
-        ),
-        refusals=tuple(
-            refusal._replace(pointer=_pointer_in_document(carrier, refusal.pointer)) for refusal in reading.refusals
-        ),
-        remarks=tuple((_pointer_in_document(carrier, pointer), message) for pointer, message in reading.remarks),
-    )
-
-
-def _pointer_in_document(carrier: Placed, pointer: str) -> str:
-    """Return the pointer in the document of a part of a carrier, from `fields` or the nearest entry above it."""
-    above = pointer
-    while above and above not in carrier.fields:
-        above = above.rpartition("/")[0]
-    return carrier.fields.get(above, carrier.pointer) + pointer[len(above) :]
-
+from policyeng.sources.written_documents import warn_about_skipped
 
 #: The suffixes of files in directories that may contain resources.
 SUFFIXES = (*JSON_SUFFIXES, *YAML_SUFFIXES, *SOURCE_CODE)
@@ -112,6 +46,30 @@ class ReadDocument(NamedTuple):
     file: str
     format: str
     resources: int
+
+
+class ReadDocuments(NamedTuple):
+    """All documents in the inputs.
+
+    Attributes:
+        files: the inputs after they were opened.
+        documents: with the results of reading them, in the order of the inputs.
+        problems: what could not be read, in the order of the inputs.
+        skipped: what was found in directories and contains nothing to check.
+    """
+
+    files: Sequence[OpenedFile]
+    documents: Sequence[tuple[DetectedDocument, Loaded]]
+    problems: tuple[Problem, ...]
+    skipped: tuple[Skipped, ...]
+
+    def summaries(self) -> tuple[ReadDocument, ...]:
+        """Return a summary of each document that contains something."""
+        return tuple(
+            ReadDocument(part.named.file, part.name, len(document.reading.resources) + len(document.reading.changes))
+            for part, document in self.documents
+            if not document.reading.nothing
+        )
 
 
 class Inputs(NamedTuple):
@@ -131,49 +89,9 @@ class Inputs(NamedTuple):
     skipped: tuple[Skipped, ...] = ()
 
 
-def gathered(
-    found: FileCollection,
-    inputs: Iterable[Found],
-    stdin: bytes | None,
-    said: DocumentContext,
-    *,
-    embedded: bool = True,
-) -> list[tuple[DetectedDocument, Loaded]]:
-    """Read the documents in the inputs, and add what could not be read to `found`.
-
-    Args:
-        found: an empty collection; without formats it only stores documents as they were written.
-        inputs: what the user named.
-        stdin: the bytes of standard input.
-        said: the context from the user.
-        embedded: also read the templates that resources contain.
-    """
-    for named in counted(inputs):
-        found.add(named, stdin)
-    if found.formats and not found.documents:
-        found.add_what_lies_beside()
-    found.leave_out_superseded()
-    done = loaded(found.parts, said, found.max_bytes)
-    if embedded:
-        done = [(part, with_contents(document, part.name)) for part, document in done]
-    found.settle_source_code(done)
-    for part, document in done:
-        found.add_result(part, document)
-    return done
-
-
-def reads(done: Iterable[tuple[DetectedDocument, Loaded]]) -> tuple[ReadDocument, ...]:
-    """Return a summary of each document that contains something."""
-    return tuple(
-        ReadDocument(part.named.file, part.name, len(document.reading.resources) + len(document.reading.changes))
-        for part, document in done
-        if not document.reading.nothing
-    )
-
-
 @uncollected()
 def read_inputs(
-    paths: Sequence[str | Path | Named],
+    paths: Sequence[str | Path | Found],
     *,
     from_format: str | None = None,
     max_bytes: int = DEFAULT_MAX_BYTES,
@@ -186,10 +104,10 @@ def read_inputs(
     """Read files, directories (every JSON and YAML file below them) and standard input (`-`) into one snapshot.
 
     Args:
-        paths: as the user named them; or documents in memory.
+        paths: as the user named them; or documents, in memory or under another name, and what was found with them.
         from_format: a name among `FORMATS`; by content when None.
         max_bytes: the largest document that is read.
-        stdin: the bytes of standard input.
+        stdin: the bytes of standard input, and of a document without path and content.
         documents: also store every input as it was written.
         resources: find Azure resources; without them only documents are read, and formats do not matter.
         said: the context from the user.
@@ -201,46 +119,94 @@ def read_inputs(
     formats = choose_formats(from_format, FORMATS)
     if from_format is not None and not resources:
         raise UsageError(f"`{from_format}` is a format of Azure resources, but the policies check only documents")
-    suffixes = (".json", *YAML_SUFFIXES) if not resources else SUFFIXES
-    found = FileCollection(formats if resources else {}, max_bytes, documents=documents)
-    done = gathered(found, find_inputs(paths, suffixes, walk), stdin, said or DocumentContext())
-    files = [path for path in paths if not isinstance(path, Named)] if documents else []
-    return _merge_inputs(found, done, warn_about_skipped(files))
+    suffixes = SUFFIXES if resources else (".json", *YAML_SUFFIXES)
+    options = ReadOptions(formats if resources else {}, said or DocumentContext(), stdin, max_bytes, documents)
+    read = read_documents(find_inputs(paths, suffixes, walk), options)
+    snapshot, problems = joined([document for _, document in read.documents])
+    files = list(dict.fromkeys(part.named.file for part, _ in read.documents))
+    if documents:
+        written = [(file.named.file, file.written) for file in read.files if file.named and file.written is not None]
+        snapshot = snapshot.model_copy(update={"documents": tuple(each for _, every in written for each in every)})
+        files = [file for file, _ in written]
+        problems = (*problems, *warn_about_skipped(path for path in paths if isinstance(path, str | Path)))
+    return Inputs(snapshot, (*read.problems, *problems), tuple(files), read.summaries(), read.skipped)
 
 
-@uncollected()
-def read_named(
-    named: Iterable[Found],
-    content: bytes | None = None,
-    *,
-    documents: bool = False,
-    resources: bool = True,
-    max_bytes: int = DEFAULT_MAX_BYTES,
-) -> Inputs:
-    """Read documents into one snapshot, as `read_inputs` reads those behind paths.
-
-    Args:
-        named: the documents; their `file` is how messages and origins name them.
-        content: the bytes of the one that is not in a file.
-        documents: also store them as they were written.
-        resources: find Azure resources.
-        max_bytes: the largest document that is read.
-    """
-    found = FileCollection(FORMATS if resources else {}, max_bytes, documents=documents)
-    return _merge_inputs(found, gathered(found, named, content, DocumentContext()), ())
-
-
-def _merge_inputs(
-    found: FileCollection, done: Sequence[tuple[DetectedDocument, Loaded]], more: Iterable[Problem]
-) -> Inputs:
-    snapshot, conflicts = joined([document for _, document in done])
-    files: Iterable[str] = dict.fromkeys(part.named.file for part, _ in done)
-    if found.documents:
-        snapshot = snapshot.model_copy(update={"documents": tuple(found.written)})
-        files = found.files
-    return Inputs(
-        snapshot, (*found.list_problems(), *conflicts, *more), tuple(files), reads(done), tuple(found.skipped)
+def read_documents(inputs: Iterable[Found], options: ReadOptions) -> ReadDocuments:
+    """Read the documents in the inputs stage by stage; each stage also notes problems and what is not evaluated."""
+    files = open_files(
+        counted(inputs), options
+    )  # find the files, decode their text, detect the format of each document
+    files += open_neighbors(files, options)
+    parts, superseded = drop_superseded([part for file in files for part in file.parts])
+    documents = _read_parts(parts, options)  # with what others name, and without those that others link to
+    if options.embedded:
+        documents = [with_embedded(document, part.name) for part, document in zip(parts, documents, strict=True)]
+    read = list(zip(parts, documents, strict=True))
+    notes = [
+        *(note for file in files for note in file.notes),
+        *superseded,
+        *list_uncompiled(files, (part for part, document in read if document.reading.resources)),
+        *(Note(part.position, subject) for part, document in read for subject in _list_faults(part, document)),
+    ]
+    in_order = sorted(notes, key=lambda note: note.position)
+    problems = tuple(note.subject for note in in_order if isinstance(note.subject, Problem))
+    return ReadDocuments(
+        files, read, problems, tuple(note.subject for note in notes if isinstance(note.subject, Skipped))
     )
+
+
+def _read_parts(parts: Sequence[DetectedDocument], options: ReadOptions) -> list[Loaded]:
+    """Read the documents; those that belong to a workspace come last, because the others name the workspaces."""
+    finders = make_finders(parts)
+    done: dict[int, Loaded] = {}
+    homes: list[Home] = []
+    for last in (False, True):
+        for index, part in enumerate(parts):
+            if belongs_to_workspace(part) is last:
+                around = find_surroundings(part.named, options.context, homes, options.max_bytes)
+                done[index] = _read_part(part, replace(around, find=finders[index]))
+                homes += find_homes(part, done[index].reading)
+        if not last and (linked := find_linked(parts, done)):
+            done |= linked
+            homes = [home for index, document in done.items() for home in find_homes(parts[index], document.reading)]
+    return [done[index] for index in range(len(parts))]
+
+
+def _read_part(part: DetectedDocument, around: Surroundings) -> Loaded:
+    reading = part.format.read(part.document, around)
+    return Loaded(part.named.file, move_pointers(reading, part.pointer) if part.pointer else reading, part.text)
+
+
+#: Formats for all of Azure. A broken document in one of them need not be about Azure Machine Learning.
+_GENERAL_FORMATS = ("arm-template", "arm-rest", "resource-graph")
+
+
+def _list_faults(part: DetectedDocument, document: Loaded) -> Iterator[Problem | Skipped]:
+    """Yield the refusals and remarks of a document, and why it contains nothing to check."""
+    reading = document.reading
+    empty = not (reading.resources or reading.stated or reading.changes)
+    if reading.nothing:
+        yield Skipped(document.file, reading.nothing)
+    for refusal in reading.refusals:
+        harmless = part.named.found and (refusal.holds_nothing or _is_unrelated(part, refusal))
+        if harmless and empty:
+            yield Skipped(document.file, refusal.message)
+        else:
+            yield _make_problem(document, refusal, "warning" if harmless else "error")
+    for pointer, message in reading.remarks:
+        yield _make_problem(document, Refusal(pointer, message), "warning")
+
+
+def _is_unrelated(part: DetectedDocument, refusal: Refusal) -> bool:
+    """Check whether a refused part is not about Azure Machine Learning, in a format for all of Azure."""
+    pointer = refusal.pointer.removeprefix(part.pointer)
+    return part.name in _GENERAL_FORMATS and is_something_else(part.document, pointer)
+
+
+def _make_problem(document: Loaded, refusal: Refusal, level: Literal["error", "warning"]) -> Problem:
+    place = f"{document.file}:{document.text.places([refusal.pointer])[0][0]}"
+    return problem_of(InputError(refusal.message, place=(place, refusal.pointer), remedy=refusal.remedy), level)
 
 
 #: What `load_snapshot` reads: a path, or the parsed content of a document in any of the formats.

@@ -1,4 +1,4 @@
-"""ARM templates next to other documents: the resource types that carry them, and values for their parameters."""
+"""ARM templates in other documents: values for their parameters, and the resources that carry them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import orjson
 
 from policyeng.errors import InputError, UsageError
-from policyeng.frozen import frozen
+from policyeng.frozen import frozen, replace
 from policyeng.models import JsonObject, lowered
 from policyeng.named import NamedTuple
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES, parse_json, shortened
 from policyeng.sources.discovery import Named, content_of, display
-from policyeng.sources.parsed import kind_of, seen
+from policyeng.sources.parsed import Loaded, ParsedDocument, Placed, kind_of, seen
 from policyeng.sources.text import read_text
 
 
@@ -192,3 +192,82 @@ def template_of(value: object) -> JsonObject:
     if not isinstance(resources, list | dict):
         raise InputError("a template without `resources`", remedy="give the complete template")
     return template
+
+
+#: Formats of existing resources: a deployment in them is complete, and its resources are listed separately.
+_LIVE = ("arm-rest", "native", "resource-graph")
+
+
+def with_embedded(document: Loaded, format_name: str) -> Loaded:
+    """Add the resources in the templates that the document's resources contain, with their places in the document.
+
+    A carrier that only records a past deployment adds nothing; any other carrier without a template is refused.
+
+    Args:
+        document: as its format reads it.
+        format_name: the name of that format.
+    """
+    reading = document.reading
+    carriers = [
+        placed
+        for placed in reading.resources
+        if (carrier := carrier_of(placed.resource["type"], placed.resource)) is not None
+        and not _is_record(placed, carrier, reading, format_name)
+    ]
+    if not carriers:
+        return document
+    from policyeng.sources.arm_template import Contents  # most documents carry no template
+
+    contents = Contents(document.file)
+    inner = [_move_to_document(contents.read(placed.resource, placed.unreadable), placed) for placed in carriers]
+    more = replace(
+        reading,
+        resources=(*reading.resources, *(placed for each in inner for placed in each.resources)),
+        refusals=(*reading.refusals, *(refusal for each in inner for refusal in each.refusals)),
+        incomplete=(*reading.incomplete, *(line for each in inner for line in each.incomplete)),
+        remarks=(*reading.remarks, *(remark for each in inner for remark in each.remarks)),
+    )
+    return document._replace(reading=more)
+
+
+def _is_record(placed: Placed, carrier: Carrier, reading: ParsedDocument, format_name: str) -> bool:
+    """Check whether a carrier has no template and only records what was deployed or stored before."""
+    properties = member(placed.resource, "properties")
+    try:
+        has_template = template_in(carrier, properties) is not None
+    except InputError:
+        return False
+    if has_template or any(at.startswith("/properties/") for at in placed.unreadable):
+        return False
+    if format_name == "terraform":
+        return not reading.states_changes or placed.pointer in reading.unchanged
+    if format_name not in _LIVE:
+        return False
+    has_run = isinstance(member(properties, "provisioningState"), str)
+    return not isinstance(properties, Mapping) or carrier.is_stored or has_run
+
+
+def _move_to_document(reading: ParsedDocument, carrier: Placed) -> ParsedDocument:
+    """Convert the pointers in the reading of a carrier's template to pointers into the document."""
+    return replace(
+        reading,
+        resources=tuple(
+            placed._replace(
+                pointer=_pointer_in_document(carrier, placed.pointer),
+                fields={at: _pointer_in_document(carrier, there) for at, there in placed.fields.items()},
+            )
+            for placed in reading.resources
+        ),
+        refusals=tuple(
+            refusal._replace(pointer=_pointer_in_document(carrier, refusal.pointer)) for refusal in reading.refusals
+        ),
+        remarks=tuple((_pointer_in_document(carrier, pointer), message) for pointer, message in reading.remarks),
+    )
+
+
+def _pointer_in_document(carrier: Placed, pointer: str) -> str:
+    """Return the pointer in the document of a part of a carrier, from `fields` or the nearest entry above it."""
+    above = pointer
+    while above and above not in carrier.fields:
+        above = above.rpartition("/")[0]
+    return carrier.fields.get(above, carrier.pointer) + pointer[len(above) :]

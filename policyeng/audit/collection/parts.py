@@ -43,7 +43,7 @@ from policyeng.sources.discovery import (
     record_queries,
 )
 from policyeng.sources.parsed import problem_of
-from policyeng.sources.reader import SUFFIXES, read_named
+from policyeng.sources.reader import SUFFIXES, read_inputs
 
 SCHEMES = ("https://", "http://")
 #: How long a server may be silent, in seconds.
@@ -334,7 +334,7 @@ def read(source: PartSource | Collected, wanted: WantedInputs) -> Collected:
     try:
         with record_queries() as asked:
             content = _content(source)
-            inputs = read_named(_documents(source, content), content, **wanted)
+            inputs = read_inputs([*_documents(source, content)], stdin=content, **wanted)
     except InputError as error:
         return Collected(source.name, None, [problem_of(error)])
     problems = [*inputs.problems]

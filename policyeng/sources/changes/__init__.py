@@ -15,12 +15,11 @@ from policyeng.models import Change, FilePlaces, JsonObject, Operation, Problem,
 from policyeng.parsing.json_text import DEFAULT_MAX_BYTES
 from policyeng.sources.changes import native, what_if
 from policyeng.sources.context import DocumentContext
-from policyeng.sources.detection import FORMATS, DetectedDocument, choose_formats
+from policyeng.sources.detection import FORMATS, ReadOptions, choose_formats
 from policyeng.sources.discovery import EVERYTHING, FileWalk, Found, Named, Skipped, find_inputs
-from policyeng.sources.file_collection import FileCollection
 from policyeng.sources.merge import joined
 from policyeng.sources.parsed import Format, Loaded, ParsedDocument
-from policyeng.sources.reader import SUFFIXES, ReadDocument, gathered, read_inputs, reads
+from policyeng.sources.reader import SUFFIXES, ReadDocument, read_documents, read_inputs
 
 #: Collections that changes of resources cannot express.
 _COLLECTIONS = ("approvals", "workloads", "quotas", "metrics", "principals", "evidence")
@@ -184,23 +183,17 @@ def _read(
     stdin: bytes | None,
     said: DocumentContext | None,
 ) -> ChangesRead:
-    found = FileCollection(choose_formats(from_format, CHANGE_FORMATS), max_bytes)
-    done = gathered(found, inputs, stdin, _as_applied(said), embedded=False)  # a decision reads them with their state
-    changes, conflicts = _changes([document for _, document in done])
-    problems = [
-        *found.list_problems(),
-        *conflicts,
-        *(problem for _, document in done for problem in _find_left_out(document)),
-    ]
-    if not changes and not any(problem.level == "error" for problem in problems) and not _says_nothing_changes(done):
+    formats = choose_formats(from_format, CHANGE_FORMATS)
+    options = ReadOptions(formats, _as_applied(said), stdin, max_bytes, embedded=False)  # read with their state later
+    read = read_documents(inputs, options)
+    documents = [document for _, document in read.documents]
+    changes, conflicts = _changes(documents)
+    problems = [*read.problems, *conflicts, *(problem for each in documents for problem in _find_left_out(each))]
+    says_nothing_changes = any(document.reading.states_changes for document in documents)
+    if not changes and not any(problem.level == "error" for problem in problems) and not says_nothing_changes:
         problems.append(Problem(level="error", message=f"the documents contain no changes; {_REMEDY}"))
-    return ChangesRead(
-        changes,
-        tuple(problems),
-        {file: text for _, document in done for file, text in document.texts().items()},
-        reads(done),
-        tuple(found.skipped),
-    )
+    texts = {file: text for document in documents for file, text in document.texts().items()}
+    return ChangesRead(changes, tuple(problems), texts, read.summaries(), read.skipped)
 
 
 def _as_applied(said: DocumentContext | None) -> DocumentContext:
@@ -238,7 +231,3 @@ def _find_left_out(document: Loaded) -> Iterator[Problem]:
         yield Problem(level="warning", message=f"the changes are incomplete: {line}", place=document.file)
     if reading.truncated:
         yield Problem(level="error", message=reading.truncated, place=document.file)
-
-
-def _says_nothing_changes(done: Iterable[tuple[DetectedDocument, Loaded]]) -> bool:
-    return any(document.reading.states_changes for _, document in done)
