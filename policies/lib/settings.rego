@@ -47,6 +47,13 @@ entry_paths(resource, path) := [array.concat(path, [index]) |
 	some index, _ in list
 ]
 
+# is_unset(resource, path): whether nothing is stated at a path of keys and positions, and what is on the way to it can be
+# read.
+is_unset(resource, path) if {
+	at(resource, path) == null
+	not _misplaced(resource, path)
+}
+
 # unreadable_flag(resource, path): the JSON Pointer of what is stated at a path of keys and positions and is no flag, or is
 # on the way to it and is no object (before a position, no list); undefined where it can be read or is absent.
 unreadable_flag(resource, path) := pointer(path) if {

@@ -57,6 +57,16 @@ test_at if {
 	}
 }
 
+test_unset if {
+	every key in ["blank", "nothing", "none"] {
+		settings.is_unset(resource, ["properties", key])
+	}
+	not settings.is_unset(resource, ["properties", "text"])
+	not settings.is_unset(resource, ["properties", "list"])
+	settings.is_unset(resource, ["properties", "blank", "flag"])
+	not settings.is_unset(resource, ["properties", "text", "flag"])
+}
+
 test_unreadable_flag_at if {
 	settings.unreadable_flag(resource, ["properties", "other"]) == "/properties/other"
 	settings.unreadable_flag(resource, ["properties", "text", "flag"]) == "/properties/text"

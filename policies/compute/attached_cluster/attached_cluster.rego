@@ -26,8 +26,7 @@ deny contains {
 	"actual": null,
 	"expected": "the id of a cluster",
 } if {
-	settings.at(input.resource, place) == null
-	not settings.unreadable(input.resource, place, "string")
+	settings.is_unset(input.resource, place)
 }
 
 unknown contains {"msg": "what the compute is attached to is not text", "path": pointer} if {

@@ -65,8 +65,7 @@ unknown contains {
 }
 
 access := "notspecified" if {
-	settings.at(input.resource, port_place) == null
-	not settings.unreadable(input.resource, port_place, "string")
+	settings.is_unset(input.resource, port_place)
 } else := settings.word(settings.at(input.resource, port_place), {"enabled", "disabled", "notspecified"})
 
 # The setting leaves it to Azure, and neither a subnet nor the lack of public addresses closes the port.
@@ -86,8 +85,7 @@ unreadable_network := pointer if {
 # The isolation mode of the workspace; undefined where the workspace or its hub is not in the snapshot, and for a value that
 # Azure does not have.
 mode := "disabled" if {
-	settings.at(holder, mode_place) == null
-	not settings.unreadable(holder, mode_place, "string")
+	settings.is_unset(holder, mode_place)
 } else := settings.word(
 	settings.at(holder, mode_place),
 	{"disabled", "allowinternetoutbound", "allowonlyapprovedoutbound"},

@@ -29,8 +29,7 @@ deny contains {
 }
 
 unknown contains {"msg": "whether the image is the latest is not stated", "path": settings.pointer(place)} if {
-	stated == null
-	not settings.unreadable_flag(input.resource, place)
+	settings.is_unset(input.resource, place)
 }
 
 unknown contains {"msg": "`isLatestOsImageVersion` is neither true nor false", "path": pointer} if {

@@ -40,8 +40,7 @@ deny contains {
 }
 
 unknown contains {"msg": "no VM size is stated", "path": settings.pointer(place)} if {
-	stated == null
-	not settings.unreadable(input.resource, place, "string")
+	settings.is_unset(input.resource, place)
 }
 
 unknown contains {"msg": "the VM size is not text", "path": pointer} if {

@@ -37,9 +37,8 @@ deny contains {
 	"actual": null,
 	"expected": false,
 } if {
-	stated == null
+	settings.is_unset(input.resource, flag_place)
 	computes.kind(input.resource) == "amlcompute"
-	not settings.unreadable_flag(input.resource, flag_place)
 }
 
 deny contains {
@@ -71,9 +70,8 @@ unknown contains {
 
 # Only of an instance without the setting.
 asks_endpoints if {
-	stated == null
+	settings.is_unset(input.resource, flag_place)
 	computes.kind(input.resource) == "computeinstance"
-	not settings.unreadable_flag(input.resource, flag_place)
 }
 
 stated := settings.at(input.resource, flag_place)

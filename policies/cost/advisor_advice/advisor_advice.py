@@ -9,12 +9,6 @@ from policyeng.facts.words import fold, get_inside
 
 UPDATED = "/properties/lastUpdated"
 _COSTLY = {"category": "cost", "impact": "high"}
-_ABSENT = {
-    "/properties/category": "unknown",
-    "/properties/impact": "unknown",
-    UPDATED: "unknown",
-    "/properties/suppressionIds": "pass",
-}
 
 
 @policy(

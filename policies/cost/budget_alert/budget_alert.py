@@ -9,7 +9,6 @@ from policyeng.facts.words import fold, get_inside
 from policyeng.models import JsonObject
 
 TYPES = ("microsoft.consumption/budgets", "microsoft.costmanagement/budgets")
-_READ = ("category", "notifications/*/enabled", "timePeriod/startDate", "timePeriod/endDate", "filter")
 UNCERTAIN = ("a start that can be read", "an end that can be read", "a scope that surely covers it", "no filter")
 
 

@@ -18,19 +18,6 @@ from policyeng.facts.reservations import (
 from policyeng.facts.words import fold
 from policyeng.models import JsonObject
 
-_ABSENT = {
-    "/properties/properties/vmSize": "unknown",
-    "/properties/properties/vmPriority": "pass",
-    "/properties/properties/scaleSettings/minNodeCount": "not_judged",
-    "/properties/properties/agentVmSize": "not_judged",
-    "/properties/properties/agentCount": "pass",
-    "/properties/agentPoolProfiles": "unknown",
-    "/properties/computeLocation": "pass",
-    "/location": "pass",
-    "workspace:/location": "pass",
-    "/properties/powerState/code": "pass",
-    "/properties/resourceId": "pass",
-}
 
 
 @policy(

@@ -9,15 +9,6 @@ from policyeng.facts.usage import UTILIZATIONS, samples_of, usages_of
 from policyeng.facts.words import regulated
 from policyeng.models import JsonObject, lowered
 
-_ABSENT = {
-    "/properties/properties/vmSize": "unknown",
-    "/properties/properties/agentVmSize": "unknown",
-    "/properties/properties/virtualMachineSize": "pass",
-    "/properties/resourceId": "pass",
-    "/tags/data-classification": "pass",
-    "workspace:/tags/data-classification": "pass",
-    "workspace:/properties/hbiWorkspace": "pass",
-}
 _PERCENT = {"type": "number", "minimum": 0, "maximum": 100, "default": 40}
 _DAYS = {"type": "number", "minimum": 0, "maximum": 3650, "default": 14}
 _REGULATED = ["regulated", "restricted", "confidential"]

@@ -28,8 +28,7 @@ deny contains {
 }
 
 unknown contains {"msg": "whether the datastore has a credential is not stated", "path": settings.pointer(place)} if {
-	settings.at(input.resource, place) == null
-	not settings.unreadable(input.resource, place, "string")
+	settings.is_unset(input.resource, place)
 }
 
 unknown contains {"msg": "the type of the credential cannot be read", "path": pointer} if {

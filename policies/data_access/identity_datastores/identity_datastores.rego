@@ -41,8 +41,7 @@ deny contains {
 }
 
 unknown contains {"msg": "how the workspace's own datastores authenticate is not stated", "path": settings.pointer(place)} if {
-	settings.at(input.resource, place) == null
-	not settings.unreadable(input.resource, place, "string")
+	settings.is_unset(input.resource, place)
 }
 
 unknown contains {"msg": "how the workspace's own datastores authenticate cannot be read", "path": pointer} if {

@@ -35,8 +35,7 @@ deny contains {
 }
 
 unknown contains {"msg": "how the connection authenticates is not stated", "path": settings.pointer(connections.place)} if {
-	settings.at(input.resource, connections.place) == null
-	not settings.unreadable(input.resource, connections.place, "string")
+	settings.is_unset(input.resource, connections.place)
 }
 
 unknown contains {"msg": "how the connection authenticates cannot be read", "path": pointer} if {

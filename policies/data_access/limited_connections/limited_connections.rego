@@ -43,8 +43,7 @@ deny contains {
 	"expected": {"days ahead at most": input.parameters.longest_days},
 } if {
 	has_key
-	settings.at(input.resource, expiry) == null
-	not settings.unreadable(input.resource, expiry, "string")
+	settings.is_unset(input.resource, expiry)
 }
 
 deny contains {

@@ -36,8 +36,7 @@ deny contains {
 	"expected": "Enabled",
 } if {
 	settings.at(input.resource, status) == null
-	settings.at(input.resource, key) == null
-	not settings.unreadable(input.resource, key, "string")
+	settings.is_unset(input.resource, key)
 }
 
 unknown contains {"msg": "whether the encryption is enabled cannot be read", "path": pointer} if {

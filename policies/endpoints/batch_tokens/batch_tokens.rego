@@ -32,8 +32,7 @@ unknown contains {"msg": "the authentication mode is not a known value", "path":
 }
 
 unknown contains {"msg": "the authentication mode is not stated", "path": settings.pointer(place)} if {
-	settings.at(input.resource, place) == null
-	not settings.unreadable_word(input.resource, place, modes)
+	settings.is_unset(input.resource, place)
 }
 
 place := ["properties", "authMode"]

@@ -37,8 +37,7 @@ deny contains {
 is_open if settings.word(settings.at(input.resource, place), states) == "enabled"
 
 is_open if {
-	settings.at(input.resource, place) == null
-	not settings.unreadable_word(input.resource, place, states)
+	settings.is_unset(input.resource, place)
 }
 
 unknown contains {"msg": "the public network access is neither enabled nor disabled", "path": pointer} if {

@@ -40,15 +40,13 @@ deny contains {
 may_reach_out if settings.word(settings.at(input.resource, egress), accesses) == "enabled"
 
 may_reach_out if {
-	settings.at(input.resource, egress) == null
-	not settings.unreadable_word(input.resource, egress, accesses)
+	settings.is_unset(input.resource, egress)
 }
 
 is_unmanaged if settings.word(settings.at(holder, isolation), modes) == "disabled"
 
 is_unmanaged if {
-	settings.at(holder, isolation) == null
-	not settings.unreadable_word(holder, isolation, modes)
+	settings.is_unset(holder, isolation)
 }
 
 unknown contains {"msg": "the compute type of the deployment is not a known value", "path": "/properties/endpointComputeType"} if {

@@ -29,8 +29,7 @@ deny contains {
 	"actual": null,
 	"expected": "the name of a content filter",
 } if {
-	settings.at(input.resource, place) == null
-	not settings.unreadable(input.resource, place, "string")
+	settings.is_unset(input.resource, place)
 }
 
 deny contains {

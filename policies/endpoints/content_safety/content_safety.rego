@@ -33,8 +33,7 @@ unknown contains {"msg": "the state of content safety is not a known value", "pa
 }
 
 unknown contains {"msg": "whether content safety is on is not stated", "path": settings.pointer(place)} if {
-	settings.at(input.resource, place) == null
-	not settings.unreadable_word(input.resource, place, states)
+	settings.is_unset(input.resource, place)
 }
 
 place := ["properties", "contentSafety", "contentSafetyStatus"]

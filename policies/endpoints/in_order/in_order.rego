@@ -37,8 +37,7 @@ unknown contains {"msg": "the provisioning state is not a known value", "path": 
 }
 
 unknown contains {"msg": "the provisioning state is not stated", "path": settings.pointer(place)} if {
-	settings.at(input.resource, place) == null
-	not settings.unreadable_word(input.resource, place, states)
+	settings.is_unset(input.resource, place)
 }
 
 state := settings.word(settings.at(input.resource, place), states)

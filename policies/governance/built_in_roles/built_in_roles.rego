@@ -31,8 +31,7 @@ deny contains {
 }
 
 unknown contains {"msg": "whether the role is built in is not stated", "path": settings.pointer(place)} if {
-	stated == null
-	not settings.unreadable(input.resource, place, "string")
+	settings.is_unset(input.resource, place)
 }
 
 unknown contains {"msg": "the type of the role is neither BuiltInRole nor CustomRole", "path": pointer} if {

@@ -29,8 +29,7 @@ deny contains {
 	"actual": null,
 	"expected": {"at most days": input.parameters.longest_days},
 } if {
-	stated == null
-	not settings.unreadable(input.resource, place, "string")
+	settings.is_unset(input.resource, place)
 }
 
 deny contains {

@@ -30,8 +30,7 @@ deny contains {
 	"actual": null,
 	"expected": "the id of a user-assigned identity",
 } if {
-	settings.at(input.resource, primary) == null
-	not settings.unreadable(input.resource, primary, "string")
+	settings.is_unset(input.resource, primary)
 }
 
 deny contains {
