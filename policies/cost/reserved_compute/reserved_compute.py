@@ -19,7 +19,6 @@ from policyeng.facts.words import fold
 from policyeng.models import JsonObject
 
 
-
 @policy(
     id="AML-COST-106",
     title="Steady compute is covered by a reservation",
