@@ -628,7 +628,7 @@ def _cluster(denied: Denied, old: JsonObject | None, version: str) -> Edit:
     newest = {"apiVersion": _document(denied.written, CLUSTER_KINDS[denied.arm_type][2].versions[-1])["apiVersion"]}
     asked = _asked_for(denied, new, old)
     like = _asked_for(denied, new | newest, old and old | newest)
-    return Edit(list(asked.changes), None, held=asked.held, like=list(like.changes))
+    return Edit(list(asked.changes), None, held=asked.prior, like=list(like.changes))
 
 
 def _is_of_a_cluster(denied: Denied) -> bool:

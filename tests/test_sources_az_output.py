@@ -224,13 +224,13 @@ def test_an_output_that_was_cut_short_says_nothing_by_what_it_lacks(missing: str
 
 
 #: Private endpoint connections, which only the service reports.
-CONNECTIONS = {
+CONNECTIONS: set[str] = {
     f"{P}/privateEndpointConnections",
     f"{P}/privateEndpointConnections/*/properties/privateEndpoint/id",
     f"{P}/privateEndpointConnections/*/properties/privateLinkServiceConnectionState/status",
 }
 #: Setup scripts, which only compute instances have.
-SCRIPTS = {
+SCRIPTS: set[str] = {
     f"{C}/setupScripts/scripts/creationScript/scriptData",
     f"{C}/setupScripts/scripts/creationScript/scriptSource",
 }
