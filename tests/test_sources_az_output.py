@@ -20,9 +20,11 @@ from policyeng.sources.parsed import Placed, Refusal, Surroundings
 from tests.effort import effort
 from tests.test_sources_azure_cli import (
     AROUND,
+    CONNECTIONS,
     ID,
     KEYS,
     ML,
+    SCRIPTS,
     VALUES,
     WORKSPACE,
     C,
@@ -223,17 +225,6 @@ def test_an_output_that_was_cut_short_says_nothing_by_what_it_lacks(missing: str
     assert "/name" not in placed.unreadable
 
 
-#: Private endpoint connections, which only the service reports.
-CONNECTIONS: set[str] = {
-    f"{P}/privateEndpointConnections",
-    f"{P}/privateEndpointConnections/*/properties/privateEndpoint/id",
-    f"{P}/privateEndpointConnections/*/properties/privateLinkServiceConnectionState/status",
-}
-#: Setup scripts, which only compute instances have.
-SCRIPTS: set[str] = {
-    f"{C}/setupScripts/scripts/creationScript/scriptData",
-    f"{C}/setupScripts/scripts/creationScript/scriptSource",
-}
 #: By what is printed, the fields that policies inspect and an output cannot say.
 GAPS: dict[str, set[str]] = {
     "amlcompute": {*SCRIPTS, f"{P}/disableLocalAuth", f"{C}/connectivityEndpoints/publicIpAddress"},

@@ -20,7 +20,6 @@ from policyeng.sources.azure_cli.converter import NOT_CARRIED, UNKNOWN_ID
 from policyeng.sources.parsed import Placed, Surroundings
 from policyeng.testing.observed_reads import observe
 from tests.effort import effort
-from tests.test_sources_az_output import CONNECTIONS, SCRIPTS
 from tests.writers import azure_cli as writer
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
@@ -635,6 +634,17 @@ def test_what_only_the_service_says_is_unreadable() -> None:
     assert {"/tags", "/location", "/identity/type", f"{P}/description"} <= set(carried.pointers)
 
 
+#: Private endpoint connections, which only the service reports.
+CONNECTIONS: set[str] = {
+    f"{P}/privateEndpointConnections",
+    f"{P}/privateEndpointConnections/*/properties/privateEndpoint/id",
+    f"{P}/privateEndpointConnections/*/properties/privateLinkServiceConnectionState/status",
+}
+#: Setup scripts, which only compute instances have.
+SCRIPTS: set[str] = {
+    f"{C}/setupScripts/scripts/creationScript/scriptData",
+    f"{C}/setupScripts/scripts/creationScript/scriptSource",
+}
 #: By what it is, the fields that policies inspect and a file cannot say; one policy searches all properties.
 GAPS: dict[str, set[str]] = {
     "AmlCompute": {P, *SCRIPTS, f"{P}/disableLocalAuth", f"{C}/connectivityEndpoints/publicIpAddress"},

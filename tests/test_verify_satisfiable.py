@@ -168,7 +168,7 @@ def test_the_law_finds_the_class_and_the_policies(tmp_path: Path, monkeypatch: p
     """A conflict is a violation, so is an expectation that is not met; what is as expected is none."""
     monkeypatch.setattr(
         "policyeng.verify.laws.outcome_laws.classes_of",
-        lambda bundle, _: classes_of(bundle, chosen=["anything", "regulated-realtime-gpu-inference"]),
+        lambda bundle: classes_of(bundle, chosen=["anything", "regulated-realtime-gpu-inference"]),
     )
     (violation,) = unsatisfiable(load_bundle(BROKEN), NOW)[:1]
 
