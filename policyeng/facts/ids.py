@@ -107,7 +107,7 @@ def is_open(arm_id: str) -> bool:
 
     Such a part is in braces, `{subscription}`.
     """
-    return any(map(_is_open, segments(arm_id) or ()))
+    return "{" in arm_id and any(map(_is_open, segments(arm_id) or ()))
 
 
 def with_open(scope: str, open_scopes: Iterable[str]) -> Iterator[str]:
@@ -123,7 +123,7 @@ def open_scopes(by_scope: Mapping[str, object]) -> list[str]:
     The inputs decide which those are: resources that they lack have ids without open parts.
     """
     keys: Callable[[], Iterable[str]] = getattr(by_scope, "known_keys", by_scope.keys)
-    return sorted(scope for scope in keys() if "{" in scope and is_open(scope))
+    return sorted(filter(is_open, keys()))
 
 
 def _is_open(part: str) -> bool:

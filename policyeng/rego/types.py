@@ -84,7 +84,7 @@ _NAMES = {-1: "???", **{found.rank: name for name, found in _SCALARS.items()}}
 #: What a message writes of one type, in characters.
 _WIDTH = 120
 #: A type with more parts than this is any: rules that use each other twice double it each time.
-_MAX_PARTS = 50_000
+_MAX_PARTS = 5_000
 
 
 def array(static: Iterable[Type] = (), dynamic: Type = UNKNOWN) -> ArrayType:
