@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 
 from policyeng.audit.collection.azure import CollectionScope, collect
-from policyeng.audit.collection.azure.client import find_cloud
+from policyeng.audit.collection.azure.clouds import find_cloud
 from policyeng.facts.coverage import FURTHER, LISTED
 from policyeng.facts.ids import is_at_or_under
 from policyeng.models import JsonObject

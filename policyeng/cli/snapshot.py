@@ -12,7 +12,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from policyeng.audit.collection import azure
-from policyeng.audit.collection.azure.client import Cloud, find_cloud
+from policyeng.audit.collection.azure.clouds import Cloud, find_cloud
 from policyeng.cli.commands import Command, Group
 from policyeng.cli.console import print_line, show_progress
 from policyeng.cli.files import require_directory, write

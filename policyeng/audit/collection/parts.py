@@ -23,7 +23,7 @@ from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Reque
 import orjson
 
 from policyeng.audit.collection import azure
-from policyeng.audit.collection.azure.client import find_cloud
+from policyeng.audit.collection.azure.clouds import find_cloud
 from policyeng.bundle.loader import WantedInputs
 from policyeng.configuration.settings import EstateSettings
 from policyeng.errors import InputError

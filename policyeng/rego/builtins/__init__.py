@@ -57,11 +57,11 @@ _GROUPS = {
     "graph.": "graphs",
     "walk": "graphs",
     "object.": "objects",
-    "array.": "arrays",
+    "array.": "aggregates",
     "bits.": "numbers",
     "numbers.": "numbers",
-    "units.": "units",
-    "semver.": "semver",
+    "units.": "numbers",
+    "semver.": "numbers",
     "providers.aws.": "aws",
     "strings.": "strings",
     "re_match": "regex",
@@ -71,9 +71,9 @@ _GROUPS = {
 _MODULES = {
     **dict.fromkeys(("abs", "ceil", "div", "floor", "minus", "mul", "plus", "rem", "round"), "numbers"),
     **dict.fromkeys(("all", "any", "count", "max", "min", "product", "sort", "sum"), "aggregates"),
-    **dict.fromkeys(("and", "or", "intersection", "union", "set_diff"), "sets"),
+    **dict.fromkeys(("and", "or", "intersection", "union", "set_diff"), "aggregates"),
     **dict.fromkeys(("type_name", "to_number"), "types"),
-    **dict.fromkeys(("equal", "neq", "lt", "gt", "lte", "gte", "internal.member_2", "internal.member_3"), "comparison"),
+    **dict.fromkeys(("equal", "neq", "lt", "gt", "lte", "gte", "internal.member_2", "internal.member_3"), "types"),
 }
 
 

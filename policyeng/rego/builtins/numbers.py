@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fractions
 import re
-from fractions import Fraction
 
 from policyeng.rego import numbers
 from policyeng.rego.budget import charge, charged
@@ -203,11 +202,11 @@ for _power, _prefix in enumerate(_PREFIXES, 1):
     _BYTES |= dict.fromkeys((_prefix, _prefix + "b"), 1000**_power)
     _BYTES |= dict.fromkeys((_prefix + "i", _prefix + "ib"), 1024**_power)
 # OPA takes the float next to a thousandth.
-_UNITS = {"": Fraction(1), "m": Fraction(0.001), "M": Fraction(1000**2)}
+_UNITS: dict[str, float] = {"": 1, "m": 0.001, "M": 1000**2}
 for _power, _prefix in enumerate(_PREFIXES, 1):
     if _prefix != "m":
-        _UNITS |= dict.fromkeys((_prefix, _prefix.upper()), Fraction(1000**_power))
-    _UNITS |= dict.fromkeys((_prefix + "i", _prefix.upper() + "i"), Fraction(1024**_power))
+        _UNITS |= dict.fromkeys((_prefix, _prefix.upper()), 1000**_power)
+    _UNITS |= dict.fromkeys((_prefix + "i", _prefix.upper() + "i"), 1024**_power)
 
 
 @builtin("units.parse_bytes")
@@ -229,11 +228,11 @@ def parse_units(text: Value) -> Value:
     unit = unit[:1] + lower(unit[1:])
     if unit not in _UNITS:
         raise BuiltinError(f"{name}: unit {unit} not recognized")
-    exact = _read(name, "amount", number) * _UNITS[unit]
+    exact = _read(name, "amount", number) * fractions.Fraction(_UNITS[unit])
     if exact.denominator == 1:
         return numbers.check_size(exact.numerator)
     # OPA writes ten digits after the point, half away from zero.
-    digits = int(abs(exact) * 10**10 + Fraction(1, 2))
+    digits = int(abs(exact) * 10**10 + fractions.Fraction(1, 2))
     return numbers.parse_number(f"{'-' if exact < 0 else ''}{digits // 10**10}.{digits % 10**10:010}")
 
 
@@ -264,13 +263,13 @@ def _find_unit(name: str, text: str) -> int:
     return length
 
 
-def _read(name: str, what: str, text: str) -> Fraction:
+def _read(name: str, what: str, text: str) -> fractions.Fraction:
     found = _NUMBER.fullmatch(text)
     if found is None:
         raise BuiltinError(f"{name}: could not parse {what} to a number")
     if abs(int(found[1] or 0)) > numbers.LARGEST_EXPONENT or len(text) > numbers.LARGEST_EXPONENT:
         raise numbers.NumberTooLargeError("the number is out of range")
-    return Fraction(text)
+    return fractions.Fraction(text)
 
 
 _IDENTIFIERS = re.compile(r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*")

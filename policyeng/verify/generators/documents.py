@@ -178,8 +178,10 @@ def _vary(random: Random, estates: EstateGenerator, resource: JsonObject, region
         pointers = [pointer for pointer in words.pointers if pointer.startswith("/") and words.standing[pointer]]
         if pointers:
             pointer = random.choice(pointers)
-            if (place := place_of(random, resource, pointer))[0] not in ("id", "type"):
-                put_value(resource, place, copied(random.choice(words.standing[pointer])))
+            value = copied(random.choice(words.standing[pointer]))
+            place = place_of(random, resource, pointer)
+            if place[0] not in ("id", "type") and (place != ("properties",) or isinstance(value, dict)):
+                put_value(resource, place, value)
 
 
 def _compute(random: Random, estates: EstateGenerator, identity: str) -> JsonObject:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from policyeng.audit.collection.azure.client import Cloud
+from policyeng.audit.collection.azure.clouds import Cloud
 from policyeng.audit.collection.azure.snapshot_builder import MAX_JOBS, CollectionScope
 from policyeng.errors import UsageError
 from policyeng.models import JsonObject

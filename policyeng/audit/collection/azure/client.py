@@ -6,7 +6,6 @@ azure-core.
 
 from __future__ import annotations
 
-import ipaddress
 import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,87 +23,14 @@ from azure.core.pipeline.policies import BearerTokenCredentialPolicy, HeadersPol
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 
-from policyeng.errors import InputError, UsageError, suggest_nearest
+from policyeng.audit.collection.azure.clouds import Cloud
+from policyeng.audit.collection.azure.snapshot_builder import Loss
+from policyeng.errors import InputError
 from policyeng.models import JsonObject
 from policyeng.parsing.json_text import parse_json, shortened
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
-
-
-class Cloud(NamedTuple):
-    """One cloud.
-
-    Attributes:
-        name: the name in the Azure CLI.
-        endpoint: the address of its resource manager, without a slash at the end.
-        authority: the host that issues tokens.
-        audience: the scope of tokens.
-    """
-
-    name: str
-    endpoint: str
-    authority: str
-    audience: str
-
-    @property
-    def is_local(self) -> bool:
-        """Whether requests stay on this machine, which needs no TLS."""
-        return urlsplit(self.endpoint).scheme == "http"
-
-
-def _public(name: str, host: str, authority: str) -> Cloud:
-    return Cloud(name, f"https://{host}", authority, f"https://{host}/.default")
-
-
-#: Source: `az cloud list`, `endpoints.resourceManager` and `endpoints.activeDirectory`.
-CLOUDS = {
-    cloud.name: cloud
-    for cloud in (
-        _public("AzureCloud", "management.azure.com", "login.microsoftonline.com"),
-        _public("AzureUSGovernment", "management.usgovcloudapi.net", "login.microsoftonline.us"),
-        _public("AzureChinaCloud", "management.chinacloudapi.cn", "login.chinacloudapi.cn"),
-    )
-}
-
-
-def find_cloud(name: str, endpoint: str = "") -> Cloud:
-    """Return a cloud by its name in any case; `endpoint` replaces its resource manager and the audience of tokens.
-
-    An address on this machine does not change the audience.
-
-    Raises:
-        UsageError: there is no such cloud, or the endpoint is not an `https` address without a path.
-    """
-    cloud = next((cloud for known, cloud in CLOUDS.items() if known.lower() == name.strip().lower()), None)
-    if cloud is None:
-        known = ", ".join(f"`{one}`" for one in CLOUDS)
-        remedy = f"known are {known}; --endpoint names the address of another one"
-        raise UsageError(f"there is no cloud `{name}`{suggest_nearest(name, CLOUDS)}", remedy=remedy)
-    if endpoint:
-        cloud = cloud._replace(endpoint=_address(endpoint))
-    return cloud if cloud.is_local else cloud._replace(audience=f"{cloud.endpoint}/.default")
-
-
-def _address(endpoint: str) -> str:
-    """Check and normalize the address of a resource manager."""
-    try:
-        parts = urlsplit(endpoint.strip())
-        host, _ = parts.hostname or "", parts.port
-    except ValueError:
-        parts, host = urlsplit(""), ""
-    plain = not (parts.query or parts.fragment or parts.username or parts.path.strip("/"))
-    if not (host and plain and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host)))):
-        remedy = "give it as `https://management.example.com`; `http` is for this machine alone"
-        raise UsageError(f"`{endpoint}` is no address of a resource manager", remedy=remedy)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 _SIGN_IN = "sign in with `az login`, or set AZURE_TENANT_ID, AZURE_CLIENT_ID and a secret, certificate or identity"
@@ -117,32 +43,6 @@ _UNKNOWN_TYPES = frozenset(
 )
 #: Error codes of ARM for services that a subscription has never used, in lower case: it has no resources of them.
 _UNUSED = frozenset({"missingsubscriptionregistration", "subscriptionnotregistered"})
-
-
-class Loss(NamedTuple):
-    """The reason for a failed request.
-
-    Attributes:
-        reason: a description.
-        status: the HTTP status; 0 without a response.
-        is_unknown: whether Azure does not know the type here.
-        is_unused: whether the subscription has no resources of the service.
-    """
-
-    reason: str
-    status: int = 0
-    is_unknown: bool = False
-    is_unused: bool = False
-
-    @property
-    def is_denied(self) -> bool:
-        """Whether the identity does not have access."""
-        return self.status in (401, 403)
-
-    @property
-    def is_absent(self) -> bool:
-        """Whether no such resource exists. A type that Azure does not know might have another version."""
-        return self.is_unused or (self.status == 404 and not self.is_unknown)
 
 
 class _Patience(RetryPolicy[HttpRequest, HttpResponse]):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
-from policyeng.audit.collection.azure.client import Client, Loss, pages
+from policyeng.audit.collection.azure.client import Client, pages
 from policyeng.audit.collection.azure.resource_types import (
     ADVICE,
     AT_SCOPE,
@@ -34,7 +34,7 @@ from policyeng.audit.collection.azure.resource_types import (
     below_workspaces,
     version_of,
 )
-from policyeng.audit.collection.azure.snapshot_builder import CollectionScope, SnapshotBuilder, Task, WorkerPool
+from policyeng.audit.collection.azure.snapshot_builder import CollectionScope, Loss, SnapshotBuilder, Task, WorkerPool
 from policyeng.errors import InputError
 from policyeng.evaluation.pointers import values_at
 from policyeng.facts.ids import is_at_or_under, scopes_of, types_of, workspace_of

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
+from typing import NamedTuple
 
-from policyeng.audit.collection.azure.client import Loss
 from policyeng.audit.collection.azure.resource_types import INSIDE, NETWORKS, SUBNETS, WORKSPACES
 from policyeng.errors import UsageError
 from policyeng.facts.coverage import LISTED
@@ -23,6 +23,32 @@ from policyeng.sources.parsed import Refusal
 _Place = tuple[str, ...]
 #: Types and ids, as they were asked for.
 Lists = Iterable[tuple[str, str]]
+
+
+class Loss(NamedTuple):
+    """The reason for a failed request.
+
+    Attributes:
+        reason: a description.
+        status: the HTTP status; 0 without a response.
+        is_unknown: whether Azure does not know the type here.
+        is_unused: whether the subscription has no resources of the service.
+    """
+
+    reason: str
+    status: int = 0
+    is_unknown: bool = False
+    is_unused: bool = False
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the identity does not have access."""
+        return self.status in (401, 403)
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether no such resource exists. A type that Azure does not know might have another version."""
+        return self.is_unused or (self.status == 404 and not self.is_unknown)
 
 
 def find_covered(asked: Lists, lacking: Lists, resources: Iterable[JsonObject]) -> list[str]:
