@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from datetime import datetime
 
 from policyeng.bundle import Policy
@@ -18,6 +18,7 @@ def apply(
     policies: Sequence[Policy],
     homes: Mapping[tuple[str, str], str],
     as_of: datetime,
+    idle: Sequence[Policy] = (),
 ) -> tuple[Findings, list[Problem]]:
     """Mark the failures that an exemption in force covers.
 
@@ -30,11 +31,12 @@ def apply(
         policies: all policies of the bundle in force; one that is not exemptable takes no mark.
         homes: by reported type and id, the ARM id that scopes are compared with.
         as_of: the evaluation clock.
+        idle: the policies of the bundle that are not selected, so that a warning can state this.
 
     Returns:
         The findings in their order, and a warning for every exemption that marks nothing, saying why.
     """
-    in_force, problems = in_force_of(exemptions, policies, as_of)
+    in_force, problems = in_force_of(exemptions, policies, as_of, idle)
     used: set[str] = set()
     marked = Findings.of(findings)
     if in_force:
@@ -43,14 +45,15 @@ def apply(
 
 
 def in_force_of(
-    exemptions: Iterable[Exemption], policies: Sequence[Policy], as_of: datetime
+    exemptions: Iterable[Exemption], policies: Sequence[Policy], as_of: datetime, idle: Sequence[Policy] = ()
 ) -> tuple[list[Exemption], list[Problem]]:
     """Return the exemptions in force, by their ids, and a warning for every other one, saying why it is not."""
     known = {policy.id: policy for policy in policies}
+    not_selected = {policy.id for policy in idle}
     problems: list[Problem] = []
     in_force: list[Exemption] = []
     for exemption in sorted(exemptions, key=lambda entry: entry.id):
-        reason = _not_in_force(exemption, known, as_of)
+        reason = _not_in_force(exemption, known, not_selected, as_of)
         if reason:
             problems.append(_warning(exemption, reason))
         else:
@@ -63,10 +66,12 @@ def unused(in_force: Iterable[Exemption], used: Container[str]) -> list[Problem]
     return [_warning(entry, "covers no failure") for entry in in_force if entry.id not in used]
 
 
-def _not_in_force(exemption: Exemption, known: Mapping[str, Policy], as_of: datetime) -> str:
+def _not_in_force(exemption: Exemption, known: Mapping[str, Policy], not_selected: Set[str], as_of: datetime) -> str:
     policy = known.get(exemption.policy)
+    if policy is None and exemption.policy in not_selected:
+        return f"has no effect: `{exemption.policy}` is not selected"
     if policy is None:
-        hint = suggest_nearest(exemption.policy, known)
+        hint = suggest_nearest(exemption.policy, {*known, *not_selected})
         return f"names `{exemption.policy}`, which is not among the policies in force{hint}"
     if not policy.header.exemptable:
         return f"has no effect: `{policy.id}` takes no exemptions"

@@ -14,7 +14,7 @@ from policyeng.workloads import Workload, derive
 from tests.workload_parts import FACTS
 
 SCOPE = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
-WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
+WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws-ml"
 
 
 def around(files: Mapping[str, object] | None = None, file: str = "work.yml") -> Surroundings:

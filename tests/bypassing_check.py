@@ -32,7 +32,7 @@ from tests.writers import WRITERS
 from tests.writers.arm_template import SCOPE
 
 _STATED = ("scope", "taken_at", *STATED, "incomplete")
-_WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
+_WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws-ml"
 _TAG = "data-classification"
 #: The formats in which names are those of ARM, which reads them without case.
 _ARM = ("native", "rest", "resource-graph", "arm-template")

@@ -14,16 +14,17 @@ from policyeng.models import JsonObject
 
 _SUBSCRIPTION, _PERSON = "11111111-1111-1111-1111-111111111111", "77777777-7777-7777-7777-777777777777"
 _GROUP = f"/subscriptions/{_SUBSCRIPTION}/resourceGroups/rg-ml"
-_WORKSPACE = f"{_GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws"
+_WORKSPACE = f"{_GROUP}/providers/Microsoft.MachineLearningServices/workspaces/ws-ml"
 _ROLES = f"/subscriptions/{_SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
 _OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 _MONTH = {"from": "2026-05-01T00:00:00Z", "to": "2026-05-31T00:00:00Z"}
-#: The computes that are measured, with the values.
+#: What is measured in a workspace, with the values.
 _METRICS: tuple[tuple[str, JsonObject], ...] = (
-    ("notebook", {"name": "diskFreeBytes", "unit": "bytes", "minimum": 9_000_000_000}),
-    ("notebook", {"name": "lastActivity", "unit": "time"}),
-    ("cluster", {"name": "cpuUtilization", "unit": "percent", "p95": 80}),
-    ("cluster", {"name": "memoryUtilization", "unit": "percent", "p95": 80}),
+    ("computes/notebook", {"name": "diskFreeBytes", "unit": "bytes", "minimum": 9_000_000_000}),
+    ("computes/notebook", {"name": "lastActivity", "unit": "time"}),
+    ("computes/cluster", {"name": "cpuUtilization", "unit": "percent", "p95": 80}),
+    ("computes/cluster", {"name": "memoryUtilization", "unit": "percent", "p95": 80}),
+    ("onlineEndpoints/endpoint", {"name": "requestsPerMinute", "unit": "count", "total": 0}),
 )
 #: Work that the baselines have none of.
 _WORKLOADS: tuple[JsonObject, ...] = (
@@ -53,7 +54,7 @@ def subscriptions(size: int) -> bytes:
 
 def workspaces(size: int) -> bytes:
     """Return workspaces of one resource group, which is also that of all budgets, quotas, approvals and so on."""
-    return _copies(size, ["/ws"])
+    return _copies(size, ["/ws-ml"])
 
 
 def computes(size: int) -> bytes:
@@ -74,7 +75,8 @@ def _copies(size: int, parents: Iterable[str]) -> bytes:
         orjson.dumps({"resources": list(_edited(baselines.resources, edits)), **stated}).decode()
         for edits in ((), EDITS)
     ]
-    names = {f"/{resource['id'].rpartition('/')[2]}" for resource in baselines.resources.values()} - {"/ws", "/vnet-ml"}
+    names = {f"/{resource['id'].rpartition('/')[2]}" for resource in baselines.resources.values()}
+    names -= {"/ws-ml", "/vnet-ml"}
     names |= {*parents, *_SUBNETS, *_STATED, _PERSON}
     named = re.compile(rf"({'|'.join(map(re.escape, sorted(names, reverse=True)))})(?=[\"/])")
     found: dict[str, list[JsonObject]] = {"resources": [], **{name: [] for name in STATED}}
@@ -102,7 +104,7 @@ def _edited(
 
 def _stated(stated: Mapping[str, list[JsonObject]]) -> dict[str, list[JsonObject]]:
     approvals = [{**approval, "approvedBy": _PERSON} for approval in stated["approvals"]]
-    metrics = [{"resourceId": f"{_WORKSPACE}/computes/{compute}", **_MONTH, **values} for compute, values in _METRICS]
+    metrics = [{"resourceId": f"{_WORKSPACE}/{measured}", **_MONTH, **values} for measured, values in _METRICS]
     workloads = [{**workload, "workspaceId": _WORKSPACE} for workload in _WORKLOADS]
     return {**stated, "approvals": approvals, "metrics": metrics, "workloads": [*stated["workloads"], *workloads]}
 

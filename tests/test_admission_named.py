@@ -90,14 +90,14 @@ def test_names_that_only_policies_know_are_read_as_they_spell_them(bundle: Bundl
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("/workspaces/ws", "/workspaces/%77s"),
-        ("/workspaces/ws", "/%77orkspaces/ws"),
-        ("/workspaces/ws", "/workspaces/ws?api-version=2025-12-01"),
-        ("/workspaces/ws", "/workspaces/ws#"),
-        ("/workspaces/ws", "/workspaces/x/../ws"),
-        ("/workspaces/ws", "/workspaces%2Fws"),
-        ("/workspaces/ws", "/workspaces/ws "),
-        ("/workspaces/ws", "\\workspaces/ws"),
+        ("/workspaces/ws-ml", "/workspaces/%77s-ml"),
+        ("/workspaces/ws-ml", "/%77orkspaces/ws-ml"),
+        ("/workspaces/ws-ml", "/workspaces/ws-ml?api-version=2025-12-01"),
+        ("/workspaces/ws-ml", "/workspaces/ws-ml#"),
+        ("/workspaces/ws-ml", "/workspaces/x/../ws-ml"),
+        ("/workspaces/ws-ml", "/workspaces%2Fws-ml"),
+        ("/workspaces/ws-ml", "/workspaces/ws-ml "),
+        ("/workspaces/ws-ml", "\\workspaces/ws-ml"),
     ],
 )
 def test_an_id_that_is_another_one_as_a_url_is_refused(

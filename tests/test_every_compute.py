@@ -75,7 +75,7 @@ def forms(kind: str, home: str) -> list[JsonObject]:
 def moved(stem: str, home: str) -> JsonObject:
     """A baseline of another workspace, without its tags; what lies in none is tagged."""
     resource = dict(BASELINES.resources[stem])
-    resource["id"] = resource["id"].replace("/workspaces/ws/", f"/workspaces/{home}/")
+    resource["id"] = resource["id"].replace("/workspaces/ws-ml/", f"/workspaces/{home}/")
     if f"/{home}/" in resource["id"]:
         return {key: value for key, value in resource.items() if key != "tags"}
     return {**resource, "id": f"{resource['id']}-{home}", "tags": WORKSPACES[home][0]}

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from policyeng.bundle import Bundle
+from policyeng.bundle.policy_selection import selected
 from policyeng.exemptions import apply
 from policyeng.models import Denial, Exemption, Finding, Outcome, Problem, Severity
 
@@ -120,6 +121,19 @@ def test_an_exemption_without_effect_says_why(bundle: Bundle, changes: dict[str,
     _, problems = apply([finding()], [exemption(**changes)], bundle.policies, {}, datetime(2026, 6, 1, tzinfo=UTC))
 
     assert problems == [Problem(level="warning", message=said, place="exemption E-1", kind="exemption")]
+
+
+def test_an_exemption_for_a_policy_that_is_not_selected_says_so(bundle: Bundle) -> None:
+    """Such a policy exists, so no other one is suggested, and a misspelled id is compared with it too."""
+    chosen = selected(bundle, ["AML-NET-101"])
+    given = [exemption(), exemption(id="E-2", policy="AML-NET-0001")]
+
+    _, problems = apply([], given, chosen.policies, {}, datetime(2026, 6, 1, tzinfo=UTC), chosen.idle)
+
+    assert [problem.message for problem in problems] == [
+        "the exemption has no effect: `AML-NET-001` is not selected",
+        "the exemption names `AML-NET-0001`, which is not among the policies in force; did you mean `AML-NET-001`",
+    ]
 
 
 def test_exemptions_without_effect_are_listed_by_their_ids(bundle: Bundle) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import islice
 
 import pytest
@@ -16,14 +17,21 @@ from tests.laws.formats import compared, violated, written
 from tests.writers import WRITERS, sayable
 from tests.writers.arm_template import SCOPE
 
-WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
+WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws-ml"
 
 
 def workspace(**properties: object) -> JsonObject:
     """A workspace that every format can say."""
     stated = {"publicNetworkAccess": "Disabled", "managedNetwork": {"isolationMode": "Disabled"}, **properties}
     kind = "Microsoft.MachineLearningServices/workspaces"
-    return {"id": WORKSPACE, "name": "ws", "type": kind, "location": "eastus", "kind": "Default", "properties": stated}
+    return {
+        "id": WORKSPACE,
+        "name": "ws-ml",
+        "type": kind,
+        "location": "eastus",
+        "kind": "Default",
+        "properties": stated,
+    }
 
 
 def violations(grounds: LawContext, examples: int) -> list[Violation]:
@@ -93,6 +101,40 @@ def test_what_the_cli_chooses_itself_is_not_said() -> None:
 
     assert sayable(writer, instance)
     assert not sayable(writer, {**instance, "properties": {"computeType": "ComputeInstance"}})
+
+
+def test_what_the_cli_sends_by_default_is_stated() -> None:
+    """Where a file omits these, the CLI sends a value, and ARM has one where the resource states none."""
+    [_, writer] = WRITERS["azure-cli"]
+    kind = "Microsoft.MachineLearningServices/workspaces/onlineEndpoints"
+    endpoint: JsonObject = {"id": f"{WORKSPACE}/onlineEndpoints/e", "name": "e", "type": kind}
+    endpoint |= {"identity": {"type": "SystemAssigned"}}
+    deployment = {"id": f"{endpoint['id']}/deployments/d", "name": "d", "type": f"{kind}/deployments"}
+    served = {"endpointComputeType": "Managed"}
+
+    assert sayable(writer, {**endpoint, "properties": {"authMode": "Key"}})
+    assert not sayable(writer, {**endpoint, "properties": {}})
+    assert sayable(writer, {**deployment, "properties": {**served, "appInsightsEnabled": False}})
+    assert not sayable(writer, {**deployment, "properties": served})
+
+
+def test_what_is_not_an_object_is_not_omitted() -> None:
+    """A file of the CLI cannot express it, and a row of a query states it as it is."""
+    [writer, *_] = WRITERS["azure-cli"]
+
+    assert not sayable(writer, {**workspace(), "identity": 1})
+    [said], files = written("resource-graph", [{**workspace(), "kind": []}])
+    assert said["kind"] == json.loads(files["0/graph.json"])["data"][0]["kind"] == []
+
+
+def test_a_resource_is_described_with_its_name() -> None:
+    """No format lacks it, so a finding about it has the same path in each."""
+    document: JsonObject = {"resources": [{key: value for key, value in workspace().items() if key != "name"}]}
+    grounds = LawContext(selected(load_bundle(), ["AML-GOV-002"]))
+    for name in WRITERS:
+        [said], _ = written(name, document["resources"])
+        assert said["name"] == "ws-ml"
+        assert list(compared(Trial(grounds, Example(document, {}, DEFAULT_AS_OF)), name).different) == []
 
 
 def test_an_estate_that_no_format_can_say_is_said_aloud() -> None:

@@ -17,12 +17,13 @@ import pytest
 from benchmarks.preparing import AS_OF, whole_bundle
 from policyeng import load_bundle, load_snapshot
 from policyeng.bundle import Bundle
+from policyeng.bundle.policy_selection import selected
 from policyeng.engines import Pair, run_engine
 from policyeng.engines.embedded import compile_rego
 from policyeng.evaluation.context import prepare
 from policyeng.models import WORKSPACE_TYPE
 from tests import bundles
-from tests.growing_estates import ESTATES, Estate, subscriptions, workspaces
+from tests.growing_estates import ESTATES, Estate, computes, subscriptions, workspaces
 from tests.growth import FACTOR
 
 SMALL = 8
@@ -110,6 +111,17 @@ def test_no_policy_walks_what_it_need_not(estate: Estate, tmp_path: Path) -> Non
     assert {policy: growth for policy, growth in found.items() if growth > MOST} == {}
     if estate is subscriptions:
         assert set(found) == {policy.id for policy in whole_bundle().policies}
+
+
+def test_an_endpoint_is_not_compared_with_the_deployments_of_others(tmp_path: Path) -> None:
+    """The scan of all deployments of a workspace costs little for each, so only a large workspace shows it."""
+    bundle = selected(whole_bundle(), ["AML-END-010"])
+    [(_, few, before)], [(_, many, after)] = (
+        steps_of_policies(bundle, written(tmp_path, computes, size)) for size in (LARGE, FACTOR * LARGE)
+    )
+
+    assert many == FACTOR * few
+    assert after < FACTOR * before
 
 
 @pytest.mark.parametrize("estate", ESTATES, ids=lambda estate: estate.__name__)

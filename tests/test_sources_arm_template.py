@@ -319,6 +319,7 @@ def test_whole_properties_that_are_not_known_are_unreadable() -> None:
         ({"computeType": "AmlCompute"}, False),
         ({"computeType": "Kubernetes"}, True),
         ({"computeType": "AKS"}, False),
+        ({"computeType": "AKS", "resourceId": " "}, False),
         ({"computeType": "AKS", "resourceId": "/subscriptions/s"}, True),
         ({"computeType": "AKS", "resourceId": "[parameters('x')]"}, None),
         ({"computeType": "[parameters('x')]"}, None),

@@ -68,8 +68,10 @@ _STEPS = st.dictionaries(
 ESTATE = st.one_of(
     _resource(
         "onlineEndpoints/e",
-        _some(
-            authMode=st.sampled_from(["Key", "AMLToken", "AADToken"]), publicNetworkAccess=_ACCESS, compute=_COMPUTES
+        st.builds(
+            lambda mode, more: {"authMode": mode, **more},
+            st.sampled_from(["Key", "AMLToken", "AADToken"]),
+            _some(publicNetworkAccess=_ACCESS, compute=_COMPUTES),
         ),
         tags=_TAGS,
         identity=_IDENTITIES,
@@ -78,12 +80,12 @@ ESTATE = st.one_of(
     _resource(
         "onlineEndpoints/e/deployments/d",
         st.builds(
-            lambda kind, more: {"endpointComputeType": kind, **more},
+            lambda kind, insights, more: {"endpointComputeType": kind, "appInsightsEnabled": insights, **more},
             st.sampled_from(["Managed", "Kubernetes"]),
+            st.booleans(),
             _some(
                 instanceType=st.sampled_from(["Standard_DS3_v2", "standard_nc6"]),
                 egressPublicNetworkAccess=_ACCESS,
-                appInsightsEnabled=st.booleans(),
                 model=st.just(f"{WORKSPACE}/models/m/versions/3"),
                 requestSettings=st.fixed_dictionaries({"requestTimeout": _SPANS}),
                 livenessProbe=st.fixed_dictionaries({"period": _SPANS, "failureThreshold": _COUNTS}),

@@ -712,6 +712,16 @@ def test_an_update_with_an_empty_object_changes_nothing() -> None:
     assert f"{C}/vmSize" in placed.unreadable
 
 
+def test_a_resource_of_the_tenant_has_no_scope_in_its_id() -> None:
+    """Its `parent_id` is `/`; it is in no resource group."""
+    kind = "Microsoft.Authorization/roleAssignments"
+    values = {"type": f"{kind}@2022-04-01", "name": "a", "parent_id": "/", "body": {}}
+    [placed] = read(plan([resource("azapi_resource", values)])).resources
+
+    assert placed.resource["id"] == f"/providers/{kind}/a"
+    assert "/id" not in placed.unreadable
+
+
 def test_two_resources_with_one_id_are_both_read() -> None:
     """That they stand twice is said when documents are joined."""
     assert len(read(plan([resource(WS, WORKSPACE), resource(WS, CLOSED, "other")])).resources) == 2

@@ -316,15 +316,13 @@ class EarlierRun:
         grounds: the digest of what all parts of this run share; see `ReuseKey`.
     """
 
-    def __init__(
-        self, store: Store, last: AuditRun | None, policies: Sequence[Policy], grounds: str, options: RunOptions
-    ) -> None:
+    def __init__(self, store: Store, last: AuditRun | None, bundle: Bundle, grounds: str, options: RunOptions) -> None:
         """Use the parts of the last run, if any."""
         self._store, self._options, self.grounds = store, options, grounds
         self._as_of = last.as_of if last else options.as_of
         self._rows: Mapping[str, PartRow] = rows_of(store, last) if last else {}
-        self._in_force = ids_in_force(options, policies)
-        self._saying = cache(lambda used: frozenset(_problems_of_exemptions(options, policies, used)))
+        self._in_force = ids_in_force(options, bundle.policies)
+        self._saying = cache(lambda used: frozenset(_problems_of_exemptions(options, bundle, used)))
 
     def resumed(
         self, sources: Iterable[PartSource | Collected]
@@ -383,8 +381,8 @@ class EarlierRun:
         return not basis.again or self._as_of == now or (basis.unchanged is not None and basis.unchanged.includes(now))
 
 
-def _problems_of_exemptions(options: RunOptions, policies: Sequence[Policy], used: Sequence[str]) -> Iterator[Problem]:
-    in_force, problems = in_force_of(options.exemptions, policies, options.as_of)
+def _problems_of_exemptions(options: RunOptions, bundle: Bundle, used: Sequence[str]) -> Iterator[Problem]:
+    in_force, problems = in_force_of(options.exemptions, bundle.policies, options.as_of, bundle.idle)
     yield from (*problems, *unused(in_force, used))
 
 
@@ -530,9 +528,7 @@ def run_estate(
     with start_run(store, estate.name, policies) as draft:
         last = next(iter(store.runs(estate.name, last=1)), None)
         before = {part.name for part in store.parts(last)} if last else set()
-        earlier = EarlierRun(
-            store, None if full else last, held.bundle.policies, digest_grounds(policies, options), options
-        )
+        earlier = EarlierRun(store, None if full else last, held.bundle, digest_grounds(policies, options), options)
         sources = sources_of(estate, FileWalk(held.settings.exclude))
         for part in counted(evaluate_parts(earlier.resumed(sources), held.bundle, policies, options, jobs)):
             if last and part.entry is None and part.name in before:

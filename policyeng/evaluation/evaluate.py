@@ -126,7 +126,9 @@ def conclude(prepared: EvaluationContext, findings: Sequence[Finding], options: 
     """
     bundle, snapshot, estate = prepared.bundle, prepared.snapshot, prepared.estate
     homes = find_scopes(estate.subjects) if options.exemptions else {}
-    marked, warnings = exempting.apply(findings, options.exemptions, bundle.policies, homes, options.moment)
+    marked, warnings = exempting.apply(
+        findings, options.exemptions, bundle.policies, homes, options.moment, bundle.idle
+    )
     problems = [*options.problems, *problems_of(prepared), *warnings]
     # Why nothing could be read is the cause; that nothing was evaluated follows from it.
     if snapshot.resources or not any(problem.level == "error" for problem in options.problems):

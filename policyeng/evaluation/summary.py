@@ -1,9 +1,9 @@
-"""Summarize an evaluation: exit code, counts and problems."""
+"""Summarize an evaluation: exit code, counts, problems, and findings by what identifies them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng.evaluation.context import EvaluationContext
 from policyeng.evaluation.coverage import is_as_asked
@@ -129,3 +129,11 @@ def _describe(finding: Finding) -> str:
 
 def _describe_counts(known: int, new: int) -> str:
     return f"{known} failing findings are in the baseline and do not fail this run; {new} are new"
+
+
+def by_pair(evaluation: Evaluation) -> Mapping[tuple[str, str, str], Finding]:
+    """Return the findings by policy, type and id, which together identify a finding."""
+    return {
+        (finding.policy, lowered(finding.resource_type), lowered(finding.resource)): finding
+        for finding in evaluation.findings
+    }

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from policyeng.facts.arm_casing import ENVELOPE, top_level_name
 from policyeng.facts.ids import types_of
+from policyeng.facts.words import is_blank
 from policyeng.later import lazy_pattern
 from policyeng.models import JsonObject, lowered
 from policyeng.parsing.json_pointer import escaped, value_at
@@ -337,7 +338,7 @@ def with_attachment(resource: JsonObject) -> JsonObject:
     if kind in ("amlcompute", "computeinstance"):
         attached = False
     elif _is_aks(kind):
-        attached = bool(properties.get("resourceId"))
+        attached = not is_blank(properties.get("resourceId"))
     elif kind in ("kubernetes", "virtualmachine", "hdinsight", "databricks", "datalakeanalytics", "synapsespark"):
         attached = True
     else:

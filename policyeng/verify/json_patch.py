@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from policyeng.bundle import Bundle, Policy
 from policyeng.bundle.header import Patch, split_pointer
+from policyeng.evaluation.summary import by_pair
 from policyeng.facts.ids import workspace_of
 from policyeng.models import (
     Approval,
@@ -356,8 +357,6 @@ def find_worse(before: Evaluation, after: Evaluation) -> dict[Pair, Finding]:
 
     A failure that becomes unknown counts, too: it is no longer denied, but not known to pass either.
     """
-    from policyeng.verify.laws.law import by_pair  # the law of remediation imports this module
-
     known = by_pair(before)
     return {
         pair: finding

@@ -16,6 +16,7 @@ from policyeng.evaluation import evaluate
 from policyeng.evaluation.findings import NEIGHBOUR
 from policyeng.evaluation.pointers import has_value
 from policyeng.evaluation.pointers import value_at as find_value
+from policyeng.evaluation.summary import by_pair
 from policyeng.facts import Facts
 from policyeng.facts.catalogue import VmSize
 from policyeng.facts.siblings import MOST_TIMES, can_replace
@@ -41,7 +42,6 @@ from policyeng.verify.json_patch import (
     makes_room,
     select_patches,
 )
-from policyeng.verify.laws.law import by_pair
 
 Plain = str | int | float | bool
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 
+from policyeng.evaluation.summary import by_pair
 from policyeng.facts.ids import is_at_or_under, scopes_of
 from policyeng.models import Evaluation, Exemption, Finding, Outcome
-from policyeng.verify.laws.law import Trial, Violation, by_pair, find_first_difference
+from policyeng.verify.laws.law import Trial, Violation, find_first_difference
 
 #: Days by which the middle of an exemption's life is off the clock: in force, expired, and not yet begun.
 _SHIFTS = (0, 0, -400, 400)

@@ -9,16 +9,17 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from policyeng.bundle.cases import STATED
+from policyeng.evaluation.summary import by_pair
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.sources import Inputs, normalize_context, read_inputs
 from policyeng.sources.arm_resource import service_made, with_attachment
-from policyeng.verify.laws.law import Trial, Violation, by_pair, format_finding
+from policyeng.verify.laws.law import Trial, Violation, format_finding
 from tests.writers import WRITERS, sayable
 from tests.writers.arm_template import SCOPE
 from tests.writers.azure_cli_values import seconds
 
 #: Which workspace files are of that do not say it; the writers take no other.
-_WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws"
+_WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws-ml"
 #: What is stated beside the resources, and is so whatever format they come in.
 _STATED = ("scope", "taken_at", *STATED, "incomplete")
 _NAME = "formats"
@@ -67,13 +68,16 @@ def written(name: str, estate: Sequence[JsonObject]) -> tuple[list[JsonObject], 
 
 
 def _before_deployment(resource: JsonObject) -> JsonObject:
-    """A resource without what only the service says, but for what follows from the rest, and without nulls.
+    """Return a resource without what only the service sets, but for what follows from the rest, and without nulls.
 
-    Who describes a resource that does not exist leaves out what it does not state; null is what the service answers.
+    A file that describes a resource omits what it does not state; null is what the service answers. No format describes
+    a resource without its name, so the one in the id is stated where there is none.
     """
     pointers = {*service_made(resource["type"]), "/properties/isAttachedCompute"}
+    named = {"name": resource["id"].rpartition("/")[2]} if isinstance(resource.get("id"), str) else {}
     return with_attachment(
-        {
+        named
+        | {
             key: {inner: value for inner, value in part.items() if f"/{key}/{inner}" not in pointers}
             if isinstance(part, dict)
             else part

@@ -24,7 +24,7 @@ CARRIES = {
 #: The workspace that `--workspace` names: a file does not say its own.
 WORKSPACE = (
     "/subscriptions/11111111-1111-1111-1111-111111111111/resourcegroups/rg-ml"
-    "/providers/microsoft.machinelearningservices/workspaces/ws"
+    "/providers/microsoft.machinelearningservices/workspaces/ws-ml"
 )
 #: What no file of the CLI says: what the service makes, and what the CLI leaves to Azure.
 _LOST = (

@@ -22,9 +22,15 @@ def snake(word: object) -> object:
 
 
 def at(value: object, *keys: str) -> Any:
-    """What stands below some keys; None where nothing does."""
+    """Return the value below some keys; None if there is none.
+
+    Raises:
+        TypeError: a value above it is not an object, which the files of the CLI cannot express.
+    """
     for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
+        if value is not None and not isinstance(value, dict):
+            raise TypeError(f"not an object: {value!r}")
+        value = None if value is None else value.get(key)
     return value
 
 

@@ -69,6 +69,10 @@ def expressible(resource: JsonObject) -> bool:
             return False  # the CLI sends a system-assigned identity
         if "kind" in resource and _ON_KUBERNETES[resource["kind"].lower()] != ("compute" in properties):
             return False  # the kind of a file follows from its compute
+        if "authMode" not in properties:
+            return False  # the CLI sends `Key`
+    if resource["type"].endswith("/onlineEndpoints/deployments") and "appInsightsEnabled" not in properties:
+        return False  # the CLI sends `False`
     kind = properties.get("jobType")
     # The CLI always sends the steps of a pipeline.
     return "jobs" in properties if kind == "Pipeline" else kind in (None, "Command", "Sweep", "AutoML")

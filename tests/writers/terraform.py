@@ -107,7 +107,7 @@ def _azapi(resource: JsonObject) -> _Written:
     values: JsonObject = {
         "type": f"{resource['type']}@2024-10-01",
         "name": name,
-        "parent_id": parent,
+        "parent_id": parent or "/",
         "body": {**body, **({"properties": properties} if "properties" in resource else {})},
         "location": resource.get("location"),
         "tags": resource.get("tags"),

@@ -1,6 +1,6 @@
 """Managed online endpoints to which no requests come."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from policyeng import Denial, PolicyInput, Unknown, policy
@@ -35,9 +35,18 @@ def _samples(given: PolicyInput) -> Sequence[JsonObject]:
 def _serves(given: PolicyInput) -> bool:
     """Return whether a deployment of the endpoint in the snapshot succeeded."""
     home = workspace_of(given.resource["id"])
-    below = f"{fold_id(given.resource['id'])}/deployments/"
-    listed = given.snapshot.by_scope[home].get(_DEPLOYMENTS, ()) if home else ()
-    return any(_is_up(given.snapshot.by_id[one]) for one in listed if one.startswith(below))
+    if home is None:
+        return False
+    deployments = given.snapshot.once(("AML-END-010", home), lambda: _index_deployments(home, given))
+    return any(_is_up(given.snapshot.by_id[one]) for one in deployments.get(fold_id(given.resource["id"]), ()))
+
+
+def _index_deployments(home: str, given: PolicyInput) -> Mapping[str, list[str]]:
+    """Return the lower-case ids of the deployments of a workspace by that of their endpoint."""
+    found: dict[str, list[str]] = {}
+    for one in given.snapshot.by_scope[home].get(_DEPLOYMENTS, ()):
+        found.setdefault(one.rpartition("/deployments/")[0], []).append(one)
+    return found
 
 
 def _applies(given: PolicyInput) -> bool:

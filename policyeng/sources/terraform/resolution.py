@@ -514,6 +514,8 @@ class ResolvedInstances:
 
     def _azapi_parent(self, instance: Instance, depth: int) -> str:
         wanted = self._wanted_parent(instance)
+        if instance.values.get("parent_id") == "/":  # the tenant, below which ids begin with `/providers/`
+            return ""
         return self.parent(instance, "parent_id", wanted, depth) or self._some(wanted)
 
     def _wanted_parent(self, instance: Instance) -> str:

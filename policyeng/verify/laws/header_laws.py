@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from policyeng.bundle import Policy
 from policyeng.bundle.header import PARAMETER, WORKSPACE, fits
 from policyeng.evaluation.prepared_snapshot import Resource, estate_of
+from policyeng.evaluation.summary import by_pair
 from policyeng.facts.times import moment
 from policyeng.models import Evaluation, Finding, JsonObject, Outcome, Snapshot, lowered
 from policyeng.parsing.json_pointer import escaped, keys_of
@@ -37,7 +38,7 @@ from policyeng.verify.json_patch import (
     of_defaults,
     select_patches,
 )
-from policyeng.verify.laws.law import Law, Trial, Violation, by_pair, find_first_difference, format_finding
+from policyeng.verify.laws.law import Law, Trial, Violation, find_first_difference, format_finding
 from policyeng.verify.laws.read_laws import (
     Attempt,
     Change,

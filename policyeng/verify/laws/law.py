@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from policyeng.bundle import Bundle
 from policyeng.evaluation import EvaluationContext, EvaluationOptions, evaluate_prepared, prepare
-from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot, lowered
+from policyeng.evaluation.summary import by_pair
+from policyeng.models import Evaluation, Exemption, Finding, JsonObject, Outcome, Snapshot
 from policyeng.verify.generators.examples import Example
 
 _T = TypeVar("_T")
@@ -162,14 +163,6 @@ class Law:
     violated: Callable[[Trial], Violation | None] = find_nothing
     every: int = 1
     whole: Callable[[WholeRun], Iterable[Violation]] | None = None
-
-
-def by_pair(evaluation: Evaluation) -> Mapping[tuple[str, str, str], Finding]:
-    """Return the findings by policy, type and id, which together identify a finding."""
-    return {
-        (finding.policy, lowered(finding.resource_type), lowered(finding.resource)): finding
-        for finding in evaluation.findings
-    }
 
 
 def find_first_difference(before: Evaluation, after: Evaluation, said: Callable[[Finding], object]) -> Violation | None:

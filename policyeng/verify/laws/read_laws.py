@@ -15,6 +15,7 @@ from policyeng.evaluation import EvaluationContext
 from policyeng.evaluation.matching import plan, selectors_of
 from policyeng.evaluation.pointers import has_value, values_at
 from policyeng.evaluation.prepared_snapshot import Resource, estate_of
+from policyeng.evaluation.summary import by_pair
 from policyeng.evaluation.tracing import Differences, rows_of, touched_pairs
 from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.models import WORKSPACE_TYPE, Finding, JsonObject, Model, Snapshot, lowered
@@ -34,7 +35,7 @@ from policyeng.verify.generators.json_mutations import (
     remove,
 )
 from policyeng.verify.generators.vocabulary import Vocabulary, vocabulary_of
-from policyeng.verify.laws.law import Law, LawContext, Trial, Violation, by_pair, format_finding
+from policyeng.verify.laws.law import Law, LawContext, Trial, Violation, format_finding
 
 #: Where the resource that a workload is derived from can have tags.
 _TAGS = ("/tags", "/properties/tags", "/properties/kvTags")
