@@ -277,7 +277,8 @@ def run(count: int, seed: int, bundle: Bundle | None = None) -> tuple[Counter[tu
         files = in_format(name, resources)
         if not files or case.exit_code(files) != 1:
             continue  # the format does not say what fails
-        for made in random.sample([*EDITS, *ENCODINGS], 5):
+        ways = [*EDITS, *ENCODINGS]
+        for made in random.sample(ways, min(len(ways), 5)):
             edited = _edited(random, made, name, resources, files)
             if not edited or edited == files:
                 continue

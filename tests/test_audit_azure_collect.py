@@ -386,6 +386,10 @@ def test_every_option_is_on_the_page() -> None:
     assert [option for option in sorted(options) if f"`{option}`" not in page] == []
 
 
+#: The workspace of the baselines.
+COMPLIANT = f"{WORKSPACE}-ml"
+
+
 def baselines() -> list[JsonObject]:
     """The resources of the compliant estate that concern Machine Learning."""
     paths = sorted((SAMPLES.parent / "baselines").glob("*.json"))
@@ -418,13 +422,13 @@ VERSIONS = {
 }
 
 
-@pytest.mark.parametrize("arguments", [(), ("--resource-group", "rg-ml", "--workspace", "ws")])
+@pytest.mark.parametrize("arguments", [(), ("--resource-group", "rg-ml", "--workspace", "ws-ml")])
 def test_what_surrounds_a_workspace_is_read(arguments: tuple[str, ...]) -> None:
     """Settings, locks, alerts, plans, policy, the services that it names; each with the version of its API."""
     versions: dict[str, set[str]] = {}
     azure, held = Azure(), baselines()
     azure.hold(*held)
-    connection = f"{WORKSPACE}/privateEndpointConnections/pe-ws"
+    connection = f"{COMPLIANT}/privateEndpointConnections/pe-ws"
     azure.hold({"id": connection, "type": f"{ML}/workspaces/privateEndpointConnections", "properties": {}})
     real = azure.answer
 
@@ -462,11 +466,11 @@ def test_what_surrounds_a_workspace_is_read(arguments: tuple[str, ...]) -> None:
         ),
         (
             "Microsoft.Insights/diagnosticSettings",
-            f"{WORKSPACE}/onlineEndpoints/endpoint/providers/Microsoft.Insights/diagnosticSettings",
-            f"{WORKSPACE}/onlineEndpoints/endpoint",
-            WORKSPACE,
+            f"{COMPLIANT}/onlineEndpoints/endpoint/providers/Microsoft.Insights/diagnosticSettings",
+            f"{COMPLIANT}/onlineEndpoints/endpoint",
+            COMPLIANT,
         ),
-        (f"{ML}/workspaces/data", f"{WORKSPACE}/data", WORKSPACE, WORKSPACE),
+        (f"{ML}/workspaces/data", f"{COMPLIANT}/data", COMPLIANT, COMPLIANT),
         (
             "Microsoft.Network/privateEndpoints/privateDnsZoneGroups",
             f"{GROUP}/providers/Microsoft.Network/privateEndpoints/pe-ws/privateDnsZoneGroups",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from policyeng.bundle import Bundle, load_bundle
+from tests import bypassing_check
 from tests.bundles import deny_when, rego, write
-from tests.bypassing_check import run
+from tests.bypassing_check import EDITS, run
 
 CASES = (
     "baseline: workspace\npass: {it is disabled: {}}\n"
@@ -24,8 +27,11 @@ def test_no_edit_makes_a_failing_document_pass(bundle: Bundle) -> None:
     assert {"exit 1", "exit 2"} == {outcome for _, outcome in seen}
 
 
-def test_the_edits_find_a_policy_that_compares_by_letter(tmp_path: Path) -> None:
+def test_the_edits_find_a_policy_that_compares_by_letter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a run without a finding says something."""
+    # Few of the words of a whole workspace are the one that is compared: every edit is one of words.
+    monkeypatch.setattr(bypassing_check, "EDITS", {"words": EDITS["words"]})
+    monkeypatch.setattr(bypassing_check, "ENCODINGS", {})
     leaks = rego(
         "leaks",
         deny_when('input.resource.properties.publicNetworkAccess == "Enabled"'),
@@ -33,5 +39,5 @@ def test_the_edits_find_a_policy_that_compares_by_letter(tmp_path: Path) -> None
     )
     bundle = load_bundle(write(tmp_path, {"area/leaks/leaks.rego": leaks, "area/leaks/cases.yaml": CASES}))
 
-    _, past = run(500, 1, bundle)  # few of the words of a whole workspace are the one that is compared
+    _, past = run(300, 1, bundle)
     assert "words" in {one.edit for one in past}

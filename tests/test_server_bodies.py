@@ -22,7 +22,7 @@ LONGEST = 1000
 @pytest.fixture
 def service(tmp_path: Path) -> Service:
     """A server that takes little."""
-    return service_of(held(tmp_path), max_body_bytes=LONGEST, max_pending_bytes=1500, deadline=0.3)
+    return service_of(held(tmp_path), max_body_bytes=LONGEST, max_pending_bytes=1500)
 
 
 async def pieces(size: int, *, pause: float = 0) -> AsyncIterator[bytes]:
@@ -62,8 +62,10 @@ def test_a_length_is_believed_before_anything_is_read(service: Service) -> None:
     assert service.bodies.buffered == 0
 
 
-def test_a_body_that_does_not_arrive_in_time_is_refused(service: Service) -> None:
+def test_a_body_that_does_not_arrive_in_time_is_refused(tmp_path: Path) -> None:
     """A slow client holds nothing longer than a request may take."""
+    service = service_of(held(tmp_path), max_body_bytes=LONGEST, deadline=0.3)
+
     answer = streamed(service, pieces(LONGEST, pause=0.01))
 
     assert answer.status_code == 408
