@@ -306,7 +306,7 @@ def is_recorded(policy: Policy) -> bool:
 
 
 def _is_to_be_filled(value: ast.expr | None) -> bool:
-    """Whether a value looks as if something is to be put into it: it is empty, or made by a call of a collection."""
+    """Return whether a value is an empty collection or a call that makes one."""
     if isinstance(value, ast.Call):
         return (getattr(value.func, "id", "") or getattr(value.func, "attr", "")) in _COLLECTIONS
     return isinstance(value, ast.List | ast.Dict) and not (value.elts if isinstance(value, ast.List) else value.keys)
@@ -331,7 +331,7 @@ def _is_noticing(node: ast.AST) -> bool:
 
 
 def _changes(node: ast.AST, kept: Collection[str]) -> bool:
-    """Whether something that lasts may be changed."""
+    """Return whether a node may change an object that lives as long as a module."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
         return _root(node.func) in kept
     return (
@@ -346,7 +346,7 @@ def _root(node: ast.AST) -> str:
 
 
 def _is_pure(policy: Policy) -> bool:
-    """Whether Python imports nothing, and names nothing, by which it could learn more than it is given."""
+    """Return whether the Python of a policy imports and names nothing that could give it more than its input."""
     text = policy.python.text if policy.python else b""
     return bool(text) and all(map(_is_harmless, ast.walk(ast.parse(text))))
 

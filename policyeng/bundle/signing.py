@@ -372,7 +372,7 @@ def _fields(entry: object) -> tuple[str, str, str]:
 
 
 def _require_files(listed: Mapping[str, tuple[str, str]], files: Mapping[PurePosixPath, bytes], place: str) -> None:
-    """Every file is signed and every signed file is there, with the content that was signed."""
+    """Check that every file is signed and every signed file exists with the content that was signed."""
     present = {str(path): path for path in files if path != SIGNATURES}
     prefix = _prefix(listed, present)
     names = {name.removeprefix(prefix): entry for name, entry in listed.items()}

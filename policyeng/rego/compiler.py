@@ -269,7 +269,7 @@ class Compiler:
         return self.expansions[path]
 
     def replaced_by(self, path: tuple[str, ...]) -> bool:
-        """Whether a modifier may replace a path or what it is in or contains."""
+        """Return whether a modifier may replace a path or what it is in or contains."""
         return any(
             isinstance(target, tuple) and (target[: len(path)] == path or path[: len(target)] == target)
             for target in self.checker.replaced
@@ -552,7 +552,7 @@ def _relocate(code: CodeType, lines: list[int], written: dict[str, dict[str, str
 
 
 def _fits(node: DataNode, rest: list[str]) -> bool:
-    """Whether there may be something at a path below a node."""
+    """Return whether there may be something at a path below a node."""
     for name in rest:
         if node.is_rule or node.dynamic:
             return not node.is_function
@@ -804,7 +804,7 @@ class _Writer:
         return found, needed[:count]
 
     def depends_only(self, term: Term, names: set[str]) -> bool:
-        """Whether the value of a term depends on some variables alone, and no loop is needed for it."""
+        """Return whether the value of a term depends on some variables alone, and no loop is needed for it."""
         for part in walk_terms(term):
             if isinstance(part, _COMPREHENSIONS) or (isinstance(part, Var) and part.name not in names):
                 return False
@@ -854,7 +854,7 @@ class _Writer:
                 self.require_test(value, known)
 
     def may_fail(self, term: Term) -> bool:
-        """Whether the evaluation of a term of a body may end in an error."""
+        """Return whether the evaluation of a term of a body may end in an error."""
         for part in walk_terms(term):
             if isinstance(part, _COMPREHENSIONS) or (isinstance(part, Ref) and self.is_virtual(part)):
                 return True
@@ -863,7 +863,7 @@ class _Writer:
         return False
 
     def may_fail_in(self, body: Body) -> bool:
-        """Whether the evaluation of a body may end in an error."""
+        """Return whether the evaluation of a body may end in an error."""
         return any(
             expression.withs
             or isinstance(expression.value, Every | Not | Logical | Some | SomeIn)
@@ -872,7 +872,7 @@ class _Writer:
         )
 
     def is_virtual(self, ref: Ref) -> bool:
-        """Whether a reference is to what rules may define."""
+        """Return whether a reference is to what rules may define."""
         node: DataNode | None = self.compiler.root
         for part in ref.path if root_name(ref) == "data" else ():
             if node is None or node.is_rule or node.dynamic or not isinstance(part, Scalar | Number):
@@ -881,7 +881,7 @@ class _Writer:
         return root_name(ref) == "data" and node is not None
 
     def is_indexed(self, term: Term) -> bool:
-        """Whether a term is a constant path into the input or base data, or an argument of the function."""
+        """Return whether a term is a constant path into the input or base data, or an argument of the function."""
         if isinstance(term, Var):
             return term.name in self.bound
         return (
@@ -1462,7 +1462,7 @@ class _Writer:
         return found
 
     def is_computable(self, term: Term) -> bool:
-        """Whether a term can be computed where its references bind variables."""
+        """Return whether a term can be computed where its references bind variables."""
         match term:
             case Ref():
                 return self.is_bound(Ref(term.start, term.end, term.head, []))
@@ -1473,7 +1473,7 @@ class _Writer:
         return self.is_bound(term)
 
     def is_bound(self, term: Term) -> bool:
-        """Whether a term can be computed without binding anything."""
+        """Return whether a term can be computed without binding anything."""
         match term:
             case Var():
                 return term.name in self.bound

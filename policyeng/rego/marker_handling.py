@@ -363,14 +363,14 @@ class _HandledWriter(_Writer):
 
 
 def _is_total(node: DataNode) -> bool:
-    """Whether a function has a value for all arguments, unless it ends in an error."""
+    """Return whether a function has a value for all arguments, unless it ends in an error."""
     return node.is_function and any(
         definition.default or _is_unconditional(definition) for definition in node.definitions
     )
 
 
 def _is_unconditional(definition: Definition) -> bool:
-    """Whether the last `else` of a function is a constant without a condition."""
+    """Return whether the last `else` of a function is a constant without a condition."""
     names = [argument.name for argument in definition.arguments or () if isinstance(argument, Var)]
     last = definition.branches[-1]
     return (

@@ -142,18 +142,18 @@ class _RegoParser:
         return self.token.kind in signs
 
     def is_keyword(self, *words: str) -> bool:
-        """Whether this is one of some keywords, and not the name of a reference such as `if.x`."""
+        """Return whether this is one of some keywords, and not the name of a reference such as `if.x`."""
         token = self.token
         is_one = token.kind == "name" and token.text in words and token.text in self.keywords
         return is_one and not self.begins_ref()
 
     def is_name(self) -> bool:
-        """Whether this can be a variable; `contains` is a keyword in the head of a rule alone."""
+        """Return whether this can be a variable; `contains` is a keyword in the head of a rule alone."""
         token = self.token
         return token.kind == "name" and (token.text not in self.keywords or token.text == "contains")
 
     def begins_ref(self) -> bool:
-        """Whether this is a name that a reference begins with; a keyword can be one there."""
+        """Return whether this is a name that a reference begins with; a keyword can be one there."""
         return self.token.kind == "name" and self.following.kind in (".", "[") and not self.following.spaced
 
     def take(self) -> RegoToken:

@@ -389,7 +389,7 @@ def _closure_variables(expression: Expr) -> Iterator[str]:
 
 
 def _variables_in(expression: Expr) -> Iterator[Var]:
-    """Every variable of an expression, those of its closures included."""
+    """Yield every variable of an expression, including those of its closures."""
     value = expression.value
     for modifier in expression.withs:
         yield from variables_of(modifier.value)

@@ -275,7 +275,7 @@ class _TypeChecker:
         self.fail(expression.start, f"{name}: invalid argument(s)", *hints)
 
     def _is_member(self, scope: _TypeScope, expression: Expr, before: int, arguments: list[Term]) -> bool:
-        """Whether `x in xs` or `k, x in xs` may be; a value that has no members is not a mistake."""
+        """Return whether `x in xs` or `k, x in xs` may be; a value that has no members is not a mistake."""
         collection = self.type_of(scope, arguments[-1])
         wanted = [types.keys(collection), types.values(collection)]
         if wanted[1] == UNKNOWN:

@@ -80,7 +80,7 @@ class _WorkerNumbers:
         self._known = 0
 
     def place(self, key: Key) -> int:
-        """Where the number of a key is; a new one is 0.
+        """Return the index of a key; a new one starts at 0.
 
         Raises:
             MemoryError: there are too many.
@@ -231,7 +231,7 @@ class ServerMetrics:
                 self._fates[fate] = count
 
     def exposition(self) -> bytes:
-        """All of it, in the text format of Prometheus 0.0.4."""
+        """Write all metrics in the text format of Prometheus 0.0.4."""
         self.publish()
         return generate_latest(self._registry)
 

@@ -381,7 +381,7 @@ def encode_evaluation(evaluation: Evaluation, given: int) -> KeptEvaluation:
 
 
 def _encode_findings(findings: Findings) -> Iterator[bytes]:
-    """Each finding as JSON; those that pass are put together of few different parts."""
+    """Encode each finding as JSON; those that pass are composed of few different parts."""
     policies: dict[int, tuple[bytes, bytes]] = {}
     subjects: dict[int, tuple[bytes, bytes]] = {}
     for entry in findings.entries:

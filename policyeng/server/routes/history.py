@@ -80,7 +80,7 @@ class _Pages:
         return shown
 
     async def estates(self, _: Request, holder: str) -> bytes:
-        """All estates."""
+        """Return the page of all estates."""
         return await self._reports.estates(holder)
 
     async def estate(self, request: Request, _: str) -> bytes:
@@ -102,7 +102,7 @@ class _Pages:
         return await self._reports.report(found)
 
     async def form(self, request: Request) -> Response:
-        """Where one signs in."""
+        """Return the page for signing in."""
         try:
             _require_host(self._service, request)
         except PolicyengError as error:

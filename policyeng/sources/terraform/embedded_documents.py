@@ -34,7 +34,7 @@ class _Manifest(NamedTuple):
     is_text: bool = False
 
     def place(self, rest: str) -> str:
-        """Where a part of the object is."""
+        """Return the path of a part of the object."""
         return self.pointer if self.is_text else self.pointer + rest
 
 

@@ -82,7 +82,7 @@ class Configuration:
         return found
 
     def is_null(self, instance: Instance, pointer: str) -> bool:
-        """Whether an attribute that is not known yet is left to Azure: it is not stated, or by a null known already.
+        """Return whether an unknown attribute is left to Azure: it is not stated, or is null.
 
         What is known while planning and not null would be in the plan. So an expression of variables alone is null.
         """
@@ -108,14 +108,14 @@ class Configuration:
             if scoped not in met:
                 met.add(scoped)
                 for reference in _select_longest(scoped.references):
-                    led = self._led(scoped, reference)
-                    waiting += led
-                    found.append(self._found(scoped, reference, led=bool(led)))
+                    sources = self._find_sources(scoped, reference)
+                    waiting += sources
+                    found.append(self._found(scoped, reference, has_sources=bool(sources)))
         every = {id(one): one for entry in found for one in entry.instances}
         return ResolvedReference(tuple(every.values()), all(entry.whole for entry in found))
 
-    def _found(self, scoped: _Scoped, reference: str, *, led: bool) -> ResolvedReference:
-        if led or reference.startswith(_CHOOSING):
+    def _found(self, scoped: _Scoped, reference: str, *, has_sources: bool) -> ResolvedReference:
+        if has_sources or reference.startswith(_CHOOSING):
             return ResolvedReference((), whole=True)
         named = _RESOURCE.match(reference)
         if named is None or reference.startswith(("var.", "module.", *_NOT_IN_PLAN)):
@@ -127,8 +127,8 @@ class Configuration:
             there = {"": there[scoped.key]}
         return ResolvedReference(tuple(islice(there.values(), 2)), whole=True)  # two are as many as more
 
-    def _led(self, scoped: _Scoped, reference: str) -> list[_Scoped]:
-        """Where an input, an output or an element of `for_each` comes from."""
+    def _find_sources(self, scoped: _Scoped, reference: str) -> list[_Scoped]:
+        """Find the references that give an input, an output or an element of `for_each` its value."""
         if reference.startswith("var."):
             return self._given(scoped.module, re.split(r"[.\[]", reference)[1])
         if reference.startswith("each.value") and scoped.each:
@@ -202,7 +202,7 @@ class Configuration:
 
 
 def _modules(root: JsonObject) -> Iterator[tuple[tuple[str, ...], JsonObject, JsonObject]]:
-    """Every module of a configuration with the names of the calls that lead to it, and the call."""
+    """Yield every module of a configuration with the names of the calls that lead to it, and the call."""
     waiting: list[tuple[tuple[str, ...], JsonObject, object]] = [((), {}, root.get("root_module"))]
     while waiting:
         path, call, module = waiting.pop()
