@@ -25,20 +25,18 @@ _WITHOUT_SECRETS = frozenset(
 )
 
 Place = tuple[str, ...]
-#: What may have texts, by key: `*` is each member of an object and `[]` each item of a list. `*?` is each setting of a
-#: compute that is a text. A key with `?` at its end is read only where it is stated, as many formats do not have it.
-#: Below an empty tree is the text.
-Tree = Mapping[str, "Tree"]
-
-_EACH: Tree = {"*": {}}
+# Each key of a tree leads to what may have texts, and below an empty tree is the text. `*` is each member of an object,
+# `[]` each item of a list, and `*?` each setting of a compute that is a text. A key with `?` at its end is read only where
+# it is stated, as many formats do not have it.
+_EACH: JsonObject = {"*": {}}
 #: The commands write the steps of pipelines with the keys of their own format.
-_STEP: Tree = {"environmentVariables": _EACH, "environment_variables?": _EACH}
-_DEPLOYMENT: Tree = {**_STEP, "properties": _EACH}
-_JOB: Tree = {**_DEPLOYMENT, "jobs": {"*": _STEP}}
-_SERVICE: Tree = {"environmentVariables": {"*": {"value": {}}}}
-_INSTANCE: Tree = {"setupScripts": {"scripts": {"*": {"scriptData": {}}}}, "customServices": {"[]": _SERVICE}}
+_STEP: JsonObject = {"environmentVariables": _EACH, "environment_variables?": _EACH}
+_DEPLOYMENT: JsonObject = {**_STEP, "properties": _EACH}
+_JOB: JsonObject = {**_DEPLOYMENT, "jobs": {"*": _STEP}}
+_SERVICE: JsonObject = {"environmentVariables": {"*": {"value": {}}}}
+_INSTANCE: JsonObject = {"setupScripts": {"scripts": {"*": {"scriptData": {}}}}, "customServices": {"[]": _SERVICE}}
 #: By the last word of the type of a resource, what its `properties` have.
-_PROPERTIES: Mapping[str, Tree] = {
+_PROPERTIES: Mapping[str, JsonObject] = {
     "computes": {"properties": {"*?": {}}},
     "deployments": _DEPLOYMENT,
     "jobs": _JOB,
@@ -153,7 +151,7 @@ def _list_texts(resource: JsonObject) -> _Found:
             yield from _texts_below(settings, _INSTANCE, (*place, "properties"))
 
 
-def _texts_below(value: object, tree: Tree, place: Place) -> _Found:
+def _texts_below(value: object, tree: JsonObject, place: Place) -> _Found:
     """Yield the texts of a value at the places that a tree names, and what is none there."""
     if isinstance(value, str) and not tree:
         is_script = place[-1] == "scriptData"
