@@ -26,8 +26,8 @@ _WITHOUT_SECRETS = frozenset(
 
 Place = tuple[str, ...]
 # Each key of a tree leads to what may have texts, and below an empty tree is the text. `*` is each member of an object,
-# `[]` each item of a list, and `*?` each setting of a compute that is a text. A key with `?` at its end is read only where
-# it is stated, as many formats do not have it.
+# `[]` each item of a list, and `*?` each setting of a compute that is a text. A key with `?` at its end is read only
+# where it is stated, as many formats do not have it.
 _EACH: JsonObject = {"*": {}}
 #: The commands write the steps of pipelines with the keys of their own format.
 _STEP: JsonObject = {"environmentVariables": _EACH, "environment_variables?": _EACH}
