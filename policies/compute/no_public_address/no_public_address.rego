@@ -38,7 +38,7 @@ deny contains {
 	"expected": false,
 } if {
 	settings.is_unset(input.resource, flag_place)
-	computes.kind(input.resource) == "amlcompute"
+	not asks_endpoints
 }
 
 deny contains {
