@@ -87,7 +87,7 @@ may_have_counterpart(_) if "?" in sizes
 # A workspace that may be a twin may have what is missing.
 may_have_counterpart(_) if count(found.perhaps) > 0
 
-name(compute) := parts[count(parts) - 1] if parts := ids.segments(compute.id)
+name(compute) := parts[count(parts) - 1] if parts := split(ids.folded(compute.id), "/")
 
 # The VM size, "?" where it should be stated and cannot be read; undefined of computes that have none of their own.
 size(compute) := folded if {

@@ -105,7 +105,7 @@ def _group(name: str, given: PolicyInput) -> Mapping[str | None, Sequence[JsonOb
 
 def _scale(given: PolicyInput, home: JsonObject) -> FullScale:
     """Return the vCPUs of the clusters and instances of the workspace at full scale."""
-    ids = given.snapshot.by_scope[fold_id(home["id"])].get(COMPUTE_TYPE, ())
+    ids = given.snapshot.by_scope.get(fold_id(home["id"]), {}).get(COMPUTE_TYPE, ())
     computes = (given.snapshot.by_id[arm_id] for arm_id in ids)
     return full_scale(
         demand_of(compute, home, given.facts)
