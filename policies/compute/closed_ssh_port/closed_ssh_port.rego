@@ -39,34 +39,28 @@ deny contains {
 } if {
 	depends_on_network
 	not unreadable_network
-	mode == "disabled"
+	has_no_managed_network
 }
 
 unknown contains {"msg": "the access to the SSH port is none of the values that Azure has", "path": pointer} if {
-	pointer := settings.unreadable_word(input.resource, port_place, {"enabled", "disabled", "notspecified"})
+	pointer := settings.unreadable_word(input.resource, port_place, words)
 }
 
 unknown contains {"msg": "the network of the nodes cannot be read", "path": unreadable_network} if depends_on_network
 
 unknown contains {
-	"msg": "whether the managed network of the workspace closes the SSH port is not documented",
+	"msg": "it is not known whether a managed network of the workspace closes the SSH port",
 	"path": "workspace:/properties/managedNetwork/isolationMode",
 } if {
 	depends_on_network
-	mode in {"allowinternetoutbound", "allowonlyapprovedoutbound"}
+	not has_no_managed_network
 }
 
-unknown contains {
-	"msg": "the isolation mode of the workspace's managed network is not known",
-	"path": "workspace:/properties/managedNetwork/isolationMode",
-} if {
-	depends_on_network
-	not mode
-}
+words := {"enabled", "disabled", "notspecified"}
 
 access := "notspecified" if {
 	settings.is_unset(input.resource, port_place)
-} else := settings.word(settings.at(input.resource, port_place), {"enabled", "disabled", "notspecified"})
+} else := settings.word(settings.at(input.resource, port_place), words)
 
 # The setting leaves it to Azure, and neither a subnet nor the lack of public addresses closes the port.
 depends_on_network if {
@@ -82,14 +76,10 @@ unreadable_network := pointer if {
 	pointer := settings.unreadable(input.resource, subnet_place, "string")
 } else := settings.unreadable_flag(input.resource, address_place)
 
-# The isolation mode of the workspace; undefined where the workspace or its hub is not in the snapshot, and for a value that
-# Azure does not have.
-mode := "disabled" if {
-	settings.is_unset(holder, mode_place)
-} else := settings.word(
-	settings.at(holder, mode_place),
-	{"disabled", "allowinternetoutbound", "allowonlyapprovedoutbound"},
-)
+# Neither where the workspace or its hub is not in the snapshot, nor for a mode that Azure does not have.
+has_no_managed_network if settings.is_unset(holder, mode_place)
+
+has_no_managed_network if settings.word(settings.at(holder, mode_place), {"disabled"})
 
 holder := networks.settings_holder(input.workspace, input.snapshot.by_id)
 

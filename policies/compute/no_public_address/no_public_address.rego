@@ -38,7 +38,7 @@ deny contains {
 	"expected": false,
 } if {
 	settings.is_unset(input.resource, flag_place)
-	computes.kind(input.resource) == "amlcompute"
+	not asks_endpoints
 }
 
 deny contains {
@@ -65,7 +65,7 @@ unknown contains {
 	"path": "/properties/properties/connectivityEndpoints",
 } if {
 	asks_endpoints
-	settings.at(input.resource, array.slice(address_place, 0, 3)) == null
+	settings.at(input.resource, endpoints_place) == null
 }
 
 # Only of an instance without the setting.
@@ -80,4 +80,6 @@ address := settings.at(input.resource, address_place)
 
 flag_place := ["properties", "properties", "enableNodePublicIp"]
 
-address_place := ["properties", "properties", "connectivityEndpoints", "publicIpAddress"]
+endpoints_place := ["properties", "properties", "connectivityEndpoints"]
+
+address_place := array.concat(endpoints_place, ["publicIpAddress"])

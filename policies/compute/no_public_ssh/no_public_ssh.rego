@@ -24,12 +24,14 @@ deny contains {
 	"actual": stated,
 	"expected": "Disabled",
 } if {
-	settings.word(stated, {"enabled"})
+	settings.word(stated, words) == "enabled"
 }
 
 unknown contains {"msg": "the public access to SSH is neither Enabled nor Disabled", "path": pointer} if {
-	pointer := settings.unreadable_word(input.resource, place, {"enabled", "disabled"})
+	pointer := settings.unreadable_word(input.resource, place, words)
 }
+
+words := {"enabled", "disabled"}
 
 stated := settings.at(input.resource, place)
 

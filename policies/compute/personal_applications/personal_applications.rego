@@ -25,13 +25,15 @@ deny contains {
 	"actual": stated,
 	"expected": "Personal",
 } if {
-	not settings.unreadable_word(input.resource, place, {"personal", "shared"})
+	not settings.unreadable_word(input.resource, place, words)
 	not settings.word(stated, {"personal"})
 }
 
 unknown contains {"msg": "the sharing of the applications is neither Personal nor Shared", "path": pointer} if {
-	pointer := settings.unreadable_word(input.resource, place, {"personal", "shared"})
+	pointer := settings.unreadable_word(input.resource, place, words)
 }
+
+words := {"personal", "shared"}
 
 stated := settings.at(input.resource, place)
 

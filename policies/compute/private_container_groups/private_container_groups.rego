@@ -25,16 +25,18 @@ deny contains {
 	"actual": settings.at(input.resource, place),
 	"expected": "Private",
 } if {
-	settings.word(settings.at(input.resource, place), {"public"})
+	settings.word(settings.at(input.resource, place), words) == "public"
 }
 
 unknown contains {"msg": "the type of the address is neither Public nor Private", "path": pointer} if {
-	pointer := settings.unreadable_word(input.resource, place, {"public", "private"})
+	pointer := settings.unreadable_word(input.resource, place, words)
 }
 
 unknown contains {"msg": "the type of the address is not stated", "path": settings.pointer(place)} if {
 	is_object(input.resource.properties.ipAddress)
 	settings.at(input.resource, place) == null
 }
+
+words := {"public", "private"}
 
 place := ["properties", "ipAddress", "type"]

@@ -39,9 +39,11 @@ unknown contains {"msg": "the smallest number of nodes is no count", "path": set
 }
 
 unknown contains {"msg": "the settings of the scale are not an object", "path": pointer} if {
-	pointer := settings.unreadable(input.resource, array.slice(place, 0, 3), "object")
+	pointer := settings.unreadable(input.resource, scale, "object")
 }
 
 stated := settings.at(input.resource, place)
 
-place := ["properties", "properties", "scaleSettings", "minNodeCount"]
+scale := ["properties", "properties", "scaleSettings"]
+
+place := array.concat(scale, ["minNodeCount"])

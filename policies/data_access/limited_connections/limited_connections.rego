@@ -61,12 +61,10 @@ unknown contains {"msg": "whether the connection keeps a key is not stated, or c
 }
 
 unknown contains {"msg": "`isSharedToAll` is neither true nor false", "path": pointer} if {
-	has_key
 	pointer := settings.unreadable_flag(input.resource, shared)
 }
 
 unknown contains {"msg": "the expiry of the connection cannot be read", "path": settings.pointer(expiry)} if {
-	has_key
 	not words.is_blank(settings.at(input.resource, expiry))
 	not times.moment(settings.at(input.resource, expiry))
 }

@@ -1,18 +1,16 @@
 """Secrets that the settings of computes, deployments, jobs, environments and schedules have in plain text."""
 
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.words import fold, trim
+from policyeng.facts.words import fold, get_inside, is_blank, trim
 from policyeng.models import JsonObject
 from policyeng.parsing.json_pointer import escaped
 from policyeng.redaction import MASK, VALUE_EXPECTED, VALUE_FOUND, has_secret_shape, names_secret
 
 _WORKSPACES = "Microsoft.MachineLearningServices/workspaces"
-#: The commands write the steps of pipelines with the keys of their own format.
-_VARIABLES = ("environmentVariables", "environment_variables")
 #: How a text begins, in lower case, that only refers to a secret.
 _REFERENCES = ("${{", "{{", "azureml:", "@microsoft.keyvault(", "/subscriptions/")
 _SHORTEST = 4
@@ -20,27 +18,31 @@ _SHORTEST = 4
 _WITHOUT_SECRETS = frozenset(
     {
         *("allocationState", "applicationSharingPolicy", "clusterPurpose", "computeInstanceAuthorizationType"),
-        *(
-            "connectivityEndpoints",
-            "currentNodeCount",
-            "errors",
-            "lastOperation",
-            "loadBalancerType",
-            "nodeStateCounts",
-        ),
-        *(
-            "osImageMetadata",
-            "osType",
-            "remoteLoginPortPublicAccess",
-            "state",
-            "targetNodeCount",
-            "vmPriority",
-            "vmSize",
-        ),
+        *("connectivityEndpoints", "currentNodeCount", "errors", "lastOperation", "loadBalancerType"),
+        *("nodeStateCounts", "osImageMetadata", "osType", "remoteLoginPortPublicAccess", "state"),
+        *("targetNodeCount", "vmPriority", "vmSize"),
     }
 )
 
 Place = tuple[str, ...]
+# Each key of a tree leads to what may have texts, and below an empty tree is the text. `*` is each member of an object,
+# `[]` each item of a list, and `*?` each setting of a compute that is a text. A key with `?` at its end is read only
+# where it is stated, as many formats do not have it.
+_EACH: JsonObject = {"*": {}}
+#: The commands write the steps of pipelines with the keys of their own format.
+_STEP: JsonObject = {"environmentVariables": _EACH, "environment_variables?": _EACH}
+_DEPLOYMENT: JsonObject = {**_STEP, "properties": _EACH}
+_JOB: JsonObject = {**_DEPLOYMENT, "jobs": {"*": _STEP}}
+_SERVICE: JsonObject = {"environmentVariables": {"*": {"value": {}}}}
+_INSTANCE: JsonObject = {"setupScripts": {"scripts": {"*": {"scriptData": {}}}}, "customServices": {"[]": _SERVICE}}
+#: By the last word of the type of a resource, what its `properties` have.
+_PROPERTIES: Mapping[str, JsonObject] = {
+    "computes": {"properties": {"*?": {}}},
+    "deployments": _DEPLOYMENT,
+    "jobs": _JOB,
+    "versions": {"environmentVariables?": _EACH, "properties": _EACH},
+    "schedules": {"properties": _EACH, "action": {"jobDefinition": _JOB}},
+}
 
 
 class _Text(NamedTuple):
@@ -109,18 +111,19 @@ def plain_secrets(given: PolicyInput) -> Iterator[Denial | Unknown]:
 
 
 def _is_secret(found: _Text, ignored: Iterable[str]) -> bool:
-    if has_secret_shape(found.text) or (not found.name and has_secret_shape(_decode(found.text))):
+    if has_secret_shape(found.text) or (not found.name and _has_encoded_secret(found.text)):
         return True
     text = trim(found.text)
     return names_secret(found.name, text) and not _is_harmless(text) and not _is_ignored(found.name, ignored)
 
 
-def _decode(script: str) -> str:
-    """Return the text of a script in base64; empty where it is in plain text."""
+def _has_encoded_secret(script: str) -> bool:
+    """Check whether a script is in base64 and has the shape of a secret in it."""
     try:
-        return b64decode("".join(script.split()), validate=True).decode(errors="replace")
+        decoded = b64decode("".join(script.split()), validate=True)
     except ValueError:
-        return ""
+        return False
+    return has_secret_shape(decoded.decode(errors="replace"))
 
 
 def _is_harmless(text: str) -> bool:
@@ -141,114 +144,36 @@ def _list_texts(resource: JsonObject) -> _Found:
     """Yield the texts of a resource where secrets may be, and what is none there."""
     kind, place = resource["type"].lower().rpartition("/")[2], ("properties",)
     properties = resource.get("properties")
-    if not isinstance(properties, dict):
-        yield from _unexpected(properties, place)
-    elif kind == "computes":
-        yield from _texts_of_settings(properties.get("properties"), (*place, "properties"))
-        if fold(properties.get("computeType")) == "computeinstance":
-            yield from _texts_of_instance(properties.get("properties"), (*place, "properties"))
-    elif kind == "schedules":
-        yield from _in_each(properties.get("properties"), (*place, "properties"), _texts_of_value)
-        yield from _texts_of_action(properties.get("action"), (*place, "action"))
-    else:
-        # An environment has no variables of its own in most formats.
-        if kind != "versions" or "environmentVariables" in _known_keys(properties):
-            yield from _texts_of_step(properties, place)
-        yield from _in_each(properties.get("properties"), (*place, "properties"), _texts_of_value)
-        if kind == "jobs":
-            yield from _in_each(properties.get("jobs"), (*place, "jobs"), _texts_of_step)
+    yield from _texts_below(properties, _PROPERTIES[kind], place)
+    if kind == "computes" and fold(get_inside(properties, "computeType")) == "computeinstance":
+        settings = get_inside(properties, "properties")
+        if isinstance(settings, dict):
+            yield from _texts_below(settings, _INSTANCE, (*place, "properties"))
 
 
-def _texts_of_settings(settings: object, place: Place) -> _Found:
-    """Yield the texts among the settings of a compute, which are also numbers, objects and lists."""
-    if isinstance(settings, dict):
-        for key in _known_keys(settings):
-            if key not in _WITHOUT_SECRETS and isinstance(value := settings[key], str):
-                yield _Text((*place, key), key, value)
-    else:
-        yield from _unexpected(settings, place)
-
-
-def _texts_of_instance(settings: object, place: Place) -> _Found:
-    if isinstance(settings, dict):
-        setup = settings.get("setupScripts")
-        if isinstance(setup, dict):
-            yield from _in_each(setup.get("scripts"), (*place, "setupScripts", "scripts"), _texts_of_script)
-        else:
-            yield from _unexpected(setup, (*place, "setupScripts"))
-        yield from _in_each(settings.get("customServices"), (*place, "customServices"), _texts_of_service)
-
-
-def _texts_of_action(action: object, place: Place) -> _Found:
-    definition = action.get("jobDefinition") if isinstance(action, dict) else action
-    inner = (*place, "jobDefinition") if isinstance(action, dict) else place
-    if isinstance(definition, dict):
-        yield from _texts_of_step(definition, inner)
-        yield from _in_each(definition.get("properties"), (*inner, "properties"), _texts_of_value)
-        yield from _in_each(definition.get("jobs"), (*inner, "jobs"), _texts_of_step)
-    else:
-        yield from _unexpected(definition, inner)
-
-
-def _texts_of_step(step: object, place: Place) -> _Found:
-    """Yield the variables of a job, a step of a pipeline or a deployment."""
-    if isinstance(step, dict):
-        for key in _VARIABLES:
-            if key == _VARIABLES[0] or key in _known_keys(step):
-                yield from _in_each(step.get(key), (*place, key), _texts_of_value)
-    else:
-        yield from _unexpected(step, place)
-
-
-def _texts_of_script(script: object, place: Place) -> _Found:
-    text = script.get("scriptData") if isinstance(script, dict) else script
-    inner = (*place, "scriptData") if isinstance(script, dict) else place
-    if isinstance(script, dict) and isinstance(text, str):
-        yield _Text(inner, "", text)
-    else:
-        yield from _unexpected(text, inner)
-
-
-def _texts_of_service(service: object, place: Place) -> _Found:
-    if isinstance(service, dict):
-        yield from _in_each(service.get("environmentVariables"), (*place, "environmentVariables"), _texts_of_variable)
-    else:
-        yield from _unexpected(service, place)
-
-
-def _texts_of_variable(variable: object, place: Place) -> _Found:
-    if isinstance(variable, dict):
-        for found in _texts_of_value(variable.get("value"), (*place, "value")):
-            yield found._replace(name=place[-1]) if isinstance(found, _Text) else found
-    else:
-        yield from _unexpected(variable, place)
-
-
-def _texts_of_value(value: object, place: Place) -> _Found:
-    if isinstance(value, str):
-        yield _Text(place, place[-1], value)
-    elif not isinstance(value, int | float):
-        yield from _unexpected(value, place)
-
-
-def _in_each(holder: object, place: Place, texts_of: Callable[[object, Place], _Found]) -> _Found:
-    """Yield what each member of an object has, or each item of the list of services."""
-    if isinstance(holder, dict):
-        for key, member in holder.items():
-            yield from texts_of(member, (*place, key))
-    elif isinstance(holder, list) and place[-1] == "customServices":
-        for index, item in enumerate(holder):
-            yield from texts_of(item, (*place, str(index)))
-    else:
-        yield from _unexpected(holder, place)
-
-
-def _unexpected(value: object, place: Place) -> _Found:
-    """Yield a place where neither nothing nor the expected is stated."""
-    if not (value is None or (isinstance(value, str) and not trim(value))):
+def _texts_below(value: object, tree: JsonObject, place: Place) -> _Found:
+    """Yield the texts of a value at the places that a tree names, and what is none there."""
+    if isinstance(value, str) and not tree:
+        is_script = place[-1] == "scriptData"
+        yield _Text(place, "" if is_script else place[-2 if place[-1] == "value" else -1], value)
+    elif isinstance(value, list) and "[]" in tree:
+        for index, item in enumerate(value):
+            yield from _texts_below(item, tree["[]"], (*place, str(index)))
+    elif isinstance(value, dict) and tree and "[]" not in tree:
+        for key, below in tree.items():
+            for name in _list_names(value, key):
+                yield from _texts_below(value.get(name), below, (*place, name))
+    elif not (is_blank(value) or (not tree and isinstance(value, int | float))):
         yield _Other(place)
 
 
-def _known_keys(holder: JsonObject) -> list[str]:
-    """Return the keys that are stated, whether or not the format of the input has others."""
-    return list(getattr(holder, "known_keys", holder.keys)())
+def _list_names(holder: JsonObject, key: str) -> list[str]:
+    """Return the names that a key of a tree means in an object."""
+    if key == "*":
+        return list(holder)
+    # What is known here is what is stated, whether or not the format of the input has other keys.
+    known = list(getattr(holder, "known_keys", holder.keys)())
+    if key == "*?":
+        return [name for name in known if name not in _WITHOUT_SECRETS and isinstance(holder[name], str)]
+    name = key.removesuffix("?")
+    return [name] if name in (key, *known) else []

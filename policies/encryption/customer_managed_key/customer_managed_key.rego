@@ -26,7 +26,7 @@ deny contains {
 	"actual": settings.at(input.resource, status),
 	"expected": "Enabled",
 } if {
-	settings.word(settings.at(input.resource, status), {"disabled"})
+	settings.word(settings.at(input.resource, status), words) == "disabled"
 }
 
 deny contains {
@@ -40,7 +40,7 @@ deny contains {
 }
 
 unknown contains {"msg": "whether the encryption is enabled cannot be read", "path": pointer} if {
-	pointer := settings.unreadable_word(input.resource, status, {"enabled", "disabled"})
+	pointer := settings.unreadable_word(input.resource, status, words)
 }
 
 # Some formats state the key and no status.
@@ -48,6 +48,8 @@ unknown contains {"msg": "the key of the encryption cannot be read", "path": poi
 	settings.at(input.resource, status) == null
 	pointer := settings.unreadable(input.resource, key, "string")
 }
+
+words := {"enabled", "disabled"}
 
 status := ["properties", "encryption", "status"]
 

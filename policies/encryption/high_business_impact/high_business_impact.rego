@@ -48,7 +48,7 @@ unknown contains {"msg": "`hbiWorkspace` is neither true nor false", "path": poi
 
 unknown contains {"msg": "the classification of the workspace cannot be read", "path": "/tags"} if {
 	not is_flagged
-	count(unreadable_tags) > 0
+	some _ in unreadable_tags
 }
 
 is_flagged if settings.flag(settings.at(input.resource, place))

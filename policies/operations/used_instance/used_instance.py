@@ -10,8 +10,6 @@ from policyeng.facts.words import fold, get_inside
 
 COMPUTES = "Microsoft.MachineLearningServices/workspaces/computes"
 STATE = "/properties/properties/state"
-OPERATION = "/properties/properties/lastOperation"
-_ABSENT = {STATE: "unknown", f"{OPERATION}/operationTime": "unknown", f"{OPERATION}/operationTrigger": "pass"}
 
 
 @policy(
@@ -58,7 +56,9 @@ def used_instance(given: PolicyInput) -> Iterator[Denial | Unknown]:
             expected={"days": given.parameters["idle_days"]},
         )
     elif used is None and (operated is None or given.as_of - operated > allowed):
-        yield Unknown(msg="it is not known when the running instance was last used", path=OPERATION)
+        yield Unknown(
+            msg="it is not known when the running instance was last used", path="/properties/properties/lastOperation"
+        )
 
 
 def _last_activity(given: PolicyInput) -> datetime | None:

@@ -19,8 +19,8 @@
 #   since: 0.2.0
 package recovery.twin_computes
 
-import data.lib.answers
 import data.lib.computes
+import data.lib.ids
 import data.lib.twins
 import data.lib.words
 
@@ -46,18 +46,19 @@ deny contains {
 
 unknown contains {"msg": "whether the twin has a compute cannot be read", "path": "/id"} if {
 	some compute in own
-	has_counterpart(compute) == "unclear"
+	not has_counterpart(compute)
+	may_have_counterpart(compute)
 }
 
 unknown contains {"msg": "the snapshot is incomplete: more computes may exist", "path": "/id"} if {
 	count(input.snapshot.incomplete) > 0
 }
 
-missing := [compute.id | some compute in own; has_counterpart(compute) == "no"]
+missing := [compute.id | some compute in own; not has_counterpart(compute); not may_have_counterpart(compute)]
 
 own := [compute |
 	some compute in computes.computes_of(input.resource.id, input.snapshot)
-	computes.kind(compute) in {"amlcompute", "computeinstance"}
+	has_nodes(compute)
 ]
 
 others := [compute |
@@ -69,34 +70,30 @@ names := {name(compute) | some compute in others}
 
 sizes := {size(compute) | some compute in others}
 
-has_counterpart(compute) := answers.any_of({has_name(compute), has_size(compute), may_be_elsewhere})
+has_counterpart(compute) if name(compute) in names
 
-has_name(compute) := "yes" if {
-	name(compute) in names
-} else := "no"
-
-has_size(compute) := "yes" if {
+has_counterpart(compute) if {
 	size(compute) != "?"
 	size(compute) in sizes
-} else := "unclear" if {
+}
+
+may_have_counterpart(compute) if {
 	size(compute) == "?"
 	count(others) > 0
-} else := "unclear" if {
-	"?" in sizes
-} else := "no"
+}
+
+may_have_counterpart(_) if "?" in sizes
 
 # A workspace that may be a twin may have what is missing.
-may_be_elsewhere := "unclear" if {
-	count(found.perhaps) > 0
-} else := "no"
+may_have_counterpart(_) if count(found.perhaps) > 0
 
-name(compute) := parts[count(parts) - 1] if parts := split(trim_suffix(lower(compute.id), "/"), "/")
+name(compute) := parts[count(parts) - 1] if parts := split(ids.folded(compute.id), "/")
 
-# The VM size, "?" where it should be stated and cannot be read, and "" of computes that have none of their own.
+# The VM size, "?" where it should be stated and cannot be read; undefined of computes that have none of their own.
 size(compute) := folded if {
 	folded := words.folded(computes.size(compute))
-} else := "?" if {
-	computes.kind(compute) in {"amlcompute", "computeinstance"}
-} else := ""
+} else := "?" if has_nodes(compute)
+
+has_nodes(compute) if computes.kind(compute) in {"amlcompute", "computeinstance"}
 
 found := twins.of(input.resource, input.parameters.pair_tag, input.snapshot)

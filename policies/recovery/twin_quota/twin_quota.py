@@ -1,10 +1,11 @@
 """Workspaces whose computes would not fit the quota in the region of their twin."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.computes import kind_of
-from policyeng.facts.ids import fold_id, is_at_or_under, workspace_of
+from policyeng.facts.ids import fold_id, is_at_or_under
 from policyeng.facts.quotas import FullScale, QuotaKey, demand_of, full_scale, quota_key
 from policyeng.facts.words import fold, squeeze, stage, tag
 from policyeng.models import WORKSPACE_TYPE, JsonObject
@@ -13,9 +14,10 @@ COMPUTE_TYPE = f"{WORKSPACE_TYPE}/computes"
 
 
 def _applies(given: PolicyInput) -> bool:
-    if _is_project(given.resource) or stage(given.resource, None).name != "production":
+    home = given.resource
+    if _is_project(home) or stage(home, None).name != "production":
         return False
-    certain, perhaps = _twins(given)
+    certain, perhaps = _twins(given, home)
     return bool(certain or perhaps)
 
 
@@ -44,37 +46,47 @@ def _applies(given: PolicyInput) -> bool:
 )
 def twin_quota(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny a workspace of production whose computes no twin has quota for."""
-    certain, perhaps = _twins(given)
+    home = given.resource
+    certain, perhaps = _twins(given, home)
     if given.snapshot.incomplete:
         yield Unknown(msg="the snapshot is incomplete: more computes or twins may exist", path="/id")
         return
-    scale = _scale(given)
+    scale = _scale(given, home)
     short = [list(_short(given, twin, scale)) for twin in certain]
     doubts = [list(_doubts(given, twin, scale)) for twin, less in zip(certain, short, strict=True) if not less]
     if [] in doubts:
         return
-    yield from (doubt for several in doubts[:1] for doubt in several)
+    yield from dict.fromkeys(chain.from_iterable(doubts))
     if perhaps:
         yield Unknown(msg="the tag or the region of what may be a twin cannot be read", path="/id")
-    if not doubts and not perhaps:
-        denied = "the computes need more vCPUs than the quota of the twin's region"
-        lacking = [family for several in short for family in several]
-        actual = {"short": lacking, "because": stage(given.resource, None).reason}
-        yield Denial(msg=denied, path="/id", actual=actual, expected="at most the limit")
+    elif not doubts:
+        yield Denial(
+            msg="the computes need more vCPUs than the quota of the twin's region",
+            path="/id",
+            actual={
+                "short": [
+                    {"family": family, "region": twin["location"], "vCPUs": vcpus, "limitVCpus": limit}
+                    for twin, lacking in zip(certain, short, strict=True)
+                    for family, vcpus, limit in lacking
+                ],
+                "because": stage(home, None).reason,
+            },
+            expected="at most the limit",
+        )
 
 
 def _is_project(workspace: JsonObject) -> bool:
     return fold(workspace.get("kind")) == "project"
 
 
-def _twins(given: PolicyInput) -> tuple[Sequence[JsonObject], Sequence[JsonObject]]:
+def _twins(given: PolicyInput, home: JsonObject) -> tuple[Sequence[JsonObject], Sequence[JsonObject]]:
     """Return the twins of the workspace, and the workspaces that may be twins."""
-    name, home = given.parameters["pair_tag"], given.resource
+    name = given.parameters["pair_tag"]
     key = tag(home, name)
     if not isinstance(key, str):
         return (), ()
     grouped = given.snapshot.once(("AML-DR-004", name), lambda: _group(name, given))
-    others = [one for one in grouped.get(fold(key), ()) if fold_id(one["id"]) != fold_id(home["id"])]
+    others = [one for one in grouped[fold(key)] if fold_id(one["id"]) != fold_id(home["id"])]
     here = squeeze(home.get("location"))
     certain = [one for one in others if here and squeeze(one.get("location")) not in (None, here)]
     perhaps = [one for one in others if not here or squeeze(one.get("location")) is None]
@@ -84,20 +96,19 @@ def _twins(given: PolicyInput) -> tuple[Sequence[JsonObject], Sequence[JsonObjec
 def _group(name: str, given: PolicyInput) -> Mapping[str | None, Sequence[JsonObject]]:
     """Return the workspaces with the tag by its value for comparing; None for a value that is not text."""
     found: dict[str | None, list[JsonObject]] = {}
-    for workspace in given.snapshot.by_type.get(WORKSPACE_TYPE, ()):
+    for workspace in given.snapshot.by_type[WORKSPACE_TYPE]:
         value = tag(workspace, name)
         if value is not None and not _is_project(workspace):
             found.setdefault(fold(value), []).append(workspace)
     return found
 
 
-def _scale(given: PolicyInput) -> FullScale:
+def _scale(given: PolicyInput, home: JsonObject) -> FullScale:
     """Return the vCPUs of the clusters and instances of the workspace at full scale."""
-    home = workspace_of(given.resource["id"]) or ""
-    ids = given.snapshot.by_scope.get(home, {}).get(COMPUTE_TYPE, ())
+    ids = given.snapshot.by_scope.get(fold_id(home["id"]), {}).get(COMPUTE_TYPE, ())
     computes = (given.snapshot.by_id[arm_id] for arm_id in ids)
     return full_scale(
-        demand_of(compute, given.resource, given.facts)
+        demand_of(compute, home, given.facts)
         for compute in computes
         if kind_of(compute) in ("amlcompute", "computeinstance")
     )
@@ -126,12 +137,12 @@ def _vcpus(scale: FullScale) -> Mapping[str, int]:
     return found
 
 
-def _short(given: PolicyInput, twin: JsonObject, scale: FullScale) -> Iterator[JsonObject]:
-    """Yield the families whose quota is less than what the computes take."""
+def _short(given: PolicyInput, twin: JsonObject, scale: FullScale) -> Iterator[tuple[str, int, int]]:
+    """Yield the families whose quota is less than what the computes take, the vCPUs and the quota."""
     for family, vcpus in _vcpus(scale).items():
         limits = _limits(given, twin, family)
         if limits and vcpus > min(limits):
-            yield {"family": family, "region": twin["location"], "vCPUs": vcpus, "limitVCpus": min(limits)}
+            yield family, vcpus, min(limits)
 
 
 def _doubts(given: PolicyInput, twin: JsonObject, scale: FullScale) -> Iterator[Unknown]:

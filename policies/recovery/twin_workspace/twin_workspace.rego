@@ -32,7 +32,7 @@ applies if {
 	is_asked
 }
 
-is_asked if stated != null
+is_asked if has_tag
 
 is_asked if input.parameters.require_pair
 
@@ -42,7 +42,7 @@ deny contains {
 	"actual": null,
 	"expected": "a tag that a workspace in another region shares",
 } if {
-	stated == null
+	not has_tag
 }
 
 deny contains {
@@ -51,37 +51,41 @@ deny contains {
 	"actual": stated,
 	"expected": "a workspace in another region with the same value",
 } if {
-	is_string(stated)
-	count(found.certain) == 0
-	count(found.perhaps) == 0
-	count(input.snapshot.incomplete) == 0
+	is_alone
+	count(doubts) == 0
 }
 
-unknown contains {
-	"msg": "the tag or the region of a workspace that may be the twin cannot be read",
-	"path": pointer,
-} if {
-	is_string(stated)
-	count(found.certain) == 0
-	count(found.perhaps) > 0
-}
-
-unknown contains {"msg": "the snapshot is incomplete: a twin may exist", "path": pointer} if {
-	is_string(stated)
-	count(found.certain) == 0
-	count(input.snapshot.incomplete) > 0
+unknown contains doubt if {
+	is_alone
+	some doubt in doubts
 }
 
 unknown contains {"msg": "the value of the tag is not text", "path": pointer} if {
-	stated != null
-	not is_string(stated)
+	type_name(stated) != "string"
 }
 
 pointer := tags.pointer(input.parameters.pair_tag)
 
-# The value of the tag, null where the workspace has none.
-stated := words.tag(input.resource, input.parameters.pair_tag) if {
-	words.tag(input.resource, input.parameters.pair_tag) != null
-} else := null
+has_tag if stated != null
+
+# The value of the tag, undefined where the workspace has none.
+stated := words.tag(input.resource, input.parameters.pair_tag)
+
+is_alone if {
+	is_string(stated)
+	count(found.certain) == 0
+}
+
+# Why a twin may exist that is not certain.
+doubts contains {
+	"msg": "the tag or the region of a workspace that may be the twin cannot be read",
+	"path": pointer,
+} if {
+	count(found.perhaps) > 0
+}
+
+doubts contains {"msg": "the snapshot is incomplete: a twin may exist", "path": pointer} if {
+	count(input.snapshot.incomplete) > 0
+}
 
 found := twins.of(input.resource, input.parameters.pair_tag, input.snapshot)
