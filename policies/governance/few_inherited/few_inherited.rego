@@ -21,7 +21,6 @@
 #   since: 0.2.0
 package governance.few_inherited
 
-import data.lib.answers
 import data.lib.assignments
 import data.lib.networks
 import data.lib.roles
@@ -49,16 +48,8 @@ unknown contains {"msg": "whether an assignment is inherited cannot be read", "p
 	count(counted) + count(unclear) > input.parameters.most_inherited
 }
 
-counted := [each.id | some each in found; each.answer == "yes"]
+counted := [each.assignment.id | some each in found; assignments.is_of_group(each.assignment)]
 
-unclear := [each.id | some each in found; each.answer == "unclear"]
+unclear := [each.assignment.id | some each in found; not roles.scope(each.assignment)]
 
-found := [{"id": each.assignment.id, "answer": answers.all_of({each.holds, is_inherited(each.assignment)})} |
-	some each in assignments.of(input.resource, input.snapshot)
-]
-
-is_inherited(assignment) := "yes" if {
-	assignments.is_of_group(assignment)
-} else := "no" if {
-	roles.scope(assignment)
-} else := "unclear"
+found := assignments.of(input.resource, input.snapshot)

@@ -37,7 +37,7 @@ unknown contains {"msg": "the level of a lock cannot be read", "path": "/id"} if
 
 unknown contains {"msg": "the snapshot is incomplete: a lock may exist", "path": "/id"} if {
 	not is_protected
-	count(input.snapshot.incomplete) > 0
+	some _ in input.snapshot.incomplete
 }
 
 # A resource group may have many locks, of which one is enough.
@@ -47,9 +47,10 @@ is_protected if {
 	settings.word(input.snapshot.by_id[id].properties.level, {"cannotdelete", "readonly"})
 }
 
+# Where no lock is known to protect.
 is_unclear if {
 	some lock in locks
-	not settings.word(object.get(lock, ["properties", "level"], null), {"cannotdelete", "readonly", "notspecified"})
+	not settings.word(settings.at(lock, ["properties", "level"]), {"notspecified"})
 }
 
 locks := [input.snapshot.by_id[id] |
