@@ -50,6 +50,6 @@ unknown contains {"msg": "whether an assignment is inherited cannot be read", "p
 
 counted := [each.assignment.id | some each in found; assignments.is_of_group(each.assignment)]
 
-unclear := [each.assignment.id | some each in found; not roles.scope(each.assignment)]
+unclear := [each | some each in found; not roles.scope(each.assignment)]
 
 found := assignments.of(input.resource, input.snapshot)

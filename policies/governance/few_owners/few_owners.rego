@@ -50,7 +50,7 @@ unknown contains {"msg": "whether a role is that of an owner cannot be read", "p
 
 counted := [each.assignment.id | some each in found; answer(each) == "yes"]
 
-unclear := [each.assignment.id | some each in found; answer(each) == "unclear"]
+unclear := [each | some each in found; answer(each) == "unclear"]
 
 found := [each |
 	some each in assignments.of(input.resource, input.snapshot)

@@ -49,7 +49,7 @@ unknown contains {"msg": "whether a role is assigned to a user cannot be read", 
 
 counted := [each.assignment.id | some each in found; answer(each) == "yes"]
 
-unclear := [each.assignment.id | some each in found; answer(each) == "unclear"]
+unclear := [each | some each in found; answer(each) == "unclear"]
 
 found := assignments.of(input.resource, input.snapshot)
 

@@ -25,14 +25,13 @@ deny contains {
 	"actual": [lock.id | some lock in locks],
 	"expected": ["CanNotDelete", "ReadOnly"],
 } if {
-	not is_protected
-	not is_unclear
+	not may_be_protected
 	count(input.snapshot.incomplete) == 0
 }
 
 unknown contains {"msg": "the level of a lock cannot be read", "path": "/id"} if {
 	not is_protected
-	is_unclear
+	may_be_protected
 }
 
 unknown contains {"msg": "the snapshot is incomplete: a lock may exist", "path": "/id"} if {
@@ -47,8 +46,7 @@ is_protected if {
 	settings.word(input.snapshot.by_id[id].properties.level, {"cannotdelete", "readonly"})
 }
 
-# Where no lock is known to protect.
-is_unclear if {
+may_be_protected if {
 	some lock in locks
 	not settings.word(settings.at(lock, ["properties", "level"]), {"notspecified"})
 }
