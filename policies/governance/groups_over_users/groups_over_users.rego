@@ -37,13 +37,14 @@ deny contains {
 
 unknown contains {"msg": "the snapshot has no role assignment", "path": "/id"} if assignments.is_empty(input.snapshot)
 
-unknown contains {"msg": "the snapshot is incomplete: more roles may be assigned", "path": "/id"} if {
+unknown contains {"msg": reason, "path": "/id"} if {
 	count(counted) <= input.parameters.most_users
-	count(input.snapshot.incomplete) > 0
+	some reason in reasons
 }
 
-unknown contains {"msg": "whether a role is assigned to a user cannot be read", "path": "/id"} if {
-	count(counted) <= input.parameters.most_users
+reasons contains "the snapshot is incomplete: more roles may be assigned" if count(input.snapshot.incomplete) > 0
+
+reasons contains "whether a role is assigned to a user cannot be read" if {
 	count(counted) + count(unclear) > input.parameters.most_users
 }
 
