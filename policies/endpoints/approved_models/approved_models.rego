@@ -99,7 +99,6 @@ stated_publishers := [words.folded(stated) |
 
 publishers_of_registry := [publisher_of |
 	stated_publishers == []
-	count(input.parameters.allowed_publishers) > 0
 	some registry in input.snapshot.by_type["microsoft.machinelearningservices/registries"]
 	registry_name(registry) == models.registry(id)
 	publisher_of := words.folded(registry.properties.intellectualPropertyPublisher)

@@ -25,7 +25,7 @@ deny contains {
 	"actual": settings.at(input.resource, place),
 	"expected": "Succeeded",
 } if {
-	settings.word(settings.at(input.resource, place), states) in {"failed", "canceled"}
+	settings.word(settings.at(input.resource, place), states) != "succeeded"
 }
 
 unknown contains {"msg": "an operation on the endpoint is in progress, or its state is not a known value", "path": pointer} if {
