@@ -25,18 +25,13 @@ deny contains {
 	"actual": [lock.id | some lock in locks],
 	"expected": ["CanNotDelete", "ReadOnly"],
 } if {
-	not may_be_protected
-	count(input.snapshot.incomplete) == 0
+	not is_protected
+	count(doubts) == 0
 }
 
-unknown contains {"msg": "the level of a lock cannot be read", "path": "/id"} if {
+unknown contains {"msg": doubt, "path": "/id"} if {
 	not is_protected
-	may_be_protected
-}
-
-unknown contains {"msg": "the snapshot is incomplete: a lock may exist", "path": "/id"} if {
-	not is_protected
-	some _ in input.snapshot.incomplete
+	some doubt in doubts
 }
 
 # A resource group may have many locks, of which one is enough.
@@ -46,10 +41,12 @@ is_protected if {
 	settings.word(input.snapshot.by_id[id].properties.level, {"cannotdelete", "readonly"})
 }
 
-may_be_protected if {
+doubts contains "the level of a lock cannot be read" if {
 	some lock in locks
 	not settings.word(settings.at(lock, ["properties", "level"]), {"notspecified"})
 }
+
+doubts contains "the snapshot is incomplete: a lock may exist" if count(input.snapshot.incomplete) > 0
 
 locks := [input.snapshot.by_id[id] |
 	some scope in ids.scopes(input.resource.id)
