@@ -58,17 +58,15 @@ deny contains {
 		"model ids": input.parameters.allowed_model_ids,
 	},
 } if {
-	models.registry(id)
 	not is_listed
 	not is_published_well
-	is_published_otherwise
+	is_decided
 }
 
 unknown contains {"msg": "the publisher of the registry is not known", "path": models.pointer(input.resource)} if {
 	models.registry(id)
 	not is_listed
-	not is_published_well
-	not is_published_otherwise
+	not is_decided
 }
 
 unknown contains {"msg": "the reference to the model is not text", "path": models.unreadable(input.resource)}
@@ -87,9 +85,10 @@ is_published_well if {
 	words.folded(allowed) == publisher
 }
 
-is_published_otherwise if count(input.parameters.allowed_publishers) == 0
+# Whether the publisher is known, or none is approved.
+is_decided if count(input.parameters.allowed_publishers) == 0
 
-is_published_otherwise if publisher
+is_decided if publisher
 
 publisher := array.concat(stated_publishers, publishers_of_registry)[0]
 
@@ -100,7 +99,6 @@ stated_publishers := [words.folded(stated) |
 
 publishers_of_registry := [publisher_of |
 	stated_publishers == []
-	count(input.parameters.allowed_publishers) > 0
 	some registry in input.snapshot.by_type["microsoft.machinelearningservices/registries"]
 	registry_name(registry) == models.registry(id)
 	publisher_of := words.folded(registry.properties.intellectualPropertyPublisher)

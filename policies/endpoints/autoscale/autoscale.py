@@ -9,18 +9,11 @@ from policyeng.models import JsonObject
 
 _SETTINGS = "microsoft.insights/autoscalesettings"
 _SCALE_TYPE = "/properties/scaleSettings/scaleType"
-#: The compute types of deployments by their words.
-_KINDS = {"managed": "managed", "kubernetes": "kubernetes", "k8s": "kubernetes", "azuremlcompute": "azuremlcompute"}
-
-
-def _kind(deployment: JsonObject) -> str | None:
-    """Return the compute type of a deployment, `managed` if it states none; None for an unknown word."""
-    stated = get_inside(deployment, "properties", "endpointComputeType")
-    return "managed" if is_blank(stated) else _KINDS.get(fold(stated) or "")
 
 
 def _applies(given: PolicyInput) -> bool:
-    return stage(given.resource, given.workspace).name == "production" and _kind(given.resource) != "azuremlcompute"
+    compute_type = fold(get_inside(given.resource, "properties", "endpointComputeType"))
+    return compute_type != "azuremlcompute" and stage(given.resource, given.workspace).name == "production"
 
 
 @policy(
@@ -41,16 +34,13 @@ def _applies(given: PolicyInput) -> bool:
 )
 def autoscale(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Deny a managed deployment without an enabled autoscale setting, and one on Kubernetes that does not scale."""
-    kind = _kind(given.resource)
-    found = stage(given.resource, given.workspace)
-    if kind is None:
-        message = "the compute type of the deployment is not a known value"
-        yield Unknown(msg=message, path="/properties/endpointComputeType")
-    elif kind == "kubernetes":
+    compute_type = get_inside(given.resource, "properties", "endpointComputeType")
+    if fold(compute_type) in {"kubernetes", "k8s"}:
         settings = get_inside(given.resource, "properties", "scaleSettings")
         stated = get_inside(given.resource, "properties", "scaleSettings", "scaleType")
         word = fold(stated)
         if word == "default":
+            found = stage(given.resource, given.workspace)
             yield Denial(
                 msg="the deployment on Kubernetes keeps its number of instances",
                 path=_SCALE_TYPE,
@@ -61,11 +51,14 @@ def autoscale(given: PolicyInput) -> Iterator[Denial | Unknown]:
             yield Unknown(msg="the scale type is not a known value", path="/properties/scaleSettings")
         elif not is_blank(stated) and word != "targetutilization":
             yield Unknown(msg="the scale type is not a known value", path=_SCALE_TYPE)
+    elif is_blank(compute_type) or fold(compute_type) == "managed":
+        yield from _check_settings(given)
     else:
-        yield from _check_settings(given, {"autoscale": None, "stage": found.name, "because": found.reason})
+        message = "the compute type of the deployment is not a known value"
+        yield Unknown(msg=message, path="/properties/endpointComputeType")
 
 
-def _check_settings(given: PolicyInput, actual: JsonObject) -> Iterator[Denial | Unknown]:
+def _check_settings(given: PolicyInput) -> Iterator[Denial | Unknown]:
     """Check the autoscale settings of the subscription; one may be in any of its resource groups."""
     home = next(iter(scopes_of(given.resource["id"])), None)
     if home is None:
@@ -81,27 +74,28 @@ def _check_settings(given: PolicyInput, actual: JsonObject) -> Iterator[Denial |
     elif given.snapshot.incomplete:
         yield Unknown(msg="the snapshot is incomplete: an autoscale setting may exist", path="/id")
     else:
+        found = stage(given.resource, given.workspace)
         yield Denial(
             msg="the deployment has no enabled autoscale setting",
             path="/id",
-            actual=actual,
+            actual={"autoscale": None, "stage": found.name, "because": found.reason},
             expected="an enabled autoscale setting whose `targetResourceUri` is the deployment",
         )
 
 
-def _index_settings(home: str, given: PolicyInput) -> Mapping[str, set[str]]:
+def _index_settings(home: str, given: PolicyInput) -> Mapping[str, set[str | None]]:
     """Return the states of the autoscale settings of a subscription by the lower-case id of their target."""
-    found: dict[str, set[str]] = {}
+    states: dict[str, set[str | None]] = {}
     for arm_id in given.snapshot.by_scope[home].get(_SETTINGS, ()):
         setting = given.snapshot.by_id[arm_id]
         if target := fold(get_inside(setting, "properties", "targetResourceUri")):
-            found.setdefault(fold_id(target), set()).add(_state(setting))
-    return found
+            states.setdefault(fold_id(target), set()).add(_state(setting))
+    return states
 
 
-def _state(setting: JsonObject) -> str:
-    """Return `on`, also if a setting does not state whether it is enabled, `off` or `unreadable`."""
+def _state(setting: JsonObject) -> str | None:
+    """Return `on`, also if a setting does not state whether it is enabled, `unreadable`, or None if it is disabled."""
     stated = get_inside(setting, "properties", "enabled")
     if is_blank(stated) or stated is True or fold(stated) == "true":
         return "on"
-    return "off" if stated is False or fold(stated) == "false" else "unreadable"
+    return None if stated is False or fold(stated) == "false" else "unreadable"

@@ -35,7 +35,10 @@ deny contains {
 deny contains {
 	"msg": "a content filter of the deployment is off",
 	"path": settings.pointer(place),
-	"actual": {"policy": name, "off": off},
+	"actual": {
+		"policy": name,
+		"off": {{"filter": filter.name, "source": object.get(filter, "source", null)} | some filter in off},
+	},
 	"expected": "every filter enabled and blocking",
 } if {
 	count(off) > 0
@@ -51,21 +54,18 @@ unknown contains {"msg": "the content filter is not in the snapshot", "path": se
 	not filter_policy
 }
 
-unknown contains {"msg": "the content filter cannot be read", "path": settings.pointer(place)} if {
-	name
-	not is_default
-	is_unreadable
-}
+unknown contains {"msg": "the content filter cannot be read", "path": settings.pointer(place)} if is_unreadable
 
 name := words.text(settings.at(input.resource, place))
 
 is_default if startswith(words.folded(name), "microsoft.default")
 
-filter_policy := ids.named(concat("/", [account_id, "raiPolicies", words.folded(name)]), input.snapshot.by_id)
-
-# The filters that are off, each by its name and what it looks at.
-off := {{"filter": filter.name, "source": object.get(filter, "source", null)} |
+filter_policy := ids.named(concat("/", [account_id, "raiPolicies", words.folded(name)]), input.snapshot.by_id) if {
 	not is_default
+}
+
+# The filters that are off.
+off := {filter |
 	some filter in filter_policy.properties.contentFilters
 	is_guarding(filter)
 	some key in ["enabled", "blocking"]

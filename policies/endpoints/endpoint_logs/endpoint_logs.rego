@@ -46,7 +46,11 @@ deny contains {
 	"msg": "no diagnostic setting keeps the logs of the endpoint",
 	"path": "/id",
 	"actual": diagnostics.names(found),
-	"expected": {"groups": ["allLogs"], "categories": input.parameters.categories, "sinks": stated},
+	"expected": {
+		"groups": ["allLogs"],
+		"categories": input.parameters.categories,
+		"sinks": {key: wanted | some key, wanted in sinks; wanted != ""},
+	},
 } if {
 	is_met == "no"
 	count(input.snapshot.incomplete) == 0
@@ -69,5 +73,3 @@ is_met := answers.any_of({answer |
 		diagnostics.has_logs(setting, {"alllogs"}, input.parameters.categories),
 	})
 })
-
-stated := {key: wanted | some key, wanted in sinks; wanted != ""}

@@ -85,7 +85,7 @@ def idle_endpoint(given: PolicyInput) -> Iterator[Denial | Unknown]:
     for sample in _samples(given):
         begin, end, total = moment(sample.get("from")), moment(sample.get("to")), sample.get("total")
         if total is None:
-            doubt = doubt or "a sample does not state the total of requests"
+            doubt = "a sample does not state the total of requests"
         elif begin is None or end is None:
             doubt = "a sample with requests does not state when it was taken" if total > most else doubt
         elif total > most:

@@ -25,14 +25,10 @@ deny contains {
 	"actual": settings.at(input.resource, place),
 	"expected": "Succeeded",
 } if {
-	state in {"failed", "canceled"}
+	settings.word(settings.at(input.resource, place), states) != "succeeded"
 }
 
-unknown contains {"msg": "an operation on the endpoint is in progress", "path": settings.pointer(place)} if {
-	state in {"creating", "updating", "deleting"}
-}
-
-unknown contains {"msg": "the provisioning state is not a known value", "path": pointer} if {
+unknown contains {"msg": "an operation on the endpoint is in progress, or its state is not a known value", "path": pointer} if {
 	pointer := settings.unreadable_word(input.resource, place, states)
 }
 
@@ -40,6 +36,7 @@ unknown contains {"msg": "the provisioning state is not stated", "path": setting
 	settings.is_unset(input.resource, place)
 }
 
-state := settings.word(settings.at(input.resource, place), states)
 place := ["properties", "provisioningState"]
-states := {"succeeded", "failed", "canceled", "creating", "updating", "deleting"}
+
+# The states in which no operation is in progress.
+states := {"succeeded", "failed", "canceled"}

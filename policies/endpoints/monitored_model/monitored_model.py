@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.ids import fold_id, segments, workspace_of
+from policyeng.facts.ids import fold_id, workspace_of
 from policyeng.facts.words import fold, get_inside, is_blank, stage
 from policyeng.models import JsonObject
 
 _SCHEDULES = "microsoft.machinelearningservices/workspaces/schedules"
+_TARGET = ("properties", "action", "monitorDefinition", "monitoringTarget", "deploymentId")
 
 
 @policy(
@@ -48,30 +49,29 @@ def monitored_model(given: PolicyInput) -> Iterator[Denial | Unknown]:
         )
 
 
-def _index_monitors(home: str, given: PolicyInput) -> Mapping[str, set[str]]:
+def _index_monitors(home: str, given: PolicyInput) -> Mapping[str, set[str | None]]:
     """Return the states of the monitors in a workspace by the lower-case id of the deployment that each is for."""
-    found: dict[str, set[str]] = {}
+    states: dict[str, set[str | None]] = {}
     for arm_id in given.snapshot.by_scope[home].get(_SCHEDULES, ()):
         schedule = given.snapshot.by_id[arm_id]
-        if fold(get_inside(schedule, "properties", "action", "actionType")) == "createmonitor":
-            found.setdefault(_deployment_id(schedule, home), set()).add(_state(schedule))
-    return found
+        target = fold(get_inside(schedule, *_TARGET))
+        if target and fold(get_inside(schedule, "properties", "action", "actionType")) == "createmonitor":
+            states.setdefault(_deployment_id(target, home), set()).add(_state(schedule))
+    return states
 
 
-def _deployment_id(schedule: JsonObject, home: str) -> str:
+def _deployment_id(target: str, home: str) -> str:
     """Return the deployment of a monitor, which it names by its id or as `azureml:<endpoint>:<deployment>`."""
-    path = ("properties", "action", "monitorDefinition", "monitoringTarget", "deploymentId")
-    stated = fold(get_inside(schedule, *path)) or ""
-    named = stated.removeprefix("azureml:")
+    named = target.removeprefix("azureml:")
     endpoint, _, deployment = named.partition(":")
-    if named != stated and segments(named) is None and endpoint and deployment:
+    if deployment and named != target:
         return f"{home}/onlineendpoints/{endpoint}/deployments/{deployment}"
     return fold_id(named)
 
 
-def _state(schedule: JsonObject) -> str:
-    """Return `on`, also if a schedule does not state whether it is enabled, `off` or `unreadable`."""
+def _state(schedule: JsonObject) -> str | None:
+    """Return `on`, also if a schedule does not state whether it is enabled, `unreadable`, or None if it is disabled."""
     stated = get_inside(schedule, "properties", "isEnabled")
     if is_blank(stated) or stated is True or fold(stated) == "true":
         return "on"
-    return "off" if stated is False or fold(stated) == "false" else "unreadable"
+    return None if stated is False or fold(stated) == "false" else "unreadable"

@@ -25,12 +25,7 @@ import data.lib.words
 
 applies if {
 	stage.name == "production"
-	kind in {"managed", "kubernetes"}
-}
-
-applies if {
-	stage.name == "production"
-	not kind
+	not kind == "azuremlcompute"
 }
 
 deny contains {

@@ -34,8 +34,7 @@ applies if {
 
 applies if {
 	count(input.parameters.allowed_locations) > 0
-	some place in places
-	settings.at(input.resource, place) != null
+	place
 }
 
 deny contains {

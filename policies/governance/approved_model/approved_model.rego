@@ -36,25 +36,24 @@ deny contains {
 	"path": models.pointer(input.resource),
 	"actual": {
 		"model": models.id(input.resource),
-		"approvals": near,
+		"approvals": [{"id": approval.id, "lacks": lacks} | some [approval, lacks] in near],
 		"stage": stage.name,
 		"because": stage.reason,
 	},
 	"expected": "an approval of this version: granted, in force, at or above the workspace, by a second person",
 } if {
 	model
-	every approval in near {
-		is_void(approval.lacks)
+	every lacks in lacking {
+		is_void(lacks)
 	}
 }
 
 unknown contains {"msg": "whether the model has an approval by another person is not known", "path": models.pointer(input.resource)} if {
-	model
-	every approval in near {
-		count(approval.lacks) > 0
+	every lacks in lacking {
+		count(lacks) > 0
 	}
-	some approval in near
-	not is_void(approval.lacks)
+	some lacks in lacking
+	not is_void(lacks)
 }
 
 unknown contains {"msg": "the deployment names no version of a model", "path": models.pointer(input.resource)} if {
@@ -63,13 +62,15 @@ unknown contains {"msg": "the deployment names no version of a model", "path": m
 
 model := models.full_id(input.resource)
 
-# The approvals of the model, in the order of the snapshot.
-near := [{"id": approval.id, "lacks": lacks} |
+# The approvals of the model, in the order of the snapshot, and what each lacks.
+near := [[approval, lacks] |
 	some approval in input.snapshot.approvals
 	words.folded(approval.kind) == "model"
 	unplaced := _unplaced(approval.model)
 	lacks := array.concat(array.concat(approvals.lacking(approval, asked), parties(approval)), unplaced)
 ]
+
+lacking := [lacks | some [_, lacks] in near]
 
 # What an approval lacks that may be of the model; undefined for an approval of another model.
 _unplaced(written) := [] if {

@@ -30,7 +30,7 @@ deny contains {
 	not roles.is_listed(names, input.parameters.accepted_custom_roles)
 }
 
-unknown contains {"msg": "whether the role is built in is not stated", "path": settings.pointer(place)} if {
+unknown contains {"msg": "whether the role is built in is not stated", "path": "/properties/type"} if {
 	settings.is_unset(input.resource, place)
 }
 
@@ -38,16 +38,11 @@ unknown contains {"msg": "the type of the role is neither BuiltInRole nor Custom
 	pointer := settings.unreadable_word(input.resource, place, {"builtinrole", "customrole"})
 }
 
-names := array.concat([roles.guid(input.resource.id)], [name |
-	name := settings.at(input.resource, ["properties", "roleName"])
-	is_string(name)
-])
+names := [roles.guid(input.resource.id), settings.at(input.resource, ["properties", "roleName"])]
 
 stated := settings.at(input.resource, place)
 
 # The command line calls it `roleType`.
-place := ["properties", "type"] if {
-	settings.at(input.resource, ["properties", "type"]) != null
-} else := ["properties", "roleType"] if {
-	settings.at(input.resource, ["properties", "roleType"]) != null
+place := ["properties", "roleType"] if {
+	settings.at(input.resource, ["properties", "type"]) == null
 } else := ["properties", "type"]

@@ -30,13 +30,7 @@ import data.lib.times
 
 applies if {
 	not settings.word(principal_type, {"serviceprincipal", "foreigngroup", "device"})
-	is_privileged
-	reaches
-}
-
-applies if {
-	not settings.word(principal_type, {"serviceprincipal", "foreigngroup", "device"})
-	unreadable_role
+	may_be_privileged
 	reaches
 }
 
@@ -76,7 +70,7 @@ unknown contains {"msg": "the scope of the assignment cannot be read", "path": "
 
 unknown contains {"msg": "the inputs are incomplete, and they have no schedule of the assignment", "path": "/id"} if {
 	count(instances) == 0
-	input.snapshot.incomplete != []
+	some _ in input.snapshot.incomplete
 }
 
 unknown contains {"msg": "how long the role is assigned cannot be read", "path": "/id"} if {
@@ -86,17 +80,20 @@ unknown contains {"msg": "how long the role is assigned cannot be read", "path":
 
 is_person if settings.word(principal_type, {"user", "group"})
 
+may_be_privileged if is_privileged
+
+may_be_privileged if unreadable_role
+
 is_privileged if {
-	not unreadable_role
 	roles.is_listed(names, input.parameters.privileged_roles)
 	not roles.is_listed(names, input.parameters.permanent_roles)
 }
 
 # A built-in role needs no definition in the snapshot.
-names := [guid, data.facts.roles[guid].name] if {
-	data.facts.roles[guid]
-} else := [guid, data.facts.roles_elsewhere[guid].name] if {
-	data.facts.roles_elsewhere[guid]
+names := [guid, name] if {
+	name := data.facts.roles[guid].name
+} else := [guid, name] if {
+	name := data.facts.roles_elsewhere[guid].name
 } else := roles.names(input.resource, input.snapshot)
 
 guid := roles.guid(input.resource.properties.roleDefinitionId)
@@ -126,13 +123,12 @@ is_clear(instance) if settings.word(settings.at(instance, type_place), {"activat
 
 is_clear(instance) if {
 	settings.word(settings.at(instance, type_place), {"assigned"})
-	settings.at(instance, end_place) == null
+	is_clear_end(settings.at(instance, end_place))
 }
 
-is_clear(instance) if {
-	settings.word(settings.at(instance, type_place), {"assigned"})
-	times.moment(settings.at(instance, end_place))
-}
+is_clear_end(null) := true
+
+is_clear_end(end) if times.moment(end)
 
 principal_type := settings.at(input.resource, ["properties", "principalType"])
 

@@ -21,7 +21,6 @@
 #   since: 0.2.0
 package governance.few_inherited
 
-import data.lib.answers
 import data.lib.assignments
 import data.lib.networks
 import data.lib.roles
@@ -39,26 +38,19 @@ deny contains {
 
 unknown contains {"msg": "the snapshot has no role assignment", "path": "/id"} if assignments.is_empty(input.snapshot)
 
-unknown contains {"msg": "the snapshot is incomplete: more roles may be assigned", "path": "/id"} if {
+unknown contains {"msg": reason, "path": "/id"} if {
 	count(counted) <= input.parameters.most_inherited
-	count(input.snapshot.incomplete) > 0
+	some reason in reasons
 }
 
-unknown contains {"msg": "whether an assignment is inherited cannot be read", "path": "/id"} if {
-	count(counted) <= input.parameters.most_inherited
+reasons contains "the snapshot is incomplete: more roles may be assigned" if count(input.snapshot.incomplete) > 0
+
+reasons contains "whether an assignment is inherited cannot be read" if {
 	count(counted) + count(unclear) > input.parameters.most_inherited
 }
 
-counted := [each.id | some each in found; each.answer == "yes"]
+counted := [each.assignment.id | some each in found; assignments.is_of_group(each.assignment)]
 
-unclear := [each.id | some each in found; each.answer == "unclear"]
+unclear := [each | some each in found; not roles.scope(each.assignment)]
 
-found := [{"id": each.assignment.id, "answer": answers.all_of({each.holds, is_inherited(each.assignment)})} |
-	some each in assignments.of(input.resource, input.snapshot)
-]
-
-is_inherited(assignment) := "yes" if {
-	assignments.is_of_group(assignment)
-} else := "no" if {
-	roles.scope(assignment)
-} else := "unclear"
+found := assignments.of(input.resource, input.snapshot)

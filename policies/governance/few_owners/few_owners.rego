@@ -20,7 +20,6 @@
 #   since: 0.2.0
 package governance.few_owners
 
-import data.lib.answers
 import data.lib.assignments
 import data.lib.networks
 import data.lib.roles
@@ -39,31 +38,36 @@ deny contains {
 
 unknown contains {"msg": "the snapshot has no role assignment", "path": "/id"} if assignments.is_empty(input.snapshot)
 
-unknown contains {"msg": "the snapshot is incomplete: more roles may be assigned", "path": "/id"} if {
+unknown contains {"msg": reason, "path": "/id"} if {
 	count(counted) <= input.parameters.most_owners
-	count(input.snapshot.incomplete) > 0
+	some reason in reasons
 }
 
-unknown contains {"msg": "whether a role is that of an owner cannot be read", "path": "/id"} if {
-	count(counted) <= input.parameters.most_owners
+reasons contains "the snapshot is incomplete: more roles may be assigned" if count(input.snapshot.incomplete) > 0
+
+reasons contains "whether a role is that of an owner cannot be read" if {
 	count(counted) + count(unclear) > input.parameters.most_owners
 }
 
-counted := [each.id | some each in found; each.answer == "yes"]
+counted := [each.assignment.id | some each in found; answer(each) == "yes"]
 
-unclear := [each.id | some each in found; each.answer == "unclear"]
+unclear := [each | some each in found; answer(each) == "unclear"]
 
-found := [{"id": each.assignment.id, "answer": answers.all_of({each.holds, is_of_owner(each.assignment)})} |
+found := [each |
 	some each in assignments.of(input.resource, input.snapshot)
+	not is_narrow(each.assignment)
 ]
+
+is_narrow(assignment) if {
+	roles.scope(assignment)
+	not assignments.is_wide(assignment)
+}
 
 owner := "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
 
-is_of_owner(assignment) := "no" if {
-	roles.scope(assignment)
-	not assignments.is_wide(assignment)
-} else := "unclear" if {
-	not words.text(object.get(assignment, ["properties", "roleDefinitionId"], null))
-} else := "yes" if {
-	roles.guid(assignment.properties.roleDefinitionId) == owner
-} else := "no"
+# Whether it makes someone an owner above the workspace, as in `lib.answers`; undefined if not.
+answer(each) := "unclear" if {
+	not words.text(object.get(each.assignment, ["properties", "roleDefinitionId"], null))
+} else := each.holds if {
+	roles.guid(each.assignment.properties.roleDefinitionId) == owner
+}

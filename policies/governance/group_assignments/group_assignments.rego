@@ -24,7 +24,6 @@ deny contains {
 	"actual": concat("/", array.concat([""], parts)),
 	"expected": "the resource group or a scope above it",
 } if {
-	parts[0] == "subscriptions"
 	parts[2] == "resourcegroups"
 	parts[4] == "providers"
 }

@@ -20,7 +20,6 @@
 #   since: 0.2.0
 package governance.groups_over_users
 
-import data.lib.answers
 import data.lib.assignments
 import data.lib.networks
 import data.lib.settings
@@ -38,28 +37,28 @@ deny contains {
 
 unknown contains {"msg": "the snapshot has no role assignment", "path": "/id"} if assignments.is_empty(input.snapshot)
 
-unknown contains {"msg": "the snapshot is incomplete: more roles may be assigned", "path": "/id"} if {
+unknown contains {"msg": reason, "path": "/id"} if {
 	count(counted) <= input.parameters.most_users
-	count(input.snapshot.incomplete) > 0
+	some reason in reasons
 }
 
-unknown contains {"msg": "whether a role is assigned to a user cannot be read", "path": "/id"} if {
-	count(counted) <= input.parameters.most_users
+reasons contains "the snapshot is incomplete: more roles may be assigned" if count(input.snapshot.incomplete) > 0
+
+reasons contains "whether a role is assigned to a user cannot be read" if {
 	count(counted) + count(unclear) > input.parameters.most_users
 }
 
-counted := [each.id | some each in found; each.answer == "yes"]
+counted := [each.assignment.id | some each in found; answer(each) == "yes"]
 
-unclear := [each.id | some each in found; each.answer == "unclear"]
+unclear := [each | some each in found; answer(each) == "unclear"]
 
-found := [{"id": each.assignment.id, "answer": answers.all_of({each.holds, is_of_user(each.assignment)})} |
-	some each in assignments.of(input.resource, input.snapshot)
-]
+found := assignments.of(input.resource, input.snapshot)
 
-is_of_user(assignment) := "yes" if {
-	settings.word(assignment.properties.principalType, {"user"})
-} else := "no" if {
-	settings.word(assignment.properties.principalType, other_types)
-} else := "unclear"
+# Whether it gives a user a role in the workspace, as in `lib.answers`; undefined if not.
+answer(each) := each.holds if {
+	settings.word(each.assignment.properties.principalType, {"user"})
+} else := "unclear" if {
+	not settings.word(settings.at(each.assignment, ["properties", "principalType"]), other_types)
+}
 
 other_types := {"device", "foreigngroup", "group", "serviceprincipal", "unknown"}

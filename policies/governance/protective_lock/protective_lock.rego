@@ -26,18 +26,12 @@ deny contains {
 	"expected": ["CanNotDelete", "ReadOnly"],
 } if {
 	not is_protected
-	not is_unclear
-	count(input.snapshot.incomplete) == 0
+	count(doubts) == 0
 }
 
-unknown contains {"msg": "the level of a lock cannot be read", "path": "/id"} if {
+unknown contains {"msg": doubt, "path": "/id"} if {
 	not is_protected
-	is_unclear
-}
-
-unknown contains {"msg": "the snapshot is incomplete: a lock may exist", "path": "/id"} if {
-	not is_protected
-	count(input.snapshot.incomplete) > 0
+	some doubt in doubts
 }
 
 # A resource group may have many locks, of which one is enough.
@@ -47,10 +41,12 @@ is_protected if {
 	settings.word(input.snapshot.by_id[id].properties.level, {"cannotdelete", "readonly"})
 }
 
-is_unclear if {
+doubts contains "the level of a lock cannot be read" if {
 	some lock in locks
-	not settings.word(object.get(lock, ["properties", "level"], null), {"cannotdelete", "readonly", "notspecified"})
+	not settings.word(settings.at(lock, ["properties", "level"]), {"notspecified"})
 }
+
+doubts contains "the snapshot is incomplete: a lock may exist" if count(input.snapshot.incomplete) > 0
 
 locks := [input.snapshot.by_id[id] |
 	some scope in ids.scopes(input.resource.id)

@@ -44,6 +44,5 @@ deny contains {
 unknown contains {"msg": "the tags are not an object", "path": "/tags"} if tags.are_unreadable(input.resource)
 
 unknown contains {"msg": "the value of a required tag is not text", "path": tags.pointer(name)} if {
-	not tags.are_unreadable(input.resource)
 	some name in tags.unreadable(input.resource, input.parameters.required_tags)
 }

@@ -50,9 +50,7 @@ unknown contains {"msg": "the end of the waiver is no moment with a time zone", 
 	not times.moment(stated)
 }
 
-latest := [reach, now + (((input.parameters.longest_days * 24) * 3600) * 1000000000)] if {
-	[reach, now] := times.ordered(input.as_of)
-}
+latest := times.shifted(times.ordered(input.as_of), input.parameters.longest_days)
 
 stated := settings.at(input.resource, place)
 

@@ -69,7 +69,7 @@ denied := {squeezed(type) | some type in input.parameters.denied_job_types}
 # The types of ARM have no underscores, those of steps do.
 squeezed(type) := replace(words.folded(type), "_", "")
 
-comparable(type) := squeezed(type) if is_string(type)
+comparable(type) := word if word := squeezed(type)
 
 else := type
 

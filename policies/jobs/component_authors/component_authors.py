@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.asset_references import AssetReference, find_asset, list_references
-from policyeng.facts.words import fold, get_inside
+from policyeng.facts.words import fold, get_inside, trim
+from policyeng.models import lowered
 
 
 def _applies(given: PolicyInput) -> bool:
@@ -42,18 +43,17 @@ def component_authors(given: PolicyInput) -> Iterator[Denial | Unknown]:
 
 def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial | Unknown]:
     path, expected = reference.pointer, given.parameters["allowed_component_authors"]
-    allowed = {(fold(entry) or "").rstrip("/") for entry in expected}
+    allowed = {lowered(trim(entry)).removesuffix("/") for entry in expected}
     if reference.registry:
         if reference.registry not in allowed:
             message = "the registry of the component is not allowed"
             yield Denial(msg=message, path=path, actual=reference.written, expected=expected)
         return
     component = find_asset(reference, "component", given.resource, given.snapshot.by_id)
+    author = get_inside(component, "systemData", "createdBy")
     if isinstance(component, Unknown):
         yield component
-        return
-    author = get_inside(component, "systemData", "createdBy")
-    if not isinstance(author, str) or fold(author) is None:
+    elif not (isinstance(author, str) and trim(author)):
         yield Unknown(msg="the component does not state who created it", path=path)
     elif fold(author) not in allowed:
         yield Denial(

@@ -42,7 +42,6 @@ deny contains {
 } if {
 	kind == "sweep"
 	settings.at(input.resource, termination) == null
-	not settings.unreadable(input.resource, termination, "object")
 }
 
 unknown contains {"msg": "the time limit is not text", "path": pointer} if {

@@ -38,7 +38,7 @@ deny contains {
 }
 
 unknown contains {"msg": "the snapshot is incomplete: an assignment may exist", "path": "/id"} if {
-	count(input.snapshot.incomplete) > 0
+	some _ in input.snapshot.incomplete
 	state != "in force"
 	not azure_policy.is_in_force(input.resource.id, wanted, indices)
 }

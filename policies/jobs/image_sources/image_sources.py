@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from policyeng import Denial, PolicyInput, Unknown, policy
 from policyeng.facts.asset_references import AssetReference, find_asset, list_references
 from policyeng.facts.images import is_from
-from policyeng.facts.words import fold, get_inside
+from policyeng.facts.words import get_inside, trim
+from policyeng.models import lowered
 
 
 def _applies(given: PolicyInput) -> bool:
@@ -52,7 +53,7 @@ def image_sources(given: PolicyInput) -> Iterator[Denial | Unknown]:
 def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial | Unknown]:
     allowed, path = given.parameters["allowed_image_sources"], reference.pointer
     if reference.registry:
-        if reference.registry not in {(fold(entry) or "").rstrip("/") for entry in allowed}:
+        if reference.registry not in {lowered(entry).removesuffix("/") for entry in allowed}:
             yield Denial(
                 msg="the registry of the environment is not allowed",
                 path=path,
@@ -61,11 +62,10 @@ def _findings(reference: AssetReference, given: PolicyInput) -> Iterator[Denial 
             )
         return
     environment = find_asset(reference, "environment", given.resource, given.snapshot.by_id)
+    image = get_inside(environment, "properties", "image")
     if isinstance(environment, Unknown):
         yield environment
-        return
-    image = get_inside(environment, "properties", "image")
-    if not isinstance(image, str) or fold(image) is None:
+    elif not (isinstance(image, str) and trim(image)):
         yield Unknown(msg="the environment has no image", path=path)
     elif "***" in image or "${{" in image:
         yield Unknown(msg="the image of the environment is masked or an expression", path=path)

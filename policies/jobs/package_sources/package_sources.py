@@ -14,9 +14,11 @@ from policyeng.facts.package_sources import (
     parse_conda,
 )
 from policyeng.facts.words import fold, get_inside, is_blank
+from policyeng.models import JsonObject
 from policyeng.parsing.json_pointer import escaped
 
 _MASKED = "***"
+_MESSAGE = "packages come from an index that is not allowed"
 
 
 def _applies(given: PolicyInput) -> bool:
@@ -70,7 +72,11 @@ def package_sources(given: PolicyInput) -> Iterator[Denial | Unknown]:
                 replacing.add(pointer)
     for reference in references:
         is_replaced = not replacing.isdisjoint(("/properties", reference.holder_pointer))
-        yield from _of_environment(reference, given, is_replaced=is_replaced)
+        environment = find_asset(reference, "environment", given.resource, given.snapshot.by_id)
+        if isinstance(environment, Unknown):
+            yield environment
+        else:
+            yield from _of_environment(environment, reference.pointer, given, is_replaced=is_replaced)
 
 
 def _replaces_default(variables: object) -> bool:
@@ -85,28 +91,28 @@ def _of_variables(variables: object, place: str, given: PolicyInput) -> Iterator
     if not isinstance(variables, dict):
         yield Unknown(msg="the environment variables are not an object", path=place)
         return
+    allowed = given.parameters["allowed_package_indexes"]
     for name in variables:
         if name.upper() not in INDEX_VARIABLES:
             continue
         pointer, value = f"{place}/{escaped(name)}", variables[name]
-        if value is not None and not isinstance(value, str):
+        if not isinstance(value, str | None):
             yield Unknown(msg="the index is not text", path=pointer)
         for index in value.split() if isinstance(value, str) else ():
             # uv also takes `name=address`
-            address = index if "://" not in index else index[index.partition("://")[0].rfind("=") + 1 :]
-            if _MASKED in address or "${{" in address:
+            address = index[index.partition("://")[0].rfind("=") + 1 :]
+            # an expression can contain spaces
+            if _MASKED in address or "${{" in value:
                 yield Unknown(msg="the index is masked, or an expression", path=pointer)
-            elif not is_listed(address, given.parameters["allowed_package_indexes"]):
-                yield _denial(pointer, normalized_source(address), given)
+            elif not is_listed(address, allowed):
+                yield Denial(msg=_MESSAGE, path=pointer, actual=normalized_source(address), expected=allowed)
 
 
-def _of_environment(reference: AssetReference, given: PolicyInput, *, is_replaced: bool) -> Iterator[Denial | Unknown]:
+def _of_environment(
+    environment: JsonObject, path: str, given: PolicyInput, *, is_replaced: bool
+) -> Iterator[Denial | Unknown]:
     """Yield what the conda file of an environment states about indexes."""
-    path, allowed = reference.pointer, given.parameters["allowed_package_indexes"]
-    environment = find_asset(reference, "environment", given.resource, given.snapshot.by_id)
-    if isinstance(environment, Unknown):
-        yield environment
-        return
+    allowed = given.parameters["allowed_package_indexes"]
     if get_inside(environment, "properties", "build") is not None:
         yield Unknown(msg="the environment is built from a Dockerfile, which ARM does not return", path=path)
     conda = get_inside(environment, "properties", "condaFile")
@@ -119,15 +125,11 @@ def _of_environment(reference: AssetReference, given: PolicyInput, *, is_replace
     yield from (Unknown(msg=doubt, path=path) for doubt in sources.doubts)
     defaults = [DEFAULT_INDEX] if sources.needs_default and not is_replaced else []
     for source in _unlisted(sources, defaults, allowed):
-        yield _denial(path, {"environment": environment["id"], "source": source}, given)
+        found = {"environment": environment["id"], "source": source}
+        yield Denial(msg=_MESSAGE, path=path, actual=found, expected=allowed)
 
 
 def _unlisted(sources: PackageSources, defaults: list[str], allowed: list[str]) -> list[str]:
     named = [source for source in (*sources.named, *defaults) if not is_listed(source, allowed)]
     addresses = [address for address in sources.addresses if not is_below(address, allowed)]
     return sorted({normalized_source(source) for source in (*named, *addresses)})
-
-
-def _denial(path: str, actual: object, given: PolicyInput) -> Denial:
-    expected = given.parameters["allowed_package_indexes"]
-    return Denial(msg="packages come from an index that is not allowed", path=path, actual=actual, expected=expected)

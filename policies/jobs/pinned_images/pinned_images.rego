@@ -41,9 +41,8 @@ deny contains {
 	"msg": "the image is not pinned",
 	"path": settings.pointer(place),
 	"actual": image,
-	"expected": expected,
+	"expected": {true: "a digest", false: "a digest, or a tag other than `latest`"}[input.parameters.require_digest],
 } if {
-	image
 	not is_pinned
 	not settings.unreadable_flag(input.resource, archived)
 	not settings.unreadable_word(input.resource, type, types)
@@ -65,10 +64,6 @@ is_pinned if {
 	not input.parameters.require_digest
 	images.is_pinned(image)
 }
-
-expected := "a digest" if input.parameters.require_digest
-
-else := "a digest, or a tag other than `latest`"
 
 image := words.text(settings.at(input.resource, place))
 
