@@ -27,7 +27,7 @@ from policyeng.server.authentication import TokenScope
 from policyeng.server.options import Route
 from policyeng.server.request_body import BODY, JSON, YAML, RequestRefusedError, json_of, refuse_body
 from policyeng.server.routes.handling import Endpoint, RouteRequest, RouteResponse
-from policyeng.server.schemas import AdmitAnswer, CheckDocument
+from policyeng.server.schemas import CheckDocument
 from policyeng.server.service import Service, SnapshotState, decide
 from policyeng.sources import ChangesRead, exemptions_of, normalize_context, parse_changes, read_inputs
 from policyeng.sources.parsed import raise_errors
@@ -70,9 +70,9 @@ def decided(service: Service, asked: RouteRequest) -> RouteResponse:
 
 
 def rendered(decision: Decision, decision_id: str, age: float) -> bytes:
-    """Return the decision as JSON, with its id and the age of the state in seconds."""
-    answer = AdmitAnswer(**vars(decision), decision_id=decision_id, state_age_seconds=age)
-    return answer.model_dump_json(by_alias=True, fallback=str).encode()
+    """Return an `AdmitAnswer` as JSON, with its id and the age of the state first: equal decisions end alike."""
+    begun = orjson.dumps({"decisionId": decision_id, "stateAgeSeconds": age})
+    return begun[:-1] + b"," + decision.model_dump_json(by_alias=True, fallback=str).encode()[1:]
 
 
 def _parts(document: object) -> tuple[ChangesRead, object, bool]:
