@@ -33,7 +33,7 @@ from policyeng.context import EvaluationSetup
 from policyeng.models import Exemption, JsonObject
 from policyeng.verify.generators.examples import Examples
 from tests.audits import Audited, exemption, policies
-from tests.bundles import deny_when, rego
+from tests.bundles import deny_when, rego, workspace
 from tests.effort import effort
 
 START = datetime(2026, 6, 1, tzinfo=UTC)
@@ -212,6 +212,27 @@ def test_an_exemption_that_ends_ends_everywhere(audited: Audited) -> None:
     assert said[0] == said[1] == said[2] != said[3] == said[4]
     assert [run.summary.exempt for run in runs] == [1, 1, 1, 0]
     assert runs[-1].content == full.content
+
+
+def test_evidence_is_listed_only_while_it_is_in_force(audited: Audited, judged: list[str]) -> None:
+    """Of a control, which no policy reads: the part is evaluated again when the evidence begins or lapses."""
+    audited.drop("b")
+    audited.drop("c")
+    entry = {
+        "id": "E-1", "for": "soc-2:CC6.1", "scope": "-", "statement": "it was reviewed", "givenBy": "anna",
+        "givenAt": "2026-06-02T00:00:00Z", "expiresAt": "2026-06-04T00:00:00Z",
+    }
+    resources = [workspace("one", x=0, owner="o")]
+    audited.write("a", orjson.dumps({"snapshotVersion": 1, "resources": resources, "evidence": [entry]}))
+
+    listed = []
+    for days in range(5):
+        run = audited.audit(as_of=START + days * DAY)
+        [part] = audited.store.parts(run)
+        listed.append([one.id for one in audited.store.evaluation(part).evidence])
+
+    assert listed == [[], ["E-1"], ["E-1"], [], []]
+    assert judged == ["a.json", "a.json in part", "a.json in part"]
 
 
 def test_what_lies_beside_a_part_counts(tmp_path: Path, judged: list[str]) -> None:

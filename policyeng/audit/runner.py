@@ -63,7 +63,7 @@ from policyeng.models import (
 )
 from policyeng.processes import Processes, Task, processes
 from policyeng.progress import counted
-from policyeng.rego.clock import Clock, Unchanged
+from policyeng.rego.clock import Clock, Unchanged, microseconds_of
 from policyeng.report.phrases import rfc3339
 from policyeng.sources import FileWalk
 from policyeng.sources.discovery import FileDependency
@@ -247,6 +247,11 @@ def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: 
         summary=evaluation.summary.model_dump_json(by_alias=True),
     )
     in_force, used = ids_in_force(options, bundle.policies), find_used_exemptions(options, bundle, exempting)
+    if not again:
+        clock = Clock(given.moment)  # no finding depends on it
+    for evidence in snapshot.evidence:  # an evaluation lists what is in force
+        clock.has_come(microseconds_of(evidence.given_at))
+        clock.has_come(microseconds_of(evidence.expires_at))
     unchanged = None if _failing(found) else clock.unchanged
     basis = ReuseKey("", part.asked, in_force, sorted(again), used, unchanged)
     return JudgedPart(part.name, entry, evaluation.summary, (), exempting, basis)
@@ -376,9 +381,9 @@ class EarlierRun:
         return JudgedPart(row.name, entry, summary, (), self._saying(tuple(basis.used)), basis)
 
     def _is_same_clock(self, basis: ReuseKey) -> bool:
-        """Check whether the policies that read the clock have the same results."""
+        """Check whether the policies that read the clock have the same results, and the same evidence is in force."""
         now = self._options.as_of
-        return not basis.again or self._as_of == now or (basis.unchanged is not None and basis.unchanged.includes(now))
+        return self._as_of == now or (basis.unchanged is not None and basis.unchanged.includes(now))
 
 
 def _problems_of_exemptions(options: RunOptions, bundle: Bundle, used: Sequence[str]) -> Iterator[Problem]:
