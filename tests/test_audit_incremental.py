@@ -219,8 +219,13 @@ def test_evidence_is_listed_only_while_it_is_in_force(audited: Audited, judged: 
     audited.drop("b")
     audited.drop("c")
     entry = {
-        "id": "E-1", "for": "soc-2:CC6.1", "scope": "-", "statement": "it was reviewed", "givenBy": "anna",
-        "givenAt": "2026-06-02T00:00:00Z", "expiresAt": "2026-06-04T00:00:00Z",
+        "id": "E-1",
+        "for": "soc-2:CC6.1",
+        "scope": "-",
+        "statement": "it was reviewed",
+        "givenBy": "anna",
+        "givenAt": "2026-06-02T00:00:00Z",
+        "expiresAt": "2026-06-04T00:00:00Z",
     }
     resources = [workspace("one", x=0, owner="o")]
     audited.write("a", orjson.dumps({"snapshotVersion": 1, "resources": resources, "evidence": [entry]}))
