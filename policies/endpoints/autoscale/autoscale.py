@@ -1,9 +1,9 @@
 """Production deployments that keep their number of instances."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.ids import fold_id, scopes_of
+from policyeng.facts.ids import fold_id, is_open, scopes_of
 from policyeng.facts.words import fold, get_inside, is_blank, stage
 from policyeng.models import JsonObject
 
@@ -64,14 +64,20 @@ def _check_settings(given: PolicyInput) -> Iterator[Denial | Unknown]:
     if home is None:
         yield Unknown(msg="the id of the deployment names no subscription", path="/id")
         return
-    states = given.snapshot.once(("AML-END-009", home), lambda: _index_settings(home, given))
-    of_deployment = states.get(fold_id(given.resource["id"]), ())
+    arm_id, snapshot = fold_id(given.resource["id"]), given.snapshot
+    settings = (snapshot.by_id[one] for one in snapshot.by_scope[home].get(_SETTINGS, ()))
+    of_deployment = snapshot.once(("AML-END-009", home), lambda: _index_settings(settings)).get(arm_id, ())
     if "on" in of_deployment:
         return
     if "unreadable" in of_deployment:
         message = "whether an autoscale setting for the deployment is enabled cannot be read"
         yield Unknown(msg=message, path="/id")
-    elif given.snapshot.incomplete:
+    elif is_open(home) and arm_id in snapshot.once(
+        ("AML-END-009", "all"), lambda: _index_settings(snapshot.by_type.get(_SETTINGS, ()))
+    ):
+        message = "the subscription of the deployment is not stated: it may be that of its autoscale setting"
+        yield Unknown(msg=message, path="/id")
+    elif snapshot.incomplete:
         yield Unknown(msg="the snapshot is incomplete: an autoscale setting may exist", path="/id")
     else:
         found = stage(given.resource, given.workspace)
@@ -83,11 +89,10 @@ def _check_settings(given: PolicyInput) -> Iterator[Denial | Unknown]:
         )
 
 
-def _index_settings(home: str, given: PolicyInput) -> Mapping[str, set[str | None]]:
-    """Return the states of the autoscale settings of a subscription by the lower-case id of their target."""
+def _index_settings(settings: Iterable[JsonObject]) -> Mapping[str, set[str | None]]:
+    """Return the states of autoscale settings by the lower-case id of their target."""
     states: dict[str, set[str | None]] = {}
-    for arm_id in given.snapshot.by_scope[home].get(_SETTINGS, ()):
-        setting = given.snapshot.by_id[arm_id]
+    for setting in settings:
         if target := fold(get_inside(setting, "properties", "targetResourceUri")):
             states.setdefault(fold_id(target), set()).add(_state(setting))
     return states
