@@ -56,12 +56,18 @@ unknown contains {"msg": "the custom service is not an object", "path": settings
 	not is_object(service)
 }
 
-unknown contains {"msg": "whether the custom service is privileged cannot be read", "path": concat("", [settings.pointer(array.concat(place, [index])), pointer])} if {
+unknown contains {
+	"msg": "whether the custom service is privileged cannot be read",
+	"path": concat("", [settings.pointer(array.concat(place, [index])), pointer]),
+} if {
 	some index, service in services
 	pointer := settings.unreadable_flag(service, privileged_place)
 }
 
-unknown contains {"msg": "the image of the custom service is missing or not text", "path": settings.pointer(array.concat(place, array.concat([index], image_place)))} if {
+unknown contains {
+	"msg": "the image of the custom service is missing or not text",
+	"path": settings.pointer(array.concat(place, array.concat([index], image_place))),
+} if {
 	some index, service in services
 	not words.text(settings.at(service, image_place))
 }

@@ -56,7 +56,10 @@ deny contains {
 	is_out_of_range(times.ordered(times.moment(settings.at(input.resource, expiry))), times.ordered(input.as_of))
 }
 
-unknown contains {"msg": "whether the connection keeps a key is not stated, or cannot be read", "path": settings.pointer(connections.place)} if {
+unknown contains {
+	"msg": "whether the connection keeps a key is not stated, or cannot be read",
+	"path": settings.pointer(connections.place),
+} if {
 	not has_key
 }
 
