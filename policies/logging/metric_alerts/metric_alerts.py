@@ -1,27 +1,28 @@
 """Workspaces whose metrics no alert watches."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum, auto
 
 from policyeng import Denial, PolicyInput, Unknown, policy
-from policyeng.facts.ids import fold_id, scopes_of
+from policyeng.facts.ids import fold_id, is_open, scopes_of
 from policyeng.facts.words import fold, get_inside
 from policyeng.models import WORKSPACE_TYPE, JsonObject
 
 ALERT_TYPE = "microsoft.insights/metricalerts"
 _NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?")
-_ABOVE = ("greaterthan", "greaterthanorequal")
-_OTHER_OPERATORS = ("equals", "notequals", "lessthan", "lessthanorequal")
-_UNREADABLE = ""
+_ABOVE = {"greaterthan", "greaterthanorequal"}
+_OTHER_OPERATORS = {"equals", "notequals", "lessthan", "lessthanorequal"}
+#: An alert and one of its scopes, which is None if it cannot be read.
+_Scoped = tuple[JsonObject, str | None]
 
 
 class _Answer(IntEnum):
     """Whether a condition holds: the least of several is that of all, the greatest that of any."""
 
-    NO = 0
-    UNCLEAR = 1
-    YES = 2
+    NO = auto()
+    UNCLEAR = auto()
+    YES = auto()
 
 
 @policy(
@@ -59,39 +60,66 @@ def metric_alerts(given: PolicyInput) -> Iterator[Denial | Unknown]:
     if not scopes:
         yield Unknown(msg="the id of the workspace names no subscription", path="/id")
         return
-    indexed = given.snapshot.once(("AML-LOG-007", scopes[0]), lambda: _index_alerts(scopes[0], given))
-    near = [(alert, scope) for scope in (*scopes, _UNREADABLE) for alert in indexed.get(scope, ())]
-    answers = {
-        metric: max((_watches(alert, scope, metric, most) for alert, scope in near), default=_Answer.NO)
-        for metric, most in sorted(given.parameters["alerts"].items())
-    }
-    missing = [metric for metric, answer in answers.items() if answer is _Answer.NO]
-    if missing and given.snapshot.incomplete:
+    limits, snapshot, home = given.parameters["alerts"], given.snapshot, scopes[0]
+    here = snapshot.once(
+        ("AML-LOG-007", home),
+        lambda: _index_alerts(snapshot.by_id[one] for one in snapshot.by_scope[home].get(ALERT_TYPE, ())),
+    )
+    answers = _answer_each(limits, _find_alerts(here, scopes))
+    missing = {metric: limits[metric] for metric, answer in answers.items() if answer is _Answer.NO}
+    if missing and is_open(home):
+        everywhere = snapshot.once(
+            ("AML-LOG-007", "everywhere"), lambda: _index_alerts(snapshot.by_type.get(ALERT_TYPE, ()), _drop_group)
+        )
+        possible = _answer_each(missing, _find_alerts(everywhere, map(_drop_group, scopes)))
+        missing = {metric: limits[metric] for metric, answer in possible.items() if answer is _Answer.NO}
+        if len(missing) < len(possible):
+            message = "the subscription of the workspace is not stated: it may be that of an alert"
+            yield Unknown(msg=message, path="/id")
+    if missing and snapshot.incomplete:
         yield Unknown(msg="the snapshot is incomplete: an alert may exist", path="/id")
     elif missing:
         expected = "an enabled alert for each metric"
-        yield Denial(msg="no alert watches a metric", path="/id", actual={"metrics": missing}, expected=expected)
+        yield Denial(msg="no alert watches a metric", path="/id", actual={"metrics": [*missing]}, expected=expected)
     if any(answer is _Answer.UNCLEAR for answer in answers.values()):
         yield Unknown(msg="an alert cannot be read", path="/id")
 
 
-def _index_alerts(subscription: str, given: PolicyInput) -> Mapping[str, Sequence[JsonObject]]:
-    """Return the alerts in a subscription by the lower-case id of each scope, and those whose scopes are unreadable."""
-    found: dict[str, list[JsonObject]] = {}
-    for arm_id in given.snapshot.by_scope.get(subscription, {}).get(ALERT_TYPE, ()):
-        alert = given.snapshot.by_id[arm_id]
+def _index_alerts(
+    alerts: Iterable[JsonObject], shorten: Callable[[str], str] = fold_id
+) -> Mapping[str | None, Sequence[_Scoped]]:
+    """Return alerts with each of their scopes, by the lower-case id of the scope or a part of it."""
+    found: dict[str | None, list[_Scoped]] = {}
+    for alert in alerts:
         for scope in dict.fromkeys(_scopes(alert)):
-            found.setdefault(scope, []).append(alert)
+            found.setdefault(scope and shorten(scope), []).append((alert, scope))
     return found
 
 
-def _scopes(alert: JsonObject) -> Iterator[str]:
+def _scopes(alert: JsonObject) -> Iterator[str | None]:
     stated = get_inside(alert, "properties", "scopes")
     for scope in stated if isinstance(stated, list) else [None]:
-        yield fold_id(fold(scope) or _UNREADABLE)
+        yield fold_id(fold(scope) or "") or None
 
 
-def _watches(alert: JsonObject, scope: str, metric: str, most: float) -> _Answer:
+def _drop_group(scope: str) -> str:
+    """Return what follows the subscription and the resource group in a scope."""
+    return scope.partition("/providers/")[2]
+
+
+def _find_alerts(indexed: Mapping[str | None, Sequence[_Scoped]], keys: Iterable[str]) -> list[_Scoped]:
+    return [one for key in (*dict.fromkeys(keys), None) for one in indexed.get(key, ())]
+
+
+def _answer_each(limits: Mapping[str, float], alerts: Sequence[_Scoped]) -> dict[str, _Answer]:
+    """Return for each metric whether one of the alerts watches it."""
+    return {
+        metric: max((_watches(alert, scope, metric, limits[metric]) for alert, scope in alerts), default=_Answer.NO)
+        for metric in sorted(limits)
+    }
+
+
+def _watches(alert: JsonObject, scope: str | None, metric: str, most: float) -> _Answer:
     """Return whether an alert that names a scope watches a metric of the workspace."""
     return min(
         _is_enabled(get_inside(alert, "properties", "enabled")),
@@ -107,8 +135,8 @@ def _is_enabled(stated: object) -> _Answer:
     return _Answer.NO if stated is False or fold(stated) == "false" else _Answer.UNCLEAR
 
 
-def _reaches(alert: JsonObject, scope: str) -> _Answer:
-    if scope == _UNREADABLE:
+def _reaches(alert: JsonObject, scope: str | None) -> _Answer:
+    if scope is None:
         return _Answer.UNCLEAR
     if "/providers/" in scope:  # the workspace itself
         return _Answer.YES
