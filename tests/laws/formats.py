@@ -23,6 +23,8 @@ _WORKSPACE = f"{SCOPE}/providers/Microsoft.MachineLearningServices/workspaces/ws
 #: What is stated beside the resources, and is so whatever format they come in.
 _STATED = ("scope", "taken_at", *STATED, "incomplete")
 _NAME = "formats"
+#: Removes quotes and spaces.
+_NO_SPELLING = str.maketrans("", "", "'\" ")
 
 
 class Compared(NamedTuple):
@@ -70,15 +72,19 @@ def written(name: str, estate: Sequence[JsonObject]) -> tuple[list[JsonObject], 
 def _before_deployment(resource: JsonObject) -> JsonObject:
     """Return a resource without what only the service sets, but for what follows from the rest, and without nulls.
 
-    A file that describes a resource omits what it does not state; null is what the service answers. No format describes
-    a resource without its name, so the one in the id is stated where there is none.
+    A file that describes a resource omits what it does not state, such as a list of no identities; null is what the
+    service returns. No format describes a resource without its name, so a missing name is taken from the id.
     """
     pointers = {*service_made(resource["type"]), "/properties/isAttachedCompute"}
     named = {"name": resource["id"].rpartition("/")[2]} if isinstance(resource.get("id"), str) else {}
     return with_attachment(
         named
         | {
-            key: {inner: value for inner, value in part.items() if f"/{key}/{inner}" not in pointers}
+            key: {
+                inner: value
+                for inner, value in part.items()
+                if f"/{key}/{inner}" not in pointers and (value or inner != "userAssignedIdentities")
+            }
             if isinstance(part, dict)
             else part
             for key, part in zip(resource, map(_stated, resource.values()), strict=True)
@@ -128,14 +134,14 @@ def _agree(arm: Finding, other: Finding) -> bool:
 
 
 def _denials(finding: Finding) -> Counter[str]:
-    """The denials; `"1"` where a number belongs and words without their capitals are read as ARM means them.
+    """The denials; `"1"` where a number belongs, and words in other letters or with spaces, are read as ARM means them.
 
     ARM states the region of a compute in two places, and others in one. Two minutes may be 120 seconds.
     """
     said = [
         {
             **denial.model_dump(mode="json"),
-            "actual": _same_for_same_length(str(denial.actual)),
+            "actual": _same_for_same_length(str(denial.actual)).translate(_NO_SPELLING),
             "path": "/location" if denial.path == "/properties/computeLocation" else denial.path,
         }
         for denial in finding.denials

@@ -69,8 +69,8 @@ def expressible(resource: JsonObject) -> bool:
             return False  # the CLI sends a system-assigned identity
         if "kind" in resource and _ON_KUBERNETES[resource["kind"].lower()] != ("compute" in properties):
             return False  # the kind of a file follows from its compute
-        if "authMode" not in properties:
-            return False  # the CLI sends `Key`
+    if resource["type"].endswith(("/onlineEndpoints", "/batchEndpoints")) and "authMode" not in properties:
+        return False  # the CLI sends `Key` or `AADToken`
     if resource["type"].endswith("/onlineEndpoints/deployments") and "appInsightsEnabled" not in properties:
         return False  # the CLI sends `False`
     kind = properties.get("jobType")

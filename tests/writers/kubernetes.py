@@ -155,7 +155,7 @@ _CHILDREN = ("WorkspacesCompute", "VirtualNetworksSubnet")
 
 
 def _identity(identity: JsonObject) -> JsonObject:
-    listed = [{"reference": {"armId": arm_id}} for arm_id in identity.get("userAssignedIdentities") or {}]
+    listed = [{"reference": {"armId": arm_id}} for arm_id, _ in (identity.get("userAssignedIdentities") or {}).items()]
     return {"type": identity["type"]} | ({"userAssignedIdentities": listed} if listed else {})
 
 

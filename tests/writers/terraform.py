@@ -115,7 +115,7 @@ def _azapi(resource: JsonObject) -> _Written:
         "output": None,
     }
     if (identity := resource.get("identity")) is not None:
-        ids = list(identity.get("userAssignedIdentities") or {}) or None
+        ids = [arm_id for arm_id, _ in (identity.get("userAssignedIdentities") or {}).items()] or None
         values["identity"] = [{"type": str(identity["type"]).replace(",", ", "), "identity_ids": ids}]
     return _Written("azapi_resource", values, ("parent_id",))
 
