@@ -31,7 +31,7 @@ import data.lib.words
 deny contains {
 	"msg": "the instance has neither an idle shutdown nor an enabled stop schedule",
 	"path": settings.pointer(place),
-	"actual": idle,
+	"actual": settings.at(input.resource, place),
 	"expected": "a duration such as PT60M, or an enabled stop schedule",
 } if {
 	not unreadable
@@ -41,14 +41,12 @@ deny contains {
 
 unknown contains {"msg": "the idle time is not text", "path": unreadable} if not stops_on_schedule
 
-idle := object.get(input.resource, place, null)
-
 unreadable := settings.unreadable(input.resource, place, "string")
 
 place := ["properties", "properties", "idleTimeBeforeShutdown"]
 
 # A duration of more than nothing; Azure allows 15 minutes to 3 days.
-stops_when_idle if durations.seconds(idle) > 0
+stops_when_idle if durations.seconds(settings.at(input.resource, place)) > 0
 
 stops_on_schedule if {
 	is_array(input.resource.properties.properties.schedules.computeStartStop)

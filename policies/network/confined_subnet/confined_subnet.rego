@@ -34,7 +34,6 @@ deny contains {
 } if {
 	reaches_storage
 	settings.at(subnet, policies) in {null, []}
-	not settings.unreadable(subnet, policies, "array")
 }
 
 unknown contains {"msg": "the id of the subnet cannot be read", "path": pointer} if {

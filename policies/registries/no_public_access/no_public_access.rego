@@ -31,7 +31,9 @@ deny contains {
 	not settings.word(stated, {"disabled"})
 }
 
-unknown contains {"msg": "public network access is neither Enabled nor Disabled", "path": unreadable} if unreadable
+unknown contains {"msg": "public network access is neither Enabled nor Disabled", "path": pointer} if {
+	pointer := unreadable
+}
 
 unreadable := settings.unreadable_word(input.resource, place, {"enabled", "disabled"})
 

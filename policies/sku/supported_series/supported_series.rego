@@ -75,7 +75,6 @@ unknown contains {"msg": "the size is not in the catalogue, so its series is not
 }
 
 is_unsupported if {
-	series
 	not sizes.is_supported(series, input.parameters)
 }
 

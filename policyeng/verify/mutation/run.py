@@ -467,7 +467,8 @@ def _row(name: str, tallies: Sequence[MutantCounts]) -> str:
     by_laws = sum(tally.by_laws for tally in tallies)
     justified = sum(len(tally.survivors) for tally in tallies) - survived
     counts = f"{killed + justified + survived:10,}{killed - by_laws:10,}{by_laws:10,}{justified:11,}{survived:10,}"
-    return f"{name:14}{counts}{score(tallies):8.1f}%"
+    share = f"{score(tallies):.1f}%" if killed + justified + survived else "-"
+    return f"{name:14}{counts}{share:>9}"
 
 
 def _explain(tally: MutantCounts, survivor: Survivor) -> Iterator[str]:
