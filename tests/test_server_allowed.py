@@ -32,7 +32,7 @@ CROWD = (
 
 @pytest.fixture
 def service(tmp_path: Path) -> Service:
-    """One that allows two workspaces, beside a state of none."""
+    """One that allows two workspaces, with an empty state."""
     bundle = load_bundle(write(tmp_path / "bundle", {"area/crowd.rego": rego("crowd", CROWD)}))
     return service_of(EvaluationSetup(bundle, (), {}, Settings()), empty(NOW))
 
@@ -45,9 +45,9 @@ def empty(since: datetime) -> Any:
 
 def admitted(service: Service, content: object) -> bool:
     """Whether a change is allowed."""
-    answer = asked(service, "/v1/admit", content).json()
-    assert answer["exitCode"] in (0, 1), answer
-    allowed: bool = answer["allowed"]
+    response = asked(service, "/v1/admit", content).json()
+    assert response["exitCode"] in (0, 1), response
+    allowed: bool = response["allowed"]
     return allowed
 
 
@@ -79,7 +79,7 @@ def test_what_is_compliant_one_by_one_is_denied_together(service: Service) -> No
 
 
 def test_what_is_denied_or_a_dry_run_does_not_count(service: Service) -> None:
-    """Nor what a request decides on beside a state of its own, nor what a document says of which a part is wrong."""
+    """Nor what is evaluated against a state of the request, nor a document of which a part is wrong."""
     for _ in range(3):
         assert admitted(service, {"change": resource("dry"), "dryRun": True})
         assert reviewed(service, "CREATE", "dry", dryRun=True)
@@ -89,8 +89,8 @@ def test_what_is_denied_or_a_dry_run_does_not_count(service: Service) -> None:
     assert service.allowed.entries == ()
 
     own = service_of(service.setup.current)
-    answer = asked(own, "/v1/admit", {"change": resource("a"), "state": {"snapshotVersion": 1, "resources": []}})
-    assert answer.json()["allowed"]
+    response = asked(own, "/v1/admit", {"change": resource("a"), "state": {"snapshotVersion": 1, "resources": []}})
+    assert response.json()["allowed"]
     assert own.allowed.entries == ()
     assert asked(service, "/v1/admit", {"change": resource("a"), "dryRun": "yes"}).status_code == 422
 
@@ -133,11 +133,11 @@ def test_two_at_a_time_do_not_get_past(service: Service, monkeypatch: pytest.Mon
         return decision
 
     monkeypatch.setattr(serving, "decide", at_once)
-    held, state = service.setup.current, empty(NOW)
+    setup, state = service.setup.current, empty(NOW)
 
     def put(name: str) -> bool:
         change = Change(operation=Operation.CREATE, id=resource(name)["id"], resource=resource(name))
-        return service.decided(held, state, [change], datetime.now(UTC), Blame.TOUCHED).allowed
+        return service.decided(setup, state, [change], datetime.now(UTC), Blame.TOUCHED).allowed
 
     with ThreadPoolExecutor(2) as pool:
         assert sorted(pool.map(put, ("b", "c"))) == [False, True]

@@ -22,7 +22,7 @@ def lines_in(folder: Path) -> list[str]:
 
 
 def test_a_full_file_gets_its_name_and_the_oldest_goes(tmp_path: Path) -> None:
-    """What is kept is the newest, in order."""
+    """The newest are kept, in order."""
     segments = Segments(tmp_path, longest=30, keep=3)
     for number in range(12):
         segments.write(b"line %05d\n" % number)
@@ -46,7 +46,7 @@ def test_a_line_that_is_longer_than_a_file_has_one_for_itself(tmp_path: Path) ->
 
 @pytest.mark.parametrize("torn", [b"tor", b"x" * 200_000, b'{"whole": true}'])
 @pytest.mark.parametrize("before", [b"", b"one\ntwo\n"])
-def test_a_torn_line_goes_and_is_told(tmp_path: Path, before: bytes, torn: bytes) -> None:
+def test_a_torn_line_is_removed_and_reported(tmp_path: Path, before: bytes, torn: bytes) -> None:
     """What was written before it stays, and what comes next begins a line."""
     (tmp_path / NAME).write_bytes(before + torn)
     segments = Segments(tmp_path)
@@ -96,7 +96,7 @@ def test_a_folder_has_one_writer(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_is_killed_while_it_writes_leaves_whole_lines(tmp_path: Path) -> None:
-    """The next one to write takes away what is torn, and knows how much that was."""
+    """The next one to write removes a torn line, and knows how long it was."""
     segments = Segments(tmp_path)
     segments.write(b"before\n")
 

@@ -15,7 +15,7 @@ from tests.servers import look
 
 
 def watched(folder: Path) -> Watched[str]:
-    """The text of a file, which is refused when it says `bad`."""
+    """The text of a file, which is refused when it is `bad`."""
 
     def load() -> str:
         text = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.txt")))
@@ -27,7 +27,7 @@ def watched(folder: Path) -> Watched[str]:
 
 
 def test_a_change_is_read_and_a_bad_one_leaves_what_was_there(tmp_path: Path) -> None:
-    """The fault says since when, and ends with the next good one."""
+    """The fault states its start, and ends with the next good one."""
     file = tmp_path / "a.txt"
     file.write_text("one", encoding="utf-8")
     text = watched(tmp_path)
@@ -142,7 +142,7 @@ def test_a_watch_waits_until_who_writes_has_ended(tmp_path: Path) -> None:
     assert read == [0, 200]
 
 
-def test_a_watch_reads_when_it_is_asked_and_tells_when_it_has(tmp_path: Path) -> None:
+def test_a_watch_reads_on_request_and_notifies_afterwards(tmp_path: Path) -> None:
     """Though nothing changed, and at once."""
     heard = threading.Event()
     text = Watched("text", lambda: object(), (tmp_path,), seconds=60)
