@@ -24,7 +24,7 @@ class Terminal(StringIO):
         return True
 
     def fileno(self) -> int:
-        """The terminal of nobody."""
+        """A terminal without a user."""
         return 1
 
 
