@@ -27,7 +27,7 @@ SCALARS = TEXTS | st.booleans() | st.integers(-(2**31), 2**31) | st.sampled_from
 
 
 def read_back(resources: list[JsonObject]) -> ParsedDocument:
-    """The estate as the template that is written of it says it."""
+    """The estate as the template written from it states it."""
     (content,) = write(resources).values()
     document = json.loads(content)
     assert arm_template.detect(document)
@@ -35,7 +35,7 @@ def read_back(resources: list[JsonObject]) -> ParsedDocument:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without the keys that say null, which a template takes as absent."""
+    """The value without the keys that are null, which a template takes as absent."""
     if isinstance(value, dict):
         return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
@@ -82,7 +82,7 @@ def test_each_kind_of_resource_comes_back(path: Path) -> None:
 
 
 def test_the_whole_estate_comes_back() -> None:
-    """Children beside or inside their parents, and what lies elsewhere in nested templates."""
+    """Children next to or inside their parents, and other resources in nested templates."""
     assert_same([json.loads(path.read_text(encoding="utf-8")) for path in BASELINES])
 
 

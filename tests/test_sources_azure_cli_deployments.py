@@ -119,7 +119,7 @@ def test_what_is_no_number_of_milliseconds_is_unreadable(written: object) -> Non
     ],
 )
 def test_what_an_online_deployment_runs_on(change: JsonObject, kind: str) -> None:
-    """`type` says it, else the schema, else it is managed."""
+    """`type` states it, else the schema, else it is managed."""
     assert properties({**ONLINE, **change})["endpointComputeType"] == kind
 
 
@@ -130,17 +130,17 @@ def test_a_type_that_is_a_placeholder_decides_nothing() -> None:
     assert "/properties/endpointComputeType" in placed.unreadable
 
 
-def test_a_kubernetes_deployment_asks_for_resources() -> None:
+def test_a_kubernetes_deployment_requests_resources() -> None:
     """`nvidia.com/gpu` is `gpu` in ARM."""
-    asked = {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"nvidia.com/gpu": 1}}
-    found = properties({**ONLINE, "type": "kubernetes", "resources": asked})
+    requested = {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"nvidia.com/gpu": 1}}
+    found = properties({**ONLINE, "type": "kubernetes", "resources": requested})
     assert found["containerResourceRequirements"] == {
         "containerResourceRequests": {"cpu": "1", "memory": "2Gi"},
         "containerResourceLimits": {"gpu": 1},
     }
     compute = {"id": f"{WORKSPACE}/computes/k", "type": f"{ML}/computes", "properties": {"computeType": "Kubernetes"}}
     at = {"id": f"{WORKSPACE}/onlineEndpoints/ep", "type": f"{ML}/onlineEndpoints", "properties": {"compute": "k"}}
-    found_work = workload({**ONLINE, "type": "kubernetes", "resources": asked}, compute, at)
+    found_work = workload({**ONLINE, "type": "kubernetes", "resources": requested}, compute, at)
     assert (found_work.document["target"], found_work.document["accelerator"]) == ("kubernetes", "gpu")
 
 
@@ -161,7 +161,7 @@ def test_a_managed_deployment_is_real_time_inference() -> None:
 
 
 def test_a_batch_deployment_is_brought_into_arm_shape() -> None:
-    """The newer `settings` and the older keys at the top say the same."""
+    """The newer `settings` and the older keys at the top mean the same."""
     settings = {
         "mini_batch_size": 5,
         "max_concurrency_per_instance": 2,
@@ -188,7 +188,7 @@ def test_a_batch_deployment_is_brought_into_arm_shape() -> None:
     assert properties({**written, **settings, "$schema": SCHEMA.format("batchDeployment")}) == brought
 
 
-def test_a_batch_deployment_of_a_pipeline_runs_where_its_settings_say() -> None:
+def test_a_batch_deployment_of_a_pipeline_runs_where_its_settings_state() -> None:
     """Its target is the default compute, and it is a pipeline."""
     written = {**BATCH, "type": "pipeline", "component": "azureml:c:1", "settings": {"default_compute": "azureml:cpu"}}
     assert properties(written)["deploymentConfiguration"] == {
@@ -223,7 +223,7 @@ def test_without_a_schema_the_content_decides(document: JsonObject, arm_type: st
     assert kind.arm_type == arm_type
 
 
-def test_what_stands_where_an_object_should_be_hides_all_below() -> None:
+def test_a_value_in_place_of_an_object_hides_all_below() -> None:
     """Nothing of it counts as absent."""
     placed = only({**BATCH, "compute": "azureml:cpu", "resources": "two"})
     assert "it should be an object" in placed.unreadable["/properties/resources/instanceCount"]

@@ -114,7 +114,7 @@ def test_a_text_that_is_no_yaml_is_reported() -> None:
     assert message.startswith(f"`{TEXT}.this` is not read: not valid YAML")
 
 
-def test_an_object_of_another_kind_holds_nothing() -> None:
+def test_an_object_of_another_kind_has_nothing_to_evaluate() -> None:
     """Nor does a text without a document."""
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     reading = read(planned(applied(OBJECT, config), resource(TEXT, {"yaml_body": "# nothing\n---\n"}, "empty")))

@@ -90,7 +90,7 @@ def test_what_is_no_pattern_is_refused(here: Path, pattern: str) -> None:
 
 
 def test_a_folder_whose_name_has_signs_of_patterns(here: Path) -> None:
-    """They stand for themselves."""
+    """Those signs are literal."""
     workspace(here / "a [1]*!/b.json")
     workspace(here / "a [1]*!/c.json")
 
