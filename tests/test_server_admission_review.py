@@ -128,7 +128,7 @@ def test_a_deletion_is_evaluated_by_the_old_object(bundle: Bundle) -> None:
     )
 
 
-def test_a_dry_run_is_answered_alike(bundle: Bundle) -> None:
+def test_a_dry_run_gets_the_same_response(bundle: Bundle) -> None:
     """A dry run gets the same response as the request itself."""
     for access in ("Enabled", "Disabled"):
         shown = workspace_object(publicNetworkAccess=access)
@@ -288,7 +288,7 @@ OBJECTS = st.fixed_dictionaries(
     st.fixed_dictionaries({}, optional=dict.fromkeys(("kind", "subResource", "dryRun", "options"), JSON)),
     st.booleans(),
 )
-def test_any_review_is_answered(
+def test_any_review_gets_a_response(
     bundle: Bundle, operation: str, new: object, old: object, more: JsonObject, same: bool
 ) -> None:
     """The response is valid and has the uid; a missing object of an evaluated kind is never allowed."""

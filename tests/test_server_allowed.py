@@ -52,7 +52,7 @@ def admitted(service: Service, content: object) -> bool:
 
 
 def reviewed(service: Service, verb: str, name: str, old: JsonObject | None = None, **more: object) -> bool:
-    """Whether what is done to the object of a workspace is allowed."""
+    """Whether a review of the object of a workspace is allowed."""
     shown = named(name)
     allowed: bool = asked(service, "/v1/admission-review", review_of(verb, shown, old, **more)).json()["response"][
         "allowed"
@@ -96,7 +96,7 @@ def test_what_is_denied_or_a_dry_run_does_not_count(service: Service) -> None:
 
 
 def test_what_an_operator_writes_without_changing_azure_does_not_count(service: Service) -> None:
-    """Its labels and finalizers would fill what is kept."""
+    """Its labels and finalizers would fill the memory."""
     assert reviewed(service, "UPDATE", "a", named("a", team="x"))
     assert service.allowed.entries == ()
     assert reviewed(service, "CREATE", "a")
@@ -120,7 +120,7 @@ def test_a_state_that_is_newer_than_what_was_allowed_takes_its_place(service: Se
 
 
 def test_two_at_a_time_do_not_get_past(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is allowed while another is decided on is decided on again with it."""
+    """A change that is allowed during another decision is evaluated again together with it."""
     assert admitted(service, resource("a"))
     together, decide = Barrier(2), serving.decide
     waiting = [True, True]
@@ -167,7 +167,7 @@ def test_what_is_put_again_is_decided_on_anew() -> None:
 
 
 def test_of_equal_changes_the_last_counts() -> None:
-    """What is allowed again and again takes one place."""
+    """A change that is allowed again and again takes one place."""
     allowed = Allowed()
     for name in ("a", "b", "a"):
         for operation in ("patch", "delete"):

@@ -289,7 +289,7 @@ def test_a_bundle_that_does_not_compile_decides_nothing(small: Service, monkeypa
 
 
 def test_reviews_get_reviews_also_when_nothing_can_be_decided(tmp_path: Path) -> None:
-    """Full, and with an old state, nothing is allowed; what is no review is refused."""
+    """Full, and with an old state, nothing is allowed; other documents are refused."""
     bad = object_of("Workspace", {"owner": {"name": "g"}, "description": "bad"}, name="w")
     policy = rego("limit", deny_when('input.resource.properties.description == "bad"'))
     setup = EvaluationSetup(load_bundle(write(tmp_path, {"area/limit.rego": policy})), (), {}, Settings())
@@ -316,7 +316,7 @@ def test_reviews_get_reviews_also_when_nothing_can_be_decided(tmp_path: Path) ->
             assert reviewed(unable, review_of("DELETE", None, shown))["status"]["code"] == 500
 
 
-def test_reviews_are_answered_without_a_state(tmp_path: Path) -> None:
+def test_reviews_get_a_response_without_a_state(tmp_path: Path) -> None:
     """The object is evaluated by itself; what other resources contain is unknown, and a warning says why."""
     files = {
         "area/limit.rego": rego("limit", deny_when('input.resource.properties.description == "bad"')),

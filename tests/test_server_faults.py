@@ -1,4 +1,4 @@
-"""The server as a process under faults: what is sent to it, who sends it, and its own death under load."""
+"""The server as a process under faults: hostile requests, slow clients, and its own death under load."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_a_body_that_is_none_gets_a_problem(
     ids=["silent", "headers", "body", "chunks"],
 )
 def test_slow_clients_block_no_one_and_are_ended(address: str, begin: bytes, drip: bytes, ends: bytes) -> None:
-    """Fifty of them at a time; others are answered meanwhile."""
+    """Fifty of them at a time; others get their responses meanwhile."""
     slow = [connected(address) for _ in range(50)]
     for connection in slow:
         connection.sendall(begin)

@@ -33,7 +33,9 @@ HERE = "http://127.0.0.1"
 def token_file(folder: Path) -> Path:
     """One who may see the history, and one who may not."""
     path = folder / "tokens"
-    hashes = {name: hashlib.sha256(token.encode()).hexdigest() for name, token in (("alice", "open"), ("ci", "judge"))}
+    hashes = {
+        name: hashlib.sha256(token.encode()).hexdigest() for name, token in (("alice", "open"), ("ci", "reviewer"))
+    }
     path.write_text(f"alice history sha256:{hashes['alice']}\nci check sha256:{hashes['ci']}\n", encoding="utf-8")
     return path
 
@@ -165,7 +167,7 @@ def test_every_page_is_kept_out_of_frames_and_caches(service: Service) -> None:
     [
         ("wrong", 401, "unknown token"),
         ("", 401, "the request has no token"),
-        ("judge", 403, "the token of `ci` lacks the scope `history`"),
+        ("reviewer", 403, "the token of `ci` lacks the scope `history`"),
         ("%3Cscript%3E", 401, "unknown token"),
     ],
 )
@@ -221,7 +223,7 @@ def test_programs_send_their_token_as_ever(service: Service) -> None:
         service,
         get("/estates/production", authorization="Bearer open"),
         get("/", authorization="Bearer wrong"),
-        get("/", authorization="Bearer judge"),
+        get("/", authorization="Bearer reviewer"),
         get("/estates/none", authorization="Bearer open"),
         get("/runs/1x", authorization="Bearer open"),
     )
@@ -257,7 +259,7 @@ def test_without_tokens_only_names_of_this_machine_are_served(open_service: Serv
     assert form.headers["location"] == "/"
 
 
-EVERYWHERE = "0.0.0.0"  # noqa: S104  # what is refused without tokens
+EVERYWHERE = "0.0.0.0"  # noqa: S104  # refused without tokens
 
 
 def test_the_history_is_not_shown_to_a_network_that_need_not_sign_in(tmp_path: Path) -> None:
@@ -294,7 +296,7 @@ def test_a_session_ends_with_its_time_and_with_its_token(tmp_path: Path) -> None
     assert sessions.holder(key, tokens) == "alice"
     assert sessions.holder(key + "x", tokens) is None
     assert sessions.holder(key, Tokens()) is None
-    assert sessions.holder(sessions.begin("judge"), tokens) is None
+    assert sessions.holder(sessions.begin("reviewer"), tokens) is None
     now[0] = LASTING
     assert sessions.holder(key, tokens) is None
 

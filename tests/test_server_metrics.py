@@ -1,4 +1,4 @@
-"""Metrics: what is counted, in a form that Prometheus reads, under names and labels that do not grow."""
+"""Metrics: the counts, in a form that Prometheus reads, under names and labels that do not grow."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_service_is_measured_on_each_request(service: Service, tmp_path: Path)
 
 
 def test_bad_readings_are_counted(tmp_path: Path) -> None:
-    """By what is read; those of the policies have a name of their own."""
+    """By the reloaded file; those of the policies have a name of their own."""
     tokens = tmp_path / "tokens"
     tokens.write_text(line("prom", "metrics", "one"), encoding="utf-8")
     service = measured(service_of(held(tmp_path), tokens=tokens))

@@ -97,7 +97,7 @@ def test_every_hash_is_compared_in_constant_time(service: Service, monkeypatch: 
     ("text", "message"),
     [
         ("", "has no tokens"),
-        ("# nobody\n", "has no tokens"),
+        ("# none\n", "has no tokens"),
         ("ci check plain-token", ":1: invalid line"),
         ("ci sha256:00", ":1: invalid line"),
         ("\nci chek sha256:" + "0" * 64, ":2: unknown scope `chek`; did you mean `check`"),

@@ -20,7 +20,7 @@ def watched(folder: Path) -> Watched[str]:
     def load() -> str:
         text = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.txt")))
         if "bad" in text:
-            raise InputError("it says bad", place=("a.txt",))
+            raise InputError("it is bad", place=("a.txt",))
         return text
 
     return Watched("text", load, (folder,), seconds=0.01)
@@ -39,7 +39,7 @@ def test_a_change_is_read_and_a_bad_one_leaves_what_was_there(tmp_path: Path) ->
     look(text)
     assert text.current == "two!"
     assert text.fault is not None
-    assert text.fault.message == "a.txt: it says bad"
+    assert text.fault.message == "a.txt: it is bad"
     since = text.fault.since
     text.reload()
     assert text.fault.since == since

@@ -103,7 +103,7 @@ def test_all_workers_have_the_same_in_force(folder: Path) -> None:
         return [httpx.get(address + path) for _ in range(2 * CLIENTS)]
 
     def decisions() -> Counter[bool]:
-        """What is decided, on many connections."""
+        """The decisions on many connections."""
         return Counter(httpx.post(f"{address}/v1/admit", json=DENIED).json()["allowed"] for _ in range(2 * CLIENTS))
 
     with running(folder, *OPTIONS) as (server, address):

@@ -81,14 +81,14 @@ def test_a_process_opens_a_bundle_once(worker: Worker, monkeypatch: pytest.Monke
     assert len(opened) == 1
 
 
-def test_other_code_than_that_of_the_driver_judges_nothing(worker: Worker) -> None:
+def test_other_code_than_that_of_the_driver_evaluates_nothing(worker: Worker) -> None:
     """The same policies could mean something else there."""
     with pytest.raises(UsageError, match="install the same policyeng on the driver and on every worker"):
         next(replace(worker, build="0.0.1 (f00)")(batches(1, 1)))
 
 
 def test_a_snapshot_over_the_limit_is_an_error(worker: Worker) -> None:
-    """And says so in the table."""
+    """And reports it in the table."""
     (batch,) = replace(worker, max_bytes=10)(batches(1, 1))
 
     assert set(batch["outcome"].to_pylist()) == {"error"}

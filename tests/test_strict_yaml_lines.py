@@ -53,7 +53,7 @@ def test_only_what_needs_quotes_has_them(text: str, written: str) -> None:
     assert yaml.safe_load(f"x: {written}") is not None
 
 
-def test_what_fits_stands_on_one_line() -> None:
+def test_what_fits_is_on_one_line() -> None:
     """The rest goes below its key, level by level, and commas in a key part nothing."""
     value = {"a, b": {"c": [1, True, None]}, "d": {"e": {"f": "g" * 20}, "h": [{"i": "j" * 20, "k": []}]}}
 
