@@ -324,7 +324,7 @@ def scripts() -> dict[str, str]:
 
 @pytest.mark.parametrize("agent", ["github", "azure", "gitlab"])
 def test_a_compliant_repository_passes(agent: str, compliant: Repository) -> None:
-    """And again: the reports that a run leaves behind are no inputs of the next."""
+    """A second run passes, too: the reports of a run are no inputs of the next."""
     for _ in range(2):
         checked = compliant.run(scripts()[agent])
         assert checked.returncode == 0, checked.stdout
@@ -371,7 +371,7 @@ def test_a_terraform_plan_is_evaluated(repository: Repository) -> None:
 
 
 def test_a_plan_that_fails_is_not_evaluated(repository: Repository) -> None:
-    """Nor is the one of an earlier run."""
+    """The plan of an earlier run is not evaluated instead."""
     write(repository.folder, {"plan.json": OPEN})
     repository.program("terraform", "echo broken >&2; exit 1")
     checked = repository.run(f'sh "{RECIPES}/terraform-plan.sh"')
@@ -498,7 +498,7 @@ def test_the_configurations_of_the_page_are_some(tmp_path: Path) -> None:
         *((path, False) for path in ("README.md", "a.json.txt", "ruff.toml", "json", "src/a.py", "my-policyeng.toml")),
     ],
 )
-def test_what_starts_the_hook(path: str, taken: bool) -> None:
+def test_the_files_that_start_the_hook(path: str, taken: bool) -> None:
     """Documents that may describe a workspace, and our configuration."""
     assert bool(re.search(hook()["files"], path)) is taken
 

@@ -97,7 +97,7 @@ def test_what_failed_before_is_accepted(repository: Repository) -> None:
     assert committed(repository, {"policyeng-empty.json": OTHER.replace('"Enabled"', '"Disabled"')}).returncode == 0
 
 
-def test_what_is_staged_counts_and_not_what_lies_there(repository: Repository) -> None:
+def test_staged_files_count_and_not_those_of_the_work_tree(repository: Repository) -> None:
     """A file that is fixed after it was staged is still the broken one of the commit."""
     hooked(repository)
     write(repository.folder, {"ws.json": OPEN})
@@ -183,7 +183,7 @@ def gated(repository: Repository, script: str, before: str, **environ: str) -> s
 
 
 def test_a_plan_that_breaks_a_policy_is_stopped(repository: Repository) -> None:
-    """And continues where it makes nothing worse: what it deletes is gone."""
+    """It continues where it makes nothing worse: deleted resources are gone."""
     terraform(repository, PLAN)
     stopped = gated(repository, "terraform-gate.sh", EMPTY)
     gone: JsonObject = {"address": "x", "mode": "managed", "type": "azurerm_machine_learning_workspace", "name": "ws"}
@@ -233,7 +233,7 @@ def test_a_prediction_that_fails_stops_it(repository: Repository) -> None:
 
 
 def scripts(name: str) -> dict[str, str]:
-    """What a pipeline runs, by the names of its steps."""
+    """The commands of a pipeline, by the names of its steps."""
     parsed: Any = bundle_yaml((CI / name).read_text(encoding="utf-8"), name)
     steps = parsed["steps"] if "steps" in parsed else parsed["jobs"]["deploy"]["steps"]
     named = {step.get("name") or step.get("displayName"): step for step in steps}

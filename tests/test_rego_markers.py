@@ -382,7 +382,7 @@ def test_policies_hold_for_every_value(estate: MarkedEstate) -> None:
 
 
 def test_random_programs_hold_for_every_value() -> None:
-    """What random programs give with random markers is what they give with random values instead."""
+    """Random programs give with random markers what they give with random values instead."""
     counts: Counter[str] = Counter()
     for seed in range(effort(2, 40)):
         for program in draw_programs(seed, effort(20, 200)):
@@ -417,7 +417,7 @@ def test_markers_give_the_same_while_reads_are_recorded(estate: MarkedEstate) ->
     assert any(one.outcome == "undecided" for one in results)
 
 
-def test_what_is_not_read_does_not_matter(estate: MarkedEstate) -> None:
+def test_unread_fields_do_not_matter(estate: MarkedEstate) -> None:
     """Random changes of fields that a policy did not read do not change its results."""
     counts: Counter[str] = Counter()
     for seed in range(effort(2, 40)):

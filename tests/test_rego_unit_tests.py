@@ -115,7 +115,7 @@ OUTCOMES = {"fail": "failed", "error": "error", "skip": "skipped"}
 
 
 def opa_test(opa: Path, *arguments: str) -> Any:
-    """What `opa test` prints as JSON."""
+    """The output of `opa test` as JSON."""
     ran = subprocess.run([opa, "test", "--format", "json", *arguments], capture_output=True, text=True, check=False)
     return json.loads(ran.stdout)
 

@@ -88,7 +88,7 @@ def test_every_finding_has_one_row_that_identifies_it(evaluation: Evaluation) ->
 
 @given(st.text(alphabet="=+-@'\uff1d\uff0b\uff0d\uff20; \u00a0\t\r\nab", max_size=12))
 def test_the_guard_can_be_taken_away(text: str) -> None:
-    """And no cell begins with what a spreadsheet calculates, also where it parts lines at semicolons."""
+    """No cell begins with what a spreadsheet calculates, also where it parts lines at semicolons."""
     assert unguarded(guarded(text)) == text
     for part in guarded(text).split(";"):
         assert not part.lstrip().startswith(tuple("=+-@\uff1d\uff0b\uff0d\uff20"))

@@ -257,7 +257,7 @@ def test_every_text_has_contrast(opened: Open, dark: bool) -> None:
 
 
 def test_colours_follow_the_system_until_the_reader_chooses_others(opened: Open) -> None:
-    """And the choice of the reader is kept for the next visit."""
+    """The choice of the reader is kept for the next visit."""
     background = "getComputedStyle(document.body).backgroundColor"
     page = opened(dark=True).page
     assert page.evaluate(background) == "rgb(20, 23, 28)"
@@ -270,7 +270,7 @@ def test_colours_follow_the_system_until_the_reader_chooses_others(opened: Open)
 
 
 def printing(page: Page) -> str:
-    """What the page shows on paper."""
+    """The page on paper."""
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     return page.locator("#findings").inner_text()

@@ -102,7 +102,7 @@ def test_times_are_rfc_3339_in_utc() -> None:
 
 @pytest.mark.parametrize("escape", ["\\u001b[31m", "\\u202e", "\\udb40\\udc41", "\\u0023#vso[", "\\u003a:stop"])
 def test_hostile_characters_are_escapes_and_values_stay_exact(escape: str) -> None:
-    """What cannot be seen, or would be obeyed in a log, is a JSON escape; the value read back is the evaluated one."""
+    """Invisible and control characters are JSON escapes; the value read back is the evaluated one."""
     text = render(SAMPLES["hostile"])
     assert escape in text
     assert json.loads(text)["findings"][0]["title"] == HOSTILE

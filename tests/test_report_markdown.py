@@ -30,7 +30,7 @@ def tokens_of(text: str) -> Iterator[Token]:
 
 
 def text_of(text: str) -> str:
-    """What a reader sees."""
+    """The visible text."""
     shown = [token.content for token in tokens_of(text) if token.type in ("text", "text_special")]
     return "".join(shown).replace("\u200b", "")
 
@@ -159,7 +159,7 @@ def test_code_in_a_remedy_is_code_and_nothing_else(name: str) -> None:
 
 
 def test_a_bundle_without_a_revision_leaves_no_blank() -> None:
-    """Nor does an engine without a version."""
+    """An engine without a version leaves no blank, either."""
     evaluation = evaluation_of([PUBLIC_ACCESS])
     bundle = evaluation.bundle.model_copy(update={"name": "ours", "revision": ""})
     bare = evaluation.model_copy(update={"bundle": bundle})

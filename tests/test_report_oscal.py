@@ -27,7 +27,7 @@ VALIDATOR = Draft7Validator(SCHEMA)
 
 
 def faults(document: JsonObject) -> list[str]:
-    """What the schema refuses."""
+    """The errors of the schema."""
     return [f"{list(error.absolute_path)}: {error.message}" for error in VALIDATOR.iter_errors(document)]
 
 

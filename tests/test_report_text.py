@@ -64,7 +64,7 @@ PASSED: 1 failure below --fail-on critical
 
 
 def test_a_failure_reads_as_documented() -> None:
-    """What failed, where, actual against expected, why, the remedy, and what decided the exit."""
+    """The failure, its place, actual against expected, why, the remedy, and what decided the exit."""
     assert render(SAMPLES["below the limit"], form="verbose") == FAILURE
 
 
@@ -234,7 +234,7 @@ def test_two_resources_of_one_name_are_distinguished() -> None:
 
 
 def test_the_default_grouping_of_each_form() -> None:
-    """And the profile is named with the policies."""
+    """The profile is named with the policies."""
     evaluation = SAMPLES["every outcome"]
 
     assert render(evaluation, group_by="resource", form="verbose") == render(evaluation, form="verbose")
@@ -311,7 +311,7 @@ def test_a_policy_lists_twenty_resources_unless_all_are_requested() -> None:
     assert re.search(r"^  fix .* …$", render(_many(321), width=60), re.MULTILINE)
 
 
-def test_what_is_undecided_is_grouped_by_the_missing_input() -> None:
+def test_undecided_findings_are_grouped_by_the_missing_input() -> None:
     """One line for each, with the remedy; messages that differ in a word are one."""
     unknown = [
         PUBLIC_ACCESS.model_copy(

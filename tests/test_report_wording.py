@@ -54,7 +54,7 @@ def test_short_name(resource: str, name: str) -> None:
     ],
 )
 def test_denial_sentence(denial: Denial, sentence: str) -> None:
-    """What a denial leaves out is left out."""
+    """Members that a denial omits are omitted."""
     assert denial_sentence(denial) == sentence
 
 

@@ -56,7 +56,7 @@ def test_the_landing_zone_is_a_hub_with_two_projects(landing_zone: JsonObject) -
 
 
 @pytest.mark.parametrize(("is_covered", "outcome"), [(True, "fail"), (False, "unknown")])
-def test_what_is_covered_and_not_there_fails(
+def test_covered_and_missing_resources_fail(
     bundle: Bundle, landing_zone: JsonObject, is_covered: bool, outcome: str
 ) -> None:
     """Without the lock, and without the statement that locks were read."""

@@ -65,7 +65,7 @@ def workspace(access: str) -> JsonObject:
 
 
 def test_a_violating_object_is_denied_with_the_field_as_the_object_has_it(bundle: Bundle) -> None:
-    """And what an audit needs to find the decision."""
+    """The response has what an audit needs to find the decision."""
     response = response_to(bundle, review_of("CREATE", workspace_object(publicNetworkAccess="Enabled")))
 
     assert response["allowed"] is False
@@ -194,7 +194,7 @@ def test_what_cannot_be_evaluated_is_denied(bundle: Bundle, document: JsonObject
 
 
 def test_what_cannot_be_decided_is_denied() -> None:
-    """Whatever of ours is raised."""
+    """Every error of ours denies."""
 
     def admit(prior: Sequence[Change], changes: Sequence[Change]) -> Decision:
         raise EngineError("the state is too old", remedy=str((prior, changes)))
@@ -226,7 +226,7 @@ def test_a_policy_error_is_one(tmp_path: Path) -> None:
         (review_of("CREATE", uid=7), "without a request uid"),
     ],
 )
-def test_what_is_no_review_is_refused(bundle: Bundle, document: object, message: str) -> None:
+def test_other_documents_than_reviews_are_refused(bundle: Bundle, document: object, message: str) -> None:
     """A document without a request uid has no response."""
     with pytest.raises(InputError, match=message):
         response_to(bundle, document)

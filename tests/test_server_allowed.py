@@ -68,7 +68,7 @@ def named(name: str, **labels: str) -> JsonObject:
     return document
 
 
-def test_what_is_compliant_one_by_one_is_denied_together(service: Service) -> None:
+def test_changes_that_are_compliant_one_by_one_are_denied_together(service: Service) -> None:
     """By `/v1/admit` and the webhook, each of which counts what the other allowed."""
     assert admitted(service, resource("a"))
     assert reviewed(service, "CREATE", "b")
@@ -78,8 +78,8 @@ def test_what_is_compliant_one_by_one_is_denied_together(service: Service) -> No
     assert reviewed(service, "CREATE", "c")
 
 
-def test_what_is_denied_or_a_dry_run_does_not_count(service: Service) -> None:
-    """Nor what is evaluated against a state of the request, nor a document of which a part is wrong."""
+def test_denied_changes_and_dry_runs_do_not_count(service: Service) -> None:
+    """Changes against a state of the request, and documents of which a part is wrong, do not count either."""
     for _ in range(3):
         assert admitted(service, {"change": resource("dry"), "dryRun": True})
         assert reviewed(service, "CREATE", "dry", dryRun=True)
@@ -150,8 +150,8 @@ def change(name: str, operation: str = "replace") -> Change:
     return Change(operation=Operation(operation), id=resource(name)["id"], **written[operation])
 
 
-def test_what_is_put_again_is_decided_on_anew() -> None:
-    """And takes the place of what was put and patched; a deletion stays, for it takes away what lies below."""
+def test_a_resource_that_is_put_again_is_evaluated_anew() -> None:
+    """It replaces earlier puts and patches; a deletion stays, because it removes the children."""
     allowed = Allowed()
     first = [change("a", "delete"), change("a"), change("a", "patch"), change("b")]
     assert allowed.add(first, NOW, NOW - timedelta(1), allowed.entries)

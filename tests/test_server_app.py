@@ -135,7 +135,7 @@ def test_exemptions_of_the_request_precede_those_of_the_server(tmp_path: Path) -
 
 
 def test_a_change_may_bring_its_state_where_the_server_has_none(tmp_path: Path) -> None:
-    """And must; where the server has one, a request does not choose another."""
+    """It has to; where the server has one, a request cannot choose another."""
     setup = held(tmp_path)
     change = workspace("w", x=2)
     state = {"snapshotVersion": 1, "takenAt": "2026-05-31T23:59:00Z", "resources": [workspace("a", x=5)]}
@@ -156,7 +156,7 @@ def test_a_change_may_bring_its_state_where_the_server_has_none(tmp_path: Path) 
 
 
 def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
-    """Nor by one that was taken tomorrow; readiness reports it, and `check` needs no state."""
+    """A state from the future does not decide either; readiness reports it, and `check` needs no state."""
     for since in (NOW - timedelta(seconds=61), NOW + timedelta(days=1)):
         service = service_of(held(tmp_path), standing(since=since), max_snapshot_age=60)
         refused = asked(service, "/v1/admit", workspace("w", x=1))
@@ -210,7 +210,7 @@ def test_an_invalid_request_is_refused(small: Service, path: str, content: bytes
     assert problem["requestId"] == response.headers["x-request-id"] == "mine-1"
 
 
-def test_what_no_format_takes_is_a_problem_of_the_report(small: Service) -> None:
+def test_an_unknown_format_is_a_problem_of_the_report(small: Service) -> None:
     """As of the command, with its exit code."""
     report = asked(small, "/v1/check", b'{"a": 1}').json()
 
@@ -229,7 +229,7 @@ def test_paths_and_methods_that_there_are_not(small: Service) -> None:
 
 @pytest.mark.parametrize("only", [(Route.ADMISSION_REVIEW,), (Route.CHECK, Route.ADMIT, Route.CHECK)])
 def test_other_routes_than_those_wanted_are_not_there(tmp_path: Path, only: tuple[Route, ...]) -> None:
-    """Whoever sends it, and whatever is sent; the routes for health and the document stay."""
+    """Every request to them is refused; the routes for health and the document stay."""
     app = application(service_of(held(tmp_path), standing(since=NOW), only=only))
     statuses = {route: answers(app, post(f"/v1/{route}", b"[]"))[0].status_code for route in Route}
     there = answers(app, *(httpx.Request("GET", f"http://server{path}") for path in ("/readyz", "/openapi.json")))
@@ -395,13 +395,13 @@ def test_readiness_and_life(small: Service) -> None:
 
 
 def test_a_service_watches_while_it_serves(small: Service) -> None:
-    """And ends with its application."""
+    """The watch ends with its application."""
     small.start()
     small.stop()
     assert small.unready() == []
 
 
-def test_what_if_output_is_decided_on_as_the_command_does(small: Service) -> None:
+def test_what_if_output_is_decided_as_by_the_command(small: Service) -> None:
     """As it comes; what cannot be known of it denies."""
     after = workspace("w", x=2)
     made = {"resourceId": after["id"], "changeType": "Create", "after": after}

@@ -120,7 +120,7 @@ def test_findings_and_messages_are_masked_too(service: Service) -> None:
     assert b"hunter2" not in refused + orjson.dumps(entry)
 
 
-def test_what_is_too_long_is_left_out(service: Service) -> None:
+def test_too_long_values_are_left_out(service: Service) -> None:
     """The input first, and what came of it only where that is not enough."""
     assert isinstance(service.log, Heard)
     asked(service, "/v1/admit", workspace("there", x=2, long="x" * 5000))

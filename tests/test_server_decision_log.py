@@ -47,7 +47,7 @@ def plain(number: int = 0, **more: Any) -> Answered:
 
 
 def test_a_slow_sink_blocks_no_one(caplog: pytest.LogCaptureFixture) -> None:
-    """What has no place is dropped and counted, and the gap is noted at its place."""
+    """Entries without a place are dropped and counted, and the gap is noted at its place."""
     sink = Slow()
     log = DecisionLog(sink, LABELS, waiting=3, waiting_bytes=1000)
     log.answered(plain(0, size=10))

@@ -71,7 +71,7 @@ def connected(address: str, receive: int = 0) -> socket.socket:
 
 
 def exchange(address: str, sent: bytes, *, until: bytes = b"") -> bytes:
-    """What comes, until the server ends the connection or sends `until`."""
+    """The response, until the server ends the connection or sends `until`."""
     with connected(address) as connection:
         connection.sendall(sent)
         response = b""
@@ -107,7 +107,7 @@ def exchange(address: str, sent: bytes, *, until: bytes = b"") -> bytes:
     ],
 )
 def test_a_body_whose_end_two_could_see_in_two_places_is_refused(address: str, framing: bytes) -> None:
-    """And the connection ends, so that nothing behind it is taken for a request (request smuggling)."""
+    """The connection ends, so that nothing after the body is taken for a request (request smuggling)."""
     response = exchange(address, HEAD + framing + HIDDEN)
 
     assert response.startswith(b"HTTP/1.1 400 ")
@@ -221,7 +221,7 @@ def goes_on(connection: socket.socket, drip: bytes) -> bool:
 
 
 def rest_of(connection: socket.socket) -> bytes:
-    """What the server sent before it ended a connection."""
+    """The bytes that the server sent before it ended a connection."""
     with connection:
         try:
             return connection.recv(65536)
@@ -283,8 +283,8 @@ class Verdicts:
 
 
 @pytest.mark.slow
-def test_what_is_killed_under_load_goes_on_where_it_was(tmp_path: Path) -> None:
-    """On the same port: every response that came is right, before and after, and the log has whole entries alone."""
+def test_a_server_that_is_killed_under_load_can_be_restarted(tmp_path: Path) -> None:
+    """On the same port: every response is right, before and after, and the log has whole entries alone."""
     options = ("--snapshot", "state.json", "--decision-log", "log")
     with running(filled(tmp_path), *options) as (server, address):
         verdicts = Verdicts(address)

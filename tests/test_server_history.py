@@ -90,8 +90,8 @@ def get(path: str, **headers: str) -> tuple[str, str, bytes, dict[str, str]]:
     return "GET", path, b"", headers
 
 
-def test_who_has_not_signed_in_is_led_to_the_form_and_sees_nothing(service: Service) -> None:
-    """Whatever page it is, there or not."""
+def test_visitors_who_have_not_signed_in_see_only_the_form(service: Service) -> None:
+    """Existing and missing pages lead to the form."""
     for response in responses(service, *map(get, ("/", "/estates/production", "/estates/none", "/runs/1"))):
         assert (response.status_code, response.headers["location"], response.content) == (303, "/sign-in", b"")
     [form] = responses(service, get("/sign-in"))
@@ -138,7 +138,7 @@ def test_under_tls_the_cookie_never_goes_elsewhere(service: Service, tmp_path: P
     assert not [attribute for attribute in attributes if attribute.startswith("Domain")]
 
 
-def test_who_needs_a_certificate_needs_it_for_every_page(service: Service, tmp_path: Path) -> None:
+def test_a_required_certificate_is_required_for_every_page(service: Service, tmp_path: Path) -> None:
     """Also with a session, and also to begin one."""
     [signed] = responses(service, sign_in("open"))
     cookie = signed.headers["set-cookie"].partition(";")[0]
@@ -282,7 +282,7 @@ def test_a_missing_store_is_reported_at_once(tmp_path: Path) -> None:
 
 
 def test_routes_are_there_with_a_store_only(audited: Audited) -> None:
-    """And the description of the interface is about evaluation."""
+    """The description of the interface is only about evaluation."""
     service = service_of(audited.held)
     assert [response.status_code for response in responses(service, get("/"), get("/sign-in"))] == [404, 404]
 

@@ -81,7 +81,7 @@ def status(app: FastAPI, method: str, path: str, headers: tuple[tuple[bytes, byt
 
 @pytest.mark.slow
 def test_every_route_responds_to_hostile_requests(app: FastAPI) -> None:
-    """Whatever the number, the name, the headers and the body are."""
+    """Any number, name, headers and body get a response."""
     paths = {route.path for route in app.routes if hasattr(route, "path")}
     assert {"/runs/{number}", "/estates/{estate}", "/sign-out", "/v1/check", "/v1/admission-review"} <= paths
     requests = [

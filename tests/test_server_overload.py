@@ -27,7 +27,7 @@ GROWTH = 24
 
 
 class Response(NamedTuple):
-    """What came back on a connection."""
+    """The response on a connection."""
 
     status: int
     headers: str

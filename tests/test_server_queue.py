@@ -56,7 +56,7 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def test_what_goes_beyond_the_places_is_refused_at_once(gate: Gated) -> None:
+def test_requests_beyond_the_limit_are_refused_at_once(gate: Gated) -> None:
     """Of ten requests for two threads and three to wait, five get their verdicts."""
     service = gated(gate, waiting=3)
 
@@ -139,7 +139,7 @@ def test_a_client_that_goes_away_gives_its_place_back(gate: Gated) -> None:
 
 
 def test_a_closed_queue_lets_what_is_there_end(gate: Gated) -> None:
-    """And refuses what comes; that is not the caller's fault."""
+    """It refuses new requests, which is not the caller's fault."""
     service = gated(gate)
 
     async def use(client: httpx.AsyncClient) -> list[httpx.Response]:
@@ -155,8 +155,8 @@ def test_a_closed_queue_lets_what_is_there_end(gate: Gated) -> None:
     assert responses[1].headers["retry-after"] == "1"
 
 
-def test_what_the_work_raises_is_raised() -> None:
-    """And its place is given back."""
+def test_an_error_of_the_work_is_raised() -> None:
+    """The place of the work is given back."""
 
     async def run() -> None:
         queue = Queue(1, 0)

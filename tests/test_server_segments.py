@@ -47,7 +47,7 @@ def test_a_line_that_is_longer_than_a_file_has_one_for_itself(tmp_path: Path) ->
 @pytest.mark.parametrize("torn", [b"tor", b"x" * 200_000, b'{"whole": true}'])
 @pytest.mark.parametrize("before", [b"", b"one\ntwo\n"])
 def test_a_torn_line_is_removed_and_reported(tmp_path: Path, before: bytes, torn: bytes) -> None:
-    """What was written before it stays, and what comes next begins a line."""
+    """Earlier lines stay, and the next entry begins a line."""
     (tmp_path / NAME).write_bytes(before + torn)
     segments = Segments(tmp_path)
     segments.write(b"next\n")
@@ -84,7 +84,7 @@ def test_a_file_that_others_took_away_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_a_folder_has_one_writer(tmp_path: Path) -> None:
-    """And has to be one that can be written."""
+    """The folder has to be writable."""
     segments = Segments(tmp_path)
     with pytest.raises(UsageError, match="another process writes its decision log to this folder"):
         Segments(tmp_path)

@@ -51,7 +51,7 @@ def test_a_value_may_grow_and_shrink() -> None:
         assert text.value == "x" * length
 
 
-def test_who_is_killed_leaves_the_earlier_value_and_no_lock() -> None:
+def test_a_killed_worker_leaves_the_earlier_value_and_no_lock() -> None:
     """The next one learns that something may be unfinished, once."""
     value, lock = Shared("before"), SharedLock()
 

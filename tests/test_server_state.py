@@ -50,7 +50,7 @@ def test_a_state_that_cannot_be_read_whole_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("age", "fresh"), [(0, True), (60, True), (60.001, False), (-60, True), (-61, False)])
 def test_a_state_that_is_too_old_decides_nothing(age: float, fresh: bool) -> None:
-    """Nor one of a time that has not come yet."""
+    """A state from the future decides nothing, either."""
     state = SnapshotState(snapshot(workspace()), NOW - timedelta(seconds=age))
     assert require_fresh(state, NOW, None) == age
     if fresh:
@@ -61,7 +61,7 @@ def test_a_state_that_is_too_old_decides_nothing(age: float, fresh: bool) -> Non
 
 
 def test_changes_are_evaluated_against_the_new_content_of_a_file(tmp_path: Path) -> None:
-    """And a broken one leaves the state as it was, older and older."""
+    """A broken file leaves the state as it was, older and older."""
     file = written(tmp_path / "a.json", NOW)
     service = service_of(held(tmp_path))
     service.state = Watched("state", lambda: read_state((file,), RESOURCES), (file,))

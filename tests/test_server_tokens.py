@@ -70,13 +70,13 @@ def test_a_holder_is_named_for_a_scope_of_the_token(tmp_path: Path) -> None:
         tokens.holder("Bearer \u20ac", TokenScope.CHECK)
 
 
-def test_who_is_refused_is_not_read(service: Service) -> None:
+def test_refused_requests_are_not_read(service: Service) -> None:
     """Neither the type of the body nor the body."""
     assert asked(service, "/v1/check", b"{", content_type="text/html").status_code == 401
 
 
 def test_health_is_for_everybody(service: Service) -> None:
-    """And the description of the interface."""
+    """The description of the interface is, too."""
     assert [response.status_code for response in got(service, "/healthz", "/readyz", "/openapi.json")] == [200] * 3
 
 
@@ -120,7 +120,7 @@ def test_a_file_that_is_not_well_formed_is_refused(tmp_path: Path, text: str, me
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """And one that is no text."""
+    """A file that is no text is refused, too."""
     with pytest.raises(UsageError, match="no such file") as refused:
         read_tokens(tmp_path / "tokens")
     assert refused.value.place == (str(tmp_path / "tokens"),)

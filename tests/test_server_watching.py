@@ -117,7 +117,7 @@ def test_files_that_change_while_they_are_read_are_not_taken(tmp_path: Path) -> 
 
 
 def test_a_watch_waits_until_who_writes_has_ended(tmp_path: Path) -> None:
-    """What changes from one look to the next is looked at again before it is read."""
+    """A file that changes between two looks is looked at again before it is read."""
     file = tmp_path / "a.txt"
     file.write_text("", encoding="utf-8")
     read: list[int] = []

@@ -130,7 +130,7 @@ def test_all_workers_have_the_same_in_force(folder: Path) -> None:
         stopped(server)
 
 
-def test_what_one_worker_allows_counts_in_all(folder: Path) -> None:
+def test_changes_that_one_worker_allows_count_in_all(folder: Path) -> None:
     """So that a violation cannot be split over workers."""
     policy = rego("limit", deny_when("count(input.snapshot.resources) > 3"))
     write(folder, {"bundle/area/limit.rego": policy})
@@ -146,7 +146,7 @@ def test_what_one_worker_allows_counts_in_all(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_whoever_signs_in_has_signed_in_with_all(folder: Path) -> None:
-    """And is signed out of all."""
+    """Signing out ends the session in all workers."""
     (folder / "tokens").write_text(line("alice", "history", "open"), encoding="utf-8")
     command = ("--tokens", "tokens", "--store", "sqlite:///audits.db", "--workers", "2")
     audit = ("audit", "run", "--input", "state.json", "--policy", "bundle", "--estate", "production")

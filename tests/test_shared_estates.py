@@ -186,7 +186,7 @@ APPROVED = st.sampled_from([policy for policy in BUNDLE.policies if policy.id ==
 @LAW
 @given(APPROVED)
 def test_approvals_are_the_same_in_both_languages(snapshot: Snapshot) -> None:
-    """What every approval lacks for every resource, at one moment."""
+    """The missing parts of every approval for every resource, at one moment."""
     estate = estate_of(snapshot, BUNDLE.facts)
     if not estate.view.resources:
         return

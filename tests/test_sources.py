@@ -290,7 +290,7 @@ def test_a_file_named_twice_is_read_once(here: Path) -> None:
 
 
 def test_from_insists_on_a_format(here: Path) -> None:
-    """What does not fit is refused as that format, whatever its content looks like."""
+    """A file that does not fit is refused as that format, whatever its content looks like."""
     written(here / "x.json", {"snapshotVersion": 1})
 
     [problem] = read_inputs(["x.json"], from_format="arm-rest").problems
@@ -381,7 +381,7 @@ def test_a_document_that_is_no_file_has_a_limit() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("name", ["w.json", "w.yaml"])
-def test_what_windows_writes_is_read(here: Path, encoding: str, name: str) -> None:
+def test_files_written_by_windows_are_read(here: Path, encoding: str, name: str) -> None:
     """With or without a byte order mark; places are those that an editor shows."""
     text = json.dumps([resource("größe", a=1), resource("b")], ensure_ascii=False, indent=1)
     text = text if name == "w.json" else f"# größe\nsnapshotVersion: 1\nresources: {text}\n"
@@ -483,7 +483,7 @@ def test_a_broken_file_of_machine_learning_is_an_error_in_a_directory(here: Path
 
 
 def test_a_key_of_a_report_hides_no_resource(here: Path) -> None:
-    """What a format reads is read, whatever else is in it."""
+    """A document of a format is read, whatever else is in it."""
     written(here / "a.json", {"snapshotVersion": 1, "resources": [resource("a")], "exemptions": [], "bomFormat": "x"})
 
     assert ids(read_inputs(["."]).snapshot.resources) == ["a"]

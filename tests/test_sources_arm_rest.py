@@ -175,7 +175,7 @@ REFUSED: dict[str, tuple[object, str, str, str, bool]] = {
 
 
 @pytest.mark.parametrize(("document", "pointer", "message", "remedy", "nothing"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_resource_is_refused(
+def test_other_documents_than_resources_are_refused(
     document: object, pointer: str, message: str, remedy: str, nothing: bool
 ) -> None:
     """Each refusal states what was found instead of a resource, and what to do."""

@@ -73,7 +73,7 @@ def own(placed: Placed) -> dict[str, str]:
 
 
 def ids(reading: ParsedDocument, scope: str = GROUP) -> list[str]:
-    """What follows the scope in the ids."""
+    """The part after the scope in the ids."""
     return [placed.resource["id"].removeprefix(scope) for placed in reading.resources]
 
 
@@ -135,7 +135,7 @@ def test_a_template_without_resources_is_refused() -> None:
         ({**WORKSPACE, "copy": {"name": "c"}}, "the `count` of a copy loop is null; it should be 0 to 800"),
     ],
 )
-def test_what_is_no_resource_is_refused(resource: Any, message: str) -> None:
+def test_other_values_than_resources_are_refused(resource: Any, message: str) -> None:
     """The others are not touched by it."""
     reading = read(template(resource, {**WORKSPACE, "name": "other"}))
     assert [refusal.message for refusal in reading.refusals] == [message]
@@ -225,7 +225,7 @@ def test_a_whole_name_that_is_not_known_still_makes_an_id() -> None:
 
 
 def test_a_missing_scope_is_reported() -> None:
-    """And is no fault where it is given."""
+    """A given scope is no fault."""
     assert "give `--scope`" in own(only(read(template(WORKSPACE), scope=UNKNOWN_SCOPE)))["/id"]
     assert own(only(read(template(WORKSPACE)))) == {}
 
@@ -280,7 +280,7 @@ def test_relations_follow_from_the_ids() -> None:
 # ---------------------------------------------------------------- values
 
 
-def test_what_is_not_known_is_left_out_and_unreadable() -> None:
+def test_unknown_values_are_left_out_and_unreadable() -> None:
     """A leaf hides none of its siblings; an entry of a list leaves its place."""
     parameters = {"x": {"type": "string"}, "location": {"type": "string", "defaultValue": "[resourceGroup().location]"}}
     resource = {
@@ -326,7 +326,7 @@ def test_whole_properties_that_are_not_known_are_unreadable() -> None:
     ],
 )
 def test_attachment_follows_from_what_is_known(properties: JsonObject, attached: object) -> None:
-    """And is unreadable where that is not."""
+    """It is unreadable where that is unknown."""
     document = template({**COMPUTE, "properties": properties}, parameters={"x": {"type": "string"}})
     placed = only(read(document))
     assert placed.resource["properties"].get("isAttachedCompute") is attached
@@ -371,7 +371,7 @@ def test_a_condition_decides(condition: object, found: int) -> None:
 
 
 @pytest.mark.parametrize(("condition", "refused"), [(False, 0), ("[not(empty(parameters('x')))]", 0), (True, 1)])
-def test_what_is_not_deployed_needs_no_name(condition: object, refused: int) -> None:
+def test_resources_that_are_not_deployed_need_no_name(condition: object, refused: int) -> None:
     """The name of an optional resource is often a parameter that is empty unless the resource is wanted."""
     optional = {**WORKSPACE, "condition": condition, "name": "[parameters('x')]"}
     reading = read(template(optional, parameters={"x": {"type": "string", "defaultValue": ""}}))
@@ -576,7 +576,7 @@ def test_outputs_of_deployments_are_known_to_the_others() -> None:
 
 
 def test_a_deployment_that_may_not_be_made_makes_all_of_it_uncertain() -> None:
-    """And one that is not made leaves nothing."""
+    """A deployment that is not made leaves nothing."""
     inner = template(WORKSPACE)
     unsure = template(nested(inner, condition="[parameters('x')]"), parameters={"x": {"type": "bool"}})
     assert "" in own(only(read(unsure)))

@@ -86,7 +86,7 @@ def test_the_whole_estate_comes_back() -> None:
     assert_same([json.loads(path.read_text(encoding="utf-8")) for path in BASELINES])
 
 
-def test_what_lies_elsewhere_comes_back() -> None:
+def test_resources_elsewhere_come_back() -> None:
     """Another resource group and another subscription are deployed to by nested templates."""
     elsewhere = [SCOPE.replace("rg-ml", "rg-net"), SCOPE.replace("1111-", "2222-", 1)]
     kind = "Microsoft.Network/virtualNetworks/subnets"
@@ -101,5 +101,5 @@ def test_what_lies_elsewhere_comes_back() -> None:
 @settings(max_examples=effort(30, 150), deadline=None)
 @given(st.lists(changed(), max_size=5, unique_by=lambda resource: resource["id"]))
 def test_any_estate_comes_back(resources: list[JsonObject]) -> None:
-    """Whatever the values are, texts in brackets, quotes and braces among them."""
+    """Its values can be any, texts in brackets, quotes and braces among them."""
     assert_same(resources)

@@ -56,7 +56,7 @@ BODY = {
 
 
 def value_of(expression: str, place: str = GROUP) -> object:
-    """What an expression makes in the template above."""
+    """The value of an expression in the template above."""
     reason = "not stated where" if "{" in place else ""
     template = ArmTemplate(BODY, "", {}, DeploymentTarget(place, reason), ExpressionBudget())
     return Resolver(template.scope).value(expression)
@@ -199,7 +199,7 @@ def value_of(expression: str, place: str = GROUP) -> object:
         ("[extensionResourceId(resourceGroup().id, 'A.B/c', 'x')]", f"{GROUP}/providers/A.B/c/x"),
     ],
 )
-def test_what_is_known_is_evaluated(expression: str, value: object) -> None:
+def test_known_expressions_are_evaluated(expression: str, value: object) -> None:
     """As the examples of the documentation have it."""
     if expression.startswith("[union(createObject"):
         value = {"a": {"x": 1, "y": 2}, "b": 1}
@@ -329,7 +329,7 @@ def test_alike_expressions_have_alike_placeholders() -> None:
     ],
     ids=["texts", "objects", "lists", "chain", "reduce", "map", "copies"],
 )
-def test_what_grows_without_end_is_unresolved(variables: dict[str, object]) -> None:
+def test_expressions_that_grow_without_end_are_unresolved(variables: dict[str, object]) -> None:
     """In bounded time and memory, and without an exception."""
     start = time.thread_time()
     last = "v2999" if "v2999" in variables else "v59"

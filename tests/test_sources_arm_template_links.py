@@ -117,7 +117,7 @@ def test_files_of_the_directory_belong_to_the_workspace_as_it_is_deployed(tmp_pa
     assert alone.endswith("/workspaces/dev/computes/c")
 
 
-def test_what_is_left_to_another_takes_nothing_with_it(tmp_path: Path) -> None:
+def test_a_template_left_to_another_leaves_its_own_links(tmp_path: Path) -> None:
     """A file that only a linked template links to, and not as it is deployed, is evaluated alone."""
     parameters = {**ACCESS, "more": {"type": "bool", "defaultValue": True}}
     outer = linked({"relativePath": "b.json"})
@@ -254,7 +254,7 @@ def test_a_file_of_the_directory_that_is_no_template_is_not_taken_for_one(tmp_pa
 
 
 @given(odd=st.lists(ODD, max_size=3), outputs=ODD, link=ODD)
-def test_whatever_is_linked_is_read(odd: list[object], outputs: object, link: object) -> None:
+def test_any_linked_document_is_read(odd: list[object], outputs: object, link: object) -> None:
     """Nothing is raised, and a fault in a linked file is reported at the deployment that links to it."""
     body = {"resources": [*odd, workspace("inner")], "outputs": outputs, "parameters": outputs}
     text = Text("c.json", (("", body),), lambda pointers: [None] * len(pointers))

@@ -278,7 +278,7 @@ def test_an_output_is_detected(document: object) -> None:
         {"subscription_id": "s", "resource_group": "g", "workspace_name": "w"},
     ],
 )
-def test_what_is_no_output_is_left_alone(document: object) -> None:
+def test_other_documents_are_left_alone(document: object) -> None:
     """Files, responses of REST, and the outputs of other commands."""
     assert not az_output.detect(document)
     assert not az_output.belongs_to_workspace(document)
@@ -301,7 +301,7 @@ def test_what_is_no_output_is_left_alone(document: object) -> None:
         (None, "", "not the output of `az ml`: null", "save the output"),
     ],
 )
-def test_what_cannot_be_read_is_refused(document: object, pointer: str, message: str, remedy: str) -> None:
+def test_unreadable_outputs_are_refused(document: object, pointer: str, message: str, remedy: str) -> None:
     """With its place and what to do; it hides none of the others."""
     reading = az_output.read(document, AROUND)
     [refusal] = reading.refusals

@@ -414,7 +414,7 @@ def _tried(tried: set[tuple[str, str]], kind: str, target: str) -> bool:
         (HOME, "/identity", {"type": "SystemAssigned"}),
     ],
 )
-def test_what_the_cli_fills_in_is_what_arm_gets(document: JsonObject, pointer: str, value: object) -> None:
+def test_defaults_of_the_cli_are_what_arm_gets(document: JsonObject, pointer: str, value: object) -> None:
     """The SDK sends these where a file leaves the key out."""
     assert value_at(one(document).resource, pointer) == value
 
@@ -554,7 +554,7 @@ UNFIT: list[tuple[JsonObject, JsonObject, str, str]] = [
 
 
 @pytest.mark.parametrize(("document", "more", "pointer", "reason"), UNFIT)
-def test_what_is_not_resolved_is_unreadable(document: JsonObject, more: JsonObject, pointer: str, reason: str) -> None:
+def test_unresolved_values_are_unreadable(document: JsonObject, more: JsonObject, pointer: str, reason: str) -> None:
     """A placeholder, or a value that the field cannot have, is no fact, and nothing takes its place."""
     placed = one({**document, **more})
 
@@ -774,7 +774,7 @@ def test_a_file_is_detected(document: JsonObject) -> None:
         {"id": f"{WORKSPACE}/computes/c", "type": "Microsoft.MachineLearningServices/workspaces/computes"},
     ],
 )
-def test_what_is_no_file_of_the_cli_is_left_alone(document: object) -> None:
+def test_other_files_are_left_alone(document: object) -> None:
     """Conda files, workflows, compose files, manifests, pipelines, templates, and what commands print."""
     assert not azure_cli.detect(document)
     assert not azure_cli.belongs_to_workspace(document)
@@ -798,7 +798,7 @@ def test_what_is_no_file_of_the_cli_is_left_alone(document: object) -> None:
         (None, "", "not an Azure CLI file: expected an object, found null", "provide a file"),
     ],
 )
-def test_what_cannot_be_read_is_refused(document: object, pointer: str, message: str, remedy: str) -> None:
+def test_unreadable_files_are_refused(document: object, pointer: str, message: str, remedy: str) -> None:
     """With its place and what to do."""
     [refusal] = azure_cli.read(document, AROUND).refusals
 

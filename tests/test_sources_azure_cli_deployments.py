@@ -70,7 +70,7 @@ def test_an_online_deployment_is_brought_into_arm_shape() -> None:
     }
 
 
-def test_what_the_cli_sends_for_what_is_left_out() -> None:
+def test_the_defaults_that_the_cli_sends() -> None:
     """The SKU `Default` and no insights; a node count and an egress it does not make up."""
     resource = only({**ONLINE, "instance_type": "x"}).resource
     assert resource["sku"] == {"name": "Default"}
@@ -103,7 +103,7 @@ def test_milliseconds(written: object, arm: str) -> None:
 
 
 @pytest.mark.parametrize("written", [1.5, "soon", True, -1, 10**400])
-def test_what_is_no_number_of_milliseconds_is_unreadable(written: object) -> None:
+def test_other_values_than_milliseconds_are_unreadable(written: object) -> None:
     """Never a duration made up."""
     placed = only({**ONLINE, "request_settings": {"request_timeout_ms": written}})
     assert "/properties/requestSettings/requestTimeout" in placed.unreadable
@@ -118,7 +118,7 @@ def test_what_is_no_number_of_milliseconds_is_unreadable(written: object) -> Non
         ({"$schema": SCHEMA.format("kubernetesOnlineDeployment")}, "Kubernetes"),
     ],
 )
-def test_what_an_online_deployment_runs_on(change: JsonObject, kind: str) -> None:
+def test_the_compute_of_an_online_deployment(change: JsonObject, kind: str) -> None:
     """`type` states it, else the schema, else it is managed."""
     assert properties({**ONLINE, **change})["endpointComputeType"] == kind
 

@@ -61,7 +61,7 @@ def test_public_network_access(written: str, arm: str) -> None:
     assert only({**ONLINE, "public_network_access": written}).resource["properties"]["publicNetworkAccess"] == arm
 
 
-def test_what_the_cli_sends_for_what_is_left_out() -> None:
+def test_the_defaults_that_the_cli_sends() -> None:
     """`azure-ai-ml` sends a key and a system-assigned identity for online, Entra tokens for batch endpoints."""
     online, batch = only(ONLINE).resource, only(BATCH).resource
     assert online["properties"] == {"authMode": "Key"}
@@ -71,7 +71,7 @@ def test_what_the_cli_sends_for_what_is_left_out() -> None:
     assert "/properties/publicNetworkAccess" not in only(ONLINE).unreadable
 
 
-def test_what_a_command_prints_is_what_is_there() -> None:
+def test_the_output_of_a_command_is_taken_as_it_is() -> None:
     """Nothing is added to what has an id, and the id is taken as written."""
     arm_id = (
         "/subscriptions/s/resourceGroups/r/providers/Microsoft.MachineLearningServices/workspaces/w/onlineEndpoints/e"

@@ -435,7 +435,7 @@ def test_without_a_schema_the_content_decides(document: JsonObject) -> None:
         {},
     ],
 )
-def test_what_is_no_work_is_not_taken(document: JsonObject) -> None:
+def test_other_documents_than_work_are_not_taken(document: JsonObject) -> None:
     """Conda files, workflows of GitHub and Azure Pipelines, docker-compose, Kubernetes, other documents of the CLI."""
     assert kind_of(document) not in jobs.KINDS
 

@@ -150,7 +150,7 @@ def _leaves(value: object, at: str = "") -> dict[str, object]:
 
 @settings(max_examples=effort(30, 150), deadline=None)
 @drawn(ESTATE)
-def test_what_is_written_comes_back(resource: JsonObject) -> None:
+def test_written_files_are_read_back(resource: JsonObject) -> None:
     """Every field of an ARM resource that its file can have is read as it was, and none is unreadable."""
     [content] = azure_cli_work.write([resource]).values()
     document = yaml.safe_load(content)
@@ -313,7 +313,7 @@ STANDING = (
     ],
 )
 def test_a_placeholder_is_no_value_in_any_kind(document: JsonObject, key: str, pointer: str, text: str) -> None:
-    """What one kind leaves open no other takes for a value; its tags and prose are not touched by it."""
+    """A placeholder of one kind is no value in another; tags and prose are not affected."""
     [placed] = read({**document, key: text, "tags": {"a": "b"}, "description": text}, around()).resources
 
     assert "placeholder" in placed.unreadable[pointer]

@@ -68,7 +68,7 @@ def test_changes_are_read_in_their_order() -> None:
     assert whole.changes[3].patch == {"tags": {"a": None}}
 
 
-def test_what_is_put_is_put_whole() -> None:
+def test_a_put_replaces_the_whole_resource() -> None:
     """A resource without `properties` has none then; in a list of resources they would be unsaid."""
     bare = {key: value for key, value in workspace("a").items() if key != "properties"}
 
@@ -114,7 +114,7 @@ REFUSED: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.parametrize(("document", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_change_is_refused_with_its_place(document: object, message: str) -> None:
+def test_other_documents_than_changes_are_refused_with_their_place(document: object, message: str) -> None:
     """By line and pointer, with what it is and a remedy."""
     found = read(document)
 
@@ -122,7 +122,7 @@ def test_what_is_no_change_is_refused_with_its_place(document: object, message: 
     assert any(problem.level == "error" for problem in found.problems)
 
 
-def test_what_is_wrong_hides_no_other() -> None:
+def test_a_faulty_change_hides_no_other() -> None:
     """The rest is read, and the error is reported."""
     found = read([workspace("w"), "ws"])
 
@@ -151,7 +151,7 @@ KEYS = (
     )
 )
 def test_nothing_makes_the_reader_raise_or_stay_silent(document: object) -> None:
-    """Whatever it is, it changes something, changes nothing, or is a problem."""
+    """Any document changes something, changes nothing, or is a problem."""
     found = read(document)
 
     assert found.changes or found.problems or "changes" in json.dumps(document).lower() or "status" in str(document)
@@ -167,7 +167,7 @@ def predicted(kind: str, after: JsonObject | None = None, **more: object) -> Jso
 
 
 def prediction(*changes: JsonObject, **more: object) -> JsonObject:
-    """What the Azure CLI prints."""
+    """The output of the Azure CLI."""
     return {"changes": list(changes), "error": None, "status": "Succeeded", **more}
 
 
@@ -194,7 +194,7 @@ def test_a_prediction_that_nothing_changes_is_no_problem() -> None:
     assert operations(prediction()) == operations(prediction(predicted("NoChange", AFTER))) == []
 
 
-def test_what_the_deployment_alone_knows_is_unreadable() -> None:
+def test_values_known_only_at_deployment_are_unreadable() -> None:
     """Expressions and masked values at any depth, with the text; what the service makes, unless it was there before."""
     properties = {"a": "[reference('x').y]", "b": {"c": ["[listKeys(r, '1').k]", "ok"]}, "d": "***", "e": "[no call]"}
     [created] = read(prediction(predicted("Create", {**AFTER, "properties": properties}))).changes
@@ -212,7 +212,7 @@ def test_what_the_deployment_alone_knows_is_unreadable() -> None:
     assert "/properties/provisioningState" not in modified.unreadable
 
 
-def test_what_the_service_will_not_take_is_as_before() -> None:
+def test_values_that_the_service_will_not_take_are_as_before() -> None:
     """A property change without effect; where the current value is not stated, it is unknown."""
     after = {**AFTER, "properties": {"a": 1, "b": {"c": 2}, "d": 3}}
     delta = [
@@ -231,7 +231,7 @@ def test_what_the_service_will_not_take_is_as_before() -> None:
     assert "accepts no value" in change.unreadable["/properties/b/c"]
 
 
-def test_what_is_not_supported_is_unknown_all_over() -> None:
+def test_unsupported_changes_are_wholly_unknown() -> None:
     """Of a resource whose id is known nothing else is; one whose id is not is an error."""
     [change] = read(prediction(predicted("Unsupported", unsupportedReason="extension"))).changes
     nowhere = predicted("Unsupported", resourceId="[guid(reference('x'))]", unsupportedReason="id not known")
@@ -301,7 +301,7 @@ def test_a_plan_states_its_puts_and_deletions() -> None:
     assert operations(plan([ws], [of(ws, "no-op", before=ATTRIBUTES)], []), said=HERE) == []
 
 
-def test_what_is_only_a_link_in_terraform_deletes_nothing_of_its_id() -> None:
+def test_a_mere_link_in_terraform_deletes_nothing_of_its_id() -> None:
     """An association has the id of the subnet that it is about."""
     subnet = f"{SCOPE}/providers/Microsoft.Network/virtualNetworks/net/subnets/train"
     link = {"address": "x", "mode": "managed", "type": "azurerm_subnet_network_security_group_association", "name": "x"}

@@ -63,8 +63,8 @@ def test_standard_input_is_json_or_yaml(content: bytes, value: object) -> None:
         ("x.json", "a: 1", "not valid JSON"),
     ],
 )
-def test_what_is_not_read_is_an_error_with_its_reason(tmp_path: Path, name: str, text: str, reason: str) -> None:
-    """And hides no other input."""
+def test_an_unreadable_file_is_an_error_with_its_reason(tmp_path: Path, name: str, text: str, reason: str) -> None:
+    """It hides no other input."""
     write(tmp_path, {name: text, "good.json": "{}"})
     read = documents(tmp_path / name, tmp_path / "good.json")
     [problem] = read.problems

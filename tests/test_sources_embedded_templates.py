@@ -103,7 +103,7 @@ def test_parameters_that_are_not_known_are_unreadable(more: JsonObject) -> None:
 
 
 def test_a_stack_deploys_to_its_deployment_scope() -> None:
-    """And to its own scope without one, or with an empty one."""
+    """Without one, or with an empty one, it deploys to its own scope."""
     other = f"{SUBSCRIPTION}/resourceGroups/other"
     for stated, expected in ((other, other), ("", SUBSCRIPTION)):
         body = resource(STACK, {"deploymentScope": stated, "template": TEMPLATE}, scope=SUBSCRIPTION)
@@ -141,7 +141,7 @@ def test_stored_templates_do_not_meet_resources_that_exist() -> None:
     ],
 )
 def test_records_of_deployments_state_nothing(body: JsonObject) -> None:
-    """What exists is listed by itself, and a listing of a resource group is not full of errors."""
+    """Existing resources are listed by themselves, and a listing of a resource group is not full of errors."""
     inputs = read(body)
     assert not inputs.problems
     assert not inputs.snapshot.incomplete
@@ -200,7 +200,7 @@ def test_records_of_deployments_state_nothing(body: JsonObject) -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_an_error(body: JsonObject, message: str) -> None:
+def test_unreadable_templates_are_errors(body: JsonObject, message: str) -> None:
     """It names the carrier, and nothing passes because it is not seen."""
     found = errors(read(body))
     assert len(found) == 1

@@ -229,7 +229,7 @@ def test_resources_in_the_form_of_the_rest_api_are_unchanged() -> None:
     "kind", ["Microsoft.MachineLearningServices/workspaces", "Microsoft.Compute/virtualMachines", "Microsoft.X/ys"]
 )
 def test_other_flattened_listings_are_refused(kind: str) -> None:
-    """What commands do not print so, and what has other names there."""
+    """Members that commands do not print, and those with other names there."""
     reading = arm_rest.read([{"id": f"{SCOPE}/providers/{kind}/a", "name": "a", "type": kind, "vmId": "7"}])
 
     assert [refusal.message.partition(":")[0] for refusal in reading.refusals] == ["a flattened listing"]
@@ -338,7 +338,7 @@ def test_templates_extend_resources_in_every_form(form: str) -> None:
         ("Microsoft.ContainerRegistry/registries", "/properties/privateEndpointConnections"),
     ],
 )
-def test_what_the_service_makes_is_unknown_before_deployment(kind: str, pointer: str) -> None:
+def test_values_of_the_service_are_unknown_before_deployment(kind: str, pointer: str) -> None:
     """In templates, and in bodies of azapi that are created."""
     name = "/".join("abc"[: kind.count("/")])
     [placed] = _deployed({"type": kind, "name": name, "properties": {}}, HERE).resources

@@ -399,7 +399,7 @@ WRONG: list[tuple[JsonObject, str, str]] = [
 
 
 @pytest.mark.parametrize(("spec", "pointer", "reason"), WRONG)
-def test_what_is_unfit_or_not_known_is_left_out_with_the_reason(spec: JsonObject, pointer: str, reason: str) -> None:
+def test_unfit_and_unknown_values_are_left_out_with_the_reason(spec: JsonObject, pointer: str, reason: str) -> None:
     """Nothing unresolved is evaluated."""
     placed = only(manifest("Workspace", spec))
 
@@ -525,7 +525,7 @@ FREE: list[JsonObject] = [
 
 @pytest.mark.parametrize("document", FREE)
 def test_keys_of_the_users_own_are_not_remarked_on(document: JsonObject) -> None:
-    """Nor those of objects whose keys are in no table."""
+    """Objects whose keys are in no table have no remarks, either."""
     assert kubernetes.read(document, HERE).remarks == ()
 
 
@@ -559,7 +559,7 @@ def test_ids_are_made_of_scope_owner_and_name() -> None:
 
 
 def test_a_name_that_a_tool_fills_in_is_not_known() -> None:
-    """Nor is the id."""
+    """The id is unknown, too."""
     placed = only({**manifest("Workspace", {}), "metadata": {"name": "ws-${ENV}"}})
 
     assert "${ENV}" in placed.unreadable["/id"]
@@ -899,7 +899,7 @@ REFUSED: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("document", "message"), REFUSED)
-def test_what_cannot_be_read_is_refused(document: object, message: str) -> None:
+def test_unreadable_objects_are_refused(document: object, message: str) -> None:
     """With the reason and a remedy; it hides no other object."""
     reading = kubernetes.read(document, HERE)
     [refusal] = reading.refusals
@@ -1033,7 +1033,7 @@ def test_gaps_of_the_format(document: JsonObject, expected: set[str]) -> None:
 
 @pytest.mark.parametrize("name", ["systemDatastoresAuthMode", "ipAllowlist", "encryption/status"])
 def test_what_a_workspace_cannot_state(name: str) -> None:
-    """Whatever the version is."""
+    """It is the same in every version."""
     placed = only(manifest("Workspace", {"encryption": {}}))
 
     assert placed.carried is not None
@@ -1251,7 +1251,7 @@ VALUES = st.recursive(
     VALUES,
 )
 def test_no_value_raises(kind: tuple[str, str], parts: JsonObject, owner: object) -> None:
-    """Whatever is in an object, a list or a review."""
+    """Objects, lists and reviews may have any content."""
     document: JsonObject = {"apiVersion": f"{kind[0]}/v1", "kind": kind[1], "metadata": {"name": "x"}, **parts}
     if isinstance(document.get("spec"), dict):
         document["spec"] = {**document["spec"], "owner": owner}

@@ -64,7 +64,7 @@ def test_a_file_of_facts_covers_no_resources() -> None:
     assert native.read({"snapshotVersion": 1, "approvals": []}).covers == ()
 
 
-def test_what_is_covered_can_be_stated() -> None:
+def test_the_coverage_can_be_stated() -> None:
     """With it, an existing type is covered in its subscription."""
     workspace = {"id": "/subscriptions/s/providers/A.B/things/w", "type": "A.B/things"}
     read = native.read({"snapshotVersion": 1, "covers": ["A.B/others at /"], "resources": [workspace]})

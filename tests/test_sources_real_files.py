@@ -41,7 +41,7 @@ def expected() -> dict[str, JsonObject]:
 
 
 def outcomes(folder: str, bundle: Bundle) -> dict[str, Judged]:
-    """What the files of a folder come to."""
+    """The results of the files of a folder."""
     return {path.relative_to(REAL).as_posix(): outcome(path, bundle) for path in files_in(REAL / folder)}
 
 

@@ -82,7 +82,7 @@ def test_every_form_gives_the_resource(document: object, pointer: str) -> None:
     assert (placed.unreadable, reading.truncated, reading.refusals) == ({}, "", ())
 
 
-def test_what_sums_up_computes_is_unknown(tmp_path: Path, bundle: Bundle) -> None:
+def test_a_summary_of_computes_is_unknown(tmp_path: Path, bundle: Bundle) -> None:
     """A workspace without its computes fits every quota only perhaps."""
     file = tmp_path / "graph.json"
     file.write_text(json.dumps(rest(rows(WORKSPACE))), encoding="utf-8")
@@ -306,7 +306,7 @@ VALUES = st.recursive(
 @settings(deadline=None)
 @given(VALUES, st.booleans())
 def test_no_value_raises(value: object, wrapped: bool) -> None:
-    """Whatever is in a response."""
+    """A response may have any content."""
     document = rest(value) if wrapped else value
     resource_graph.detect(document)
     reading = resource_graph.read(document)

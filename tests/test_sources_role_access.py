@@ -53,7 +53,7 @@ def only(document: object) -> Placed:
 
 
 def test_a_listed_assignment_is_brought_into_arm_shape() -> None:
-    """What `az role assignment list` prints flat is under `properties`; names that ARM has not are left out."""
+    """Flat members of `az role assignment list` are under `properties`; names that ARM has not are left out."""
     placed = only([ASSIGNMENT])
 
     assert placed == Placed(
@@ -88,7 +88,7 @@ def test_a_missing_principal_type_is_unreadable() -> None:
 
 
 def test_a_listed_definition_is_brought_into_arm_shape() -> None:
-    """What `az role definition list` prints flat is under `properties`, with all four lists of actions."""
+    """The flat members that `az role definition list` prints are under `properties`, with all four lists of actions."""
     assert only({"value": [DEFINITION]}) == Placed(
         {
             "id": DEFINITION["id"],
@@ -206,7 +206,7 @@ REFUSED: dict[str, tuple[JsonObject, str, str]] = {
 
 
 @pytest.mark.parametrize(("entry", "message", "remedy"), REFUSED.values(), ids=REFUSED)
-def test_what_does_not_fit_is_refused(entry: JsonObject, message: str, remedy: str) -> None:
+def test_faulty_entries_are_refused(entry: JsonObject, message: str, remedy: str) -> None:
     """One entry that is wrong is refused with its pointer; its neighbour is read."""
     reading = role_assignments.read([ASSIGNMENT, entry])
     [refusal] = reading.refusals

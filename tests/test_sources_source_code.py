@@ -65,7 +65,7 @@ def read(folder: Path, files: dict[str, str | JsonObject]) -> Inputs:
         ({"env/plan.json": PLAN, "ml/deep/main.tf": HCL}, "ml/deep/main.tf", "env/plan.json"),
     ],
 )
-def test_what_was_made_of_it_is_read_in_its_place(
+def test_generated_files_are_read_in_place_of_their_source(
     files: dict[str, str | JsonObject], source: str, made: str, tmp_path: Path
 ) -> None:
     """The file of its name, the plan of its directory, and what those call; it is reported."""

@@ -54,7 +54,7 @@ def test_places_in_the_document_are_kept() -> None:
     assert spelled.fields["/properties/publicNetworkAccess"] == "/Properties/PublicNetworkAccess"
 
 
-def test_what_is_spelled_as_arm_does_is_the_same_object() -> None:
+def test_a_document_in_the_spelling_of_arm_is_the_same_object() -> None:
     """So that it costs nothing; names of users, and unknown ones, are left as they are."""
     part = {"properties": {"VMSIZES": 1, "jobs": {"VmSize": {}, "vmsize": {}}, "A": 1, "a": 2}}
     assert as_arm_reads(part, ML).part is part

@@ -609,7 +609,7 @@ def test_data_sources_are_not_evaluated() -> None:
         ({"resource": {f"{ML}_workspace": {"a": {}}}, "terraform": {}}, "Terraform configuration, not a plan"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_command(document: JsonObject, message: str) -> None:
+def test_unreadable_documents_are_refused_with_the_command(document: JsonObject, message: str) -> None:
     """Other versions, logs, encrypted states and configuration."""
     [refusal] = read(document).refusals
 

@@ -43,7 +43,7 @@ def without(values: JsonObject, *names: str) -> JsonObject:
 
 
 def made(kind: str, values: JsonObject, unknown: JsonObject, expressions: JsonObject | None) -> Placed:
-    """What one resource becomes that is created with unknown attributes."""
+    """The reading of one resource that is created with unknown attributes."""
     entry = resource(kind, without(values, *unknown))
     configuration = [] if expressions is None else [configured(kind, expressions)]
     [placed] = read(plan([entry], [change(entry, {"id": True, **unknown})], configuration)).resources
@@ -160,7 +160,7 @@ def test_the_provider_closes_ssh_that_is_not_stated() -> None:
     assert at(placed, f"{C}/remoteLoginPortPublicAccess") == "Disabled"
 
 
-def test_what_stays_on_an_update_is_as_before() -> None:
+def test_values_that_stay_on_an_update_are_as_before() -> None:
     """A computed attribute that is not stated keeps its value; the id is known."""
     entry = resource(WS, without({**WORKSPACE, "id": WORKSPACE_ID}, "high_business_impact"))
     before = {"id": WORKSPACE_ID, "high_business_impact": True}
@@ -171,7 +171,7 @@ def test_what_stays_on_an_update_is_as_before() -> None:
     assert (placed.resource["id"], "/id" in placed.unreadable) == (WORKSPACE_ID, False)
 
 
-def test_what_is_replaced_takes_nothing_from_before_but_the_subscription() -> None:
+def test_a_replaced_resource_keeps_nothing_but_the_subscription() -> None:
     """The new one is made up below the subscription of the old one."""
     entry = resource(WS, WORKSPACE)
     before = {"id": WORKSPACE_ID, "high_business_impact": True}
@@ -422,7 +422,7 @@ def test_a_subnet_of_the_plan_is_the_subnet_of_the_compute() -> None:
 
 
 def azapi(values: JsonObject, unknown: JsonObject | None = None, kind: str = "azapi_resource") -> Placed:
-    """What an azapi resource becomes."""
+    """The reading of an azapi resource."""
     entry = resource(kind, values)
     reading = read(plan([entry], [change(entry, {"id": True, **(unknown or {})})]))
     assert reading.refusals == ()
@@ -484,7 +484,7 @@ def test_azapi_resources_without_a_type_or_a_body_are_refused(change_of: JsonObj
 
 
 def test_an_update_is_merged_over_its_target() -> None:
-    """What azurerm cannot express, azapi sets; for a resource outside the plan it stays a part."""
+    """Azapi sets what azurerm cannot express; for a resource outside the plan it stays a part."""
     update = {"type": API, "body": {"properties": {"properties": {"idleTimeBeforeShutdown": "PT30M"}}}}
     here = resource("azapi_update_resource", {**update, "resource_id": f"{WORKSPACE_ID}/computes/notebook"})
     there = resource("azapi_update_resource", {**update, "name": "far", "parent_id": WORKSPACE_ID}, "far")
@@ -517,7 +517,7 @@ CUSTOM = resource("azurerm_role_definition", {"name": "Operators", "scope": SCOP
 
 
 def assigned(values: JsonObject, expressions: JsonObject | None = None) -> Placed:
-    """What a role assignment becomes, next to a custom role, of which neither the id nor the name is known alone."""
+    """The reading of a role assignment next to a custom role, of which neither the id nor the name is known alone."""
     unknown = {name: True for name in ("role_definition_id", "role_definition_name") if name not in values}
     entry = resource("azurerm_role_assignment", {"scope": WORKSPACE_ID, "principal_id": "p", "name": "n", **values})
     stated = [configured("azurerm_role_assignment", expressions or {name: {} for name in values})]
@@ -586,7 +586,7 @@ def opened(
     *updates: JsonObject,
     around: Surroundings = HERE,
 ) -> list[Placed]:
-    """What becomes of resources that are created next to updates whose target is known only after apply."""
+    """The readings of resources that are created next to updates whose target is known only after apply."""
     every = [*others, *(updates or (resource(UPDATE, OPENING),))]
     marks = {"id": True, "resource_id": True, "name": True, "parent_id": True}
     changes = [change(one, marks if one["type"] == UPDATE else {"id": True}) for one in every]
@@ -704,7 +704,7 @@ def test_an_update_is_put_over_what_belongs_within_another() -> None:
 
 
 def test_an_update_with_an_empty_object_changes_nothing() -> None:
-    """What could not be read before cannot be read after."""
+    """Fields that could not be read before cannot be read after."""
     update = resource(UPDATE, {"type": API, "resource_id": f"{WORKSPACE_ID}/computes/cpu", "body": {"properties": {}}})
     cluster = resource(CPU, without(CLUSTER, "vm_size"))
     [placed] = read(plan([cluster, update], [change(cluster, {"vm_size": True})])).resources
@@ -774,7 +774,7 @@ def test_names_in_a_body_are_read_without_case(body: object, kind: str) -> None:
 
 
 def test_names_in_a_body_that_are_not_arms_stay() -> None:
-    """What users name, other providers, and a duplicate name."""
+    """Names of users, other providers, and a duplicate name."""
     twice = {"properties": {"hbiWorkspace": True, "HBIworkspace": False}, "tags": {"vmsize": "x"}}
     placed = azapi({**THERE, "body": twice})
     assert (at(placed, "/properties/hbiWorkspace"), at(placed, "/properties/HBIworkspace")) == (True, False)

@@ -216,7 +216,7 @@ def test_merge_keys_mean_the_same_as_in_yaml_1_1(content: str) -> None:
 
 
 def test_anchors_may_be_at_keys() -> None:
-    """And be used as keys, and as values."""
+    """They can be used as keys, and as values."""
     assert values(b"&k a: 1\nb: *k\nc: {*k : 2}\n", "x.yaml") == [{"a": 1, "b": "a", "c": {"a": 2}}]
 
 

@@ -191,7 +191,7 @@ def test_findings_are_those_of_check(spark: SparkSession, bundle: Bundle, tmp_pa
 
 
 def test_a_profile_is_that_of_check(spark: SparkSession, bundle: Bundle, tmp_path: Path) -> None:
-    """And what cannot be decided may count as a failure."""
+    """Unknown findings may count as failures."""
     content = (SAMPLES / "workspaces/regulated.json").read_bytes()
     options = ("--profile", "azureml-v2", "--strict-unknown")
 
@@ -238,7 +238,7 @@ def test_a_table_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     assert rows[None][0]["file"] == "a snapshot without a name"
 
 
-def test_what_does_not_fit_is_reported_before_anything_runs(spark: SparkSession, bundle: Bundle) -> None:
+def test_faulty_arguments_are_reported_before_anything_runs(spark: SparkSession, bundle: Bundle) -> None:
     """With the nearest name, as on the command line."""
     frame = spark.createDataFrame([("a", 1)], "name string, snapshots long")
 

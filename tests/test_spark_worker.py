@@ -1,4 +1,4 @@
-"""What runs in the workers of Spark, called here as Spark calls it there."""
+"""The code of the workers of Spark, called as Spark calls it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_other_code_than_that_of_the_driver_evaluates_nothing(worker: Worker) ->
 
 
 def test_a_snapshot_over_the_limit_is_an_error(worker: Worker) -> None:
-    """And reports it in the table."""
+    """The table has the error."""
     (batch,) = replace(worker, max_bytes=10)(batches(1, 1))
 
     assert set(batch["outcome"].to_pylist()) == {"error"}

@@ -89,7 +89,7 @@ def test_exactly_128_levels_are_read() -> None:
 
 @given(VALUES)
 def test_every_json_value_is_read_as_it_is(value: object) -> None:
-    """What the standard library writes is read back equal."""
+    """Texts of the standard library are read back equal."""
     assert parse_json(json.dumps(value).encode(), "s.json") == value
 
 
@@ -134,7 +134,7 @@ def test_the_depth_of_values_is_limited() -> None:
     assert not is_within({"a": LISTS[128]}, MAX_DEPTH)
 
 
-def test_what_was_written_too_deep_is_refused_with_its_place() -> None:
+def test_a_too_deep_document_is_refused_with_its_place() -> None:
     """A value that orjson writes and `parse_json` refuses is refused as that."""
     require_readable(LISTS[128], orjson.dumps(LISTS[128]), "r")
     with pytest.raises(InputError, match=r"^r:1:129: (/0)+….*nested deeper than 128 levels"):
@@ -238,7 +238,7 @@ def test_a_fault_that_orjson_lets_pass_is_found(content: bytes, kind: str) -> No
         b"[" * 128 + b"1" + b"]" * 128,
     ],
 )
-def test_what_only_looks_like_a_fault_is_read(content: bytes) -> None:
+def test_a_text_that_only_looks_like_a_fault_is_read(content: bytes) -> None:
     """Colons, digits and brackets in strings, and numbers that fit, are no fault."""
     assert parse_json(content, "s.json") == json.loads(content)
     assert find_fault(content, MAX_DEPTH) is None
@@ -321,7 +321,7 @@ def test_every_value_is_located(value: object, indent: int | None, ascii_only: b
         assert json.JSONDecoder().raw_decode(rest)[0] == expected
 
 
-def test_what_is_not_there_is_not_located() -> None:
+def test_missing_values_are_not_located() -> None:
     """Pointers that name nothing, or are none, have no place."""
     document = b'{"a": [1, {"b~/": 2}]}'
     assert places_of(document, ["/a/2", "/b", "a", "/a/01", "/a/1/b~0~1"]) == [None, None, None, None, (1, 19)]
@@ -361,7 +361,7 @@ def test_many_pointers_take_one_pass() -> None:
 @settings(max_examples=200, deadline=None)
 @given(VALUES, st.lists(st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["", "/0", "/9", "/x"])))))
 def test_a_repeated_request_gets_the_same_places(value: object, questions: list[list[tuple[int, str]]]) -> None:
-    """Whatever was requested before, in documents that are well formed and in those that are cut off."""
+    """Earlier requests do not matter, in documents that are well formed and in those that are cut off."""
     document = json.dumps(value).encode()
     named = [pointer for pointer, _ in pointers(value)]
     for content in (document, document[: len(document) // 2]):

@@ -83,14 +83,14 @@ def test_a_part_that_was_not_read_counts(bundle: Bundle) -> None:
 
 
 def test_an_error_outranks_it(bundle: Bundle) -> None:
-    """What went wrong on the way is exit 2."""
+    """An error on the way is exit 2."""
     broken = evaluated(bundle, UNSURE, strict_unknown=True, problems=[Problem(level="error", message="unreadable")])
 
     assert broken.exit_code == 2
 
 
 def test_an_exemption_covers_failures_only(bundle: Bundle) -> None:
-    """What is unknown was not accepted: the exemption marks the failure, and the unknown finding stays."""
+    """Unknown values were not accepted: the exemption marks the failure, and the unknown finding stays."""
     exemption = Exemption.model_validate(
         {
             "id": "E-1",
@@ -206,7 +206,7 @@ def test_flag_variable_and_configuration(
 
 
 def test_the_command_compares_a_report_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the baseline could not decide either does not fail the run."""
+    """Findings that the baseline could not decide either do not fail the run."""
     write(tmp_path, {f"policies/{name}": text for name, text in files().items()})
     (tmp_path / "a.json").write_text(json.dumps(UNSURE), encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -91,7 +91,7 @@ def test_digests_are_written_where_images_are_named(copy: Path) -> None:
         assert f"  image: python:3.13-trixie@{digest} # with git\n" in (copy / name).read_text()
 
 
-def test_what_is_no_digest_is_not_written(copy: Path) -> None:
+def test_an_invalid_digest_is_not_written(copy: Path) -> None:
     """A registry that does not respond changes nothing."""
     before = (copy / "deploy/container/Containerfile").read_text()
 

@@ -374,7 +374,7 @@ def moved(document: JsonObject, place: str) -> Snapshot:
 
 
 @pytest.mark.parametrize("policy", sweep([policy.id for policy in built_in().policies], 8))
-def test_what_hangs_on_the_place_is_unknown_until_it_is_stated(policy: str) -> None:
+def test_outcomes_that_depend_on_the_place_are_unknown_until_it_is_stated(policy: str) -> None:
     """Where the resource group of the deployment is not stated, what differs between groups is not decided."""
     one = next(one for one in built_in().policies if one.id == policy)
     random = Random(f"7 {policy}")
