@@ -511,8 +511,8 @@ def test_the_parameter_file_next_to_a_template_is_used(tmp_path: Path) -> None:
         "the directory has other parameter files: `azuredeploy.parameters.us.json`; to use one of them, give it "
         "as `--parameters`",
     ]
-    given = read_inputs([path], said=DocumentContext(parameters={"kind": "Hub"}))
-    assert given.snapshot.resources[0]["kind"] == "Hub"
+    inputs = read_inputs([path], said=DocumentContext(parameters={"kind": "Hub"}))
+    assert inputs.snapshot.resources[0]["kind"] == "Hub"
 
 
 # ---------------------------------------------------------------- templates inside templates
