@@ -274,7 +274,7 @@ def test_a_selection_takes_the_unit_tests_in_the_folder_of_its_policies(tmp_path
 
 @pytest.mark.parametrize("text", ["# print(x)\n", "x := 1\n"])
 def test_plain_bundles_keep_their_compiled_program(text: str, tmp_path: Path) -> None:
-    """Only one that prints or has unit tests is compiled anew."""
+    """Only one that prints or has unit tests is compiled again."""
     from policyeng.testing.rego_tests import needs_session
 
     assert not needs_session(

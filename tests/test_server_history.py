@@ -315,7 +315,7 @@ def test_attempts_are_forgotten_after_a_minute_and_counted_over_all_addresses() 
 
 
 def test_a_report_is_made_once_for_a_run(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests at the same time, or later, get the same; what could not be made is tried anew."""
+    """Requests at the same time, or later, get the same; a page that could not be made is tried again."""
     reports = service.reports
     assert reports is not None
     made = []

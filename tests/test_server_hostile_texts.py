@@ -1,4 +1,4 @@
-"""No text in a request keeps the server from answering others, whoever writes it and wherever it is looked at.
+"""No text in a request, wherever it is read, keeps the server from responding to others.
 
 Python runs one thread at a time, and a regular expression is not interrupted: what counts is how much of the processor
 the server takes for a request until its response is sent and logged. Others wait no longer, and the load of the

@@ -57,7 +57,7 @@ def test_a_torn_line_is_removed_and_reported(tmp_path: Path, before: bytes, torn
 
 
 def test_a_write_that_fails_leaves_no_part(tmp_path: Path) -> None:
-    """As on a disk that is full half-way; the next one is tried anew."""
+    """As on a disk that becomes full; the next one is tried again."""
     segments = Segments(tmp_path)
     segments.write(b"one\n")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -451,7 +451,7 @@ def test_more_resources_than_are_taken_are_refused() -> None:
 
 
 def test_parameters_are_given() -> None:
-    """`--parameters` goes before the default; values that do not fit are reported."""
+    """`--parameters` precedes the default; values that do not fit are reported."""
     parameters = {
         "name": {"type": "string", "defaultValue": "d", "maxLength": 3},
         "n": {"type": "int", "maxValue": 3, "defaultValue": 1},
@@ -492,7 +492,7 @@ def write(folder: Path, name: str, document: object) -> Path:
 
 
 def test_the_parameter_file_next_to_a_template_is_used(tmp_path: Path) -> None:
-    """It is reported, and so are the others; `--parameters` goes before it."""
+    """It is reported, and so are the others; `--parameters` precedes it."""
     parameters = {"name": {"type": "string"}, "kind": {"type": "string"}}
     resource = {**WORKSPACE, "name": "[parameters('name')]", "kind": "[parameters('kind')]"}
     path = write(tmp_path, "azuredeploy.json", template(resource, parameters=parameters))

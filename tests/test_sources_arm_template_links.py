@@ -206,7 +206,7 @@ def test_the_end_of_a_uri_is_looked_for_in_the_directory(tmp_path: Path, uri: st
 
 
 def test_the_longest_end_of_a_uri_goes_before(tmp_path: Path) -> None:
-    """A file of the same name that lies nearer is another one, and so is the template itself."""
+    """A file of the same name in a nearer directory is another one, and so is the template itself."""
     uri = "https://raw.example/org/nested/deep/main.json"
     (main, *_) = written(
         tmp_path,

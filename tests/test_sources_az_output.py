@@ -450,7 +450,7 @@ PRINTED: list[tuple[JsonObject, str, str]] = [
 def test_names_are_those_of_the_workspace_that_the_id_states(
     document: JsonObject, below: str, pointer: str, prefix: str
 ) -> None:
-    """The SDK prints some ids with `azureml:` before them; whatever surrounds the output, they go before."""
+    """The SDK prefixes some ids with `azureml:`; they precede the surroundings of the output."""
     printed = {"id": f"{prefix}{OTHER}/{below}", "name": "x", "creation_context": {}, **document}
     assert [name for name, reader in FORMATS.items() if reader.detect(printed)] == ["az-output"]
     for around in (AROUND, Surroundings()):

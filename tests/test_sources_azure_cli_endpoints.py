@@ -16,7 +16,7 @@ USER = f"{WORKSPACE.split('/providers/')[0]}/providers/Microsoft.ManagedIdentity
 
 
 def test_an_online_endpoint_is_brought_into_arm_shape() -> None:
-    """Every key of the file has its place; the id lies in the workspace."""
+    """Every key of the file has its place; the id is in the workspace."""
     written = {
         **ONLINE,
         "tags": {"owner": "a"},

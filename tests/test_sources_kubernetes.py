@@ -544,7 +544,7 @@ def test_the_status_of_an_encryption_is_what_a_live_object_reports() -> None:
 
 
 def test_ids_are_made_of_scope_owner_and_name() -> None:
-    """`azureName` goes before the object's name; an `armId` goes before the scope."""
+    """`azureName` precedes the object's name; an `armId` precedes the scope."""
     named = only(manifest("Workspace", {"azureName": "Real-Name"})).resource
     owned = manifest("Workspace", {"owner": {"armId": "/subscriptions/2/resourceGroups/other"}})
     below = compute("amlCompute", {})

@@ -80,7 +80,7 @@ def test_an_owner_with_two_candidates_is_unknown() -> None:
 
 
 def test_what_an_object_names_is_found_by_its_name() -> None:
-    """Wherever it lies; and where there are two it is not known."""
+    """In any resource group; with two candidates it is unknown."""
     named = workspace_object(
         storageAccountReference={"group": "storage.azure.com", "kind": "StorageAccount", "name": "st"}
     )

@@ -96,7 +96,7 @@ def test_objects_name_each_other_wherever_they_are(files: dict[str, list[JsonObj
 
 
 def test_a_file_of_documents_is_evaluated_as_the_list_of_them(tmp_path: Path) -> None:
-    """Failures of what lies in a workspace with another name in Azure are found either way."""
+    """Failures of resources in a workspace with another name in Azure are found either way."""
     bundle = policyeng.load_bundle()
     outcomes = []
     for name, files in (("list", LAYOUTS[0]), ("stream", LAYOUTS[1]), ("files", LAYOUTS[3])):
@@ -109,7 +109,7 @@ def test_a_file_of_documents_is_evaluated_as_the_list_of_them(tmp_path: Path) ->
 
 @pytest.mark.parametrize("mine", ["dev/ws.yaml", "dev/compute.yaml", "ws.yaml"])
 def test_the_nearest_object_is_meant(mine: str, tmp_path: Path) -> None:
-    """That of the file goes before that of the directory, and the nearest directory above before any other."""
+    """That of the file precedes that of the directory, and the nearest directory above before any other."""
     farther = {"dev/compute.yaml": "dev/ws.yaml", "dev/ws.yaml": "ws.yaml", "ws.yaml": "prod/ws.yaml"}[mine]
     files = {"dev/compute.yaml": [cluster()], farther: [workspace("other")], "z/net.yaml": [network(), subnet()]}
     files[mine] = [*files.get(mine, []), workspace("mine")]

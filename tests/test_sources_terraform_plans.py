@@ -538,7 +538,7 @@ def assigned(values: JsonObject, expressions: JsonObject | None = None) -> Place
     ],
 )
 def test_the_name_of_a_role_identifies_it(values: JsonObject, role: str) -> None:
-    """A built-in one of the catalogue, one that the plan makes; an id goes before."""
+    """A built-in one of the catalogue, one that the plan makes; an id takes precedence."""
     placed = assigned(values)
     assert at(placed, ROLE) == role
     assert ROLE not in placed.unreadable

@@ -1,4 +1,4 @@
-"""From bytes to values: what suffixes, encodings, streams and hostile documents come to, with places and in bounds."""
+"""From bytes to values: suffixes, encodings, streams and hostile documents, with places and in bounds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def values(content: bytes, file: str = "<stdin>") -> list[object]:
     ],
 )
 def test_content_determines_the_kind_of_a_file(file: str, content: bytes, value: object) -> None:
-    """A suffix that lies, or none, hides nothing."""
+    """A wrong suffix, or none, hides nothing."""
     assert values(content, file) == [value]
 
 

@@ -372,7 +372,7 @@ def test_a_repeated_request_gets_the_same_places(value: object, questions: list[
 
 
 def test_a_repeated_request_reads_little() -> None:
-    """Members of a list that are before and behind the requested ones are passed at once."""
+    """Members of a list before and after the requested ones are passed at once."""
     passed: list[int] = []
 
     def count(text: str, at: int) -> int:

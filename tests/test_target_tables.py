@@ -156,7 +156,7 @@ def test_a_target_that_the_documents_do_not_list(target: str, feature: str) -> N
     ],
 )
 def test_the_list_of_today_counts_by_default(target: str, expected: tuple[str, ...]) -> None:
-    """The vendor's page of 2026-03-31, "Training compute targets", goes before the documents' table."""
+    """The vendor's page of 2026-03-31, "Training compute targets", precedes the documents' table."""
     found = tuple(outcomes(profile=None)[policy, f"{target}-{feature}"] for feature, policy in COLUMNS.items())
 
     assert found == expected

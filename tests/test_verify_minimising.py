@@ -84,7 +84,7 @@ def test_the_same_snapshot_gives_the_same_document(bundle: Bundle) -> None:
 
 
 def test_every_value_is_one_of_the_snapshot(bundle: Bundle) -> None:
-    """Members are left out; none is written anew."""
+    """Members are left out; none is rewritten."""
     whole = load_snapshot(WORKSPACES / "training.json")
     found = of(bundle, whole, "AML-TRN-107")
     document, notes = native(whole)

@@ -182,7 +182,7 @@ def test_work_that_cannot_be_is_proved_vacuous(tmp_path: Path) -> None:
 
 
 def test_a_reason_that_is_never_given_is_a_remark(tmp_path: Path) -> None:
-    """A rule that never holds hides behind one that does."""
+    """A rule that is never true is hidden by one that is."""
     live = deny_when("input.resource.properties.publicNetworkAccess != `Disabled`")
     silent = deny_when("1 == 2").replace('"m"', '"never returned"')
     body = f"{live}\n\n{silent}"
