@@ -162,7 +162,7 @@ def test_another_list_in_the_same_place_is_another() -> None:
     assert found == [{7}] * 12
 
 
-def test_an_error_behind_the_result_is_not_met() -> None:
+def test_an_error_after_the_result_is_not_raised() -> None:
     """The first member that decides ends the loop, and what has no key comes in its turn."""
     members: list[Value] = [{"id": at, "name": "a"} for at in range(9)]
     program = joining()

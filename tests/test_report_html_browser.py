@@ -345,7 +345,7 @@ def test_nothing_is_wider_than_a_phone(opened: Open, state: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_without_scripts_everything_is_there_to_read(opened: Open) -> None:
+def test_without_scripts_everything_is_readable(opened: Open) -> None:
     """Each finding with its details, passes folded away; nothing that would not work."""
     page = opened(scripts=False).page
 

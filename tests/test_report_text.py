@@ -128,7 +128,7 @@ def test_colour_changes_no_character(evaluation: Evaluation, width: int, form: s
     assert _ANSI.sub("", render(evaluation, width=width, form=form, color=True)) == plain
 
 
-def test_colour_is_there() -> None:
+def test_colour_is_used() -> None:
     """A critical failure is bold red, a passing run ends in bold green."""
     assert "\x1b[1;31mcritical" in render(SAMPLES["failures"], color=True)
     assert "\x1b[1;32mPASSED" in render(SAMPLES["all pass"], color=True)

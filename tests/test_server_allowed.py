@@ -150,7 +150,7 @@ def change(name: str, operation: str = "replace") -> Change:
     return Change(operation=Operation(operation), id=resource(name)["id"], **written[operation])
 
 
-def test_a_resource_that_is_put_again_is_evaluated_anew() -> None:
+def test_a_resource_that_is_put_again_is_evaluated_again() -> None:
     """It replaces earlier puts and patches; a deletion stays, because it removes the children."""
     allowed = Allowed()
     first = [change("a", "delete"), change("a"), change("a", "patch"), change("b")]

@@ -281,7 +281,7 @@ def test_a_missing_store_is_reported_at_once(tmp_path: Path) -> None:
     assert "there is no store" in ran.stderr
 
 
-def test_routes_are_there_with_a_store_only(audited: Audited) -> None:
+def test_routes_exist_with_a_store_only(audited: Audited) -> None:
     """The description of the interface is only about evaluation."""
     service = service_of(audited.held)
     assert [response.status_code for response in responses(service, get("/"), get("/sign-in"))] == [404, 404]

@@ -138,7 +138,7 @@ def test_a_client_that_goes_away_gives_its_place_back(gate: Gated) -> None:
     asyncio.run(run())
 
 
-def test_a_closed_queue_lets_what_is_there_end(gate: Gated) -> None:
+def test_a_closed_queue_completes_its_requests(gate: Gated) -> None:
     """It refuses new requests, which is not the caller's fault."""
     service = gated(gate)
 

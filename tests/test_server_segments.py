@@ -73,7 +73,7 @@ def test_a_write_that_fails_leaves_no_part(tmp_path: Path) -> None:
     assert segments.torn == 0
 
 
-def test_a_file_that_others_took_away_is_begun_anew(tmp_path: Path) -> None:
+def test_a_file_that_others_removed_is_created_again(tmp_path: Path) -> None:
     """As programs that rotate do."""
     segments = Segments(tmp_path)
     segments.write(b"one\n")

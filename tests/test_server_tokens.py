@@ -75,7 +75,7 @@ def test_refused_requests_are_not_read(service: Service) -> None:
     assert asked(service, "/v1/check", b"{", content_type="text/html").status_code == 401
 
 
-def test_health_is_for_everybody(service: Service) -> None:
+def test_health_needs_no_token(service: Service) -> None:
     """The description of the interface is, too."""
     assert [response.status_code for response in got(service, "/healthz", "/readyz", "/openapi.json")] == [200] * 3
 

@@ -192,7 +192,7 @@ def test_names_and_types_make_ids(resources: list[JsonObject], expected: list[st
     assert not any(own(placed) for placed in reading.resources)
 
 
-def test_a_child_of_an_unnamed_workspace_lies_in_it() -> None:
+def test_a_child_of_an_unnamed_workspace_is_in_it() -> None:
     """The placeholder of the name is alike in both."""
     parameters = {"workspaceName": {"type": "string"}}
     name = "[toLower(parameters('workspaceName'))]"

@@ -205,7 +205,7 @@ def test_the_end_of_a_uri_is_looked_for_in_the_directory(tmp_path: Path, uri: st
     assert (accesses(inputs), inputs.snapshot.incomplete) == ({"inner": "Disabled"}, ())
 
 
-def test_the_longest_end_of_a_uri_goes_before(tmp_path: Path) -> None:
+def test_the_longest_end_of_a_uri_takes_precedence(tmp_path: Path) -> None:
     """A file of the same name in a nearer directory is another one, and so is the template itself."""
     uri = "https://raw.example/org/nested/deep/main.json"
     (main, *_) = written(

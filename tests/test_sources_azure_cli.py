@@ -594,7 +594,7 @@ def test_a_tag_is_text_or_the_only_one_that_is_unreadable(document: JsonObject, 
     ],
 )
 @pytest.mark.parametrize("document", [CLUSTER, INSTANCE])
-def test_a_named_subnet_lies_in_the_group_of_its_workspace(
+def test_a_named_subnet_is_in_the_group_of_its_workspace(
     document: JsonObject, around: Surroundings, group: str
 ) -> None:
     """Also where its name is not stated: that there is a subnet is a fact all the same."""
@@ -807,7 +807,7 @@ def test_unreadable_files_are_refused(document: object, pointer: str, message: s
     assert remedy in refusal.remedy
 
 
-def test_the_type_of_a_compute_goes_before_its_schema() -> None:
+def test_the_type_of_a_compute_precedes_its_schema() -> None:
     """As the CLI does it, for which `$schema` is a matter of the editor."""
     assert (
         one({"$schema": AML.format("amlCompute"), **INSTANCE}).resource["properties"]["computeType"]

@@ -200,7 +200,7 @@ def test_a_batch_deployment_of_a_pipeline_runs_where_its_settings_state() -> Non
     assert (found["target"], found["features"]) == ("compute-cluster", ["pipeline"])
 
 
-def test_a_deployment_without_an_endpoint_lies_in_one_of_its_own() -> None:
+def test_a_deployment_without_an_endpoint_has_one_of_its_own() -> None:
     """The command line names it; its id is unreadable."""
     placed = only({key: value for key, value in ONLINE.items() if key != "endpoint_name"})
     assert placed.resource["id"] == f"{WORKSPACE}/onlineEndpoints/{{work.yml}}/deployments/blue"

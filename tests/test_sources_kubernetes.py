@@ -943,7 +943,7 @@ def test_other_documents_are_not_taken(document: object) -> None:
     assert not kubernetes.detect(document)
 
 
-def test_kubernetes_goes_before_arm() -> None:
+def test_kubernetes_precedes_arm() -> None:
     """A custom object may have `properties` and a `type` of its own."""
     document = {**manifest("Workspace", {}), "type": "a/b", "properties": {}}
 

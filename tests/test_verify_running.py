@@ -119,7 +119,7 @@ def test_failures_of_other_bundles_and_laws_are_left_alone_and_reported(
 
 
 def test_a_violation_of_a_policy_that_keeps_state_is_made_small_and_fails_again_when_kept(tmp_path: Path) -> None:
-    """It fails once in the life of its module, which is run again for each smaller example, and for the kept failure."""
+    """It fails once in the life of its module, which is run again for each smaller example and the kept one."""
     bundle, laws = load_bundle(BROKEN / "repeatable"), laws_named(["repeatable", "order"])
 
     first = run(bundle, laws, examples=20, seed=7, jobs=1, database=tmp_path)

@@ -56,7 +56,7 @@ def test_a_policy_that_looks_up_no_size_meets_none(bundle: Bundle) -> None:
     assert vocabulary_of(bundle, []).words["AML-RBAC-103"].tables == ()
 
 
-def test_the_words_of_python_are_found_inside_and_behind_it(tmp_path: Path) -> None:
+def test_the_words_of_python_are_found_in_the_policy_and_its_functions(tmp_path: Path) -> None:
     """In the functions next to the policy and in its `applies`; those of shared functions are borrowed."""
     bundle = load_bundle(write(tmp_path, {"area/a/a.py": PYTHON}))
     words = vocabulary_of(bundle, []).words["T-A-1"]
