@@ -1,4 +1,4 @@
-"""The recipes for CI and the hook for pre-commit: their steps are run as they stand, in repositories made for it."""
+"""The recipes for CI and the hook for pre-commit: their steps are run as written, in repositories made for it."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def compliant(repository: Repository) -> Repository:
 
 
 def recipe(name: str) -> Any:
-    """A recipe as parsed; strict, so that it says what it seems to say."""
+    """A recipe as parsed; strict, so that it means what it seems to mean."""
     return bundle_yaml((RECIPES / name).read_text(encoding="utf-8"), name)
 
 
@@ -183,7 +183,7 @@ def github_steps() -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- the page and its pins
 
 
-def test_the_page_quotes_every_recipe_as_it_stands() -> None:
+def test_the_page_quotes_every_recipe_exactly() -> None:
     """A reader may copy either."""
     page = PAGE.read_text(encoding="utf-8")
     for path in sorted(RECIPES.iterdir()):
@@ -224,7 +224,7 @@ def test_github_actions_annotates_uploads_and_sums_up(failing: Repository) -> No
     assert recipe("github-actions.yml")["permissions"]["security-events"] == "write"
 
 
-def test_azure_pipelines_says_what_failed_and_publishes(failing: Repository) -> None:
+def test_azure_pipelines_reports_failures_and_publishes(failing: Repository) -> None:
     """Logging commands that the agent obeys, and tests that can be read."""
     install, _, check = (step["script"] for step in recipe("azure-pipelines.yml")["steps"] if "script" in step)
     publish = recipe("azure-pipelines.yml")["steps"][-1]
@@ -241,7 +241,7 @@ def test_azure_pipelines_says_what_failed_and_publishes(failing: Repository) -> 
 
 
 def test_gitlab_shows_failing_tests_with_their_files(failing: Repository) -> None:
-    """The artifact is there although the job failed."""
+    """The artifact exists although the job failed."""
     job = recipe("gitlab-ci.yml")["policyeng"]
     under_review(failing)
     checked = checked_by("gitlab", failing)
@@ -313,7 +313,7 @@ def test_a_change_cannot_weaken_its_own_check(agent: str, protected: str, failin
 
 
 def scripts() -> dict[str, str]:
-    """What each build agent runs to judge."""
+    """The evaluation step of each build agent."""
     steps = recipe("azure-pipelines.yml")["steps"]
     return {
         "github": next(step["run"] for step in github_steps() if step.get("name") == "Check"),
@@ -324,14 +324,14 @@ def scripts() -> dict[str, str]:
 
 @pytest.mark.parametrize("agent", ["github", "azure", "gitlab"])
 def test_a_compliant_repository_passes(agent: str, compliant: Repository) -> None:
-    """And again: the reports that a run leaves behind are no inputs of the next."""
+    """A second run passes, too: the reports of a run are no inputs of the next."""
     for _ in range(2):
         checked = compliant.run(scripts()[agent])
         assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.parametrize("agent", ["github", "azure", "gitlab"])
-def test_a_repository_with_nothing_to_judge_does_not_pass(agent: str, repository: Repository) -> None:
+def test_a_repository_with_nothing_to_evaluate_does_not_pass(agent: str, repository: Repository) -> None:
     """A path that is misspelt, or a folder that moved, must not be green."""
     write(repository.folder, {"package.json": '{"name": "x"}'})
 
@@ -348,7 +348,7 @@ def understood(document: object) -> None:
 
 
 def terraform(repository: Repository, plan: object) -> None:
-    """A stand-in of Terraform that plans what is given, and shows only what it has planned."""
+    """A stand-in of Terraform that plans the given resources, and shows only its own plan."""
     write(repository.folder.parent, {"plan.json": json.dumps(plan, indent=2)})
     repository.program(
         "terraform",
@@ -360,7 +360,7 @@ esac""",
     )
 
 
-def test_a_terraform_plan_is_judged(repository: Repository) -> None:
+def test_a_terraform_plan_is_evaluated(repository: Repository) -> None:
     """With arguments that are handed on."""
     understood(PLAN)
     terraform(repository, PLAN)
@@ -370,8 +370,8 @@ def test_a_terraform_plan_is_judged(repository: Repository) -> None:
     assert re.search(r"^::error file=plan\.json,line=\d+,col=\d+,title=AML-NET-001", checked.stdout, re.MULTILINE)
 
 
-def test_a_plan_that_fails_is_not_judged(repository: Repository) -> None:
-    """Nor is the one of an earlier run."""
+def test_a_plan_that_fails_is_not_evaluated(repository: Repository) -> None:
+    """The plan of an earlier run is not evaluated instead."""
     write(repository.folder, {"plan.json": OPEN})
     repository.program("terraform", "echo broken >&2; exit 1")
     checked = repository.run(f'sh "{RECIPES}/terraform-plan.sh"')
@@ -395,8 +395,8 @@ esac""",
     )
 
 
-def test_bicep_is_compiled_and_judged(repository: Repository) -> None:
-    """With the values of its parameters where there are some; without them nobody knows, and it says so."""
+def test_bicep_is_compiled_and_evaluated(repository: Repository) -> None:
+    """With the values of its parameters where there are some; without them the outcome is unknown, and reported."""
     understood(TEMPLATE)
     bicep(repository)
     given = f'sh "{RECIPES}/bicep.sh" --select AML-NET-001 --scope {GROUP}'
@@ -424,12 +424,12 @@ esac""",
 
 
 def live(repository: Repository, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the recipe for what is there now."""
+    """Run the recipe for the current workspace."""
     script = " ".join(["bash", f'"{RECIPES}/live-computes.sh"', *arguments])
     return repository.run(script, RESOURCE_GROUP="rg-ml", WORKSPACE="ws")
 
 
-def test_what_a_workspace_has_now_is_judged(repository: Repository) -> None:
+def test_the_current_state_of_a_workspace_is_evaluated(repository: Repository) -> None:
     """From a pipe."""
     understood(COMPUTES)
     write(repository.folder.parent, {"computes.json": json.dumps(COMPUTES)})
@@ -460,7 +460,7 @@ def hook() -> dict[str, Any]:
 
 
 def committed(repository: Repository, *staged: str, **changes: object) -> subprocess.CompletedProcess[str]:
-    """Run the hook on what a commit would hold: the same hook, with `policyeng` of the PATH."""
+    """Run the hook on what a commit would contain: the same hook, with `policyeng` of the PATH."""
     local = {key: value for key, value in hook().items() if key != "minimum_pre_commit_version"}
     config = {"repos": [{"repo": "local", "hooks": [{**local, "language": "system", **changes}]}]}
     write(repository.folder, {".pre-commit-config.yaml": json.dumps(config)})
@@ -469,7 +469,7 @@ def committed(repository: Repository, *staged: str, **changes: object) -> subpro
 
 
 def test_the_hook_is_one() -> None:
-    """As pre-commit itself holds; the page shows how to use it by its name."""
+    """Valid for pre-commit itself; the page shows how to use it by its name."""
     valid = subprocess.run([sys.executable, "-m", "pre_commit", "validate-manifest", HOOKS], check=False)
 
     assert valid.returncode == 0
@@ -477,7 +477,7 @@ def test_the_hook_is_one() -> None:
 
 
 def test_the_configurations_of_the_page_are_some(tmp_path: Path) -> None:
-    """As pre-commit itself holds, one with the hook and one with the package."""
+    """Valid for pre-commit itself, one with the hook and one with the package."""
     blocks = re.findall(r"^```yaml\n(repos:.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     paths = [tmp_path / f"{number}.yaml" for number in range(len(blocks))]
     for path, block in zip(paths, blocks, strict=True):
@@ -498,7 +498,7 @@ def test_the_configurations_of_the_page_are_some(tmp_path: Path) -> None:
         *((path, False) for path in ("README.md", "a.json.txt", "ruff.toml", "json", "src/a.py", "my-policyeng.toml")),
     ],
 )
-def test_what_starts_the_hook(path: str, taken: bool) -> None:
+def test_the_files_that_start_the_hook(path: str, taken: bool) -> None:
     """Documents that may describe a workspace, and our configuration."""
     assert bool(re.search(hook()["files"], path)) is taken
 
@@ -523,7 +523,7 @@ def test_a_commit_that_is_compliant_passes(compliant: Repository) -> None:
 
 
 def test_a_commit_of_other_files_starts_nothing(failing: Repository) -> None:
-    """Neither prose nor code is judged."""
+    """Neither prose nor code is evaluated."""
     write(failing.folder, {"README.md": "x"})
     ran = committed(failing, "README.md")
 
@@ -531,8 +531,8 @@ def test_a_commit_of_other_files_starts_nothing(failing: Repository) -> None:
     assert "no files to check" in ran.stdout
 
 
-def test_a_commit_is_judged_with_what_it_belongs_to(failing: Repository) -> None:
-    """The file that fails need not be the one that changed, and one that concerns nobody stops nothing by itself."""
+def test_a_commit_is_evaluated_with_its_repository(failing: Repository) -> None:
+    """The file that fails need not be the one that changed, and an unrelated one stops nothing by itself."""
     ran = committed(failing, "package.json")
 
     assert ran.returncode == 1
@@ -549,8 +549,8 @@ def test_a_commit_that_cannot_be_decided_is_stopped(compliant: Repository) -> No
     assert "broken.json:" in ran.stdout
 
 
-def test_arguments_name_what_is_judged(failing: Repository, root: Path) -> None:
-    """Those of a user stand instead of the whole repository."""
+def test_arguments_name_what_is_evaluated(failing: Repository, root: Path) -> None:
+    """Those of a user replace the whole repository."""
     write(failing.folder, {"other/workspace.json": (root / "samples/workspaces/compliant.json").read_text("utf-8")})
 
     assert committed(failing, ".", args=["other"]).returncode == 0

@@ -47,7 +47,7 @@ def hooked(repository: Repository) -> None:
     shutil.copy(GIT / "pre-commit", repository.folder / ".git/hooks/pre-commit")
 
 
-def test_the_page_quotes_every_recipe_as_it_stands() -> None:
+def test_the_page_quotes_every_recipe_exactly() -> None:
     """A reader may copy either."""
     page = PAGE.read_text(encoding="utf-8")
     gates = [path for path in CI.iterdir() if "-gate" in path.name]
@@ -61,7 +61,7 @@ def test_the_page_quotes_every_recipe_as_it_stands() -> None:
 
 
 def test_a_commit_that_breaks_a_policy_is_refused(repository: Repository) -> None:
-    """With what is denied and how to fix it; the fixed commit is made, and so is an unrelated one."""
+    """With the denials and how to fix them; the fixed commit is made, and so is an unrelated one."""
     hooked(repository)
     refused = committed(repository, {"infra/ws.json": OPEN, "README.md": "x"})
     closed = committed(repository, {"infra/ws.json": CLOSED})
@@ -88,7 +88,7 @@ def test_a_commit_does_not_change_what_it_is_checked_with(repository: Repository
     assert "AML-NET-001" in refused.stderr
 
 
-def test_what_failed_before_stands(repository: Repository) -> None:
+def test_what_failed_before_is_accepted(repository: Repository) -> None:
     """In a repository with a failure a commit elsewhere is made, one that adds another failure is not."""
     committed(repository, {"infra/ws.json": OPEN})
     hooked(repository)
@@ -97,8 +97,8 @@ def test_what_failed_before_stands(repository: Repository) -> None:
     assert committed(repository, {"policyeng-empty.json": OTHER.replace('"Enabled"', '"Disabled"')}).returncode == 0
 
 
-def test_what_is_staged_counts_and_not_what_lies_there(repository: Repository) -> None:
-    """A file that is mended after it was staged is still the broken one of the commit."""
+def test_staged_files_count_and_not_those_of_the_work_tree(repository: Repository) -> None:
+    """A file that is fixed after it was staged is still the broken one of the commit."""
     hooked(repository)
     write(repository.folder, {"ws.json": OPEN})
     repository.run("git add -A")
@@ -126,7 +126,7 @@ def server(repository: Repository) -> Path:
 
 
 def test_a_push_that_breaks_a_policy_is_refused(repository: Repository, server: Path) -> None:
-    """The pusher reads why; mended, it is taken."""
+    """The pusher reads why; fixed, it is accepted."""
     committed(repository, {"infra/ws.json": OPEN})
     refused = repository.run("git push -q origin main")
     committed(repository, {"infra/ws.json": CLOSED})
@@ -139,7 +139,7 @@ def test_a_push_that_breaks_a_policy_is_refused(repository: Repository, server: 
     assert repository.run(f'git -C "{server}" log --oneline main').stdout.count("\n") == 2
 
 
-def test_a_branch_is_held_against_the_default_one(repository: Repository, server: Path) -> None:
+def test_a_branch_is_compared_with_the_default_one(repository: Repository, server: Path) -> None:
     """What fails on it already is not blamed on a branch from it; a branch may be deleted, and a tag pushed."""
     committed(repository, {"infra/ws.json": OPEN})
     (server / "hooks/pre-receive").rename(server / "hooks/off")
@@ -156,7 +156,7 @@ def test_a_branch_is_held_against_the_default_one(repository: Repository, server
     assert repository.run("git push -q origin :feature").returncode == 0
 
 
-def test_a_push_does_not_change_what_it_is_judged_by(repository: Repository, server: Path) -> None:
+def test_a_push_does_not_change_its_own_policies(repository: Repository, server: Path) -> None:
     """The configuration is the server's, not the one in the push, which cannot hide a file from it either."""
     lenient = 'fail_on = "critical"\n'
     hidden = "infra/ws.json export-ignore\n"
@@ -183,7 +183,7 @@ def gated(repository: Repository, script: str, before: str, **environ: str) -> s
 
 
 def test_a_plan_that_breaks_a_policy_is_stopped(repository: Repository) -> None:
-    """And goes on where it makes nothing worse: what it deletes is gone."""
+    """It continues where it makes nothing worse: deleted resources are gone."""
     terraform(repository, PLAN)
     stopped = gated(repository, "terraform-gate.sh", EMPTY)
     gone: JsonObject = {"address": "x", "mode": "managed", "type": "azurerm_machine_learning_workspace", "name": "ws"}
@@ -216,7 +216,7 @@ esac""",
 
 @pytest.mark.parametrize(("access", "code"), [("Enabled", 1), ("Disabled", 0), ("[reference('x').access]", 0)])
 def test_a_deployment_that_breaks_a_policy_is_stopped(repository: Repository, access: str, code: int) -> None:
-    """What nobody knows before it is said, and counts where unknowns do."""
+    """Unknowns before the deployment are reported, and count where unknowns do."""
     what_if(repository, access)
     decided = gated(repository, "what-if-gate.sh", EMPTY)
 
@@ -233,7 +233,7 @@ def test_a_prediction_that_fails_stops_it(repository: Repository) -> None:
 
 
 def scripts(name: str) -> dict[str, str]:
-    """What a pipeline runs, by the names of its steps."""
+    """The commands of a pipeline, by the names of its steps."""
     parsed: Any = bundle_yaml((CI / name).read_text(encoding="utf-8"), name)
     steps = parsed["steps"] if "steps" in parsed else parsed["jobs"]["deploy"]["steps"]
     named = {step.get("name") or step.get("displayName"): step for step in steps}
@@ -248,7 +248,7 @@ def scripts(name: str) -> dict[str, str]:
     ("pipeline", "access"), [("github-actions-gate.yml", "Enabled"), ("azure-pipelines-gate.yml", "Disabled")]
 )
 def test_a_pipeline_deploys_only_what_is_admitted(repository: Repository, pipeline: str, access: str) -> None:
-    """Its steps in their order, up to the first that fails; the decision is there either way."""
+    """Its steps in their order, up to the first that fails; the decision exists either way."""
     what_if(repository, access)
     write(repository.folder, {"before.json": EMPTY, "policyeng.toml": 'select = ["AML-NET-001"]'})
     steps = scripts(pipeline)

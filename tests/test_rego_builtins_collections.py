@@ -70,7 +70,7 @@ def draw_key(chance: Random) -> Value:
 
 
 def draw_index(chance: Random) -> Value:
-    """Draw an index, or what is none."""
+    """Draw an index, or a value that is none."""
     return chance.choice((0, 1, 2, 3, -1, 1.0, 2.5, 1 << 63))
 
 
@@ -80,7 +80,7 @@ def draw_graph(chance: Random) -> Value:
 
 
 def draw_vertices(chance: Random) -> Value:
-    """Draw an array or a set of vertices, or what is neither."""
+    """Draw an array or a set of vertices, or a value that is neither."""
     found = [chance.choice((*VERTICES, "e")) for _ in range(chance.randrange(4))]
     return chance.choice((found, make_set(found), make_set(found), found, "a" if chance.random() < 0.1 else found))
 
@@ -276,7 +276,7 @@ def test_arguments_are_not_changed() -> None:
 
 
 def test_work_that_grows_is_charged_for() -> None:
-    """Paths through a dense graph, walks through what is shared, copies of copies."""
+    """Paths through a dense graph, walks through shared values, copies of copies."""
     dense = {str(one): [str(other) for other in range(30)] for one in range(30)}
     shared: Value = [1]
     for _ in range(60):

@@ -103,7 +103,7 @@ def _issue(
     builder = x509.CertificateBuilder().subject_name(names[0]).issuer_name(names[1]).serial_number(1 << 100)
     builder = builder.public_key(_KEYS[key].public_key()).not_valid_before(times[0]).not_valid_after(times[1])
     for extension, critical in extensions:
-        with suppress(ValueError):  # one of its kind is there
+        with suppress(ValueError):  # it has one of its kind
             builder = builder.add_extension(extension, critical)
     hashed = None if signer == "ed" else algorithm or hashes.SHA256()
     return builder.sign(_KEYS[signer], hashed, ecdsa_deterministic=True if signer[0] == "p" else None)
@@ -194,7 +194,7 @@ def test_keys_are_read_as_opa_does(opa: Path) -> None:
 
 
 def test_hashes_are_those_of_opa(opa: Path) -> None:
-    """Of text, and of what is none."""
+    """Of text, and of other values."""
     texts = (*_JUNK, "x" * 200, "\0", "\U0001f600")
     calls: list[Call] = [(f"crypto.{name}", (each,)) for name in ("md5", "sha1", "sha256") for each in texts]
     names = ("md5", "sha1", "sha256", "sha512", "equal")

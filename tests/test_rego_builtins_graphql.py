@@ -1,4 +1,4 @@
-"""The builtins of GraphQL give what OPA gives, or say what they do not support."""
+"""The builtins of GraphQL give what OPA gives, or state what they do not support."""
 
 from __future__ import annotations
 
@@ -96,14 +96,14 @@ def test_syntax_trees_are_those_of_opa(opa: Path) -> None:
 
 
 def test_schemas_are_valid_as_for_opa(opa: Path) -> None:
-    """What is no text is no schema."""
+    """A value that is no text is no schema."""
     random = seeded(4)
     texts = [*_SCHEMAS, *_JUNK, *(_mutate(random, random.choice(_SCHEMAS)) for _ in range(600))]
     assert find_differences(opa, [("graphql.schema_is_valid", (text,)) for text in texts]) == []
 
 
 def test_queries_are_valid_as_for_opa(opa: Path) -> None:
-    """A query that this engine cannot judge raises an error."""
+    """A query that this engine cannot evaluate raises an error."""
     random = seeded(5)
     names = ("graphql.is_valid", "graphql.parse", "graphql.parse_and_verify")
     calls: list[Call] = [(name, (query, _SCHEMA)) for name in names for query in _QUERIES]

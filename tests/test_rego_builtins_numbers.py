@@ -99,8 +99,8 @@ def test_the_results_are_those_of_opa(opa: Path) -> None:
     assert find_differences(opa, draw_all(Random(1))) == []  # noqa: S311 # chance that is to be the same every time
 
 
-def test_equal_members_are_told_from_others(opa: Path) -> None:
-    """What is true, what is the largest and what order there is, among values of all types."""
+def test_equal_members_are_distinguished_from_others(opa: Path) -> None:
+    """Truth, the largest value and the order, among values of all types."""
     chance = Random(2)  # noqa: S311 # the same
     calls = [
         call

@@ -172,7 +172,7 @@ def test_documents_meet_schemas_as_for_opa(opa: Path) -> None:
     assert find_differences(opa, calls) == []
 
 
-def test_what_is_wrong_with_a_schema_is_said_as_by_opa(opa: Path) -> None:
+def test_faults_of_a_schema_are_reported_as_by_opa(opa: Path) -> None:
     """One mistake each, at the top and below it."""
     calls: list[Call] = [("json.verify_schema", (each,)) for each in (*_WRONG, *_JUNK)]
     calls += [("json.verify_schema", ({"properties": {"a": each}},)) for each in _WRONG if "$ref" not in each]
@@ -198,7 +198,7 @@ def test_what_is_not_supported_is_refused(schema: Any, message: str) -> None:
 
 
 def test_validation_is_bounded() -> None:
-    """A schema of a few lines asks for 2 ** 30 checks."""
+    """A schema of a few lines requires 2 ** 30 checks."""
     levels = {f"l{level}": {"allOf": [{"$ref": f"#/definitions/l{level + 1}"}] * 2} for level in range(30)}
     schema = {"definitions": {**levels, "l30": {}}, "$ref": "#/definitions/l0"}
     with limited(60, 10000), pytest.raises(BudgetExceededError):

@@ -131,7 +131,7 @@ def draw_text_collection(chance: Random) -> Value:
 
 
 def draw_index(chance: Random) -> Value:
-    """Draw an index, or what is none."""
+    """Draw an index, or a value that is none."""
     return chance.choice((0, 1, 2, 3, 5, 100, -1, -2, 1.0, 2.5, 1 << 62, 1 << 63, -(1 << 63)))
 
 
@@ -264,7 +264,7 @@ def test_a_result_is_charged_for_before_it_is_made(name: str, arguments: list[Va
 
 
 def test_templates_are_rendered_as_go_renders_them(opa: Path) -> None:
-    """Actions that are supported, and what is no template."""
+    """Actions that are supported, and texts that are no template."""
     calls: list[Call] = [("strings.render_template", [template, VARIABLES]) for template in TEMPLATES]
     variables: list[Value] = [{"a": {1}}, {1: 2}, {"a": "\x01"}, {"a": "\u200b\n<é"}, {"a": set()}, {}, {"a": 1e21}, 1]
     calls += [("strings.render_template", ["{{.a}}", one]) for one in variables]

@@ -44,13 +44,13 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_a_large_module_compiles(name: str) -> None:
-    """And means what it means."""
+    """Its result is correct."""
     module, value = TAKEN[name]
     assert rego.compile({"p.rego": f"package p\n{module}\n"}).query("data.p.r", {"a": 1}) == value
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_too_deep_is_refused_with_the_place(name: str) -> None:
+def test_too_deep_modules_are_refused_with_the_place(name: str) -> None:
     """Without an exception of Python."""
     module, reason = REFUSED[name]
     with pytest.raises(rego.RegoError, match=re.escape(reason)):

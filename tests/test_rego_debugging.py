@@ -144,7 +144,7 @@ MISTAKES = {
 @pytest.mark.parametrize("command", ["check", "test"])
 def test_a_mistake_is_shown_where_it_is(name: str, command: str, folder: Path) -> None:
     """File, line, column, code, the line with a caret, and what to do, within 80 columns."""
-    before, after, place, said = MISTAKES[name]
+    before, after, place, message = MISTAKES[name]
     write(folder, {PLACE: RULE.replace(before, after, 1)})
     inputs = [str(ROOT / "samples/workspaces/regulated.json")] if command == "check" else []
 
@@ -152,7 +152,7 @@ def test_a_mistake_is_shown_where_it_is(name: str, command: str, folder: Path) -
 
     assert ran.returncode == 2
     assert f"{PLACE}{place}" in ran.stderr
-    assert said in ran.stderr
+    assert message in ran.stderr
     assert re.search(r"^ +\^$", ran.stderr, re.MULTILINE)
     assert "unsafe" not in ran.stderr
     assert all(len(line) < 80 for line in ran.stderr.splitlines() if line.startswith("  "))

@@ -89,7 +89,7 @@ HOSTILE = {
 def test_a_hostile_policy_ends_in_an_error(name: str) -> None:
     """Soon, and without making what it describes."""
     module, code = HOSTILE[name]
-    small = LIMITS._replace(steps=LIMITS.steps // 10, size=LIMITS.size // 10)  # counting what is allocated takes time
+    small = LIMITS._replace(steps=LIMITS.steps // 10, size=LIMITS.size // 10)  # counting allocations takes time
     program = compiled(module)
     tracemalloc.start()
     try:
@@ -184,7 +184,7 @@ def test_errors_are_never_swallowed(name: str) -> None:
     assert raised.value.code == code
 
 
-# Each rule `q` gives what OPA 1.22 gives with --strict-builtin-errors; None stands for undefined.
+# Each rule `q` gives what OPA 1.22 gives with --strict-builtin-errors; None means undefined.
 MISSING = "input.resource.missing"
 MEANINGS: dict[str, tuple[str, object]] = {
     "negated call of nothing": (f'q if not startswith({MISSING}, "a")', None),
@@ -254,7 +254,7 @@ MEANINGS: dict[str, tuple[str, object]] = {
         True,
     ),
     "error behind a member of the input": (f"q if {{ to_number({WORD}) > 1; 1000 in input.resource.xs }}", None),
-    "modifier of what is called": ('q := x if { lower("A") == "a"; x := upper("b") with upper as lower }', "b"),
+    "modifier of a called function": ('q := x if { lower("A") == "a"; x := upper("b") with upper as lower }', "b"),
     "every in many loops": (
         "q if {"
         + "; ".join(f"some x{n} in [1]" for n in range(11))

@@ -55,7 +55,7 @@ nested := {name: ids |
 }
 """
 RULES = ("by_name", "by_two", "first", "positions", "nested")
-#: What members have at times: texts, what equals each other, what is of another type, and nothing.
+#: What members have at times: texts, equal values, values of another type, and nothing.
 NAMES = ("a", " a", "A", "b", "", 1, 1.0, True, None, ["a"], {"b": 1})
 
 
@@ -85,12 +85,12 @@ def walking() -> Program:
         return rego.compile({"p.rego": MODULE})
 
 
-def repeat(ask: Callable[[str], object]) -> list[str]:
-    """Ask for each rule several times: lists are indexed when they are used again."""
+def repeat(query: Callable[[str], object]) -> list[str]:
+    """Query each rule several times: lists are indexed when they are used again."""
     found = []
     for rule in RULES * 3:
         try:
-            found.append(repr(ask(f"data.p.{rule}")))
+            found.append(repr(query(f"data.p.{rule}")))
         except rego.EvaluationError as error:
             found.append(str(error))
     return found
@@ -117,7 +117,7 @@ def test_joins_find_what_loops_find(seed: int, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("seed", range(effort(40, 2_000)))
 def test_joins_decide_what_loops_decide(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over inputs with markers, what holds is the same."""
+    """Over inputs with markers, the results are the same."""
     monkeypatch.setattr(runtime, "FEWEST_JOINED", 0)
     chance = Random(seed)  # noqa: S311  # the same for a seed
     marked = Marking.draw(chance, drawn(seed), 3, ["/names", "/positions"]).marked
@@ -162,7 +162,7 @@ def test_another_list_in_the_same_place_is_another() -> None:
     assert found == [{7}] * 12
 
 
-def test_an_error_behind_the_answer_is_not_met() -> None:
+def test_an_error_after_the_result_is_not_raised() -> None:
     """The first member that decides ends the loop, and what has no key comes in its turn."""
     members: list[Value] = [{"id": at, "name": "a"} for at in range(9)]
     program = joining()
@@ -172,7 +172,7 @@ def test_an_error_behind_the_answer_is_not_met() -> None:
         return repeat(lambda _: program.query("data.p.first", document))
 
     assert set(first({"id": 9, "name": "b"}, {"id": 10, "name": 7})) == {"True"}
-    assert {answer.rpartition(":")[2] for answer in first({"id": 9, "name": 7}, {"id": 10, "name": "b"})} != {"True"}
+    assert {result.rpartition(":")[2] for result in first({"id": 9, "name": 7}, {"id": 10, "name": "b"})} != {"True"}
 
 
 def test_a_comparison_that_gives_its_result_to_a_variable_is_no_join() -> None:

@@ -1,4 +1,4 @@
-"""Markers in the input: what is decided holds whatever the values are that are not known."""
+"""Markers in the input: a decision is true whatever the unknown values are."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Case(NamedTuple):
     """A program with the rule `r`.
 
     Attributes:
-        expected: its value; of a set or what is partial, the members that are certain in a tuple.
-        marker: what is not known.
+        expected: its value; of a set or a partial object, the members that are certain in a tuple.
+        marker: the pointer of the unknown value.
         missing: what may have further members.
     """
 
@@ -87,14 +87,14 @@ CASES = [
     # References.
     Case("a reference", "r := input.x", UNDECIDED),
     Case("a reference below", "r := input.x.y.z", UNDECIDED),
-    Case("a reference beside", "r := input.one", 1),
+    Case("a reference next to a marker", "r := input.one", 1),
     Case("a statement", "r if input.x", UNDECIDED),
     Case("a reference to what has a marker in it", "r := input.o.known", 1, "/o/x"),
     Case("a computed key", 'r := input.o[k] if { k := "x" }', UNDECIDED, "/o/x"),
-    Case("a computed key beside", 'r := input.o[k] if { k := "known" }', 1, "/o/x"),
+    Case("a computed key next to a marker", 'r := input.o[k] if { k := "known" }', 1, "/o/x"),
     Case("a marker as a key", 'r := input.o[object.get(input, "x", 1)]', UNDECIDED),
     Case("an index", "r := input.xs[1]", UNDECIDED, "/xs/1"),
-    Case("an index beside", "r := input.xs[2]", 3, "/xs/1"),
+    Case("an index next to a marker", "r := input.xs[2]", 3, "/xs/1"),
     Case("an index after the end", "r if not input.xs[3]", True, "/xs/1"),
     Case("an index of an open list", "r := input.xs[0]", UNDECIDED, "", "/xs"),
     Case("a key that an open object has", "r := input.o.known", 1, "", "/o"),
@@ -110,7 +110,7 @@ CASES = [
         "",
         "/o",
     ),
-    Case("a default beside a marker", 'r := object.get(input.o, "z", 7)', 7, "/o/x"),
+    Case("a default next to a marker", 'r := object.get(input.o, "z", 7)', 7, "/o/x"),
     Case("a carried marker that is compared", 'r if object.get(input, "x", 1) == 1', UNDECIDED),
     Case("defaults that differ", 'r if { [object.get(input, "x", 1)] == [object.get(input, "x", 2)] }', UNDECIDED),
     Case(
@@ -120,7 +120,7 @@ CASES = [
     ),
     # Literals.
     Case("an array with a marker", 'r := count([object.get(input, "x", 1), 2])', 2),
-    Case("an item beside a marker", 'r := [object.get(input, "x", 1), 2][1]', 2),
+    Case("an item next to a marker", 'r := [object.get(input, "x", 1), 2][1]', 2),
     Case("an object with a marker", 'r := {"a": object.get(input, "x", 1), "b": 2}.b', 2),
     Case("a set with a marker", 'r if null in {object.get(input, "x", 1), null}', True),
     Case("a set with a marker that may be equal", 'r if 5 in {object.get(input, "x", 1), null}', UNDECIDED),
@@ -129,7 +129,7 @@ CASES = [
     Case("not of a marker", "r if not input.x", UNDECIDED),
     Case("not of a comparison", 'r if not input.x == "v"', UNDECIDED),
     Case(
-        "not of what is certain beside",
+        "not of a certain value next to a marker",
         "r if { not some_one }\nsome_one if { some x in input.xs; x == 3 }",
         rego.UNDEFINED,
         "/xs/1",
@@ -148,10 +148,10 @@ CASES = [
     Case("a default after what fails", "default r := false\nr if { input.one == 2; input.x == 1 }", False),
     Case("a rule that is undecided for each reader", "r if a\nr if { input.one == 1 }\na if input.x == 1", True),
     # Partial sets and objects.
-    Case("a member beside", "r contains 1 if input.one == 1\nr contains 2 if input.x == 1", (1,)),
-    Case("a member of an iteration beside", "r contains y if { some y in input.xs; y < 9 }", (1, 3), "/xs/1"),
+    Case("a member next to a marker", "r contains 1 if input.one == 1\nr contains 2 if input.x == 1", (1,)),
+    Case("a member of an iteration next to a marker", "r contains y if { some y in input.xs; y < 9 }", (1, 3), "/xs/1"),
     Case("a member of an open list", "r contains y if { some y in input.xs; is_number(y) }", (1, 3), "", "/xs"),
-    Case("membership of what is there", "r if 1 in s\ns contains y if { some y in input.xs; y < 9 }", True, "/xs/1"),
+    Case("membership of a certain member", "r if 1 in s\ns contains y if { some y in input.xs; y < 9 }", True, "/xs/1"),
     Case("membership of what may be", "r if 8 in s\ns contains y if { some y in input.xs; y < 9 }", UNDECIDED, "/xs/1"),
     Case(
         "a partial object",
@@ -169,7 +169,7 @@ CASES = [
         UNDECIDED,
         "/tags/Env",
     ),
-    Case("a member that is there", 'r if "stage" in {lower(k) | some k, v in input.tags; v != ""}', True, "/tags/Env"),
+    Case("a certain member", 'r if "stage" in {lower(k) | some k, v in input.tags; v != ""}', True, "/tags/Env"),
     Case(
         "a member of an open object", 'r if not "owner" in {lower(k) | some k, _ in input.tags}', UNDECIDED, "", "/tags"
     ),
@@ -187,14 +187,14 @@ CASES = [
     Case("a union", 'r if "a" in ({"a"} | {y | some y in input.xs; y != 0})', True, "/xs/1"),
     Case("an intersection", "r := {7} & {y | some y in input.xs; y != 0}", UNDECIDED, "/xs/1"),
     # Loops.
-    Case("an iteration that holds", "r if { some y in input.xs; y == 3 }", True, "/xs/1"),
-    Case("an iteration that may hold", "r if { some y in input.xs; y == 4 }", UNDECIDED, "/xs/1"),
+    Case("an iteration that is true", "r if { some y in input.xs; y == 3 }", True, "/xs/1"),
+    Case("an iteration that may be true", "r if { some y in input.xs; y == 4 }", UNDECIDED, "/xs/1"),
     Case("an item that nothing reads", "r if { some _ in input.xs }", True, "/xs/1"),
     Case("a value that may be absent", 'r if { some k, _ in input.tags; k == "Env" }', UNDECIDED, "/tags/Env"),
-    Case("a key beside", 'r if { some k, _ in input.tags; k == "Stage" }', True, "/tags/Env"),
+    Case("a key next to a marker", 'r if { some k, _ in input.tags; k == "Stage" }', True, "/tags/Env"),
     Case("nested loops", 'r if { some row in input.rows; some k, v in row; k == "v"; v == 2 }', True, "/rows/0/v"),
     Case(
-        "nested loops that may hold",
+        "nested loops that may be true",
         'r if { some row in input.rows; some k, v in row; k == "v"; v == 5 }',
         UNDECIDED,
         "/rows/0/v",
@@ -214,7 +214,7 @@ CASES = [
     Case(
         "every, an entry that may be absent", 'r if every k, _ in input.tags { k == "Stage" }', UNDECIDED, "/tags/Env"
     ),
-    Case("every, keys that hold", "r if every k, _ in input.tags { count(k) > 2 }", True, "/tags/Env"),
+    Case("every, keys that are certain", "r if every k, _ in input.tags { count(k) > 2 }", True, "/tags/Env"),
     Case("every of an open list", "r if every y in input.xs { y }", UNDECIDED, "", "/xs"),
     # count.
     Case("a list", "r := count(input.xs)", 3, "/xs/1"),
@@ -231,7 +231,7 @@ CASES = [
     Case("none", "r if count([y | some y in input.xs; y != 0]) == 0", rego.UNDEFINED, "/xs/1"),
     Case("items that nothing reads", "r := count([1 | some _ in input.xs])", 3, "/xs/1"),
     Case(
-        "items of what is not known",
+        "items of an unknown object",
         "r if count([1 | some row in input.rows; some _ in row.v]) < 2",
         UNDECIDED,
         "/rows/0/v",
@@ -296,7 +296,7 @@ CASES = [
     Case("a union of objects", 'r := count(object.union(input.o, {"z": 1}))', UNDECIDED, "/o/x"),
     Case("object.remove", 'r := count(object.remove(input.o, ["known"]))', UNDECIDED, "/o/x"),
     Case("object.keys", 'r if "x" in object.keys(input.o)', UNDECIDED, "/o/x"),
-    Case("object.keys beside", 'r if not "z" in object.keys(input.o)', True, "/o/x"),
+    Case("object.keys next to a marker", 'r if not "z" in object.keys(input.o)', True, "/o/x"),
     Case("array.concat", "r := count(array.concat(input.xs, [1]))", 4, "/xs/1"),
     Case("sprintf", 'r := sprintf("%v", [input.o])', UNDECIDED, "/o/x"),
     Case("json.marshal", "r := json.marshal(input.o)", UNDECIDED, "/o/x"),
@@ -317,7 +317,7 @@ def query(rules: str, document: Any) -> Any:
 
 
 def concrete(case: Case) -> list[Any]:
-    """Documents with values in the place of what is not known."""
+    """Documents with values in place of the unknown ones."""
     documents = [DOCUMENT]
     for value in (ABSENT, *ODD, "v", 3, 9, 1, [1, 2, 3]):
         made = copy.deepcopy(DOCUMENT)
@@ -340,7 +340,7 @@ def concrete(case: Case) -> list[Any]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_what_is_decided_holds_for_every_value(case: Case) -> None:
+def test_decisions_hold_for_every_value(case: Case) -> None:
     """Each construct gives what it should, and a decided outcome is the same with every value in the place."""
     cause = ((case.missing, "not listed"),) if case.missing else ((case.marker, "hidden"),)
     marked = rego.mark(DOCUMENT, *(({}, dict(cause)) if case.missing else (dict(cause), {})))
@@ -369,7 +369,7 @@ def estate(tmp_path_factory: pytest.TempPathFactory) -> MarkedEstate:
 
 
 def test_policies_hold_for_every_value(estate: MarkedEstate) -> None:
-    """What all policies decide of an estate with random markers is what they say with random values instead."""
+    """All policies decide an estate with random markers as they do with random values instead."""
     counts: Counter[str] = Counter()
     for seed in range(effort(5, 250)):
         tally = check_soundness(estate, seed, effort(15, 60), effort(3, 8))
@@ -382,7 +382,7 @@ def test_policies_hold_for_every_value(estate: MarkedEstate) -> None:
 
 
 def test_random_programs_hold_for_every_value() -> None:
-    """What random programs give with random markers is what they give with random values instead."""
+    """Random programs give with random markers what they give with random values instead."""
     counts: Counter[str] = Counter()
     for seed in range(effort(2, 40)):
         for program in draw_programs(seed, effort(20, 200)):
@@ -396,12 +396,12 @@ def test_random_programs_hold_for_every_value() -> None:
 def test_documents_without_markers_give_the_same(estate: MarkedEstate) -> None:
     """In all forms, with and without recording."""
     snapshot = estate.indexed(estate.snapshot["resources"], estate.snapshot)
-    said = estate.evaluate(snapshot)
+    results = estate.evaluate(snapshot)
 
-    assert estate.evaluate_marked(snapshot) == said
-    assert estate.evaluate_handled(snapshot) == said
-    assert [traced.said for traced in trace(estate, snapshot)] == said
-    assert len({one.outcome for one in said}) > 2
+    assert estate.evaluate_marked(snapshot) == results
+    assert estate.evaluate_handled(snapshot) == results
+    assert [traced.said for traced in trace(estate, snapshot)] == results
+    assert len({one.outcome for one in results}) > 2
 
 
 def test_markers_give_the_same_while_reads_are_recorded(estate: MarkedEstate) -> None:
@@ -411,14 +411,14 @@ def test_markers_give_the_same_while_reads_are_recorded(estate: MarkedEstate) ->
     marked = [Marking.draw(random, one, 3).marked if random.random() < 0.3 else one for one in resources]
     snapshot = estate.indexed(marked, estate.snapshot)
 
-    said = estate.evaluate_marked(snapshot)
+    results = estate.evaluate_marked(snapshot)
 
-    assert [traced.said for traced in trace(estate, snapshot)] == said
-    assert any(one.outcome == "undecided" for one in said)
+    assert [traced.said for traced in trace(estate, snapshot)] == results
+    assert any(one.outcome == "undecided" for one in results)
 
 
-def test_what_is_not_read_does_not_matter(estate: MarkedEstate) -> None:
-    """Random changes of fields that a policy did not read change nothing that it says."""
+def test_unread_fields_do_not_matter(estate: MarkedEstate) -> None:
+    """Random changes of fields that a policy did not read do not change its results."""
     counts: Counter[str] = Counter()
     for seed in range(effort(2, 40)):
         tally = check_reads(estate, seed, effort(10, 40))
@@ -469,7 +469,7 @@ def test_reads_of_rules_that_need_no_input() -> None:
     assert ("data", "/known", "keys") in second[1]
 
 
-def test_who_asks_for_keys_reads_no_values() -> None:
+def test_a_query_for_keys_reads_no_values() -> None:
     """Only those that it looks up then."""
     rule = 'r := [input.tags[key] | some key in object.keys(input.tags); lower(key) == "a"]'
     thread = rego.compile({"t.rego": f"package t\n\n{rule}\n"}).marked_thread()
@@ -486,7 +486,7 @@ def test_who_asks_for_keys_reads_no_values() -> None:
 
 
 def test_what_is_read_as_a_whole() -> None:
-    """What a result carries, what is compared, and what a builtin takes."""
+    """The content of a result, compared values, and the arguments of a builtin."""
     program = rego.compile({"t.rego": "package t\n\nr := [input.a, json.marshal(input.b), input.c == {}]\n"})
     thread = program.marked_thread()
     thread.begin({"a": {"x": [1]}, "b": {"y": 2}, "c": {"z": 3}})
@@ -564,7 +564,7 @@ def test_errors() -> None:
 
 @pytest.mark.parametrize("depth", [3, 8, 12])
 def test_loops_in_loops(depth: int) -> None:
-    """Deeper than Python nests blocks, an iteration does not go on by itself, but what is undecided stays so."""
+    """Deeper than Python nests blocks, an iteration does not continue by itself, but what is undecided stays so."""
     document: Any = [1, 2]
     for _ in range(depth - 1):
         document = [document]
@@ -577,7 +577,7 @@ def test_loops_in_loops(depth: int) -> None:
 
 
 def test_a_stored_program_handles_markers() -> None:
-    """With the stored code of the other form; without it, it says so."""
+    """With the stored code of the other form; without it, it reports it."""
     program = rego.compile({"t.rego": "package t\n\nr if input.x == 1\n\nr if input.y == 1\n"})
     stored, handled = program.compiled.dump(), program.compile_handled().dump()
     marked = rego.mark({"x": 1, "y": 1}, {"/x": "hidden"})

@@ -11,7 +11,7 @@ from tests.effort import effort
 from tests.rego_programs import Program, Result, agree, draw_programs, run_opa, run_ours
 
 _CHUNK = 2000
-#: OPA 1.22 takes `count` in a template string for safe beside a variable of the body, its index of rules loses
+#: OPA 1.22 takes `count` in a template string for safe next to a variable of the body, its index of rules loses
 #: `data.a in {data.a, "b"}`, and an object literal has the order of its keys before they are computed.
 _FAULTS_OF_OPA = re.compile(
     r"\|\{(?:count|upper)\}|data\.[\w.]+ in [\[{][^\]}\n]*data\.|\{\"other\": [^\n]*, [a-z$][^\n]*: "

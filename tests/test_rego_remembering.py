@@ -54,7 +54,7 @@ def test_a_function_of_a_text_is_called_once() -> None:
     assert sorted(kept(program)[0]) == ["A/b", "c"]
 
 
-def test_what_has_collections_in_it_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_with_collections_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A value that shares its parts is weighed in the evaluation that makes it; long texts take memory."""
     program = compiled()
     program.query("data.p.all_deep", {"all": ["a/b", "a" * 501]})

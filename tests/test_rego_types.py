@@ -59,7 +59,7 @@ def names_in(argument: Term) -> set[str]:
 
 
 def check(text: str) -> list[Diagnostic]:
-    """Return what is wrong with the types of one module of package `test`."""
+    """Return the faults in the types of one module of package `test`."""
     return check_types(*link({"x.rego": f"package test\n\n{text}\n"}))
 
 
@@ -98,7 +98,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("text", MISTAKES)
 def test_a_mistake_of_types_is_refused_as_opa_does(text: str) -> None:
-    """Each with the code of OPA, its message, and what is there and what is wanted."""
+    """Each with the code of OPA, its message, and the actual and the wanted type."""
     found = check(text)
     assert [fault.message for fault in found] == [MISTAKES[text]]
     assert found[0].code == "rego_type_error"
@@ -129,7 +129,7 @@ def test_what_may_be_is_accepted(text: str) -> None:
 
 
 def test_the_hints_name_both_types_and_a_similar_key() -> None:
-    """What is there, what is wanted, and what may be meant."""
+    """The actual type, the wanted one, and what may be meant."""
     (fault,) = check('p if startswith(1, "a")')
     assert fault.hints == ("have: (number, string)", "want: (string, string)")
     (fault,) = check('q := {"colour": 1, "size": 2}\n\np := q.color')

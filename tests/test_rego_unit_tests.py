@@ -32,12 +32,12 @@ package acme.named
 import data.acme.words
 
 deny contains {"msg": "it has no name", "path": "/name"} if {
-	not words.said(input.resource.name)
+	not words.filled(input.resource.name)
 }
 """
 WORDS = """package acme.words
 
-said(text) if {
+filled(text) if {
 	trim_space(text) != ""
 }
 
@@ -60,9 +60,9 @@ TESTS = """package acme.words_test
 
 import data.acme.words
 
-test_said if words.said("a")
+test_filled if words.filled("a")
 
-test_not_said if words.said(" ")
+test_not_filled if words.filled(" ")
 
 test_false := false
 
@@ -114,8 +114,8 @@ FILES = {"acme/named/named.rego": POLICY, "acme/words.rego": WORDS, "acme/words_
 OUTCOMES = {"fail": "failed", "error": "error", "skip": "skipped"}
 
 
-def asked(opa: Path, *arguments: str) -> Any:
-    """What `opa test` prints as JSON."""
+def opa_test(opa: Path, *arguments: str) -> Any:
+    """The output of `opa test` as JSON."""
     ran = subprocess.run([opa, "test", "--format", "json", *arguments], capture_output=True, text=True, check=False)
     return json.loads(ran.stdout)
 
@@ -126,7 +126,7 @@ def outcomes_of_opa(opa: Path, *arguments: str) -> dict[tuple[str, int], str]:
         (f"{found['package']}.{found['name']}", found["location"]["row"]): next(
             (outcome for member, outcome in OUTCOMES.items() if found.get(member)), "passed"
         )
-        for found in asked(opa, *arguments)
+        for found in opa_test(opa, *arguments)
     }
 
 
@@ -167,14 +167,16 @@ def test_a_builtin_that_fails_is_an_error(tmp_path: Path) -> None:
 
 
 def test_results_name_file_and_line(tmp_path: Path) -> None:
-    """In text, JSON and JUnit; what is printed goes to standard error, after its place."""
+    """In text, JSON and JUnit; output of `print` goes to standard error, after its place."""
     write(tmp_path, FILES)
 
     ran = policyeng("test", "--policy", ".", "--junit", "j.xml", folder=tmp_path)
     as_json = json.loads(policyeng("test", "--policy", ".", "--format", "json", folder=tmp_path).stdout)
 
     assert ran.returncode == 1
-    assert "FAIL data.acme.words_test.test_not_said: the result is undefined\n  acme/words_test.rego:7\n" in ran.stdout
+    assert (
+        "FAIL data.acme.words_test.test_not_filled: the result is undefined\n  acme/words_test.rego:7\n" in ran.stdout
+    )
     assert 'FAIL data.acme.words_test.test_sizes: the cases fail: "long"\n' in ran.stdout
     assert 'acme/words_test.rego:27: size of long long <undefined> {"a": {1, "b"}}\n' in ran.stderr
     assert ran.stdout.endswith("5 passed, 10 failed, 1 skipped\n")
@@ -207,12 +209,12 @@ def test_a_policy_that_prints_is_refused_elsewhere(tmp_path: Path) -> None:
 
 def test_coverage_counts_the_lines_of_opa(opa: Path, tmp_path: Path) -> None:
     """Those that unit tests reach, and those that they do not."""
-    tests = "package t_test\n\nimport data.acme.words\n\ntest_a if words.said(words.many.a) == true\n"
+    tests = "package t_test\n\nimport data.acme.words\n\ntest_a if words.filled(words.many.a) == true\n"
     tests += '\ntest_b if words.size("abcd") == "long"\n\ntest_c if not words.empty with input.words as ["a"]\n'
     folder = write(tmp_path, {**FILES, "acme/words_test.rego": tests.replace("words.many.a)", 'words.size("abcde"))')})
     session = open_session(load_bundle(folder), print, cover=True)
     assert [test.outcome for test in run_unit_tests(session)] == ["passed"] * 3
-    report = asked(opa, "--coverage", str(folder))["files"]
+    report = opa_test(opa, "--coverage", str(folder))["files"]
 
     for module in session.modules:
         if module.source.file.endswith("words.rego"):
@@ -227,7 +229,7 @@ def test_coverage_of_our_library_is_that_of_opa(opa: Path) -> None:
     session = open_session(load_bundle(), print, cover=True)
     list(run_unit_tests(session))
     missed = lines_missed(session)
-    report = asked(opa, "--coverage", "--bundle", str(built_in_root()))["files"]
+    report = opa_test(opa, "--coverage", "--bundle", str(built_in_root()))["files"]
 
     library = [module for module in session.modules if "/lib/" in module.source.file]
     assert len(library) > 10
@@ -272,7 +274,7 @@ def test_a_selection_takes_the_unit_tests_in_the_folder_of_its_policies(tmp_path
 
 @pytest.mark.parametrize("text", ["# print(x)\n", "x := 1\n"])
 def test_plain_bundles_keep_their_compiled_program(text: str, tmp_path: Path) -> None:
-    """Only one that prints or has unit tests is compiled anew."""
+    """Only one that prints or has unit tests is compiled again."""
     from policyeng.testing.rego_tests import needs_session
 
     assert not needs_session(

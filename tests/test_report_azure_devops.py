@@ -90,7 +90,7 @@ def test_types(policy: str, kind: str) -> None:
 
 
 def test_a_failure_reads_as_documented() -> None:
-    """Type, place and policy, then severity, title, resource, what and how to mend it, on one line."""
+    """Type, place and policy, then severity, title, resource, message and remedy, on one line."""
     first, last = render(SAMPLES["below the limit"]).splitlines()
     assert first == (
         "##vso[task.logissue type=error;sourcepath=samples/inference.json;linenumber=12;columnnumber=1;"

@@ -24,7 +24,7 @@ class Terminal(StringIO):
         return True
 
     def fileno(self) -> int:
-        """The terminal of nobody."""
+        """A terminal without a user."""
         return 1
 
 
@@ -113,7 +113,7 @@ def test_options_that_do_not_fit_are_refused(
     ],
 )
 def test_color(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], option: str | None, colored: bool) -> None:
-    """The option goes before the environment, and that before what the terminal can do."""
+    """The option precedes the environment, and that the abilities of the terminal."""
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():

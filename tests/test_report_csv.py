@@ -23,7 +23,7 @@ def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(StringIO(text, newline=""), strict=True))
 
 
-def test_a_row_says_what_a_finding_says() -> None:
+def test_a_row_has_the_content_of_a_finding() -> None:
     """With owner, area, controls and since when."""
     row = next(row for row in rows(render(SAMPLES["every outcome"], about=ABOUT)) if row["policy"] == "AML-NET-001")
 
@@ -64,31 +64,31 @@ def test_the_place_is_that_of_the_field() -> None:
     assert (row["file"], row["line"], row["column"], row["address"]) == ("infra/cluster.yml", "9", "7", "size")
 
 
-def test_what_is_exempt_or_undecided_says_why() -> None:
-    """An exempt failure stays a failure, with its exemption beside it."""
-    told = {row["policy"]: row for row in rows(render(SAMPLES["every outcome"]))}
+def test_exempt_and_undecided_findings_state_why() -> None:
+    """An exempt failure stays a failure, with its exemption next to it."""
+    found = {row["policy"]: row for row in rows(render(SAMPLES["every outcome"]))}
 
-    assert told["AML-NET-104"]["outcome"] == "fail"
-    assert (told["AML-NET-104"]["exemption"], told["AML-NET-104"]["exempt_until"]) == ("EX-7", "2026-12-31T00:00:00Z")
-    assert told["AML-TRN-103"]["undecided"] == "the deadline of 1000 ms passed while judging"
-    assert told["AML-ISO-101"]["reasons"].count(" | ") == 1
+    assert found["AML-NET-104"]["outcome"] == "fail"
+    assert (found["AML-NET-104"]["exemption"], found["AML-NET-104"]["exempt_until"]) == ("EX-7", "2026-12-31T00:00:00Z")
+    assert found["AML-TRN-103"]["undecided"] == "the deadline of 1000 ms passed while judging"
+    assert found["AML-ISO-101"]["reasons"].count(" | ") == 1
 
 
 @laws
 @given(evaluation=evaluations())
-def test_every_finding_has_one_row_that_says_who(evaluation: Evaluation) -> None:
+def test_every_finding_has_one_row_that_identifies_it(evaluation: Evaluation) -> None:
     """Each line ends with CRLF (RFC 4180), and taking the guard away gives the names as every report shows them."""
     text = render(evaluation)
 
     assert text.count("\r\n") == len(evaluation.findings) + 1 == text.count("\n")
-    told = [(unguarded(row["policy"]), unguarded(row["resource"]), row["outcome"]) for row in rows(text)]
-    assert told == [(visible(f.policy), visible(f.resource), f.outcome) for f in evaluation.findings]
+    found = [(unguarded(row["policy"]), unguarded(row["resource"]), row["outcome"]) for row in rows(text)]
+    assert found == [(visible(f.policy), visible(f.resource), f.outcome) for f in evaluation.findings]
     assert all(None not in row and len(row) == len(COLUMNS) for row in rows(text))
 
 
 @given(st.text(alphabet="=+-@'\uff1d\uff0b\uff0d\uff20; \u00a0\t\r\nab", max_size=12))
 def test_the_guard_can_be_taken_away(text: str) -> None:
-    """And no cell begins with what a spreadsheet calculates, also where it parts lines at semicolons."""
+    """No cell begins with what a spreadsheet calculates, also where it parts lines at semicolons."""
     assert unguarded(guarded(text)) == text
     for part in guarded(text).split(";"):
         assert not part.lstrip().startswith(tuple("=+-@\uff1d\uff0b\uff0d\uff20"))
@@ -115,14 +115,14 @@ def test_names_are_shown_and_not_calculated(name: str, shown: str) -> None:
     assert row["resource"] == shown
 
 
-def test_excel_is_told_the_encoding() -> None:
+def test_the_encoding_is_marked_for_excel() -> None:
     """By a byte order mark, before the same text."""
     evaluation = SAMPLES["every outcome"]
     assert render_marked(evaluation) == "\ufeff" + render(evaluation)
 
 
 def test_the_command_takes_the_tag_of_owners(root: Path, tmp_path: Path) -> None:
-    """In any letter case; what has none is its workspace's, and what neither has is nobody's."""
+    """In any letter case; without one it is the workspace's, and without both there is none."""
     snapshot = str(root / "samples/workspaces/regulated.json")
     written = tmp_path / "findings.csv"
     policyeng("check", snapshot, "--output", f"csv={written}", "--owner-tag", "OWNER")

@@ -54,7 +54,7 @@ def test_a_decision_reads_back_and_fits_the_schema(decision: Decision) -> None:
 
 
 def test_the_published_schema_is_up_to_date(root: Path) -> None:
-    """`docs/decision.schema.json` is what the models say, and refuses other documents."""
+    """`docs/decision.schema.json` is the schema of the models, and refuses other documents."""
     published = (root / "docs" / "decision.schema.json").read_text(encoding="utf-8")
     schema = decision_schema()
     document = json.loads(render_json(decision_of(SAMPLES["failures"])))
@@ -68,7 +68,7 @@ def test_the_published_schema_is_up_to_date(root: Path) -> None:
 
 @laws
 @given(decisions(), st.integers(1, 200))
-def test_the_text_says_every_list_plainly(decision: Decision, width: int) -> None:
+def test_the_text_shows_every_list_plainly(decision: Decision, width: int) -> None:
     """Colour adds colours alone, what people read is visible, and the verdict has the counts."""
     plain = text.render(decision, width=width)
     colored = text.render(decision, color=True, width=width)
@@ -81,7 +81,7 @@ def test_the_text_says_every_list_plainly(decision: Decision, width: int) -> Non
             assert f"{len(findings)} {name}" in " ".join(plain.split())
 
 
-def test_what_denies_says_how_to_mend_it_and_what_stands_says_little() -> None:
+def test_denials_have_their_remedy_and_existing_failures_are_short() -> None:
     """Reasons and remediation of the one, a line for each of the others, as far as a reader goes."""
     standing = tuple(PUBLIC_ACCESS.model_copy(update={"resource": f"{WORKSPACE}{n}"}) for n in range(12))
     decision = decision_of(
@@ -92,13 +92,13 @@ def test_what_denies_says_how_to_mend_it_and_what_stands_says_little() -> None:
         standing=standing,
         problems=(Problem(level="warning", message=HOSTILE, place="plan.json:3"),),
     )
-    said = text.render(decision)
+    shown = text.render(decision)
 
-    assert said.startswith("Denied (1 on 1 resource)\n")
-    assert "    fix       Set publicNetworkAccess to Disabled" in said
-    assert "Existing failures (12 on 12 resources)" in said
-    assert "  high      AML-NET-001  ws0: Public network access" in said
-    assert "and 2 more; the JSON report lists all" in said
-    assert "warning   plan.json:3: " in said
-    assert f"  replace   {WORKSPACE}\n" in said
-    assert said.endswith("exit 1: denied: 1 change; 1 denied, 12 standing\n")
+    assert shown.startswith("Denied (1 on 1 resource)\n")
+    assert "    fix       Set publicNetworkAccess to Disabled" in shown
+    assert "Existing failures (12 on 12 resources)" in shown
+    assert "  high      AML-NET-001  ws0: Public network access" in shown
+    assert "and 2 more; the JSON report lists all" in shown
+    assert "warning   plan.json:3: " in shown
+    assert f"  replace   {WORKSPACE}\n" in shown
+    assert shown.endswith("exit 1: denied: 1 change; 1 denied, 12 standing\n")

@@ -67,7 +67,7 @@ def test_compact(value: object, shown: str) -> None:
 
 @laws
 @given(st.text() | st.just(HOSTILE))
-def test_markdown_keeps_the_text_and_holds_no_markup(text: str) -> None:
+def test_markdown_keeps_the_text_and_has_no_markup(text: str) -> None:
     """Decoding the references gives the visible text back; no character with a meaning in Markdown is left."""
     shown = markdown_text(text)
     assert html.unescape(shown).replace("\u200b", "") == visible(text)
@@ -78,6 +78,6 @@ def test_markdown_keeps_the_text_and_holds_no_markup(text: str) -> None:
     assert html.unescape(markdown_code(text)) == f"<code>{visible(text)}</code>"
 
 
-def test_markdown_mentions_nobody() -> None:
+def test_markdown_mentions_no_one() -> None:
     """`@name` and `#1` are parted by a zero-width space, so that the host neither notifies nor links."""
     assert markdown_text("@octocat #12") == "&#64;&#8203;octocat &#35;&#8203;12"

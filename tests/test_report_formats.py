@@ -1,4 +1,4 @@
-"""What holds for every report format."""
+"""Properties of every report format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.report_samples import SAMPLES, evaluations, laws
 
 
 def test_formats_are_named_as_documented() -> None:
-    """The names are the ones that `--format` takes."""
+    """The names are those that `--format` takes."""
     known = ["text", "json", "sarif", "junit", "markdown", "github", "azure-devops", "html", "csv", "csv-bom", "oscal"]
     assert list(FORMATS) == known
 

@@ -85,7 +85,7 @@ def _titles(evaluation: Evaluation) -> list[tuple[str, str]]:
 
 
 def test_a_failure_reads_as_documented() -> None:
-    """File, line and title, then what, how to mend it and the whole id, line by line."""
+    """File, line and title, then message, remedy and the whole id, line by line."""
     first, _ = render(SAMPLES["below the limit"]).splitlines()
     assert first == (
         "::error file=samples/inference.json,line=12,col=1,"

@@ -1,4 +1,4 @@
-"""The HTML report as text: what it lets run, what it says, and what stands beside the evaluation."""
+"""The HTML report as text: what it lets run, its content, and its context."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Elements(HTMLParser):
 
 
 def between(text: str, begin: str, end: str) -> str:
-    """What stands between the last `begin` and the `end` after it."""
+    """The text between the last `begin` and the `end` after it."""
     return text.rpartition(begin)[2].partition(end)[0]
 
 
@@ -70,7 +70,7 @@ def test_a_page_lets_run_its_own_style_and_script_and_nothing_else() -> None:
 @laws
 @given(evaluation=evaluations())
 def test_no_text_becomes_markup(evaluation: Evaluation) -> None:
-    """Whatever an evaluation says, there are the elements and attributes of ours, and every link is into the page."""
+    """Whatever an evaluation contains, only elements and attributes of ours exist, and every link is into the page."""
     elements = Elements(render(evaluation, about=HOSTILE_ABOUT)).tags
 
     assert not {tag for tag, _ in elements} & {"img", "iframe", "object", "embed", "link", "base", "video", "audio"}
@@ -102,7 +102,7 @@ def test_only_addresses_on_the_web_become_links(address: str) -> None:
 
 
 def test_the_index_is_json_that_no_name_ends() -> None:
-    """What a name says comes back from it, with what cannot be seen as an escape."""
+    """The text of a name comes back from it, with invisible characters as escapes."""
     text = render(SAMPLES["hostile"], about=HOSTILE_ABOUT)
     island = text.partition('id="index">')[2].partition("</script>")[0]
 
@@ -114,8 +114,8 @@ def test_the_index_is_json_that_no_name_ends() -> None:
     assert HOSTILE in json.loads(island.replace("\\\\u", "\\u"))["policies"][0][3]
 
 
-def test_passes_beyond_a_number_are_counted_and_that_is_said() -> None:
-    """A report on many parts holds those that need a reader, and a count of the others."""
+def test_passes_beyond_a_number_are_counted_with_a_note() -> None:
+    """A report on many parts contains those that need a reader, and a count of the others."""
     evaluation = evaluation_of([passing("AML-OPS-103"), passing("AML-OPS-104")])
     more = evaluation.model_copy(
         update={"summary": evaluation.summary.model_copy(update={"pass_": 123_456, "fail": 7})}
@@ -128,7 +128,7 @@ def test_passes_beyond_a_number_are_counted_and_that_is_said() -> None:
     assert " (listed findings only)</caption>" not in render(evaluation)
 
 
-def test_a_page_says_what_judged_what_and_when() -> None:
+def test_a_page_states_the_policies_the_inputs_and_the_time() -> None:
     """Digests, engine, clock, exit and profile."""
     text = unescape(render(SAMPLES["every outcome"], profile="azureml-v2"))
 
@@ -140,7 +140,7 @@ def test_a_page_says_what_judged_what_and_when() -> None:
     assert "50.00 %" in text
 
 
-def test_a_page_is_grouped_as_asked() -> None:
+def test_a_page_is_grouped_as_requested() -> None:
     """The reader may change it."""
     assert '<option value="policy" selected>' in render(SAMPLES["failures"], group_by="policy")
     assert '<option value="" selected>' in render(SAMPLES["failures"])
@@ -232,7 +232,7 @@ def test_charts_have_the_worst_rows_and_count_the_others() -> None:
 
 
 def test_compliance_runs_from_the_bottom_to_the_top() -> None:
-    """0 percent stands on the lower axis, 100 on the upper line; later runs stand further right."""
+    """0 percent is on the lower axis, 100 on the upper line; later runs are further right."""
     points = [
         HistoryPoint(run=run, as_of=AS_OF, strict=strict, azure=100) for run, strict in enumerate([0, 50, 100], 1)
     ]
@@ -247,7 +247,7 @@ def test_compliance_runs_from_the_bottom_to_the_top() -> None:
 @pytest.mark.parametrize(
     ("most", "highest"), [(0, 4), (4, 4), (5, 5), (7, 8), (11, 15), (99, 100), (301, 400), (2050, 2500)]
 )
-def test_bars_of_severities_stand_on_each_other(most: int, highest: int) -> None:
+def test_bars_of_severities_are_stacked(most: int, highest: int) -> None:
     """Together as high as all failures; the axis ends at a round number above the highest."""
     points = [
         HistoryPoint(

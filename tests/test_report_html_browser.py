@@ -29,7 +29,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Open a page in a profile of its own; in the end it must have asked for nothing and said nothing."""
+    """Open a page in a profile of its own; in the end it must have requested and reported nothing."""
     with ExitStack() as stack:
         visits = []
 
@@ -46,7 +46,7 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Open]:
 
 
 def column(page: Page, number: int) -> list[str]:
-    """What the findings that are shown say in a column, from 1."""
+    """The texts of the shown findings in a column, from 1."""
     return page.locator(f"#table tbody.finding > tr:first-child > :nth-child({number})").all_inner_texts()
 
 
@@ -57,7 +57,7 @@ def only(page: Page, name: str, *ticked: str) -> None:
 
 
 def test_a_page_shows_what_needs_a_reader_first(opened: Open) -> None:
-    """Passes are counted and not shown until asked for; the reasons are a key away."""
+    """Passes are counted and not shown until requested; the reasons are a key away."""
     page = opened().page
 
     expect(page.get_by_role("status")).to_contain_text("7 of 10 findings")
@@ -69,7 +69,7 @@ def test_a_page_shows_what_needs_a_reader_first(opened: Open) -> None:
     expect(page.get_by_role("status")).to_contain_text("10 of 10 findings")
 
 
-def test_passes_are_shown_by_a_button_that_says_so(opened: Open) -> None:
+def test_passes_are_shown_by_a_button_that_states_it(opened: Open) -> None:
     """The count states that passes are hidden; a key shows them and hides them again."""
     page = opened().page
     status = page.get_by_role("status")
@@ -84,12 +84,12 @@ def test_passes_are_shown_by_a_button_that_says_so(opened: Open) -> None:
     expect(status).to_have_text("7 of 10 findings; passes are hidden")
 
 
-def test_details_say_everything(opened: Open) -> None:
+def test_details_show_everything(opened: Open) -> None:
     """Denials with path, actual and expected, what was not decided, place, since, remedy and source."""
     page = opened().page
     page.get_by_role("button", name="Details of AML-ISO-101 on ws/train-gpu").click()
 
-    said = page.locator("#table .more:visible").inner_text()
+    shown = page.locator("#table .more:visible").inner_text()
     for words in (
         "the VM size shares its host",
         "/properties/properties/vmSize",
@@ -102,14 +102,14 @@ def test_details_say_everything(opened: Open) -> None:
         '001 "Compute isolation"',
         "mcsb-v1 DP-1",
     ):
-        assert words in said
+        assert words in shown
     page.get_by_role("button", name="Show all details").click()
     everything = page.locator("#table").inner_text()
     assert "run 3, 2026-05-23 00:00:00 UTC" in everything
     assert "exempt until 2026-12-31 by ml-platform@example.com" in everything
 
 
-def test_columns_sort_both_ways_and_say_so(opened: Open) -> None:
+def test_columns_sort_both_ways_and_show_it(opened: Open) -> None:
     """By the worst first where there is a worst, else by the alphabet; a second time the other way."""
     page = opened().page
     head = page.locator("#table thead th")
@@ -143,7 +143,7 @@ def test_columns_sort_both_ways_and_say_so(opened: Open) -> None:
     ],
 )
 def test_choices_filter(opened: Open, field: str, value: str, policies: list[str]) -> None:
-    """What is left has that value; the count is told to who cannot see it."""
+    """The rest has that value; the count is announced to screen readers."""
     page = opened().page
     page.locator(f"select[name={field}]").select_option(value)
 
@@ -152,7 +152,7 @@ def test_choices_filter(opened: Open, field: str, value: str, policies: list[str
 
 
 def test_text_outcome_and_severity_filter_together(opened: Open) -> None:
-    """Every word has to stand somewhere in the finding: in a value, in a reason or in the remedy's policy."""
+    """Every word has to be somewhere in the finding: in a value, in a reason or in the remedy's policy."""
     page = opened().page
     page.get_by_label("Text").fill("STANDARD_ds3 critical")
     expect(page.get_by_role("status")).to_contain_text("1 of 10 findings")
@@ -256,8 +256,8 @@ def test_every_text_has_contrast(opened: Open, dark: bool) -> None:
     assert page.evaluate(FAINT) == []
 
 
-def test_colours_follow_the_system_until_the_reader_says_otherwise(opened: Open) -> None:
-    """And what the reader said holds for the next visit."""
+def test_colours_follow_the_system_until_the_reader_chooses_others(opened: Open) -> None:
+    """The choice of the reader is kept for the next visit."""
     background = "getComputedStyle(document.body).backgroundColor"
     page = opened(dark=True).page
     assert page.evaluate(background) == "rgb(20, 23, 28)"
@@ -270,14 +270,14 @@ def test_colours_follow_the_system_until_the_reader_says_otherwise(opened: Open)
 
 
 def printing(page: Page) -> str:
-    """What the page shows on paper."""
+    """The page on paper."""
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     return page.locator("#findings").inner_text()
 
 
 def test_print_has_the_findings_by_policy_with_each_fix_once(opened: Open) -> None:
-    """On white, with the values, without what is there to click; afterwards the page is as it was."""
+    """On white, with the values, without the controls; afterwards the page is as it was."""
     page = opened(dark=True).page
     assert page.pdf(format="A4").startswith(b"%PDF")
     assert page.locator("#printed > *").count() == 0
@@ -345,7 +345,7 @@ def test_nothing_is_wider_than_a_phone(opened: Open, state: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_without_scripts_everything_is_there_to_read(opened: Open) -> None:
+def test_without_scripts_everything_is_readable(opened: Open) -> None:
     """Each finding with its details, passes folded away; nothing that would not work."""
     page = opened(scripts=False).page
 
@@ -359,7 +359,7 @@ def test_without_scripts_everything_is_there_to_read(opened: Open) -> None:
 
 
 def test_a_reader_may_be_quicker_than_the_page(opened: Open) -> None:
-    """What is asked before an answer to the last question is drawn goes by that answer."""
+    """A request before the result of the last one is drawn uses that result."""
     page = opened().page
 
     page.get_by_label("Group by").select_option("policy")
@@ -386,15 +386,15 @@ def test_hostile_names_do_nothing(opened: Open, scripts: bool) -> None:
 
     assert page.locator("img, iframe, object, a:not([href^='#'], .page)").count() == 0
     assert page.locator("body script").count() == 2
-    said = page.locator("#table" if scripts else "#every").inner_text()
-    assert "<script>alert(1)</script>" in said
-    assert "\\u202e" in said
-    assert not {"\u202e", "\u2066", "\x00", "\x1b"} & set(said)
-    assert "onerror=pwned()" in said
+    shown = page.locator("#table" if scripts else "#every").inner_text()
+    assert "<script>alert(1)</script>" in shown
+    assert "\\u202e" in shown
+    assert not {"\u202e", "\u2066", "\x00", "\x1b"} & set(shown)
+    assert "onerror=pwned()" in shown
 
 
 def test_twenty_thousand_findings_are_a_page_at_a_time(opened: Open) -> None:
-    """The browser builds what is shown and no more; the file is a dozen megabytes at most."""
+    """The browser builds only what it shows; the file is a dozen megabytes at most."""
     evaluation, about = many(20_000)
     text = render(evaluation, about=about)
     assert len(text.encode()) < 12_000_000
@@ -411,5 +411,5 @@ def test_twenty_thousand_findings_are_a_page_at_a_time(opened: Open) -> None:
     expect(page.get_by_role("status")).to_contain_text("20,000 of 20,000 findings, in 5 groups")
     page.locator("#table .group button").first.click()
     page.get_by_role("button", name="Next").click()
-    expect(page.locator("#table .group")).to_have_count(1)  # the head of the group that goes on
+    expect(page.locator("#table .group")).to_have_count(1)  # the head of the group that continues
     expect(page.locator("#table .finding")).to_have_count(100)

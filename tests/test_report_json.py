@@ -34,7 +34,7 @@ def test_every_report_fits_the_published_schema(evaluation: Evaluation) -> None:
 
 
 def test_the_published_schema_is_up_to_date(root: Path) -> None:
-    """`docs/report.schema.json` is what the models say."""
+    """`docs/report.schema.json` is the schema of the models."""
     published = (root / "docs" / "report.schema.json").read_text(encoding="utf-8")
     assert published == json.dumps(report_schema(), indent=2) + "\n", f"stale; write it with: {REGENERATE}"
 
@@ -72,7 +72,7 @@ def test_the_form_is_the_documented_one() -> None:
     }  # fmt: skip
 
 
-def test_places_of_fields_stand_below_the_place_of_the_resource() -> None:
+def test_places_of_fields_are_below_the_place_of_the_resource() -> None:
     """By the path of the denial or of the unknown, each with its file."""
     (finding,) = json.loads(render(SAMPLES["placed"]))["findings"]
     paths = [reason["path"] for reason in (*finding["denials"], *finding["unknowns"])]
@@ -102,7 +102,7 @@ def test_times_are_rfc_3339_in_utc() -> None:
 
 @pytest.mark.parametrize("escape", ["\\u001b[31m", "\\u202e", "\\udb40\\udc41", "\\u0023#vso[", "\\u003a:stop"])
 def test_hostile_characters_are_escapes_and_values_stay_exact(escape: str) -> None:
-    """What cannot be seen, or would be obeyed in a log, is a JSON escape; the value read back is the one judged."""
+    """Invisible and control characters are JSON escapes; the value read back is the evaluated one."""
     text = render(SAMPLES["hostile"])
     assert escape in text
     assert json.loads(text)["findings"][0]["title"] == HOSTILE

@@ -42,7 +42,7 @@ def test_every_report_reads_back_with_the_same_ids_and_counts(evaluation: Evalua
     assert whole.errors == outcomes[Outcome.ERROR] + errors
     assert whole.skipped == outcomes[Outcome.UNKNOWN] + exempt + len(evaluation.problems) - errors
     for suite in whole:
-        kinds = Counter(type(said) for case in suite for said in case.result)
+        kinds = Counter(type(result) for case in suite for result in case.result)
         counted = (len(list(suite)), kinds[Failure], kinds[Error], kinds[Skipped])
         assert (suite.tests, suite.failures, suite.errors, suite.skipped) == counted
 
@@ -90,12 +90,12 @@ def test_a_failure_lists_its_denials() -> None:
 )
 def test_what_is_neither_pass_nor_failure(policy: str, kind: type, message: str) -> None:
     """Exempt and unknown are skipped with the reason, an error finding is an error."""
-    (said,) = cases_of(SAMPLES["every outcome"])[policy].result
-    assert isinstance(said, kind)
-    assert said.message == message
+    (result,) = cases_of(SAMPLES["every outcome"])[policy].result
+    assert isinstance(result, kind)
+    assert result.message == message
 
 
-def test_a_pass_says_nothing() -> None:
+def test_a_pass_has_no_message() -> None:
     """A passing case has neither failure nor reason."""
     case = cases_of(SAMPLES["every outcome"])["AML-OPS-103"]
     assert case.result == []
@@ -112,7 +112,7 @@ def test_problems_are_cases_with_stable_names() -> None:
     ]
 
 
-def test_names_hold_no_message() -> None:
+def test_names_contain_no_message() -> None:
     """Another message leaves the cases' names as they are, so that a build server can follow them."""
     other = [
         finding.model_copy(
@@ -125,7 +125,7 @@ def test_names_hold_no_message() -> None:
         assert (one.classname, one.name) == (two.classname, two.name)
 
 
-def test_suites_say_what_was_judged() -> None:
+def test_suites_state_what_was_evaluated() -> None:
     """Digests, clock, engine and exit are properties of each suite."""
     suites = render(SAMPLES["every outcome"]).split("<testsuite ")[1:]
     listed = [dict(re.findall(r'<property name="(.*?)" value="(.*?)" />', suite)) for suite in suites]

@@ -30,7 +30,7 @@ def tokens_of(text: str) -> Iterator[Token]:
 
 
 def text_of(text: str) -> str:
-    """What a reader sees."""
+    """The visible text."""
     shown = [token.content for token in tokens_of(text) if token.type in ("text", "text_special")]
     return "".join(shown).replace("\u200b", "")
 
@@ -117,12 +117,12 @@ def test_groups_read_as_documented() -> None:
 
 def test_why_and_its_page_come_before_the_fix() -> None:
     """Only HTTPS addresses become links, and nothing in one ends it."""
-    told = PUBLIC_ACCESS.model_copy(update={"why": "It is open.", "url": "https://x.example/a>b"})
-    assert "It is open. <https://x.example/a%3Eb>\n\nSet" in render(evaluation_of([told]))
-    assert "<javascript" not in render(evaluation_of([told.model_copy(update={"url": "javascript:x"})]))
+    explained = PUBLIC_ACCESS.model_copy(update={"why": "It is open.", "url": "https://x.example/a>b"})
+    assert "It is open. <https://x.example/a%3Eb>\n\nSet" in render(evaluation_of([explained]))
+    assert "<javascript" not in render(evaluation_of([explained.model_copy(update={"url": "javascript:x"})]))
 
 
-def test_a_report_beyond_the_limit_says_what_it_leaves_out() -> None:
+def test_a_report_beyond_the_limit_states_what_it_leaves_out() -> None:
     """GitHub refuses larger summaries; the most severe findings are in it."""
     many = [
         PUBLIC_ACCESS.model_copy(update={"resource": f"{WORKSPACE}/computes/c{number}"}) for number in range(1, 3001)
@@ -137,7 +137,7 @@ def test_a_report_beyond_the_limit_says_what_it_leaves_out() -> None:
 
 
 def test_why_a_policy_concerns_a_resource_is_a_line_of_its_own() -> None:
-    """`because` is no value that somebody compares."""
+    """`because` is no value for comparisons."""
     denial = Denial(msg="m", actual={"because": "the tag `stage` is `x`", "size": 1}, expected=2)
     text = render(evaluation_of([PUBLIC_ACCESS.model_copy(update={"denials": (denial,)})]))
 
@@ -148,7 +148,7 @@ def test_why_a_policy_concerns_a_resource_is_a_line_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", ["</code><b>", "a|b", "a\\", "*x*", "@octocat", "``", "", "\x1b[31m"])
 def test_code_in_a_remedy_is_code_and_nothing_else(name: str) -> None:
-    """What stands between backticks, whatever it is; a lone backtick stays one."""
+    """The text between backticks, whatever it is; a lone backtick stays one."""
     finding = PUBLIC_ACCESS.model_copy(update={"remediation": f"Set `{name}` to `x`, not `", "source": "`y`"})
     text = render(evaluation_of([finding]))
     fix = next(line for line in text.splitlines() if line.startswith("Set"))
@@ -159,7 +159,7 @@ def test_code_in_a_remedy_is_code_and_nothing_else(name: str) -> None:
 
 
 def test_a_bundle_without_a_revision_leaves_no_blank() -> None:
-    """Nor does an engine without a version."""
+    """An engine without a version leaves no blank, either."""
     evaluation = evaluation_of([PUBLIC_ACCESS])
     bundle = evaluation.bundle.model_copy(update={"name": "ours", "revision": ""})
     bare = evaluation.model_copy(update={"bundle": bundle})
@@ -182,12 +182,12 @@ def test_a_bundle_without_a_revision_leaves_no_blank() -> None:
     ],
 )
 def test_lines_of_every_outcome(line: str) -> None:
-    """Every part is there when there is something to say."""
+    """Every part is shown when it has content."""
     assert line in render(SAMPLES["every outcome"]).splitlines()
 
 
-def test_parts_with_nothing_to_say_are_left_out() -> None:
-    """A compliant run is a headline, the exit, the counts and what was judged."""
+def test_parts_without_content_are_left_out() -> None:
+    """A compliant run is a headline, the exit, the counts and the evaluated inputs."""
     text = render(SAMPLES["all pass"])
     assert text.startswith("## policyeng: all 2 findings pass\n\n**PASSED: no failures**\n\n| Pass |")
     assert "<details>" not in text

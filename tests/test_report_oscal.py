@@ -27,7 +27,7 @@ VALIDATOR = Draft7Validator(SCHEMA)
 
 
 def faults(document: JsonObject) -> list[str]:
-    """What the schema refuses."""
+    """The errors of the schema."""
     return [f"{list(error.absolute_path)}: {error.message}" for error in VALIDATOR.iter_errors(document)]
 
 
@@ -55,7 +55,7 @@ def test_every_sample_is_valid(name: str) -> None:
 
 
 def test_controls_are_findings(evaluation: Evaluation) -> None:
-    """Only controls about which policies found something are, and what is satisfied is our objective."""
+    """Only controls about which policies found something are, and our objective is the satisfied one."""
     document = json.loads(render(evaluation))
     assert not faults(document)
     (shown,) = document["assessment-results"]["results"]

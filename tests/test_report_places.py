@@ -1,4 +1,4 @@
-"""Where findings stand, in every report."""
+"""The places of findings, in every report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_place() -> None:
 
 
 def test_each_field_has_its_place_and_others_that_of_the_resource() -> None:
-    """A field without a place of its own stands where its resource does."""
+    """A field without a place of its own has the place of its resource."""
     assert place(place_of(PLACED, VM_SIZE)) == "infra/cluster.yml:9:7"
     assert place(place_of(PLACED, "/unheard")) == "infra/cluster.yml:3:1"
     assert find_other_location(PLACED, VM_SIZE) == "infra/cluster.yml:9:7"
@@ -48,7 +48,7 @@ def test_the_first_place_is_that_of_the_first_reason_that_has_one() -> None:
     assert place(find_location(PUBLIC_ACCESS)) == "samples/inference.json:12:1"
 
 
-def test_all_places_of_a_finding_stand_once() -> None:
+def test_all_places_of_a_finding_are_shown_once() -> None:
     """In the order of its reasons; that of the resource where no field has one."""
     twice = PLACED.model_copy(update={"denials": (*PLACED.denials, PLACED.denials[0])})
 
@@ -56,7 +56,7 @@ def test_all_places_of_a_finding_stand_once() -> None:
     assert field_places(PUBLIC_ACCESS) == ["samples/inference.json:12:1"]
 
 
-def test_reasons_name_the_places_that_are_not_the_one_beside_them() -> None:
+def test_reasons_name_the_places_that_are_not_next_to_them() -> None:
     """A reader of an annotation sees its own place already."""
     shape, tags, network = reasons(PLACED, find_location(PLACED), "left open")
 
@@ -68,7 +68,7 @@ def test_reasons_name_the_places_that_are_not_the_one_beside_them() -> None:
     )
 
 
-#: How the formats that are no JSON escape what a place may hold.
+#: How the formats that are no JSON escape what a place may contain.
 DECODED: dict[str, Callable[[str], str]] = {
     "text": str,
     "junit": unescape,
@@ -86,7 +86,7 @@ VERBOSE = {"text": {"form": "verbose"}}
 @laws
 @given(evaluation=evaluations())
 def test_every_path_that_has_a_place_shows_it(name: str, evaluation: Evaluation) -> None:
-    """The place of each field that a finding speaks of is in the report; an annotation stands at the first one."""
+    """The place of each field that a finding speaks of is in the report; an annotation is at the first one."""
     text = DECODED[name](FORMATS[name](evaluation, **VERBOSE.get(name, {})))
     for finding in evaluation.findings:
         annotated = finding.exemption is None or name == "github"  # elsewhere an exempt one is a plain line
@@ -122,15 +122,15 @@ infra/cluster.yml:3:1
 """
 
 
-def test_a_place_stands_beside_its_path_where_it_is_not_the_resource_s() -> None:
-    """No noise for what stands where the resource does; below the path where the width is too small."""
+def test_a_place_is_next_to_its_path_where_it_is_not_the_resource_s() -> None:
+    """No noise for places of the resource itself; below the path where the width is too small."""
     assert PLACED_TEXT in FORMATS["text"](SAMPLES["placed"], form="verbose")
     narrow = render_text(SAMPLES["placed"], width=60, form="verbose")
     assert "      path      /properties/properties/vmSize\n                infra/cluster.yml:9:7\n" in narrow
 
 
-def test_under_a_policy_the_places_stand_beside_the_resource() -> None:
-    """Reasons that are the same for several resources stand once, wherever the fields stand."""
+def test_under_a_policy_the_places_are_next_to_the_resource() -> None:
+    """Reasons that are the same for several resources are shown once, wherever the fields are."""
     other = PLACED.model_copy(
         update={
             "resource": f"{CLUSTER}-2",
@@ -147,14 +147,14 @@ def test_under_a_policy_the_places_stand_beside_the_resource() -> None:
 
 
 def test_an_unknown_finding_shows_its_whole_reason_with_the_remedy() -> None:
-    """Formats say in the reason how to mend what they could not read."""
+    """Formats state in the reason how to fix what they could not read."""
     reason = "`[parameters('sku')]` is not resolved at main.json:14; give it with `--parameters sku=VALUE`"
     finding = Finding.model_validate(
         ISOLATION.model_dump() | {"outcome": "unknown", "denials": (), "unknowns": [Unknown(msg=reason, path="/sku")]}
     )
     for name in ("text", "github", "azure-devops", "junit", "json"):
-        said = " ".join(unescape(FORMATS[name](evaluation_of([finding]), **VERBOSE.get(name, {}))).split())
-        assert reason in said, name
+        shown = " ".join(unescape(FORMATS[name](evaluation_of([finding]), **VERBOSE.get(name, {}))).split())
+        assert reason in shown, name
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_each_format_points_to_the_field(name: str, line: str) -> None:
     assert line in FORMATS[name](SAMPLES["placed"])
 
 
-def test_a_place_that_nobody_knows_is_not_shown() -> None:
+def test_an_unknown_place_is_not_shown() -> None:
     """A snapshot from no file has neither line nor column."""
     finding = PUBLIC_ACCESS.model_copy(update={"location": Location(), "denials": (Denial(msg="m", path="/p"),)})
     for name in ("text", "github", "azure-devops", "junit", "markdown"):

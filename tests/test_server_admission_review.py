@@ -26,7 +26,7 @@ from policyeng.sources.kubernetes.single_object import BesideSnapshot
 from tests.bundles import rego, write
 from tests.cluster import ML, WORKSPACE, object_of, review_of, workspace_object
 
-ANSWER = TypeAdapter(AdmissionReviewAnswer).json_schema()
+RESPONSE = TypeAdapter(AdmissionReviewAnswer).json_schema()
 AS_OF = datetime(2026, 6, 1, tzinfo=UTC)
 ACCESS = 'object.get(input.resource, ["properties", "publicNetworkAccess"], "Enabled")'
 OPEN = (
@@ -41,21 +41,21 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     return load_bundle(write(tmp_path_factory.mktemp("bundle"), {"area/open.rego": rego("open", OPEN)}))
 
 
-def answered(bundle: Bundle, document: object, *resources: JsonObject, **options: Any) -> JsonObject:
+def response_to(bundle: Bundle, document: object, *resources: JsonObject, **options: Any) -> JsonObject:
     """The response to a review, which is valid and has its uid."""
     snapshot = Snapshot.model_validate({"resources": resources})
 
-    def admit(held: Sequence[Change], changes: Sequence[Change]) -> Decision:
-        before = apply_changes(snapshot, held).snapshot
+    def admit(prior: Sequence[Change], changes: Sequence[Change]) -> Decision:
+        before = apply_changes(snapshot, prior).snapshot
         return policyeng.admit(bundle, before, changes, as_of=AS_OF, blame=Blame.INTRODUCED, **options)
 
-    said, refusal = review(document, BesideSnapshot(snapshot), admit, decision_id="d-1")
-    assert refusal is None or not said["response"]["allowed"]
-    jsonschema.validate(said, ANSWER)
+    answer, refusal = review(document, BesideSnapshot(snapshot), admit, decision_id="d-1")
+    assert refusal is None or not answer["response"]["allowed"]
+    jsonschema.validate(answer, RESPONSE)
     assert isinstance(document, dict)
-    assert said["response"]["uid"] == document["request"]["uid"]
-    assert json.loads(json.dumps(said)) == said
-    return {**said["response"]}
+    assert answer["response"]["uid"] == document["request"]["uid"]
+    assert json.loads(json.dumps(answer)) == answer
+    return {**answer["response"]}
 
 
 def workspace(access: str) -> JsonObject:
@@ -65,8 +65,8 @@ def workspace(access: str) -> JsonObject:
 
 
 def test_a_violating_object_is_denied_with_the_field_as_the_object_has_it(bundle: Bundle) -> None:
-    """And what an audit needs to find the decision."""
-    response = answered(bundle, review_of("CREATE", workspace_object(publicNetworkAccess="Enabled")))
+    """The response has what an audit needs to find the decision."""
+    response = response_to(bundle, review_of("CREATE", workspace_object(publicNetworkAccess="Enabled")))
 
     assert response["allowed"] is False
     assert (response["status"]["code"], response["status"]["reason"]) == (403, "Forbidden")
@@ -74,14 +74,18 @@ def test_a_violating_object_is_denied_with_the_field_as_the_object_has_it(bundle
         "1 policy of policyeng:\n"
         "T-A-1 (high): open to the public: /spec/publicNetworkAccess is Enabled, expected Disabled"
     )
-    said = response["auditAnnotations"]
-    assert (said["decision-id"], said["denied-policies"], said["exit-code"]) == ("d-1", "T-A-1", "1")
-    assert len(said["snapshot-digest"]) == 64
+    annotations = response["auditAnnotations"]
+    assert (annotations["decision-id"], annotations["denied-policies"], annotations["exit-code"]) == (
+        "d-1",
+        "T-A-1",
+        "1",
+    )
+    assert len(annotations["snapshot-digest"]) == 64
 
 
 def test_a_compliant_object_is_allowed(bundle: Bundle) -> None:
     """Without a warning where its id is known."""
-    response = answered(
+    response = response_to(
         bundle, review_of("CREATE", workspace_object(publicNetworkAccess="Disabled")), workspace("Enabled")
     )
 
@@ -91,32 +95,32 @@ def test_a_compliant_object_is_allowed(bundle: Bundle) -> None:
 
 
 def test_an_update_is_blamed_for_what_it_makes_worse_alone(bundle: Bundle) -> None:
-    """The old failure is a warning; the same holds where the snapshot has not seen it."""
+    """The old failure is a warning, also where the snapshot does not contain it."""
     bad, good = (workspace_object(publicNetworkAccess=access) for access in ("Enabled", "Disabled"))
     touched = {**bad, "metadata": {**bad["metadata"], "finalizers": ["f"]}, "status": {"conditions": []}}
     for resources in ([workspace("Enabled")], [workspace("Disabled")], []):
-        worse = answered(bundle, review_of("UPDATE", bad, good), *resources)
-        left = answered(bundle, review_of("UPDATE", touched, bad), *resources)
-        mended = answered(bundle, review_of("UPDATE", good, bad), *resources)
+        worse = response_to(bundle, review_of("UPDATE", bad, good), *resources)
+        left = response_to(bundle, review_of("UPDATE", touched, bad), *resources)
+        repaired = response_to(bundle, review_of("UPDATE", good, bad), *resources)
 
-        assert (worse["allowed"], left["allowed"], mended["allowed"]) == (False, True, True)
+        assert (worse["allowed"], left["allowed"], repaired["allowed"]) == (False, True, True)
         assert left["warnings"][0] == (
             "T-A-1 still fails, as before the change: open to the public: /spec/publicNetworkAccess"
         )
-        assert not any("T-A-1" in warning for warning in mended.get("warnings", ()))
+        assert not any("T-A-1" in warning for warning in repaired.get("warnings", ()))
 
 
-def test_a_deletion_is_judged_by_the_old_object(bundle: Bundle) -> None:
-    """And of what is kept in Azure nothing is said."""
+def test_a_deletion_is_evaluated_by_the_old_object(bundle: Bundle) -> None:
+    """The response for an object that is kept in Azure has no message."""
     old = workspace_object(publicNetworkAccess="Enabled")
-    gone = answered(bundle, review_of("DELETE", None, old), workspace("Enabled"))
-    kept = answered(bundle, review_of("DELETE", None, workspace_object(policy="detach-on-delete")))
+    gone = response_to(bundle, review_of("DELETE", None, old), workspace("Enabled"))
+    kept = response_to(bundle, review_of("DELETE", None, workspace_object(policy="detach-on-delete")))
 
     assert gone["allowed"] is True
     assert gone["auditAnnotations"]["exit-code"] == "0"
     assert set(kept) == {"uid", "allowed"}
     assert (
-        answered(
+        response_to(
             bundle,
             review_of("DELETE", None, None, kind={"group": ML.partition("/")[0], "version": "v1", "kind": "Workspace"}),
         )["status"]["code"]
@@ -124,11 +128,13 @@ def test_a_deletion_is_judged_by_the_old_object(bundle: Bundle) -> None:
     )
 
 
-def test_a_dry_run_is_answered_alike(bundle: Bundle) -> None:
-    """Whatever is asked."""
+def test_a_dry_run_gets_the_same_response(bundle: Bundle) -> None:
+    """A dry run gets the same response as the request itself."""
     for access in ("Enabled", "Disabled"):
         shown = workspace_object(publicNetworkAccess=access)
-        assert answered(bundle, review_of("CREATE", shown, dryRun=True)) == answered(bundle, review_of("CREATE", shown))
+        assert response_to(bundle, review_of("CREATE", shown, dryRun=True)) == response_to(
+            bundle, review_of("CREATE", shown)
+        )
 
 
 @pytest.mark.parametrize(
@@ -141,18 +147,18 @@ def test_a_dry_run_is_answered_alike(bundle: Bundle) -> None:
         review_of("CONNECT", workspace_object(publicNetworkAccess="Enabled")),
     ],
 )
-def test_what_is_not_ours_is_allowed_with_nothing_said(document: JsonObject) -> None:
-    """And nothing decides on it."""
+def test_a_review_outside_the_scope_is_allowed_without_a_message(document: JsonObject) -> None:
+    """The policies are not evaluated."""
 
-    def admit(held: Sequence[Change], changes: Sequence[Change]) -> Decision:
-        raise AssertionError((held, changes))
+    def admit(prior: Sequence[Change], changes: Sequence[Change]) -> Decision:
+        raise AssertionError((prior, changes))
 
     response = review(document, BesideSnapshot(Snapshot()), admit, decision_id="d").answer["response"]
     assert response == {"uid": document["request"]["uid"], "allowed": True}
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         (review_of("CREATE", object_of("Unheard", {})), "of `machinelearningservices.azure.com` is not supported"),
         (review_of("CREATE", object_of("Workspace", None)), "an object without a `spec`"),
@@ -178,38 +184,38 @@ def test_what_is_not_ours_is_allowed_with_nothing_said(document: JsonObject) -> 
         ),
     ],
 )
-def test_what_cannot_be_judged_is_denied(bundle: Bundle, document: JsonObject, said: str) -> None:
+def test_what_cannot_be_evaluated_is_denied(bundle: Bundle, document: JsonObject, message: str) -> None:
     """With the place and the remedy."""
-    response = answered(bundle, document)
+    response = response_to(bundle, document)
 
     assert (response["allowed"], response["status"]["code"]) == (False, 422)
-    assert said in response["status"]["message"]
+    assert message in response["status"]["message"]
     assert response["auditAnnotations"]["exit-code"] == "2"
 
 
 def test_what_cannot_be_decided_is_denied() -> None:
-    """Whatever of ours is raised."""
+    """Every error of ours denies."""
 
-    def admit(held: Sequence[Change], changes: Sequence[Change]) -> Decision:
-        raise EngineError("the state is too old", remedy=str((held, changes)))
+    def admit(prior: Sequence[Change], changes: Sequence[Change]) -> Decision:
+        raise EngineError("the state is too old", remedy=str((prior, changes)))
 
-    said = review(review_of("CREATE", workspace_object()), BesideSnapshot(Snapshot()), admit).answer
-    jsonschema.validate(said, ANSWER)
-    assert (said["response"]["allowed"], said["response"]["status"]["code"]) == (False, 500)
-    assert "the state is too old" in said["response"]["status"]["message"]
+    answer = review(review_of("CREATE", workspace_object()), BesideSnapshot(Snapshot()), admit).answer
+    jsonschema.validate(answer, RESPONSE)
+    assert (answer["response"]["allowed"], answer["response"]["status"]["code"]) == (False, 500)
+    assert "the state is too old" in answer["response"]["status"]["message"]
 
 
 def test_a_policy_error_is_one(tmp_path: Path) -> None:
     """It is no mere failure."""
     broken = load_bundle(write(tmp_path, {"area/p.rego": rego("p", 'deny contains {"msg": "m"} if 1 / 0 > 0')}))
-    response = answered(broken, review_of("CREATE", workspace_object()))
+    response = response_to(broken, review_of("CREATE", workspace_object()))
 
     assert (response["allowed"], response["status"]["code"]) == (False, 500)
     assert "T-A-1 (high): could not be evaluated" in response["status"]["message"]
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "message"),
     [
         ([], "not an admission review: a list"),
         ({}, "not an admission review"),
@@ -220,10 +226,10 @@ def test_a_policy_error_is_one(tmp_path: Path) -> None:
         (review_of("CREATE", uid=7), "without a request uid"),
     ],
 )
-def test_what_is_no_review_is_refused(bundle: Bundle, document: object, said: str) -> None:
-    """There is nobody to answer."""
-    with pytest.raises(InputError, match=said):
-        answered(bundle, document)
+def test_other_documents_than_reviews_are_refused(bundle: Bundle, document: object, message: str) -> None:
+    """A document without a request uid has no response."""
+    with pytest.raises(InputError, match=message):
+        response_to(bundle, document)
 
 
 def test_words_are_bounded(tmp_path: Path) -> None:
@@ -234,8 +240,8 @@ def test_words_are_bounded(tmp_path: Path) -> None:
         for number in range(1, 31)
     }
     many = load_bundle(write(tmp_path, files))
-    denied = answered(many, review_of("CREATE", workspace_object()))
-    left = answered(many, review_of("UPDATE", workspace_object(), workspace_object()))
+    denied = response_to(many, review_of("CREATE", workspace_object()))
+    left = response_to(many, review_of("UPDATE", workspace_object(), workspace_object()))
 
     assert denied["status"]["message"].endswith("and 21 more")
     assert denied["status"]["message"].startswith("30 policies")
@@ -282,29 +288,29 @@ OBJECTS = st.fixed_dictionaries(
     st.fixed_dictionaries({}, optional=dict.fromkeys(("kind", "subResource", "dryRun", "options"), JSON)),
     st.booleans(),
 )
-def test_any_review_is_answered(
+def test_any_review_gets_a_response(
     bundle: Bundle, operation: str, new: object, old: object, more: JsonObject, same: bool
 ) -> None:
-    """With a valid review and its uid, and never allowed where the object of a judged kind is missing."""
+    """The response is valid and has the uid; a missing object of an evaluated kind is never allowed."""
     shown = new if isinstance(new, dict) else None
     document = review_of(operation, shown, **more)
     document["request"] |= {"object": new, "oldObject": new if same else old}
-    answered(bundle, document, workspace("Enabled"))
+    response_to(bundle, document, workspace("Enabled"))
 
 
 @settings(max_examples=100)
 @given(st.sampled_from(["CREATE", "UPDATE", "DELETE"]), OBJECTS, OBJECTS)
-def test_nothing_is_allowed_of_what_is_judged_that_nobody_decided_on(
+def test_no_object_of_an_evaluated_kind_is_allowed_without_a_decision(
     operation: str, new: JsonObject, old: JsonObject
 ) -> None:
-    """Where deciding fails, no object of a judged kind is let through, whatever it holds."""
+    """Where the decision fails, no object of an evaluated kind is allowed, whatever its content."""
     ours = {"apiVersion": ML, "kind": "Workspace"}
     shown = None if operation == "DELETE" else {**new, **ours}
 
-    def admit(held: Sequence[Change], changes: Sequence[Change]) -> Decision:
-        raise EngineError("nobody is there", remedy=str((held, changes)))
+    def admit(prior: Sequence[Change], changes: Sequence[Change]) -> Decision:
+        raise EngineError("no decision", remedy=str((prior, changes)))
 
-    said = review(
+    answer = review(
         review_of(operation, shown, {**old, **ours, "spec": {"x": 1}}), BesideSnapshot(Snapshot()), admit
     ).answer
-    assert said["response"]["allowed"] is False
+    assert answer["response"]["allowed"] is False

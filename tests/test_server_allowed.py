@@ -32,7 +32,7 @@ CROWD = (
 
 @pytest.fixture
 def service(tmp_path: Path) -> Service:
-    """One that allows two workspaces, beside a state of none."""
+    """One that allows two workspaces, with an empty state."""
     bundle = load_bundle(write(tmp_path / "bundle", {"area/crowd.rego": rego("crowd", CROWD)}))
     return service_of(EvaluationSetup(bundle, (), {}, Settings()), empty(NOW))
 
@@ -45,14 +45,14 @@ def empty(since: datetime) -> Any:
 
 def admitted(service: Service, content: object) -> bool:
     """Whether a change is allowed."""
-    answer = asked(service, "/v1/admit", content).json()
-    assert answer["exitCode"] in (0, 1), answer
-    allowed: bool = answer["allowed"]
+    response = asked(service, "/v1/admit", content).json()
+    assert response["exitCode"] in (0, 1), response
+    allowed: bool = response["allowed"]
     return allowed
 
 
 def reviewed(service: Service, verb: str, name: str, old: JsonObject | None = None, **more: object) -> bool:
-    """Whether what is done to the object of a workspace is allowed."""
+    """Whether a review of the object of a workspace is allowed."""
     shown = named(name)
     allowed: bool = asked(service, "/v1/admission-review", review_of(verb, shown, old, **more)).json()["response"][
         "allowed"
@@ -68,7 +68,7 @@ def named(name: str, **labels: str) -> JsonObject:
     return document
 
 
-def test_what_is_compliant_one_by_one_is_denied_together(service: Service) -> None:
+def test_changes_that_are_compliant_one_by_one_are_denied_together(service: Service) -> None:
     """By `/v1/admit` and the webhook, each of which counts what the other allowed."""
     assert admitted(service, resource("a"))
     assert reviewed(service, "CREATE", "b")
@@ -78,8 +78,8 @@ def test_what_is_compliant_one_by_one_is_denied_together(service: Service) -> No
     assert reviewed(service, "CREATE", "c")
 
 
-def test_what_is_denied_or_a_dry_run_does_not_count(service: Service) -> None:
-    """Nor what a request decides on beside a state of its own, nor what a document says of which a part is wrong."""
+def test_denied_changes_and_dry_runs_do_not_count(service: Service) -> None:
+    """Changes against a state of the request, and documents of which a part is wrong, do not count either."""
     for _ in range(3):
         assert admitted(service, {"change": resource("dry"), "dryRun": True})
         assert reviewed(service, "CREATE", "dry", dryRun=True)
@@ -89,14 +89,14 @@ def test_what_is_denied_or_a_dry_run_does_not_count(service: Service) -> None:
     assert service.allowed.entries == ()
 
     own = service_of(service.setup.current)
-    answer = asked(own, "/v1/admit", {"change": resource("a"), "state": {"snapshotVersion": 1, "resources": []}})
-    assert answer.json()["allowed"]
+    response = asked(own, "/v1/admit", {"change": resource("a"), "state": {"snapshotVersion": 1, "resources": []}})
+    assert response.json()["allowed"]
     assert own.allowed.entries == ()
     assert asked(service, "/v1/admit", {"change": resource("a"), "dryRun": "yes"}).status_code == 422
 
 
 def test_what_an_operator_writes_without_changing_azure_does_not_count(service: Service) -> None:
-    """Its labels and finalizers would fill what is kept."""
+    """Its labels and finalizers would fill the memory."""
     assert reviewed(service, "UPDATE", "a", named("a", team="x"))
     assert service.allowed.entries == ()
     assert reviewed(service, "CREATE", "a")
@@ -120,7 +120,7 @@ def test_a_state_that_is_newer_than_what_was_allowed_takes_its_place(service: Se
 
 
 def test_two_at_a_time_do_not_get_past(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is allowed while another is decided on is decided on again with it."""
+    """A change that is allowed during another decision is evaluated again together with it."""
     assert admitted(service, resource("a"))
     together, decide = Barrier(2), serving.decide
     waiting = [True, True]
@@ -133,11 +133,11 @@ def test_two_at_a_time_do_not_get_past(service: Service, monkeypatch: pytest.Mon
         return decision
 
     monkeypatch.setattr(serving, "decide", at_once)
-    held, state = service.setup.current, empty(NOW)
+    setup, state = service.setup.current, empty(NOW)
 
     def put(name: str) -> bool:
         change = Change(operation=Operation.CREATE, id=resource(name)["id"], resource=resource(name))
-        return service.decided(held, state, [change], datetime.now(UTC), Blame.TOUCHED).allowed
+        return service.decided(setup, state, [change], datetime.now(UTC), Blame.TOUCHED).allowed
 
     with ThreadPoolExecutor(2) as pool:
         assert sorted(pool.map(put, ("b", "c"))) == [False, True]
@@ -150,8 +150,8 @@ def change(name: str, operation: str = "replace") -> Change:
     return Change(operation=Operation(operation), id=resource(name)["id"], **written[operation])
 
 
-def test_what_is_put_again_is_decided_on_anew() -> None:
-    """And takes the place of what was put and patched; a deletion stays, for it takes away what lies below."""
+def test_a_resource_that_is_put_again_is_evaluated_again() -> None:
+    """It replaces earlier puts and patches; a deletion stays, because it removes the children."""
     allowed = Allowed()
     first = [change("a", "delete"), change("a"), change("a", "patch"), change("b")]
     assert allowed.add(first, NOW, NOW - timedelta(1), allowed.entries)
@@ -167,7 +167,7 @@ def test_what_is_put_again_is_decided_on_anew() -> None:
 
 
 def test_of_equal_changes_the_last_counts() -> None:
-    """What is allowed again and again takes one place."""
+    """A change that is allowed again and again takes one place."""
     allowed = Allowed()
     for name in ("a", "b", "a"):
         for operation in ("patch", "delete"):

@@ -35,7 +35,7 @@ SAMPLES = sorted((ROOT / "samples" / "workspaces").glob("*.json"))
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server's clock stands still."""
+    """The server's clock does not move."""
     for module in ("service", "routes.handling"):
         monkeypatch.setattr(f"policyeng.server.{module}.get_time", lambda: NOW)
 
@@ -52,18 +52,18 @@ def small(tmp_path: Path) -> Service:
     return service_of(held(tmp_path), standing(workspace("old", x=9), since=NOW - timedelta(seconds=90)))
 
 
-def in_process(in_force: EvaluationSetup, content: bytes, **options: Any) -> bytes:
+def in_process(setup: EvaluationSetup, content: bytes, **options: Any) -> bytes:
     """The JSON report on standard input."""
-    read = read_inputs(["-"], stdin=content, **in_force.bundle.wanted)
+    read = read_inputs(["-"], stdin=content, **setup.bundle.wanted)
     options = {"as_of": NOW, **options}
     return render(
-        policyeng.evaluation.evaluate(in_force.bundle, read.snapshot, problems=read.problems, **options)
+        policyeng.evaluation.evaluate(setup.bundle, read.snapshot, problems=read.problems, **options)
     ).encode()
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_check_answers_the_report_of_the_command(sample: Path, built_in: EvaluationSetup) -> None:
-    """Byte for byte, at the server's time and at the one that is asked for."""
+def test_check_responds_with_the_report_of_the_command(sample: Path, built_in: EvaluationSetup) -> None:
+    """Byte for byte, at the server's time and at the one that is requested."""
     content = sample.read_bytes()
     service = service_of(built_in, deadline=60.0)  # the first request compiles the policies
     later = "2027-01-01T00:00:00Z"
@@ -78,18 +78,18 @@ def test_check_answers_the_report_of_the_command(sample: Path, built_in: Evaluat
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-def test_admit_answers_the_decision_of_admit(sample: Path, built_in: EvaluationSetup) -> None:
-    """For a change of a resource of each sample, judged against the whole of it."""
+def test_admit_responds_with_the_decision_of_admit(sample: Path, built_in: EvaluationSetup) -> None:
+    """For a change of a resource of each sample, evaluated against the whole of it."""
     state = policyeng.load_snapshot(sample)
     resource = orjson.loads(orjson.dumps(state.resources[len(state.resources) // 2]))
     resource["properties"]["publicNetworkAccess"] = "Enabled"
     service = service_of(built_in, SnapshotState(state, NOW - timedelta(hours=1)))
-    answer = asked(service, "/v1/admit", resource).json()
+    response = asked(service, "/v1/admit", resource).json()
 
-    assert len(answer.pop("decisionId")) == 32
-    assert answer.pop("stateAgeSeconds") == 3600
+    assert len(response.pop("decisionId")) == 32
+    assert response.pop("stateAgeSeconds") == 3600
     expected = policyeng.admit(built_in.bundle, state, resource, as_of=NOW)
-    assert answer == orjson.loads(expected.model_dump_json(by_alias=True, fallback=str))
+    assert response == orjson.loads(expected.model_dump_json(by_alias=True, fallback=str))
 
 
 def test_templates_in_a_request_are_evaluated(built_in: EvaluationSetup) -> None:
@@ -99,21 +99,21 @@ def test_templates_in_a_request_are_evaluated(built_in: EvaluationSetup) -> None
     deployment = resource("Microsoft.Resources/deployments", {"template": template(inner)})
     service = service_of(built_in, SnapshotState(policyeng.models.Snapshot(), NOW))
     for path in ("/v1/check", "/v1/admit"):
-        answer = asked(service, path, deployment).json()
-        assert answer["exitCode"] == 1
-        findings = answer.get("findings") or answer["denied"]
+        response = asked(service, path, deployment).json()
+        assert response["exitCode"] == 1
+        findings = response.get("findings") or response["denied"]
         assert any(finding["policy"] == "AML-NET-001" and finding["resource"].endswith("/w") for finding in findings)
 
 
-def test_yaml_is_judged_as_the_command_does(built_in: EvaluationSetup) -> None:
+def test_yaml_is_evaluated_as_by_the_command(built_in: EvaluationSetup) -> None:
     """As `application/yaml`."""
     content = (ROOT / "samples/formats/manifests.yaml").read_bytes()
-    answer = asked(service_of(built_in), "/v1/check", content, content_type="application/yaml; charset=utf-8")
+    response = asked(service_of(built_in), "/v1/check", content, content_type="application/yaml; charset=utf-8")
 
-    assert answer.content == in_process(built_in, content)
+    assert response.content == in_process(built_in, content)
 
 
-def test_exemptions_of_the_request_go_before_those_in_force(tmp_path: Path) -> None:
+def test_exemptions_of_the_request_precede_those_of_the_server(tmp_path: Path) -> None:
     """A faulty one is a problem of the report, as in a file."""
     service = service_of(held(tmp_path))
     resource = workspace("w", x=2)
@@ -121,8 +121,8 @@ def test_exemptions_of_the_request_go_before_those_in_force(tmp_path: Path) -> N
     given |= {"approvedBy": "a", "createdAt": "2026-05-01T00:00:00Z", "expiresAt": "2026-07-01T00:00:00Z"}
     envelope: JsonObject = {"snapshot": resource, "exemptions": [given]}
     exempted, faulty = (
-        answer.json()
-        for answer in answers(
+        response.json()
+        for response in answers(
             application(service),
             post("/v1/check", envelope),
             post("/v1/check", {**envelope, "exemptions": [{**given, "approvedBy": "o"}]}),
@@ -135,11 +135,11 @@ def test_exemptions_of_the_request_go_before_those_in_force(tmp_path: Path) -> N
 
 
 def test_a_change_may_bring_its_state_where_the_server_has_none(tmp_path: Path) -> None:
-    """And must; where the server has one, a request does not choose another."""
-    in_force = held(tmp_path)
+    """It has to; where the server has one, a request cannot choose another."""
+    setup = held(tmp_path)
     change = workspace("w", x=2)
     state = {"snapshotVersion": 1, "takenAt": "2026-05-31T23:59:00Z", "resources": [workspace("a", x=5)]}
-    without, with_one = service_of(in_force), service_of(in_force, standing(since=NOW))
+    without, with_one = service_of(setup), service_of(setup, standing(since=NOW))
     brought = asked(without, "/v1/admit?standing=true", {"change": change, "state": state})
 
     assert (brought.json()["allowed"], brought.json()["stateAgeSeconds"]) == (False, 60)
@@ -156,7 +156,7 @@ def test_a_change_may_bring_its_state_where_the_server_has_none(tmp_path: Path) 
 
 
 def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
-    """Nor by one that was taken tomorrow; readiness says so, and `check` needs no state."""
+    """A state from the future does not decide either; readiness reports it, and `check` needs no state."""
     for since in (NOW - timedelta(seconds=61), NOW + timedelta(days=1)):
         service = service_of(held(tmp_path), standing(since=since), max_snapshot_age=60)
         refused = asked(service, "/v1/admit", workspace("w", x=1))
@@ -172,7 +172,7 @@ def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "status", "said"),
+    ("path", "content", "status", "message"),
     [
         ("/v1/check", b'{"a": 1, "a": 2}', 400, "duplicate key"),
         ("/v1/check", b'{"snapshot": 1, "snapshot": 2}', 400, "duplicate key"),
@@ -198,19 +198,19 @@ def test_nothing_is_decided_by_a_state_that_is_too_old(tmp_path: Path) -> None:
         ("/v1/check-policy-restrictions", b'{"resourceDetails": {}}', 422, "`resourceContent` is missing"),
     ],
 )
-def test_what_is_not_asked_for_is_refused(small: Service, path: str, content: bytes, status: int, said: str) -> None:
-    """As a problem, with what is wrong."""
-    answer = asked(small, path, content, x_request_id="mine-1")
-    problem = answer.json()
+def test_an_invalid_request_is_refused(small: Service, path: str, content: bytes, status: int, message: str) -> None:
+    """The response is a problem that names the fault."""
+    response = asked(small, path, content, x_request_id="mine-1")
+    problem = response.json()
 
-    assert answer.status_code == status
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert said in f"{problem['detail']} {problem.get('place')}"
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/problem+json"
+    assert message in f"{problem['detail']} {problem.get('place')}"
     assert problem["status"] == status
-    assert problem["requestId"] == answer.headers["x-request-id"] == "mine-1"
+    assert problem["requestId"] == response.headers["x-request-id"] == "mine-1"
 
 
-def test_what_no_format_takes_is_a_problem_of_the_report(small: Service) -> None:
+def test_an_unknown_format_is_a_problem_of_the_report(small: Service) -> None:
     """As of the command, with its exit code."""
     report = asked(small, "/v1/check", b'{"a": 1}').json()
 
@@ -229,51 +229,51 @@ def test_paths_and_methods_that_there_are_not(small: Service) -> None:
 
 @pytest.mark.parametrize("only", [(Route.ADMISSION_REVIEW,), (Route.CHECK, Route.ADMIT, Route.CHECK)])
 def test_other_routes_than_those_wanted_are_not_there(tmp_path: Path, only: tuple[Route, ...]) -> None:
-    """Whoever asks, and whatever is sent; what says how the server is stays."""
+    """Every request to them is refused; the routes for health and the document stay."""
     app = application(service_of(held(tmp_path), standing(since=NOW), only=only))
     statuses = {route: answers(app, post(f"/v1/{route}", b"[]"))[0].status_code for route in Route}
     there = answers(app, *(httpx.Request("GET", f"http://server{path}") for path in ("/readyz", "/openapi.json")))
 
     assert {route for route, status in statuses.items() if status != 404} == set(only)
-    assert [answer.status_code for answer in there] == [200, 200]
+    assert [response.status_code for response in there] == [200, 200]
     assert answers(app, httpx.Request("OPTIONS", "http://server/v1/check-policy-restrictions"))[0].status_code == 404
 
 
-def test_requests_have_an_id_and_answers_to_be_logged_another(small: Service) -> None:
+def test_requests_have_an_id_and_responses_to_be_logged_another(small: Service) -> None:
     """The caller's where it is one; never one that would break a line of a log."""
     ids = ["a-b_c.1:/+=", "x" * 129, "two words", "a\tb", ""]
     given = [asked(small, "/v1/admit", workspace("w"), x_request_id=each) for each in ids]
 
     assert given[0].headers["x-request-id"] == ids[0]
-    assert all(len(answer.headers["x-request-id"]) == 32 for answer in given[1:])
+    assert all(len(response.headers["x-request-id"]) == 32 for response in given[1:])
     assert given[0].headers["x-decision-id"] == given[0].json()["decisionId"]
-    assert len({answer.headers["x-decision-id"] for answer in given}) == len(ids)
+    assert len({response.headers["x-decision-id"] for response in given}) == len(ids)
 
 
-def test_answers_at_the_same_time_do_not_mix(tmp_path: Path) -> None:
-    """Sixty requests on two threads, each with the answer to its own."""
+def test_concurrent_responses_do_not_mix(tmp_path: Path) -> None:
+    """Sixty requests on two threads, each with its own response."""
     service = service_of(held(tmp_path), standing(workspace("old", x=1), since=NOW), waiting=100)
     values = [(index, 1 + index % 3 % 2) for index in range(60)]
     requests = [post(f"/v1/{['check', 'admit'][index % 2]}", workspace(f"w{index}", x=x)) for index, x in values]
-    for (index, x), request, answer in zip(values, requests, answers(application(service), *requests), strict=True):
-        said = answer.json()
-        assert said["exitCode"] == x - 1
+    for (index, x), request, response in zip(values, requests, answers(application(service), *requests), strict=True):
+        body = response.json()
+        assert body["exitCode"] == x - 1
         if request.url.path == "/v1/admit":
-            assert said["changes"] == [{"operation": "replace", "id": workspace(f"w{index}")["id"]}]
-            findings = said["denied"]
+            assert body["changes"] == [{"operation": "replace", "id": workspace(f"w{index}")["id"]}]
+            findings = body["denied"]
         else:
-            findings = [finding for finding in said["findings"] if finding["outcome"] == "fail"]
+            findings = [finding for finding in body["findings"] if finding["outcome"] == "fail"]
         assert [finding["resource"] for finding in findings] == [workspace(f"w{index}")["id"]] * (x - 1)
 
 
-def test_what_nobody_foresaw_says_nothing(small: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unforeseen_error_reveals_nothing(small: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is a problem with status 500, and the log has the rest."""
     monkeypatch.setattr("policyeng.server.routes.evaluation.evaluate", lambda *_, **__: 1 / 0)
-    answer = asked(small, "/v1/check", workspace("w"))
+    response = asked(small, "/v1/check", workspace("w"))
 
-    assert answer.status_code == 500
-    assert "zero" not in answer.text
-    assert answer.json()["requestId"] == answer.headers["x-request-id"]
+    assert response.status_code == 500
+    assert "zero" not in response.text
+    assert response.json()["requestId"] == response.headers["x-request-id"]
 
 
 def test_a_bundle_that_does_not_compile_decides_nothing(small: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,41 +283,41 @@ def test_a_bundle_that_does_not_compile_decides_nothing(small: Service, monkeypa
         raise policyeng.errors.EngineError("the bundle does not compile")
 
     monkeypatch.setattr("policyeng.server.service.admit", broken)
-    answer = asked(small, "/v1/admit", workspace("w"))
-    assert answer.status_code == 503
-    assert "allowed" not in answer.json()
+    response = asked(small, "/v1/admit", workspace("w"))
+    assert response.status_code == 503
+    assert "allowed" not in response.json()
 
 
-def test_reviews_are_answered_as_reviews_also_when_nothing_can_be_decided(tmp_path: Path) -> None:
-    """Full, and with an old state, nothing is allowed; what is no review is refused."""
+def test_reviews_get_reviews_also_when_nothing_can_be_decided(tmp_path: Path) -> None:
+    """Full, and with an old state, nothing is allowed; other documents are refused."""
     bad = object_of("Workspace", {"owner": {"name": "g"}, "description": "bad"}, name="w")
     policy = rego("limit", deny_when('input.resource.properties.description == "bad"'))
-    in_force = EvaluationSetup(load_bundle(write(tmp_path, {"area/limit.rego": policy})), (), {}, Settings())
+    setup = EvaluationSetup(load_bundle(write(tmp_path, {"area/limit.rego": policy})), (), {}, Settings())
     before = standing(workspace("w"), since=NOW - timedelta(seconds=90))
-    service = service_of(in_force, before)
+    service = service_of(setup, before)
 
-    def said(service: Service, document: object) -> JsonObject:
-        answer = asked(service, "/v1/admission-review", document)
-        assert answer.status_code == 200
-        response: JsonObject = answer.json()["response"]
-        assert response.get("auditAnnotations", {}).get("decision-id") == answer.headers["x-decision-id"]
-        return response
+    def reviewed(service: Service, document: object) -> JsonObject:
+        response = asked(service, "/v1/admission-review", document)
+        assert response.status_code == 200
+        review: JsonObject = response.json()["response"]
+        assert review.get("auditAnnotations", {}).get("decision-id") == response.headers["x-decision-id"]
+        return review
 
-    assert said(service, review_of("CREATE", bad))["status"]["code"] == 403
-    assert said(service, review_of("UPDATE", {**bad, "status": {}}, bad))["allowed"] is True
+    assert reviewed(service, review_of("CREATE", bad))["status"]["code"] == 403
+    assert reviewed(service, review_of("UPDATE", {**bad, "status": {}}, bad))["allowed"] is True
     assert asked(service, "/v1/admission-review", b"{").status_code == 400
     for document in ([1], {}, {**review_of("CREATE", bad), "apiVersion": "admission.k8s.io/v1beta1"}):
         assert asked(service, "/v1/admission-review", document).status_code == 422
     service.queue.closed = True
     instance_type = object_of("InstanceType", {"resources": {}}, api_version="amlarc.azureml.com/v1alpha1")
-    for unable in (service, service_of(in_force, before, max_snapshot_age=1)):
+    for unable in (service, service_of(setup, before, max_snapshot_age=1)):
         for shown in (bad, instance_type):
-            assert said(unable, review_of("CREATE", shown))["status"]["code"] == 500
-            assert said(unable, review_of("DELETE", None, shown))["status"]["code"] == 500
+            assert reviewed(unable, review_of("CREATE", shown))["status"]["code"] == 500
+            assert reviewed(unable, review_of("DELETE", None, shown))["status"]["code"] == 500
 
 
-def test_reviews_are_answered_without_a_state(tmp_path: Path) -> None:
-    """The object is evaluated by itself; what lies elsewhere is not known, and a warning tells why."""
+def test_reviews_get_a_response_without_a_state(tmp_path: Path) -> None:
+    """The object is evaluated by itself; what other resources contain is unknown, and a warning says why."""
     files = {
         "area/limit.rego": rego("limit", deny_when('input.resource.properties.description == "bad"')),
         "area/near.rego": rego(
@@ -329,27 +329,27 @@ def test_reviews_are_answered_without_a_state(tmp_path: Path) -> None:
         object_of("Workspace", {"owner": {"name": "g"}, "description": word}, name="w") for word in ("bad", "good")
     )
 
-    def said(document: object, strict: bool = False) -> JsonObject:
-        held = EvaluationSetup(bundle, (), {}, Settings(strict_unknown=strict))
-        response: JsonObject = asked(service_of(held), "/v1/admission-review", document).json()["response"]
+    def reviewed(document: object, strict: bool = False) -> JsonObject:
+        setup = EvaluationSetup(bundle, (), {}, Settings(strict_unknown=strict))
+        response: JsonObject = asked(service_of(setup), "/v1/admission-review", document).json()["response"]
         return response
 
-    refused = said(review_of("CREATE", bad))
+    refused = reviewed(review_of("CREATE", bad))
     assert (refused["allowed"], refused["status"]["code"]) == (False, 403)
-    assert said(review_of("UPDATE", bad, good))["allowed"] is False
-    allowed = said(review_of("CREATE", good))
+    assert reviewed(review_of("UPDATE", bad, good))["allowed"] is False
+    allowed = reviewed(review_of("CREATE", good))
     assert allowed["allowed"] is True
     assert any(one.startswith("the server has no state") for one in allowed["warnings"])
     assert any(one.startswith("T-B-1 could not be decided: ") for one in allowed["warnings"])
-    assert said(review_of("CREATE", good), strict=True)["allowed"] is False
+    assert reviewed(review_of("CREATE", good), strict=True)["allowed"] is False
     labelled = {**good, "metadata": {**good["metadata"], "labels": {"a": "b"}}}
-    assert said(review_of("UPDATE", labelled, good))["allowed"] is True
-    assert said(review_of("DELETE", None, good))["allowed"] is True
+    assert reviewed(review_of("UPDATE", labelled, good))["allowed"] is True
+    assert reviewed(review_of("DELETE", None, good))["allowed"] is True
     instance_type = object_of("InstanceType", {"resources": {}}, api_version="amlarc.azureml.com/v1alpha1")
-    assert said(review_of("CREATE", instance_type))["allowed"] is True
+    assert reviewed(review_of("CREATE", instance_type))["allowed"] is True
 
 
-def test_those_who_want_to_know_hear_of_every_answer(tmp_path: Path) -> None:
+def test_observers_are_notified_of_every_response(tmp_path: Path) -> None:
     """Of verdicts and of refusals, and metrics are shown."""
 
     class Listener(ServerMetrics):
@@ -357,9 +357,9 @@ def test_those_who_want_to_know_hear_of_every_answer(tmp_path: Path) -> None:
             super().__init__()
             self.heard: list[serving.Answered] = []
 
-        def answered(self, answered: serving.Answered) -> None:
-            self.heard.append(answered)
-            raise OSError("the disk is full")  # which changes no answer
+        def answered(self, event: serving.Answered) -> None:
+            self.heard.append(event)
+            raise OSError("the disk is full")  # which changes no response
 
         def exposition(self) -> bytes:
             return b"one 1\n"
@@ -386,30 +386,30 @@ def test_those_who_want_to_know_hear_of_every_answer(tmp_path: Path) -> None:
 
 
 def test_readiness_and_life(small: Service) -> None:
-    """A server that leaves is alive, and not ready; a fault of what was read later is said."""
+    """A server that leaves is alive, and not ready; a fault of a later reload is reported."""
     alive, ready = got(small, "/healthz", "/readyz")
     assert (alive.json(), ready.json()) == ({"status": "alive"}, {"ready": True, "reasons": [], "faults": []})
     small.leaving = True
-    assert [answer.status_code for answer in got(small, "/healthz", "/readyz")] == [200, 503]
+    assert [response.status_code for response in got(small, "/healthz", "/readyz")] == [200, 503]
     assert asked(small, "/v1/admit", workspace("w")).status_code == 200
 
 
 def test_a_service_watches_while_it_serves(small: Service) -> None:
-    """And ends with its application."""
+    """The watch ends with its application."""
     small.start()
     small.stop()
     assert small.unready() == []
 
 
-def test_what_if_output_is_decided_on_as_the_command_does(small: Service) -> None:
+def test_what_if_output_is_decided_as_by_the_command(small: Service) -> None:
     """As it comes; what cannot be known of it denies."""
     after = workspace("w", x=2)
     made = {"resourceId": after["id"], "changeType": "Create", "after": after}
-    answer = {"status": "Succeeded", "error": None, "changes": [made]}
+    response = {"status": "Succeeded", "error": None, "changes": [made]}
 
-    allowed = asked(small, "/v1/admit", {**answer, "changes": [{**made, "changeType": "NoChange", "before": after}]})
-    denied = asked(small, "/v1/admit", answer)
-    refused = asked(small, "/v1/admit", {**answer, "changes": [{**made, "changeType": "Sideways"}]})
+    allowed = asked(small, "/v1/admit", {**response, "changes": [{**made, "changeType": "NoChange", "before": after}]})
+    denied = asked(small, "/v1/admit", response)
+    refused = asked(small, "/v1/admit", {**response, "changes": [{**made, "changeType": "Sideways"}]})
 
     assert allowed.json()["allowed"]
     assert not denied.json()["allowed"]

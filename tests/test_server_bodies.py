@@ -35,7 +35,7 @@ async def pieces(size: int, *, pause: float = 0) -> AsyncIterator[bytes]:
 
 
 def streamed(service: Service, content: AsyncIterator[bytes], **headers: str) -> httpx.Response:
-    """The answer to a body whose length nobody announced."""
+    """The response to a body without a stated length."""
 
     async def use(client: httpx.AsyncClient) -> httpx.Response:
         return await client.post("/v1/check", content=content, headers={**JSON, **headers})
@@ -55,7 +55,7 @@ def test_a_body_as_long_as_allowed_is_taken(service: Service) -> None:
 
 
 def test_a_length_is_believed_before_anything_is_read(service: Service) -> None:
-    """And one that does not hold, or is no number, is refused."""
+    """A length that is exceeded, or is no number, is refused."""
     assert asked(service, "/v1/check", b"[]", content_length=str(LONGEST + 1)).status_code == 413
     for length in ("3", "1", "x", "-1"):
         assert asked(service, "/v1/check", b"[]", content_length=length).status_code == 400, length
@@ -63,21 +63,21 @@ def test_a_length_is_believed_before_anything_is_read(service: Service) -> None:
 
 
 def test_a_body_that_does_not_arrive_in_time_is_refused(tmp_path: Path) -> None:
-    """A slow client holds nothing longer than a request may take."""
+    """A slow client occupies nothing longer than a request may take."""
     service = service_of(held(tmp_path), max_body_bytes=LONGEST, deadline=0.3)
 
-    answer = streamed(service, pieces(LONGEST, pause=0.01))
+    response = streamed(service, pieces(LONGEST, pause=0.01))
 
-    assert answer.status_code == 408
+    assert response.status_code == 408
     assert service.bodies.buffered == 0
 
 
 def test_bodies_together_are_bounded(service: Service) -> None:
-    """The one that is too much is refused, the other is answered."""
+    """The one that is too much is refused, the other gets its response."""
 
     async def use(client: httpx.AsyncClient) -> list[int]:
         sent = [client.post("/v1/check", content=pieces(900), headers=JSON) for _ in range(2)]
-        return sorted(answer.status_code for answer in await asyncio.gather(*sent))
+        return sorted(response.status_code for response in await asyncio.gather(*sent))
 
     assert with_client(application(service), use) == [200, 503]
     assert service.bodies.buffered == 0
@@ -97,7 +97,7 @@ def test_bodies_together_are_bounded(service: Service) -> None:
         ({"content-encoding": "gzip"}, 415),
     ],
 )
-def test_a_body_says_what_it_is(tmp_path: Path, headers: dict[str, str], status: int) -> None:
+def test_a_body_states_its_type(tmp_path: Path, headers: dict[str, str], status: int) -> None:
     """In UTF-8 and not compressed."""
     content = b'{"id": "/x", "type": "a.b/c"}'
     compressed = headers.get("content-encoding") == "gzip"
@@ -107,12 +107,12 @@ def test_a_body_says_what_it_is(tmp_path: Path, headers: dict[str, str], status:
     async def use(client: httpx.AsyncClient) -> httpx.Response:
         return await client.send(request)
 
-    answer = with_client(application(service_of(held(tmp_path))), use)
-    assert answer.status_code == status
+    response = with_client(application(service_of(held(tmp_path))), use)
+    assert response.status_code == status
     if compressed:
-        assert answer.headers["accept-encoding"] == "identity"
+        assert response.headers["accept-encoding"] == "identity"
     elif status == 415:
-        assert "application/json" in answer.headers["accept"]
+        assert "application/json" in response.headers["accept"]
 
 
 def test_yaml_is_for_documents_only(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ ML_TYPE = "Microsoft.MachineLearningServices/workspaces"
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/aks"
 
 
-def held(identity: str, arm_type: str = ML_TYPE, **properties: object) -> JsonObject:
+def in_azure(identity: str, arm_type: str = ML_TYPE, **properties: object) -> JsonObject:
     """A resource of the snapshot."""
     return {"id": identity, "type": arm_type, "properties": properties}
 
@@ -24,7 +24,7 @@ def held(identity: str, arm_type: str = ML_TYPE, **properties: object) -> JsonOb
 def attachment(name: str, cluster: str = CLUSTER, **types: object) -> JsonObject:
     """A Kubernetes compute with instance types."""
     inside = {"computeType": "Kubernetes", "resourceId": cluster, "properties": {"instanceTypes": types}}
-    return held(f"{WORKSPACE}/computes/{name}", f"{ML_TYPE}/computes", **inside)
+    return in_azure(f"{WORKSPACE}/computes/{name}", f"{ML_TYPE}/computes", **inside)
 
 
 def instance_type(name: str, **spec: object) -> JsonObject:
@@ -32,10 +32,10 @@ def instance_type(name: str, **spec: object) -> JsonObject:
     return object_of("InstanceType", spec, api_version="amlarc.azureml.com/v1alpha1", name=name)
 
 
-def asked(
+def request_of(
     verb: str, new: JsonObject | None, old: JsonObject | None, *resources: JsonObject, **more: Any
 ) -> ReviewedObject:
-    """What a request asks for beside a snapshot."""
+    """The changes that a request makes to a snapshot."""
     snapshot = Snapshot.model_validate({"resources": resources, **more})
     return convert_request(ReviewRequest(Verb(verb), new, old), BesideSnapshot(snapshot))
 
@@ -47,42 +47,44 @@ def types_in(change: Change) -> JsonObject:
     return types
 
 
-def test_an_update_is_from_what_the_cluster_holds() -> None:
-    """Both under the id that the service gave it, whatever the names say."""
+def test_an_update_is_from_what_the_cluster_contains() -> None:
+    """Both under the id that the service gave it, whatever their names are."""
     there = {"id": f"{ELSEWHERE}/providers/{ML_TYPE}/real"}
     old = workspace_object(publicNetworkAccess="Enabled", status=there)
     new = workspace_object(publicNetworkAccess="Disabled", status=there)
-    said = asked("UPDATE", new, old, held(WORKSPACE))
+    request = request_of("UPDATE", new, old, in_azure(WORKSPACE))
 
-    assert [change.id for change in said.prior + said.changes] == [there["id"]] * 2
+    assert [change.id for change in request.prior + request.changes] == [there["id"]] * 2
     access = [
-        change.resource["properties"]["publicNetworkAccess"] for change in said.prior + said.changes if change.resource
+        change.resource["properties"]["publicNetworkAccess"]
+        for change in request.prior + request.changes
+        if change.resource
     ]
     assert access == ["Enabled", "Disabled"]
-    assert said.fields[there["id"].lower()]["/properties/publicNetworkAccess"] == "/spec/publicNetworkAccess"
+    assert request.fields[there["id"].lower()]["/properties/publicNetworkAccess"] == "/spec/publicNetworkAccess"
 
 
-def test_a_creation_is_not_told_where_it_lies_by_its_status() -> None:
-    """Nobody but the operator knows it, and it has not seen the object."""
+def test_a_creation_is_not_placed_by_its_status() -> None:
+    """Only the operator knows the id, and it has not seen the object."""
     new = workspace_object(status={"id": f"{ELSEWHERE}/providers/{ML_TYPE}/other"})
 
-    assert [change.id for change in asked("CREATE", new, None, held(WORKSPACE)).changes] == [WORKSPACE]
+    assert [change.id for change in request_of("CREATE", new, None, in_azure(WORKSPACE)).changes] == [WORKSPACE]
 
 
-def test_what_the_status_says_is_not_what_is_asked_for() -> None:
+def test_the_status_is_not_part_of_the_request() -> None:
     """A field that the spec does not state any more is not there, though it was."""
     status = {"id": WORKSPACE, "publicNetworkAccess": "Disabled"}
     old = workspace_object(publicNetworkAccess="Disabled", status=status)
-    [change] = asked("UPDATE", workspace_object(status=status), old).changes
+    [change] = request_of("UPDATE", workspace_object(status=status), old).changes
 
     assert change.resource is not None
     assert "publicNetworkAccess" not in change.resource["properties"]
 
 
-def test_what_only_the_service_says_stays_as_the_snapshot_has_it() -> None:
-    """The private endpoints, which no object says."""
-    [change] = asked(
-        "CREATE", workspace_object(), None, held(WORKSPACE, privateEndpointConnections=[{"id": "e"}])
+def test_what_only_the_service_sets_stays_as_in_the_snapshot() -> None:
+    """The private endpoints, which no object states."""
+    [change] = request_of(
+        "CREATE", workspace_object(), None, in_azure(WORKSPACE, privateEndpointConnections=[{"id": "e"}])
     ).changes
 
     assert change.resource is not None
@@ -91,12 +93,12 @@ def test_what_only_the_service_says_stays_as_the_snapshot_has_it() -> None:
     assert "/properties/provisioningState" in change.unreadable
 
 
-def test_an_id_that_nobody_knows_is_open_and_said() -> None:
-    """The resource is judged as a new one."""
-    said = asked("CREATE", workspace_object(), None)
+def test_an_unknown_id_is_open_and_reported() -> None:
+    """The resource is evaluated as a new one."""
+    request = request_of("CREATE", workspace_object(), None)
 
-    assert "{subscription}" in said.changes[0].id
-    assert "spec.owner.armId" in said.remarks[0]
+    assert "{subscription}" in request.changes[0].id
+    assert "spec.owner.armId" in request.remarks[0]
 
 
 @pytest.mark.parametrize(
@@ -117,46 +119,48 @@ def test_what_the_operator_leaves_alone_does_not_change(policy: str, verb: str, 
     shown = workspace_object(policy=policy)
     new, old = (shown if verb != "DELETE" else None), (shown if verb != "CREATE" else None)
 
-    assert len(asked(verb, new, old, held(WORKSPACE)).changes) == changes
+    assert len(request_of(verb, new, old, in_azure(WORKSPACE)).changes) == changes
 
 
 def test_what_was_left_alone_and_is_managed_now_changes_azure() -> None:
-    """From what is there, not from what the object said."""
-    said = asked("UPDATE", workspace_object(kind="Hub"), workspace_object(policy="skip", kind="Hub"), held(WORKSPACE))
+    """From what exists, not from what the object stated."""
+    request = request_of(
+        "UPDATE", workspace_object(kind="Hub"), workspace_object(policy="skip", kind="Hub"), in_azure(WORKSPACE)
+    )
 
-    assert said.prior == ()
-    assert [change.id for change in said.changes] == [WORKSPACE]
+    assert request.prior == ()
+    assert [change.id for change in request.changes] == [WORKSPACE]
 
 
-def test_a_deletion_is_of_what_the_old_object_stands_for() -> None:
+def test_a_deletion_is_of_what_the_old_object_represents() -> None:
     """Also where its spec cannot be read."""
     broken = object_of("WorkspacesCompute", {"owner": {"name": "ws"}, "properties": {"aks": {}, "amlCompute": {}}})
     for old in (workspace_object(), {**broken, "status": {"id": f"{WORKSPACE}/computes/it"}}):
-        [change] = asked("DELETE", None, old, held(WORKSPACE)).changes
+        [change] = request_of("DELETE", None, old, in_azure(WORKSPACE)).changes
         assert change.operation is Operation.DELETE
         assert change.id.startswith(WORKSPACE)
 
 
 def test_what_cannot_be_read_is_refused_unless_it_was_there_and_is_not_touched() -> None:
-    """So that the operator can take its finalizers away; what was unreadable holds nothing."""
+    """So that the operator can take its finalizers away; an unreadable object has no content."""
     spec = {"owner": {"name": "ws"}, "properties": {"aks": {}, "amlCompute": {}}}
-    broken, mended = object_of("WorkspacesCompute", spec), {"owner": {"name": "ws"}, "properties": {"aks": {}}}
+    broken, repaired = object_of("WorkspacesCompute", spec), {"owner": {"name": "ws"}, "properties": {"aks": {}}}
     with pytest.raises(InputError, match="more than one kind of compute"):
-        asked("CREATE", broken, None)
+        request_of("CREATE", broken, None)
     with pytest.raises(InputError, match="more than one kind of compute"):
-        asked("UPDATE", broken, object_of("WorkspacesCompute", mended))
+        request_of("UPDATE", broken, object_of("WorkspacesCompute", repaired))
     touched = {**broken, "metadata": {**broken["metadata"], "finalizers": []}}
-    assert asked("UPDATE", touched, broken).changes == ()
-    said = asked("UPDATE", object_of("WorkspacesCompute", mended), broken, held(WORKSPACE))
-    assert (said.prior, [change.id for change in said.changes]) == ((), [f"{WORKSPACE}/computes/it"])
+    assert request_of("UPDATE", touched, broken).changes == ()
+    request = request_of("UPDATE", object_of("WorkspacesCompute", repaired), broken, in_azure(WORKSPACE))
+    assert (request.prior, [change.id for change in request.changes]) == ((), [f"{WORKSPACE}/computes/it"])
 
 
-def test_a_deletion_of_what_nobody_can_place_says_how_to_do_it() -> None:
+def test_a_deletion_of_an_ambiguous_object_names_a_remedy() -> None:
     """The object alone can go."""
     old = object_of("WorkspacesCompute", {"owner": {"name": "ws"}})
-    twice = held(WORKSPACE.replace("rg-ml", "rg-other"))
+    twice = in_azure(WORKSPACE.replace("rg-ml", "rg-other"))
     with pytest.raises(InputError, match="detach-on-delete"):
-        asked("DELETE", None, old, held(WORKSPACE), twice)
+        request_of("DELETE", None, old, in_azure(WORKSPACE), twice)
 
 
 def test_an_instance_type_goes_into_the_attachments_of_the_cluster() -> None:
@@ -164,24 +168,24 @@ def test_an_instance_type_goes_into_the_attachments_of_the_cluster() -> None:
     small = {"resources": {"limits": {"cpu": "1"}}}
     computes = [attachment("a", old=small), attachment("b")]
     put, taken = instance_type("gpu", **small), instance_type("old", **small)
-    created = asked("CREATE", put, None, *computes)
+    created = request_of("CREATE", put, None, *computes)
 
     assert [set(types_in(change)) for change in created.changes] == [{"gpu", "old"}, {"gpu"}]
     assert created.remarks == ()
-    assert [set(types_in(change)) for change in asked("DELETE", None, taken, *computes).changes] == [set(), set()]
-    [open_] = asked(
+    assert [set(types_in(change)) for change in request_of("DELETE", None, taken, *computes).changes] == [set(), set()]
+    [open_] = request_of(
         "CREATE", instance_type("gpu", resourcesFromConfig={"name": "c", "key": "k"}), None, computes[0]
     ).changes
     assert list(open_.unreadable) == ["/properties/properties/instanceTypes/gpu/resources"]
-    renamed = asked("UPDATE", put, taken, computes[0])
+    renamed = request_of("UPDATE", put, taken, computes[0])
     assert [set(types_in(change)) for change in renamed.prior + renamed.changes] == [{"old"}, {"gpu"}]
 
 
-def test_an_instance_type_of_one_of_several_clusters_stands_alone() -> None:
-    """Nothing tells which."""
+def test_an_instance_type_of_one_of_several_clusters_is_separate() -> None:
+    """Nothing states which cluster it is of."""
     computes = [attachment("a"), attachment("b", cluster=f"{CLUSTER}2")]
-    [change] = asked("CREATE", instance_type("gpu", resources={}), None, *computes).changes
+    [change] = request_of("CREATE", instance_type("gpu", resources={}), None, *computes).changes
 
     assert "/computes/{kubernetes-gpu}" in change.id
-    [gone] = asked("DELETE", None, instance_type("gpu", resources={}), *computes).changes
+    [gone] = request_of("DELETE", None, instance_type("gpu", resources={}), *computes).changes
     assert (gone.operation, gone.id) == (Operation.DELETE, change.id)

@@ -1,4 +1,4 @@
-"""Entries of the decision log: what they say in whose words, what they mask, and what they leave out."""
+"""Entries of the decision log: their fields, what they mask, and what they leave out."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def entry_for(service: Service, path: str, content: object, **headers: str) -> J
     return entry
 
 
-def test_an_entry_says_what_was_decided_by_what(service: Service) -> None:
-    """In OPA's field names, and ours beside them."""
+def test_an_entry_states_the_decision_and_its_basis(service: Service) -> None:
+    """In OPA's field names, and ours next to them."""
     entry = entry_for(service, "/v1/admit", workspace("there", x=2), traceparent=TRACE, x_request_id="mine")
     bundle = service.setup.current.bundle
 
@@ -69,14 +69,14 @@ def test_an_entry_says_what_was_decided_by_what(service: Service) -> None:
     assert (entry["result"]["allowed"], entry["result"]["exitCode"]) == (False, 1)
     assert entry["result"]["denied"][0]["denials"] == [{"msg": "m", "path": "/properties/x", "actual": 1}]
     assert (entry["outcome_counts"]["denied"], entry["mode"], entry["point"]) == (1, "deny", "admit")
-    said = asked(service, "/v1/admit", workspace("there", x=2)).json()
-    assert (entry["snapshot_digest"], entry["engine"]) == (said["snapshot"]["digest"], said["engine"])
+    decision = asked(service, "/v1/admit", workspace("there", x=2)).json()
+    assert (entry["snapshot_digest"], entry["engine"]) == (decision["snapshot"]["digest"], decision["engine"])
     assert entry["metrics"]["timer_server_handler_ns"] > 0
     assert datetime.fromisoformat(entry["timestamp"]).tzinfo is not None
     assert {"masked", "erased", "error"}.isdisjoint(entry)
 
 
-def test_a_report_is_told_by_its_counts_and_findings(service: Service) -> None:
+def test_a_report_is_logged_with_its_counts_and_findings(service: Service) -> None:
     """Passes by their number only."""
     content = {"snapshotVersion": 1, "resources": [workspace("a", x=2), workspace("b", x=0)]}
     entry = entry_for(service, "/v1/check", content)
@@ -86,8 +86,8 @@ def test_a_report_is_told_by_its_counts_and_findings(service: Service) -> None:
     assert "input" not in entry
 
 
-def test_a_refusal_is_told_too(service: Service) -> None:
-    """With what the caller was told, and no policies that had no part in it."""
+def test_a_refusal_is_logged_too(service: Service) -> None:
+    """With the detail that the caller got, and without policies that had no part in it."""
     entry = entry_for(service, "/v1/admit", b"{", traceparent="00-" + "0" * 32 + "-00f067aa0ba902b7-01")
 
     assert entry["error"] == {"code": "400", "message": "body:1:2: not valid JSON; correct the syntax there"}
@@ -104,7 +104,7 @@ def test_secrets_are_masked_and_named(service: Service) -> None:
     assert entry["input"]["properties"]["plain"] == "p"
 
 
-def test_what_is_found_and_said_is_masked_too(service: Service) -> None:
+def test_findings_and_messages_are_masked_too(service: Service) -> None:
     """In what a policy cites, and in messages, which cite what came in."""
     reading = rego(
         "limit", deny_when("input.resource.properties.x > 1").replace('"actual": 1', '"actual": input.resource')
@@ -120,7 +120,7 @@ def test_what_is_found_and_said_is_masked_too(service: Service) -> None:
     assert b"hunter2" not in refused + orjson.dumps(entry)
 
 
-def test_what_is_too_long_is_left_out(service: Service) -> None:
+def test_too_long_values_are_left_out(service: Service) -> None:
     """The input first, and what came of it only where that is not enough."""
     assert isinstance(service.log, Heard)
     asked(service, "/v1/admit", workspace("there", x=2, long="x" * 5000))
@@ -131,7 +131,7 @@ def test_what_is_too_long_is_left_out(service: Service) -> None:
 
 
 @pytest.mark.parametrize("odd", ['{"id": 123456789012345678901234567890}', '{"id": "\\ud800"}'])
-def test_what_json_can_say_can_be_written(service: Service, odd: str) -> None:
+def test_what_json_can_express_can_be_written(service: Service, odd: str) -> None:
     """Numbers beyond 64 bits and half characters come out as they came in, where they are taken at all."""
     entry = entry_for(service, "/v1/admit", odd.encode())
     assert "error" in entry or "input" in entry

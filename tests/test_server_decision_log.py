@@ -1,4 +1,4 @@
-"""The decision log: no decision waits for it, and what it lacks is counted and told."""
+"""The decision log: no decision waits for it, and what it lacks is counted and reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LABELS = {"id": "me"}
 
 
 class Slow:
-    """A sink that is held up, or refuses."""
+    """A sink that is blocked, or refuses."""
 
     torn = 0
 
@@ -46,12 +46,12 @@ def plain(number: int = 0, **more: Any) -> Answered:
     return Answered("admit", f"d{number}", "r", "", moment, 0.001, 200, **more)
 
 
-def test_a_sink_that_is_slow_holds_up_nobody(caplog: pytest.LogCaptureFixture) -> None:
-    """What has no place is dropped and counted, and the gap stands where it would."""
+def test_a_slow_sink_blocks_no_one(caplog: pytest.LogCaptureFixture) -> None:
+    """Entries without a place are dropped and counted, and the gap is noted at its place."""
     sink = Slow()
     log = DecisionLog(sink, LABELS, waiting=3, waiting_bytes=1000)
     log.answered(plain(0, size=10))
-    while log.waiting:  # the thread has it and is held up
+    while log.waiting:  # the thread has it and is blocked
         threading.Event().wait(0.001)
     for number in range(1, 8):
         log.answered(plain(number, size=10))
@@ -81,7 +81,7 @@ def test_bodies_that_wait_are_bounded_by_their_bytes() -> None:
     assert [line["gap"] for line in sink.lines] == [{"dropped": 1}]
 
 
-def test_a_sink_that_refuses_is_said_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_sink_that_refuses_is_reported_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     """Until it takes again: then there is a gap, and what came later."""
     sink = Slow()
     sink.refusing = True
@@ -103,7 +103,7 @@ def test_a_sink_that_refuses_is_said_once_and_counted(caplog: pytest.LogCaptureF
 
 
 def test_an_entry_that_cannot_be_written_down_ends_no_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """It is counted, and those beside it are written."""
+    """It is counted, and those next to it are written."""
     log = DecisionLog(Segments(tmp_path), LABELS)
     log.answered(plain(0))
     log.answered(plain(1, document={1: {"key": {2}}}, outcome="nothing of ours"))
@@ -116,7 +116,7 @@ def test_an_entry_that_cannot_be_written_down_ends_no_log(tmp_path: Path, caplog
     assert "the entry of `d1` cannot be written down" in caplog.text
 
 
-def test_a_torn_line_of_before_is_told_at_once(tmp_path: Path) -> None:
+def test_an_old_torn_line_is_reported_at_once(tmp_path: Path) -> None:
     """Before the first entry."""
     (tmp_path / NAME).write_text('{"decision_id": "old"}\n{"decis', encoding="utf-8")
     DecisionLog(Segments(tmp_path), LABELS).close()

@@ -1,4 +1,4 @@
-"""The server as a process under faults: what is sent to it, who sends it, and its own death under load."""
+"""The server as a process under faults: hostile requests, slow clients, and its own death under load."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tests.test_cli_serve import SERVE, running
 from tests.test_server_running import ALLOWED, DENIED, entries_in, entries_in_whole_lines, wait_for
 
 HEAD = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-#: A request of its own, which only who takes a body for less than it is would answer.
+#: A request of its own, which is answered only where a body is taken for shorter than it is.
 HIDDEN = b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Request-Id: hidden\r\n\r\n"
 LONGEST = 200_000
-#: Bounds that a test can wait for, and answers that no buffer of the system takes.
+#: Bounds that a test can wait for, and responses that no buffer of the system takes.
 QUICK = f"""
 import sys
 from policyeng import cli
@@ -45,13 +45,13 @@ def filled(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """One server for all that must not end it; it answers after each of them, and at once."""
+    """One server for all that must not end it; it responds after each, and at once."""
     with running(filled(tmp_path_factory.mktemp("faults")), command=[sys.executable, "-c", QUICK]) as (_, url):
         yield url
 
 
 @pytest.fixture(autouse=True)
-def answers_on(request: pytest.FixtureRequest) -> Iterator[None]:
+def still_responds(request: pytest.FixtureRequest) -> Iterator[None]:
     """After each fault the next request gets its verdict."""
     yield
     if "address" in request.fixturenames:
@@ -70,16 +70,16 @@ def connected(address: str, receive: int = 0) -> socket.socket:
     return connection
 
 
-def answered(address: str, sent: bytes, *, until: bytes = b"") -> bytes:
-    """What comes, until the server ends the connection or something was said."""
+def exchange(address: str, sent: bytes, *, until: bytes = b"") -> bytes:
+    """The response, until the server ends the connection or sends `until`."""
     with connected(address) as connection:
         connection.sendall(sent)
-        answer = b""
+        response = b""
         while part := connection.recv(65536):
-            answer += part
-            if until and until in answer:
+            response += part
+            if until and until in response:
                 break
-        return answer
+        return response
 
 
 @pytest.mark.parametrize(
@@ -107,39 +107,39 @@ def answered(address: str, sent: bytes, *, until: bytes = b"") -> bytes:
     ],
 )
 def test_a_body_whose_end_two_could_see_in_two_places_is_refused(address: str, framing: bytes) -> None:
-    """And the connection ends, so that nothing behind it is taken for a request (request smuggling)."""
-    answer = answered(address, HEAD + framing + HIDDEN)
+    """The connection ends, so that nothing after the body is taken for a request (request smuggling)."""
+    response = exchange(address, HEAD + framing + HIDDEN)
 
-    assert answer.startswith(b"HTTP/1.1 400 ")
-    assert answer.count(b"HTTP/1.1 ") == 1
-    assert b"hidden" not in answer
+    assert response.startswith(b"HTTP/1.1 400 ")
+    assert response.count(b"HTTP/1.1 ") == 1
+    assert b"hidden" not in response
 
 
 def test_a_refused_body_is_no_request(address: str) -> None:
     """Where it is not read, as on a path that there is not, or beyond the limit."""
     nowhere = b"POST /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(HIDDEN)
     for sent, status in ((nowhere + HIDDEN, b"404"), (HEAD + b"Content-Length: 300000\r\n\r\n" + HIDDEN, b"413")):
-        answer = answered(address, sent)
-        assert answer.startswith(b"HTTP/1.1 " + status)
-        assert b"hidden" not in answer
+        response = exchange(address, sent)
+        assert response.startswith(b"HTTP/1.1 " + status)
+        assert b"hidden" not in response
 
 
-def test_requests_one_behind_the_other_are_answered_in_their_order(address: str) -> None:
-    """Each with its own verdict, though nobody waited for the one before."""
+def test_pipelined_requests_are_answered_in_their_order(address: str) -> None:
+    """Each with its own verdict, although the client did not wait for the one before."""
     requests = b""
     for number, change in enumerate((DENIED, ALLOWED, DENIED, ALLOWED)):
         body = orjson.dumps(change)
         last = b"Connection: close\r\n" if number == 3 else b""
         requests += HEAD.replace(b"check", b"admit") + last
         requests += b"X-Request-Id: r%d\r\nContent-Length: %d\r\n\r\n" % (number, len(body)) + body
-    parts = answered(address, requests).split(b"HTTP/1.1 200 OK")[1:]
+    parts = exchange(address, requests).split(b"HTTP/1.1 200 OK")[1:]
 
     assert [b"x-request-id: r%d" % number in part for number, part in enumerate(parts)] == [True] * 4
     assert [b'"allowed":true' in part for part in parts] == [False, True, False, True]
 
 
 def chunked(size: int) -> Iterator[bytes]:
-    """A JSON text of so many bytes in pieces, whose length nobody announces."""
+    """A JSON text of so many bytes in pieces, without a stated length."""
     yield b'"'
     for _ in range(size // 50_000):
         yield b"a" * 50_000
@@ -168,14 +168,14 @@ def chunked(size: int) -> Iterator[bytes]:
 def test_a_body_that_is_none_gets_a_problem(
     address: str, content: bytes | None, headers: dict[str, str], status: int
 ) -> None:
-    """Or, for YAML, a report that says so; never as a pass."""
-    answer = httpx.post(f"{address}/v1/check", content=content or chunked(2 * LONGEST), headers=headers)
+    """Or, for YAML, a report with the problem; never as a pass."""
+    response = httpx.post(f"{address}/v1/check", content=content or chunked(2 * LONGEST), headers=headers)
 
-    assert answer.status_code == status
+    assert response.status_code == status
     if status == 200:
-        assert answer.json()["exitCode"] == 2
+        assert response.json()["exitCode"] == 2
     else:
-        assert answer.headers["content-type"] == "application/problem+json"
+        assert response.headers["content-type"] == "application/problem+json"
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_a_body_that_is_none_gets_a_problem(
     ],
     ids=["silent", "headers", "body", "chunks"],
 )
-def test_slow_clients_hold_up_nobody_and_are_ended(address: str, begin: bytes, drip: bytes, ends: bytes) -> None:
-    """Fifty of them at a time; others are answered meanwhile."""
+def test_slow_clients_block_no_one_and_are_ended(address: str, begin: bytes, drip: bytes, ends: bytes) -> None:
+    """Fifty of them at a time; others get their responses meanwhile."""
     slow = [connected(address) for _ in range(50)]
     for connection in slow:
         connection.sendall(begin)
@@ -200,10 +200,10 @@ def test_slow_clients_hold_up_nobody_and_are_ended(address: str, begin: bytes, d
         assert httpx.post(f"{address}/v1/admit", json=ALLOWED, timeout=30).json()["allowed"] is True
         waiting = [connection for connection in waiting if goes_on(connection, drip)]
         time.sleep(0.05)
-    last = [said(connection) for connection in slow]
+    last = [rest_of(connection) for connection in slow]
 
     assert not waiting
-    assert all(answer.startswith(ends) and bool(answer) == bool(ends) for answer in last), Counter(last)
+    assert all(response.startswith(ends) and bool(response) == bool(ends) for response in last), Counter(last)
 
 
 def goes_on(connection: socket.socket, drip: bytes) -> bool:
@@ -220,8 +220,8 @@ def goes_on(connection: socket.socket, drip: bytes) -> bool:
     return False
 
 
-def said(connection: socket.socket) -> bytes:
-    """What the server has said before it ended a connection."""
+def rest_of(connection: socket.socket) -> bytes:
+    """The bytes that the server sent before it ended a connection."""
     with connection:
         try:
             return connection.recv(65536)
@@ -230,8 +230,8 @@ def said(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.slow
-def test_answers_that_nobody_takes_are_let_go(tmp_path: Path) -> None:
-    """The connection is broken off, and what waited for it is no more held."""
+def test_responses_that_are_not_read_are_dropped(tmp_path: Path) -> None:
+    """The connection is broken off, and what waited for it is released."""
     command = [sys.executable, "-c", QUICK.replace(f'"{LONGEST}"', '"9000000"').replace('"2",', '"20",')]
     body = orjson.dumps([workspace(f"w{number}", x=2) for number in range(9000)])
     with running(filled(tmp_path), command=command) as (server, address):
@@ -248,65 +248,67 @@ def test_answers_that_nobody_takes_are_let_go(tmp_path: Path) -> None:
         assert httpx.get(f"{address}/healthz").status_code == 200
 
 
-class Answers:
-    """Clients that ask for verdicts that they know, and note what they get."""
+class Verdicts:
+    """Clients that request verdicts that they know, and note what they get."""
 
     def __init__(self, address: str) -> None:
         self.wrong: list[str] = []
         self.right = 0
         self.broken = 0
         self._ended = threading.Event()
-        self._threads = [threading.Thread(target=self._ask, args=(address, number)) for number in range(4)]
+        self._threads = [threading.Thread(target=self._request, args=(address, number)) for number in range(4)]
         for thread in self._threads:
             thread.start()
 
     def end(self) -> None:
-        """Ask no more."""
+        """Stop requesting."""
         self._ended.set()
         for thread in self._threads:
             thread.join(30)
 
-    def _ask(self, address: str, number: int) -> None:
+    def _request(self, address: str, number: int) -> None:
         with httpx.Client(timeout=30, base_url=address) as client:
             while not self._ended.is_set():
                 number += 1
                 try:
-                    answer = client.post("/v1/admit", json=DENIED if number % 2 else ALLOWED)
+                    response = client.post("/v1/admit", json=DENIED if number % 2 else ALLOWED)
                 except httpx.HTTPError:
                     self.broken += 1
                     time.sleep(0.02)
                     continue
-                if answer.status_code == 200 and answer.json()["allowed"] is (number % 2 == 0):
+                if response.status_code == 200 and response.json()["allowed"] is (number % 2 == 0):
                     self.right += 1
                 else:
-                    self.wrong.append(answer.text)
+                    self.wrong.append(response.text)
 
 
 @pytest.mark.slow
-def test_what_is_killed_under_load_goes_on_where_it_was(tmp_path: Path) -> None:
-    """On the same port: every answer that came is right, before and after, and the log has whole entries alone."""
+def test_a_server_that_is_killed_under_load_can_be_restarted(tmp_path: Path) -> None:
+    """On the same port: every response is right, before and after, and the log has whole entries alone."""
     options = ("--snapshot", "state.json", "--decision-log", "log")
     with running(filled(tmp_path), *options) as (server, address):
-        answers = Answers(address)
-        wait_for(lambda: answers.right > 40)
+        verdicts = Verdicts(address)
+        wait_for(lambda: verdicts.right > 40)
         server.kill()
         server.wait(30)
-    wait_for(lambda: answers.broken > 4)
-    so_far = answers.right
+    wait_for(lambda: verdicts.broken > 4)
+    so_far = verdicts.right
     whole = [orjson.loads(line) for line in entries_in_whole_lines(tmp_path / "log")]
     port = address.rpartition(":")[2]
     with running(tmp_path, *options, command=[part if part != "0" else port for part in SERVE]) as (server, again):
         assert again == address
-        wait_for(lambda: answers.right > so_far + 40)
-        answers.end()
+        wait_for(lambda: verdicts.right > so_far + 40)
+        verdicts.end()
         server.terminate()
         assert server.wait(30) == 0
     entries: list[JsonObject] = entries_in(tmp_path / "log")
 
-    assert not answers.wrong
+    assert not verdicts.wrong
     assert entries[: len(whole)] == whole
     assert all("gap" in entry for entry in entries if "decision_id" not in entry)
     decided = [entry for entry in entries if "decision_id" in entry]
     assert len({entry["decision_id"] for entry in decided}) == len(decided)
     assert all(entry["result"]["allowed"] is (entry["input"] == ALLOWED) for entry in decided)
-    assert abs(len(decided) - answers.right) <= 8  # what was killed between the answer and the log, or before it came
+    assert (
+        abs(len(decided) - verdicts.right) <= 8
+    )  # what was killed between the response and the log, or before it came

@@ -33,7 +33,9 @@ HERE = "http://127.0.0.1"
 def token_file(folder: Path) -> Path:
     """One who may see the history, and one who may not."""
     path = folder / "tokens"
-    hashes = {name: hashlib.sha256(token.encode()).hexdigest() for name, token in (("alice", "open"), ("ci", "judge"))}
+    hashes = {
+        name: hashlib.sha256(token.encode()).hexdigest() for name, token in (("alice", "open"), ("ci", "reviewer"))
+    }
     path.write_text(f"alice history sha256:{hashes['alice']}\nci check sha256:{hashes['ci']}\n", encoding="utf-8")
     return path
 
@@ -60,15 +62,15 @@ def service(audited: Audited, tmp_path: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def open_service(audited: Audited) -> Iterator[Service]:
-    """A server of it on loopback, where nobody has to sign in."""
+    """A server of it on loopback, where no one has to sign in."""
     service = service_of(audited.held)
     service.reports = Reports(open_store(audited.url))
     yield service
     service.reports.close()
 
 
-def ask(service: Service, *requests: tuple[str, str, bytes, dict[str, str]]) -> list[httpx.Response]:
-    """The answers to requests that one client sends one after the other, keeping its cookies."""
+def responses(service: Service, *requests: tuple[str, str, bytes, dict[str, str]]) -> list[httpx.Response]:
+    """The responses to requests that one client sends one after the other, keeping its cookies."""
 
     async def each(client: httpx.AsyncClient) -> list[httpx.Response]:
         client.base_url = httpx.URL(HERE)
@@ -88,11 +90,11 @@ def get(path: str, **headers: str) -> tuple[str, str, bytes, dict[str, str]]:
     return "GET", path, b"", headers
 
 
-def test_who_has_not_signed_in_is_led_to_the_form_and_sees_nothing(service: Service) -> None:
-    """Whatever page it is, there or not."""
-    for answer in ask(service, *map(get, ("/", "/estates/production", "/estates/none", "/runs/1"))):
-        assert (answer.status_code, answer.headers["location"], answer.content) == (303, "/sign-in", b"")
-    [form] = ask(service, get("/sign-in"))
+def test_visitors_who_have_not_signed_in_see_only_the_form(service: Service) -> None:
+    """Existing and missing pages lead to the form."""
+    for response in responses(service, *map(get, ("/", "/estates/production", "/estates/none", "/runs/1"))):
+        assert (response.status_code, response.headers["location"], response.content) == (303, "/sign-in", b"")
+    [form] = responses(service, get("/sign-in"))
     assert form.status_code == 200
     assert 'type="password"' in form.text
     assert "production" not in form.text
@@ -100,7 +102,7 @@ def test_who_has_not_signed_in_is_led_to_the_form_and_sees_nothing(service: Serv
 
 def test_a_session_shows_all_until_one_signs_out(service: Service) -> None:
     """The cookie is for this server alone, and for no script."""
-    signed, index, newest, older, out, after = ask(
+    signed, index, newest, older, out, after = responses(
         service,
         sign_in("open", origin=HERE),
         get("/"),
@@ -128,7 +130,7 @@ def test_a_session_shows_all_until_one_signs_out(service: Service) -> None:
 def test_under_tls_the_cookie_never_goes_elsewhere(service: Service, tmp_path: Path) -> None:
     """Browsers take the prefix over TLS alone, from this host alone."""
     service.certificates = Certificates(*Root().issue(tmp_path, "server"))
-    [signed] = ask(service, sign_in("open"))
+    [signed] = responses(service, sign_in("open"))
 
     name, *attributes = signed.headers["set-cookie"].split("; ")
     assert name.startswith("__Host-policyeng=")
@@ -136,21 +138,23 @@ def test_under_tls_the_cookie_never_goes_elsewhere(service: Service, tmp_path: P
     assert not [attribute for attribute in attributes if attribute.startswith("Domain")]
 
 
-def test_who_needs_a_certificate_needs_it_for_every_page(service: Service, tmp_path: Path) -> None:
+def test_a_required_certificate_is_required_for_every_page(service: Service, tmp_path: Path) -> None:
     """Also with a session, and also to begin one."""
-    [signed] = ask(service, sign_in("open"))
+    [signed] = responses(service, sign_in("open"))
     cookie = signed.headers["set-cookie"].partition(";")[0]
     service.options = replace(service.options, tls_client_ca=tmp_path, tls_cert=tmp_path, tls_key=tmp_path)
-    page, again = ask(service, get("/", cookie=cookie), sign_in("open"))
+    page, again = responses(service, get("/", cookie=cookie), sign_in("open"))
 
     assert (page.status_code, again.status_code) == (403, 403)
     assert "the client sent no certificate" in page.text
 
 
 def test_every_page_is_kept_out_of_frames_and_caches(service: Service) -> None:
-    """The page states itself what it may load: a stricter policy beside it would take its own script away."""
-    for answer in ask(service, get("/"), get("/sign-in"), sign_in("wrong"), sign_in("open"), get("/"), get("/runs/1")):
-        headers = answer.headers
+    """The page states what it may load: a stricter policy next to it would block its own script."""
+    for response in responses(
+        service, get("/"), get("/sign-in"), sign_in("wrong"), sign_in("open"), get("/"), get("/runs/1")
+    ):
+        headers = response.headers
         assert headers["content-security-policy"] == "frame-ancestors 'none'"
         assert headers["x-frame-options"] == "DENY"
         assert headers["x-content-type-options"] == "nosniff"
@@ -159,20 +163,20 @@ def test_every_page_is_kept_out_of_frames_and_caches(service: Service) -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "status", "said"),
+    ("token", "status", "detail"),
     [
         ("wrong", 401, "unknown token"),
         ("", 401, "the request has no token"),
-        ("judge", 403, "the token of `ci` lacks the scope `history`"),
+        ("reviewer", 403, "the token of `ci` lacks the scope `history`"),
         ("%3Cscript%3E", 401, "unknown token"),
     ],
 )
-def test_a_token_that_is_not_for_it_begins_no_session(service: Service, token: str, status: int, said: str) -> None:
-    """The form says why, and never what was sent."""
-    refused, after = ask(service, sign_in(token), get("/"))
+def test_a_token_that_is_not_for_it_begins_no_session(service: Service, token: str, status: int, detail: str) -> None:
+    """The form states why, and never what was sent."""
+    refused, after = responses(service, sign_in(token), get("/"))
 
     assert (refused.status_code, after.headers["location"]) == (status, "/sign-in")
-    assert said in refused.text
+    assert detail in refused.text
     assert "set-cookie" not in refused.headers
     assert "www-authenticate" not in refused.headers
     assert "<script" not in refused.text
@@ -191,7 +195,7 @@ def test_a_token_that_is_not_for_it_begins_no_session(service: Service, token: s
 def test_a_form_of_another_site_is_refused(service: Service, headers: dict[str, str]) -> None:
     """Also with a token that would do, and also to sign out."""
     given = {name.replace("_", "-"): value for name, value in headers.items()}
-    refused, _, out, still = ask(
+    refused, _, out, still = responses(
         service, sign_in("open", **headers), sign_in("open"), ("POST", "/sign-out", b"", given), get("/")
     )
 
@@ -202,24 +206,24 @@ def test_a_form_of_another_site_is_refused(service: Service, headers: dict[str, 
 
 def test_forms_are_short_and_few_attempts_are_refused_in_a_row(service: Service) -> None:
     """A long body is not read; after ten refusals one has to wait, also with the token that would do."""
-    [long] = ask(service, ("POST", "/sign-in", b"token=" + b"x" * 5000, FORM))
-    [other] = ask(service, ("POST", "/sign-in", b"{}", {"content-type": "application/json"}))
-    *wrong, late = ask(service, *[sign_in(f"wrong{n}") for n in range(10)], sign_in("open"))
+    [long] = responses(service, ("POST", "/sign-in", b"token=" + b"x" * 5000, FORM))
+    [other] = responses(service, ("POST", "/sign-in", b"{}", {"content-type": "application/json"}))
+    *wrong, late = responses(service, *[sign_in(f"wrong{n}") for n in range(10)], sign_in("open"))
 
     assert (long.status_code, other.status_code) == (413, 415)
-    assert {answer.status_code for answer in wrong} == {401}
+    assert {response.status_code for response in wrong} == {401}
     assert late.status_code == 429
     assert 1 <= int(late.headers["retry-after"]) <= 61
     assert "set-cookie" not in late.headers
 
 
 def test_programs_send_their_token_as_ever(service: Service) -> None:
-    """A refusal is the problem that every route answers with."""
-    seen, wrong, other, none, odd = ask(
+    """A refusal is the problem that every route responds with."""
+    seen, wrong, other, none, odd = responses(
         service,
         get("/estates/production", authorization="Bearer open"),
         get("/", authorization="Bearer wrong"),
-        get("/", authorization="Bearer judge"),
+        get("/", authorization="Bearer reviewer"),
         get("/estates/none", authorization="Bearer open"),
         get("/runs/1x", authorization="Bearer open"),
     )
@@ -231,18 +235,20 @@ def test_programs_send_their_token_as_ever(service: Service) -> None:
     assert (odd.status_code, odd.json()["detail"]) == (404, "run `1x` does not exist")
 
 
-def test_a_run_whose_findings_are_gone_says_so(service: Service, audited: Audited) -> None:
-    """The newest is there still."""
+def test_a_run_states_that_its_findings_are_gone(service: Service, audited: Audited) -> None:
+    """The newest still has them."""
     prune(audited.store, now=START, keep_runs=1)
-    gone, there = ask(service, get("/runs/1", authorization="Bearer open"), get("/runs/2", authorization="Bearer open"))
+    gone, there = responses(
+        service, get("/runs/1", authorization="Bearer open"), get("/runs/2", authorization="Bearer open")
+    )
 
     assert (gone.status_code, there.status_code) == (410, 200)
     assert "deleted by retention" in gone.json()["detail"]
 
 
-def test_without_tokens_only_this_machine_s_names_are_answered(open_service: Service) -> None:
+def test_without_tokens_only_names_of_this_machine_are_served(open_service: Service) -> None:
     """A name of another that leads here (DNS rebinding) reads nothing; there is nothing to sign in to."""
-    index, rebound, form, signed = ask(
+    index, rebound, form, signed = responses(
         open_service, get("/"), get("/", host="evil.test"), get("/sign-in"), sign_in("x", host="evil.test")
     )
 
@@ -253,7 +259,7 @@ def test_without_tokens_only_this_machine_s_names_are_answered(open_service: Ser
     assert form.headers["location"] == "/"
 
 
-EVERYWHERE = "0.0.0.0"  # noqa: S104  # what is refused without tokens
+EVERYWHERE = "0.0.0.0"  # noqa: S104  # refused without tokens
 
 
 def test_the_history_is_not_shown_to_a_network_that_need_not_sign_in(tmp_path: Path) -> None:
@@ -268,17 +274,17 @@ def test_the_history_is_not_shown_to_a_network_that_need_not_sign_in(tmp_path: P
     assert ServerOptions(store="sqlite:///a.db").store
 
 
-def test_a_store_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
+def test_a_missing_store_is_reported_at_once(tmp_path: Path) -> None:
     """Before anything is served."""
     ran = policyeng("serve", "--store", f"sqlite:///{tmp_path}/none.db", "--port", "0")
     assert ran.returncode == StoreError.exit_code
     assert "there is no store" in ran.stderr
 
 
-def test_routes_are_there_with_a_store_only(audited: Audited) -> None:
-    """And the description of the interface is about judging."""
+def test_routes_exist_with_a_store_only(audited: Audited) -> None:
+    """The description of the interface is only about evaluation."""
     service = service_of(audited.held)
-    assert [answer.status_code for answer in ask(service, get("/"), get("/sign-in"))] == [404, 404]
+    assert [response.status_code for response in responses(service, get("/"), get("/sign-in"))] == [404, 404]
 
 
 def test_a_session_ends_with_its_time_and_with_its_token(tmp_path: Path) -> None:
@@ -290,7 +296,7 @@ def test_a_session_ends_with_its_time_and_with_its_token(tmp_path: Path) -> None
     assert sessions.holder(key, tokens) == "alice"
     assert sessions.holder(key + "x", tokens) is None
     assert sessions.holder(key, Tokens()) is None
-    assert sessions.holder(sessions.begin("judge"), tokens) is None
+    assert sessions.holder(sessions.begin("reviewer"), tokens) is None
     now[0] = LASTING
     assert sessions.holder(key, tokens) is None
 
@@ -309,7 +315,7 @@ def test_attempts_are_forgotten_after_a_minute_and_counted_over_all_addresses() 
 
 
 def test_a_report_is_made_once_for_a_run(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who asks at the same time, or again, gets the same; what could not be made is tried anew."""
+    """Requests at the same time, or later, get the same; a page that could not be made is tried again."""
     reports = service.reports
     assert reports is not None
     made = []

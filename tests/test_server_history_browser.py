@@ -30,7 +30,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """A server of an estate with two runs and a hostile name in it, which asks for tokens."""
+    """A server of an estate with two runs and a hostile name in it, which requires tokens."""
     audited = Audited(tmp_path)
     audited.audit()
     hostile = {**workspace("three", x=1, owner="o"), "tags": {"owner": "<img src=x onerror=alert(1)>"}}
@@ -104,7 +104,7 @@ def test_one_signs_in_looks_and_signs_out(browser: Browser, address: str) -> Non
 
 
 def test_no_frame_of_another_page_shows_it(browser: Browser, address: str, tmp_path: Path) -> None:
-    """Nobody can be made to click on what they do not see."""
+    """No one can be made to click on what they do not see."""
     outside = tmp_path / "outside.html"
     outside.write_text(f'<iframe src="{address}/sign-in"></iframe>', encoding="utf-8")
     with visit(browser) as visiting:

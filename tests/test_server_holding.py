@@ -1,4 +1,4 @@
-"""What is in force is read again with all that it comes from, and requests keep what they began with."""
+"""The active policies are reloaded with all of their sources, and requests keep what they began with."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ exemptions:
 """
 
 
-def holding_of(folder: Path, seconds: float = 2.0) -> PolicyReload:
-    """What is in force of a bundle, as the configuration of a folder says."""
+def reload_of(folder: Path, seconds: float = 2.0) -> PolicyReload:
+    """The active policies of a bundle, as the configuration of a folder selects them."""
     policies = (folder / "bundle",)
     write(folder, {"bundle/area/limit.rego": POLICY})
     paths = (*policies, *candidates(folder))
@@ -35,37 +35,37 @@ def holding_of(folder: Path, seconds: float = 2.0) -> PolicyReload:
     )
 
 
-def server(holding: PolicyReload) -> Service:
+def server(reload: PolicyReload) -> Service:
     """A server with it."""
-    service = service_of(holding.current, standing(since=datetime.now(UTC)))
-    service.setup = holding
+    service = service_of(reload.current, standing(since=datetime.now(UTC)))
+    service.setup = reload
     return service
 
 
 def test_policies_settings_and_exemptions_are_read_again(tmp_path: Path) -> None:
     """Also those that only a new configuration names."""
-    holding = holding_of(tmp_path)
-    service = server(holding)
+    reload = reload_of(tmp_path)
+    service = server(reload)
     change = workspace("there", x=2)
     assert asked(service, "/v1/admit", change).json()["allowed"] is False
     write(tmp_path, {"policyeng.toml": 'fail_on = "critical"\n'})
-    look(holding)
+    look(reload)
     assert asked(service, "/v1/admit", change).json()["allowed"] is True
     write(tmp_path, {"policyeng.toml": 'exemptions = ["mine.yaml"]\n', "mine.yaml": EXEMPTIONS})
-    look(holding)
+    look(reload)
     assert [each["policy"] for each in asked(service, "/v1/admit", change).json()["exempted"]] == ["T-A-1"]
     write(tmp_path, {"mine.yaml": "exemptions: []\n"})
-    look(holding)
+    look(reload)
     assert asked(service, "/v1/admit", change).json()["allowed"] is False
     write(tmp_path, {"bundle/area/limit.rego": rego("limit", deny_when("input.resource.properties.x > 5"))})
-    look(holding)
+    look(reload)
 
     assert asked(service, "/v1/admit", change).json()["allowed"] is True
-    assert holding.failures == 0
+    assert reload.failures == 0
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "said"),
+    ("file", "text", "fault"),
     [
         ("bundle/area/limit.rego", "package area.limit\n\ndeny contains {", "limit.rego"),
         ("bundle/area/other.rego", POLICY, "other.rego"),
@@ -76,51 +76,53 @@ def test_policies_settings_and_exemptions_are_read_again(tmp_path: Path) -> None
         ("policyeng.toml", 'select = ["nothing"]\n', "`nothing` is no policy id"),
     ],
 )
-def test_a_bad_reading_keeps_the_last_good_one_and_says_so(tmp_path: Path, file: str, text: str, said: str) -> None:
+def test_a_failed_reload_keeps_the_last_good_one_and_reports_it(
+    tmp_path: Path, file: str, text: str, fault: str
+) -> None:
     """In readiness, which stays: what decides is good; with the option it goes down."""
-    holding = holding_of(tmp_path)
-    service = server(holding)
+    reload = reload_of(tmp_path)
+    service = server(reload)
     write(tmp_path, {file: text})
-    look(holding)
+    look(reload)
     (ready,) = got(service, "/readyz")
 
     assert (ready.status_code, ready.headers["x-policyeng-degraded"]) == (200, "policies")
     assert ready.json()["ready"] is True
-    assert said in ready.json()["faults"][0]
+    assert fault in ready.json()["faults"][0]
     assert asked(service, "/v1/admit", workspace("there", x=2)).json()["allowed"] is False
-    strict = service_of(holding.current, unready_on_fault=True)
-    strict.setup = holding
+    strict = service_of(reload.current, unready_on_fault=True)
+    strict.setup = reload
     (unready,) = got(strict, "/readyz")
     assert (unready.status_code, unready.json()["ready"]) == (503, False)
     assert unready.json()["reasons"][0].startswith("an earlier version is active: policies: ")
     (tmp_path / file).unlink()
     write(tmp_path, {"bundle/area/limit.rego": POLICY})
-    look(holding)
+    look(reload)
     (well,) = got(strict, "/readyz")
-    assert (well.status_code, "x-policyeng-degraded" in well.headers, holding.failures) == (200, False, 1)
+    assert (well.status_code, "x-policyeng-degraded" in well.headers, reload.failures) == (200, False, 1)
 
 
 def test_a_faulty_exemption_is_a_bad_reading(tmp_path: Path) -> None:
-    """In a run it would be a problem beside the others; here the last good reading is there to decide by."""
+    """In a run it would be one more problem; here the last good reading still decides."""
     write(tmp_path, {"policyeng.toml": 'exemptions = ["mine.yaml"]\n', "mine.yaml": EXEMPTIONS})
-    holding = holding_of(tmp_path)
+    reload = reload_of(tmp_path)
     write(tmp_path, {"mine.yaml": EXEMPTIONS.replace("approvedBy: b", "approvedBy: a")})
-    look(holding)
+    look(reload)
 
-    assert holding.fault is not None
-    assert [each.id for each in holding.current.exemptions] == ["E-1"]
+    assert reload.fault is not None
+    assert [each.id for each in reload.current.exemptions] == ["E-1"]
     write(tmp_path, {"policyeng.toml": "fail_on = 1\n"})
     with pytest.raises(UsageError, match="for `fail_on`"):
-        holding_of(tmp_path)
+        reload_of(tmp_path)
 
 
 def test_a_request_keeps_what_it_began_with(tmp_path: Path) -> None:
-    """Though other policies are in force before it is answered."""
-    holding = holding_of(tmp_path)
-    service = server(holding)
+    """Although other policies are active before its response."""
+    reload = reload_of(tmp_path)
+    service = server(reload)
     waiting, go = threading.Event(), threading.Event()
 
-    class Held(Watched[SnapshotState]):
+    class Blocked(Watched[SnapshotState]):
         """A state that waits."""
 
         @property
@@ -130,31 +132,31 @@ def test_a_request_keeps_what_it_began_with(tmp_path: Path) -> None:
             assert go.wait(60)
             return super().current
 
-    service.state = Held("state", lambda: standing(since=datetime.now(UTC)), ())
-    said: list[httpx.Response] = []
-    asking = threading.Thread(target=lambda: said.append(asked(service, "/v1/admit", workspace("there", x=2))))
-    asking.start()
+    service.state = Blocked("state", lambda: standing(since=datetime.now(UTC)), ())
+    responses: list[httpx.Response] = []
+    requesting = threading.Thread(target=lambda: responses.append(asked(service, "/v1/admit", workspace("there", x=2))))
+    requesting.start()
     assert waiting.wait(60)
-    before = holding.current.bundle.digest
+    before = reload.current.bundle.digest
     write(tmp_path, {"bundle/area/limit.rego": rego("limit", deny_when("input.resource.properties.x > 5"))})
-    look(holding)
+    look(reload)
     go.set()
-    asking.join(20)
+    requesting.join(20)
 
-    assert (said[0].json()["bundle"]["digest"], said[0].json()["allowed"]) == (before, False)
+    assert (responses[0].json()["bundle"]["digest"], responses[0].json()["allowed"]) == (before, False)
     later = asked(service, "/v1/admit", workspace("there", x=2)).json()
-    assert (later["bundle"]["digest"], later["allowed"]) == (holding.current.bundle.digest, True)
-    assert before != holding.current.bundle.digest
+    assert (later["bundle"]["digest"], later["allowed"]) == (reload.current.bundle.digest, True)
+    assert before != reload.current.bundle.digest
 
 
 def test_the_state_is_read_again_for_other_policies(tmp_path: Path) -> None:
-    """They may judge other parts of the documents that it is read from."""
-    holding = holding_of(tmp_path)
-    service = server(holding)
+    """They may evaluate other parts of the documents that it is read from."""
+    reload = reload_of(tmp_path)
+    service = server(reload)
     read: list[bool] = []
 
     def load() -> SnapshotState:
-        read.append(holding.current.bundle.wanted["documents"])
+        read.append(reload.current.bundle.wanted["documents"])
         return standing(since=datetime.now(UTC))
 
     service.state = Watched("state", load, ())
@@ -172,7 +174,7 @@ def test_the_state_is_read_again_for_other_policies(tmp_path: Path) -> None:
 
 
 def test_a_volume_that_kubernetes_turns_is_read_again(tmp_path: Path) -> None:
-    """Its files are links through `..data`, a link to a directory beside it that is replaced in one step."""
+    """Its files are links through `..data`, a link to a directory next to it that is replaced in one step."""
     volume = tmp_path / "volume"
     for version, most in (("..v1", 1), ("..v2", 5)):
         text = rego("limit", deny_when(f"input.resource.properties.x > {most}"))
@@ -180,14 +182,14 @@ def test_a_volume_that_kubernetes_turns_is_read_again(tmp_path: Path) -> None:
     (volume / "..data").symlink_to("..v1")
     for name in ("limit.rego", "area"):
         (volume / name).symlink_to(f"..data/{name}")
-    holding = PolicyReload(
+    reload = PolicyReload(
         lambda: resolve({}, {}, tmp_path), lambda given: load_resources((volume,), (), given), (volume,)
     )
-    before = holding.current.bundle.digest
+    before = reload.current.bundle.digest
     (volume / "..turned").symlink_to("..v2")
     (volume / "..turned").rename(volume / "..data")
-    look(holding)
+    look(reload)
 
-    assert holding.fault is None
-    assert holding.current.bundle.digest != before
-    assert len(holding.current.bundle.policies) == 1
+    assert reload.fault is None
+    assert reload.current.bundle.digest != before
+    assert len(reload.current.bundle.policies) == 1

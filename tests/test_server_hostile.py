@@ -1,4 +1,4 @@
-"""No request makes the server fail: hostile numbers, text and headers on every route get an answer of 1xx to 4xx."""
+"""No request makes the server fail: hostile numbers, text and headers on every route get a response of 1xx to 4xx."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def app(request: pytest.FixtureRequest, audited: Audited, tmp_path: Path) -> Ite
 
 
 def status(app: FastAPI, method: str, path: str, headers: tuple[tuple[bytes, bytes], ...], body: bytes) -> int:
-    """The status of an answer, as a server asks an application; what it raises is raised here."""
+    """The status of a response, as a server calls an application; what it raises is raised here."""
     sent: list[dict[str, Any]] = []
     left = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -80,11 +80,11 @@ def status(app: FastAPI, method: str, path: str, headers: tuple[tuple[bytes, byt
 
 
 @pytest.mark.slow
-def test_every_route_answers_hostile_requests(app: FastAPI) -> None:
-    """Whatever the number, the name, the headers and the body are."""
+def test_every_route_responds_to_hostile_requests(app: FastAPI) -> None:
+    """Any number, name, headers and body get a response."""
     paths = {route.path for route in app.routes if hasattr(route, "path")}
     assert {"/runs/{number}", "/estates/{estate}", "/sign-out", "/v1/check", "/v1/admission-review"} <= paths
-    asked = [
+    requests = [
         (method, path.replace("{number}", number).replace("{estate}", number), headers, body)
         for path in sorted(paths)
         for number in (NUMBERS if "{" in path else NUMBERS[:1])
@@ -93,7 +93,7 @@ def test_every_route_answers_hostile_requests(app: FastAPI) -> None:
             zip(HEADERS, cycle(BODIES)) if method == "GET" or "{" in path else product(HEADERS, BODIES)
         )
     ]
-    failed = [(*request, code) for request in asked if (code := status(app, *request)) >= 500 and code != 503]
+    failed = [(*request, code) for request in requests if (code := status(app, *request)) >= 500 and code != 503]
 
     assert failed == []
 
@@ -157,6 +157,6 @@ def test_a_port_that_is_none_is_refused(option: tuple[str, ...]) -> None:
 
 
 def test_a_store_has_no_run_of_a_number_that_is_too_large(audited: Audited) -> None:  # noqa: F811
-    """It says so as of any other number."""
+    """It reports it as for any other number."""
     with open_store(audited.url) as store, pytest.raises(UsageError, match="there is no run 9999999999999999999"):
         store.run(9999999999999999999)

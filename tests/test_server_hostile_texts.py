@@ -1,7 +1,7 @@
-"""No text in a request keeps the server from answering others, whoever writes it and wherever it is looked at.
+"""No text in a request, wherever it is read, keeps the server from responding to others.
 
 Python runs one thread at a time, and a regular expression is not interrupted: what counts is how much of the processor
-the server takes for a request until it is answered and logged. Others wait no longer than that, and the load of the
+the server takes for a request until its response is sent and logged. Others wait no longer, and the load of the
 machine does not change it.
 """
 
@@ -47,8 +47,8 @@ def review(kind: dict[str, str], text: str) -> bytes:
     metadata = {"name": "w", "namespace": "n", "annotations": {"note": text}}
     spec = {"location": "westeurope", "owner": {"name": "rg"}, "description": text}
     given = {"apiVersion": version, "kind": kind["kind"], "metadata": metadata, "spec": spec}
-    asked = {"uid": UID, "kind": kind, "operation": "CREATE", "name": "w", "namespace": "n", "object": given}
-    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}).encode()
+    request = {"uid": UID, "kind": kind, "operation": "CREATE", "name": "w", "namespace": "n", "object": given}
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
 
 
 #: Twice that is the length of bodies; a regular expression of Python reads such a text for seconds.
@@ -84,12 +84,12 @@ def test_a_request_is_done_soon(
     process, client, log = server
     logged, before = lines(log), busy(process)
 
-    answer = client.post(
+    response = client.post(
         "/v1/admission-review",
         content=review(kind, part * (size // len(part))),
         headers=JSON,
     )
-    assert answer.status_code == 200
+    assert response.status_code == 200
     assert client.get("/healthz").status_code == 200
     while lines(log) == logged:
         assert busy(process) - before < MOST
@@ -101,7 +101,7 @@ def test_a_request_is_done_soon(
 @pytest.mark.slow
 @pytest.mark.parametrize("route", ["check", "admit"])
 @pytest.mark.parametrize("body", BODIES)
-def test_health_is_answered_while_a_request_is_at_work(
+def test_health_responds_while_a_request_is_at_work(
     body: str, route: str, server: tuple[int, httpx.Client, Path]
 ) -> None:
     """The server takes no more of the processor meanwhile than a second, however long the requests take."""

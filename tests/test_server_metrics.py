@@ -1,4 +1,4 @@
-"""Metrics: what is counted, in a form that Prometheus reads, under names and labels that do not grow."""
+"""Metrics: the counts, in a form that Prometheus reads, under names and labels that do not grow."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def measured(service: Service) -> Service:
 
 
 def samples(service: Service) -> Samples:
-    """What the route of the metrics says, by name and labels."""
-    (answer,) = got(service, "/metrics")
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
-    families = list(text_string_to_metric_families(answer.text))
+    """The samples of the metrics route, by name and labels."""
+    (response,) = got(service, "/metrics")
+    assert (response.status_code, response.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    families = list(text_string_to_metric_families(response.text))
     assert all(family.documentation for family in families)
     assert len({family.name for family in families}) == len(families)
     return {
@@ -57,7 +57,7 @@ def of(name: str, /, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
     return f"policyeng_{name}", frozenset(labels.items())
 
 
-def test_answers_are_counted_by_what_they_come_to(service: Service) -> None:
+def test_responses_are_counted_by_their_result(service: Service) -> None:
     """Decisions, reports and refusals, and the findings of both by policy."""
     for path, content in (
         ("/v1/admit", workspace("there", x=2)),
@@ -83,8 +83,8 @@ def test_answers_are_counted_by_what_they_come_to(service: Service) -> None:
     assert not [name for name, _ in counted if name.endswith("_created")]
 
 
-def test_reviews_are_counted_by_what_they_answer(tmp_path: Path) -> None:
-    """Allowed are what is nothing of ours and what passes; what nobody could read or decide was refused."""
+def test_reviews_are_counted_by_their_response(tmp_path: Path) -> None:
+    """Reviews outside the scope and passing ones are allowed; unreadable and undecidable ones are refused."""
     policy = rego("limit", deny_when('input.resource.properties.description == "bad"'))
     bundle = load_bundle(write(tmp_path, {"area/limit.rego": policy}))
     before = standing(since=datetime.now(UTC) - timedelta(seconds=90))
@@ -100,12 +100,12 @@ def test_reviews_are_counted_by_what_they_answer(tmp_path: Path) -> None:
     service.options = replace(service.options, max_snapshot_age=1)
     assert asked(service, "/v1/admission-review", review_of("CREATE", there)).json()["response"]["allowed"] is False
     counted = samples(service)
-    said = {
+    by_decision = {
         decision: counted[of("admission_requests_total", decision=decision, mode=mode, point="admission-review")]
         for decision, mode in (("allow", ""), ("deny", "deny"), ("refused", ""))
     }
 
-    assert said == {"allow": 2, "deny": 1, "refused": 2}
+    assert by_decision == {"allow": 2, "deny": 1, "refused": 2}
     for status in ("422", "503"):
         assert counted[of("refused_requests_total", point="admission-review", status=status)] == 1
 
@@ -116,8 +116,8 @@ def test_what_cannot_be_decided_is_an_error(service: Service) -> None:
     assert samples(service)[of("evaluation_errors_total", kind="problem")] >= 1
 
 
-def test_a_service_is_measured_when_it_is_asked(service: Service, tmp_path: Path) -> None:
-    """What is in force, its faults, its age, its places, its log, and the process."""
+def test_a_service_is_measured_on_each_request(service: Service, tmp_path: Path) -> None:
+    """The active policies, their faults, their age, the queue, the log, and the process."""
     bundle = service.setup.current.bundle
     service.log = DecisionLog(Segments(tmp_path / "log"), {})
     asked(service, "/v1/admit", workspace("there", x=2))
@@ -140,7 +140,7 @@ def test_a_service_is_measured_when_it_is_asked(service: Service, tmp_path: Path
 
 
 def test_bad_readings_are_counted(tmp_path: Path) -> None:
-    """By what is read; those of the policies have a name of their own."""
+    """By the reloaded file; those of the policies have a name of their own."""
     tokens = tmp_path / "tokens"
     tokens.write_text(line("prom", "metrics", "one"), encoding="utf-8")
     service = measured(service_of(held(tmp_path), tokens=tokens))
@@ -157,7 +157,7 @@ def test_bad_readings_are_counted(tmp_path: Path) -> None:
 
 
 def test_exemptions_are_counted_by_whether_they_have_ended(tmp_path: Path) -> None:
-    """And when the next one ends is there to be alarmed by."""
+    """An alarm can be set on when the next one ends."""
     clock = datetime.now(UTC)
     ends = [clock - timedelta(days=1), clock + timedelta(days=2), clock + timedelta(days=1)]
     exemptions = [

@@ -1,4 +1,4 @@
-"""The form of Azure Policy: what is asked, and what is said of it."""
+"""The form of Azure Policy: its requests and responses."""
 
 from __future__ import annotations
 
@@ -25,17 +25,19 @@ def service(folder: Path, **settings: Any) -> Service:
 
 
 def evaluations(service: Service, *, audit: bool = False, **properties: object) -> list[JsonObject]:
-    """What is said of a workspace."""
+    """The policy evaluations of a workspace."""
     details = {"resourceContent": {"type": KIND, "name": "w", "properties": properties}, "scope": GROUP}
-    answer = asked(service, "/v1/check-policy-restrictions", {"resourceDetails": details, "includeAuditEffect": audit})
-    assert answer.status_code == 200
-    assert answer.json()["fieldRestrictions"] == []
-    told: list[JsonObject] = answer.json()["contentEvaluationResult"]["policyEvaluations"]
-    return told
+    response = asked(
+        service, "/v1/check-policy-restrictions", {"resourceDetails": details, "includeAuditEffect": audit}
+    )
+    assert response.status_code == 200
+    assert response.json()["fieldRestrictions"] == []
+    found: list[JsonObject] = response.json()["contentEvaluationResult"]["policyEvaluations"]
+    return found
 
 
-def test_a_failure_is_said_as_azure_says_it(tmp_path: Path) -> None:
-    """With the field, what it is and what it should be; a pass is not said."""
+def test_a_failure_is_reported_as_azure_reports_it(tmp_path: Path) -> None:
+    """With the field, what it is and what it should be; a pass is not reported."""
     assert evaluations(service(tmp_path), x=1) == []
     assert evaluations(service(tmp_path), x=2) == [
         {
@@ -64,12 +66,14 @@ def test_a_failure_is_said_as_azure_says_it(tmp_path: Path) -> None:
     ]
 
 
-def test_what_only_warns_is_an_audit_and_said_when_asked_for(tmp_path: Path) -> None:
+def test_a_warning_is_an_audit_and_reported_on_request(tmp_path: Path) -> None:
     """Below the gate."""
     lenient = service(tmp_path, fail_on=Severity.CRITICAL)
 
     assert evaluations(lenient, x=2) == []
-    assert [said["effectDetails"] for said in evaluations(lenient, audit=True, x=2)] == [{"policyEffect": "Audit"}]
+    assert [evaluation["effectDetails"] for evaluation in evaluations(lenient, audit=True, x=2)] == [
+        {"policyEffect": "Audit"}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -105,31 +109,31 @@ def test_the_id_is_made_of_scope_type_and_name(content: JsonObject, scope: str, 
     ],
 )
 def test_a_resource_that_is_none_is_refused(tmp_path: Path, content: JsonObject, key: str) -> None:
-    """With the place of what is wrong."""
+    """With the place of the fault."""
     body = {"resourceDetails": {"resourceContent": content, "scope": GROUP}}
-    answer = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
+    response = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
 
-    assert answer.status_code == 422
-    assert answer.json()["place"] == f"body: /resourceDetails/resourceContent/{key}"
+    assert response.status_code == 422
+    assert response.json()["place"] == f"body: /resourceDetails/resourceContent/{key}"
 
 
 @pytest.mark.parametrize("content", [None, [], "workspace"])
 def test_content_that_is_not_an_object_is_refused(tmp_path: Path, content: object) -> None:
     """With its place."""
     body = {"resourceDetails": {"resourceContent": content, "scope": GROUP}}
-    answer = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
+    response = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
 
-    assert answer.status_code == 422
-    assert answer.json()["place"] == "body: /resourceDetails/resourceContent"
+    assert response.status_code == 422
+    assert response.json()["place"] == "body: /resourceDetails/resourceContent"
 
 
 def test_pending_fields_are_refused(tmp_path: Path) -> None:
-    """An empty list of restrictions would say that there are none."""
+    """An empty list of restrictions would mean that there are none."""
     body = {
         "resourceDetails": {"resourceContent": {"type": KIND}, "scope": GROUP},
         "pendingFields": [{"field": "tags"}],
     }
-    answer = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
+    response = asked(service(tmp_path), "/v1/check-policy-restrictions", body)
 
-    assert answer.status_code == 422
-    assert "pendingFields" in answer.json()["detail"]
+    assert response.status_code == 422
+    assert "pendingFields" in response.json()["detail"]

@@ -1,4 +1,4 @@
-"""What is at work and waits is bounded; time and clients that go away give places back."""
+"""Requests at work and waiting are bounded; time and clients that go away give places back."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tests.servers import held, post, service_of, with_client
 
 
 class Gated(Watched[EvaluationSetup]):
-    """What is in force, for those who wait until a gate opens."""
+    """The active setup, which is available when a gate opens."""
 
-    def __init__(self, in_force: EvaluationSetup) -> None:
-        super().__init__("policies", lambda: in_force, ())
-        self.in_force = in_force
+    def __init__(self, setup: EvaluationSetup) -> None:
+        super().__init__("policies", lambda: setup, ())
+        self.setup = setup
         self.open = threading.Event()
-        self.asked = 0
+        self.reads = 0
 
     @property
     def current(self) -> EvaluationSetup:
-        """What is in force, once the gate is open."""
-        self.asked += 1
+        """The active setup, once the gate is open."""
+        self.reads += 1
         assert self.open.wait(60)
-        return self.in_force
+        return self.setup
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def gate(tmp_path: Path) -> Gated:
 
 def gated(gate: Gated, **options: Any) -> Service:
     """A server behind it, with two threads."""
-    service = service_of(gate.in_force, **options)
+    service = service_of(gate.setup, **options)
     service.setup = gate
     return service
 
@@ -56,8 +56,8 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def test_what_goes_beyond_the_places_is_refused_at_once(gate: Gated) -> None:
-    """Of ten requests for two threads and three to wait, five are answered, and rightly."""
+def test_requests_beyond_the_limit_are_refused_at_once(gate: Gated) -> None:
+    """Of ten requests for two threads and three to wait, five get their verdicts."""
     service = gated(gate, waiting=3)
 
     async def use(client: httpx.AsyncClient) -> list[httpx.Response]:
@@ -66,18 +66,18 @@ def test_what_goes_beyond_the_places_is_refused_at_once(gate: Gated) -> None:
         gate.open.set()
         return list(await asyncio.gather(*sent))
 
-    answers = with_client(application(service), use)
-    assert sorted(answer.status_code for answer in answers) == [200] * 5 + [429] * 5
-    for x, answer in enumerate(answers):
-        if answer.status_code == 200:
-            assert answer.json()["exitCode"] == int(x % 3 == 2)
+    responses = with_client(application(service), use)
+    assert sorted(response.status_code for response in responses) == [200] * 5 + [429] * 5
+    for x, response in enumerate(responses):
+        if response.status_code == 200:
+            assert response.json()["exitCode"] == int(x % 3 == 2)
         else:
-            assert answer.headers["retry-after"] == "1"
+            assert response.headers["retry-after"] == "1"
     assert (service.queue.taken, service.bodies.buffered) == (0, 0)
 
 
 def test_a_request_that_takes_too_long_is_refused_and_keeps_its_thread(gate: Gated) -> None:
-    """Until the work ends; readiness says when no thread is left."""
+    """Until the work ends; readiness reports when no thread is left."""
     service = gated(gate, deadline=0.2)
 
     async def use(client: httpx.AsyncClient) -> list[httpx.Response]:
@@ -89,8 +89,8 @@ def test_a_request_that_takes_too_long_is_refused_and_keeps_its_thread(gate: Gat
         return [*late, ready, await client.send(post("/v1/check", workspace()))]
 
     *late, ready, after = with_client(application(service), use)
-    assert [answer.status_code for answer in late] == [503] * 3
-    assert sorted("its turn" in answer.json()["detail"] for answer in late) == [False, False, True]
+    assert [response.status_code for response in late] == [503] * 3
+    assert sorted("its turn" in response.json()["detail"] for response in late) == [False, False, True]
     assert ready.json()["reasons"] == ["every thread is busy with an abandoned request"]
     assert (after.status_code, service.queue.overdue) == (200, 0)
 
@@ -101,7 +101,7 @@ def test_a_client_that_goes_away_gives_its_place_back(gate: Gated) -> None:
     app = application(service)
     content = b'{"id": "/x", "type": "a.b/c"}'
 
-    async def ask(left: asyncio.Event) -> list[Any]:
+    async def request(left: asyncio.Event) -> list[Any]:
         sent: list[Any] = []
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
         scope = {"type": "http", "method": "POST", "path": "/v1/check", "headers": headers, "query_string": b""}
@@ -121,42 +121,42 @@ def test_a_client_that_goes_away_gives_its_place_back(gate: Gated) -> None:
 
     async def run() -> None:
         gone, stays = asyncio.Event(), asyncio.Event()
-        working = [asyncio.ensure_future(ask(stays)) for _ in range(2)]
-        await until(lambda: gate.asked == 2)
-        waiting = [asyncio.ensure_future(ask(gone)) for _ in range(3)]
+        working = [asyncio.ensure_future(request(stays)) for _ in range(2)]
+        await until(lambda: gate.reads == 2)
+        waiting = [asyncio.ensure_future(request(gone)) for _ in range(3)]
         await until(lambda: service.queue.taken == 5)
         gone.set()
         assert await asyncio.gather(*waiting) == [[], [], []]
-        assert (service.queue.taken, gate.asked) == (2, 2)
+        assert (service.queue.taken, gate.reads) == (2, 2)
         stays.set()
         assert await asyncio.gather(*working) == [[], []]
         assert service.queue.taken == 2
         gate.open.set()
         await until(lambda: service.queue.taken == 0)
-        assert (gate.asked, service.queue.overdue, service.bodies.buffered) == (2, 0, 0)
+        assert (gate.reads, service.queue.overdue, service.bodies.buffered) == (2, 0, 0)
 
     asyncio.run(run())
 
 
-def test_a_closed_queue_lets_what_is_there_end(gate: Gated) -> None:
-    """And refuses what comes; that is not the caller's fault."""
+def test_a_closed_queue_completes_its_requests(gate: Gated) -> None:
+    """It refuses new requests, which is not the caller's fault."""
     service = gated(gate)
 
     async def use(client: httpx.AsyncClient) -> list[httpx.Response]:
         first = asyncio.ensure_future(client.send(post("/v1/check", workspace())))
-        await until(lambda: gate.asked == 1)
+        await until(lambda: gate.reads == 1)
         service.queue.closed = True
         second = await client.send(post("/v1/check", workspace()))
         gate.open.set()
         return [await first, second, await client.get("/readyz")]
 
-    answers = with_client(application(service), use)
-    assert [answer.status_code for answer in answers] == [200, 503, 503]
-    assert answers[1].headers["retry-after"] == "1"
+    responses = with_client(application(service), use)
+    assert [response.status_code for response in responses] == [200, 503, 503]
+    assert responses[1].headers["retry-after"] == "1"
 
 
-def test_what_the_work_raises_is_raised() -> None:
-    """And its place is given back."""
+def test_an_error_of_the_work_is_raised() -> None:
+    """The place of the work is given back."""
 
     async def run() -> None:
         queue = Queue(1, 0)

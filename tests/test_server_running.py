@@ -1,4 +1,4 @@
-"""The server as a process, operated: read again, told to end, killed, restarted under load."""
+"""The server as a process, operated: reloaded, stopped, killed, restarted under load."""
 
 from __future__ import annotations
 
@@ -54,37 +54,37 @@ def entries_in(folder: Path) -> list[JsonObject]:
     return [orjson.loads(line) for path in paths for line in path.read_bytes().splitlines()]
 
 
-def said_by(server: subprocess.Popen[str]) -> str:
-    """What a server that ended said on standard error."""
+def errors_of(server: subprocess.Popen[str]) -> str:
+    """The standard error of a server that ended."""
     assert server.stderr is not None
     return server.stderr.read()
 
 
 class Load:
-    """Clients that ask again and again, each on a connection that it keeps, of whoever is in front.
+    """Clients that send requests again and again, each on a connection that it keeps, to the current server.
 
-    As a load balancer does, they go to the other address when the one says that it is not ready.
+    As a load balancer does, they go to the other address when the first reports that it is not ready.
 
     Attributes:
-        addresses: of servers, the first of which is asked.
-        seen: how many answers there were of each kind.
+        addresses: of servers, the first of which is preferred.
+        seen: how many responses there were of each kind.
     """
 
     def __init__(self, *addresses: str, clients: int = 4) -> None:
         self.addresses = list(addresses)
         self.seen: Counter[str] = Counter()
         self._ended = threading.Event()
-        self._threads = [threading.Thread(target=self._ask) for _ in range(clients)]
+        self._threads = [threading.Thread(target=self._request) for _ in range(clients)]
         for thread in self._threads:
             thread.start()
 
     def end(self) -> None:
-        """Ask no more."""
+        """Stop requesting."""
         self._ended.set()
         for thread in self._threads:
             thread.join(30)
 
-    def _ask(self) -> None:
+    def _request(self) -> None:
         with httpx.Client(timeout=30) as client:
             while not self._ended.is_set():
                 self.seen[self._one(client)] += 1
@@ -92,13 +92,13 @@ class Load:
     def _one(self, client: httpx.Client) -> str:
         address = self.addresses[0] if self._is_ready(client) else self.addresses[-1]
         try:
-            answer = client.post(f"{address}/v1/admit", json=DENIED)
-            return f"{answer.status_code} {answer.json().get('allowed')}"
+            response = client.post(f"{address}/v1/admit", json=DENIED)
+            return f"{response.status_code} {response.json().get('allowed')}"
         except httpx.HTTPError as error:
             return type(error).__name__
 
     def _is_ready(self, client: httpx.Client) -> bool:
-        """Whether the first says that it is."""
+        """Whether the first reports that it is."""
         try:
             return bool(client.get(f"{self.addresses[0]}/readyz").json()["ready"])
         except httpx.TransportError:
@@ -106,8 +106,8 @@ class Load:
 
 
 @pytest.mark.slow
-def test_a_reload_is_asked_for_and_a_bad_one_is_said(folder: Path) -> None:
-    """By SIGHUP or a change, while it answers; the log, the metrics and readiness say why nothing changed."""
+def test_a_reload_is_requested_and_a_bad_one_is_reported(folder: Path) -> None:
+    """By SIGHUP or a change, under load; the log, the metrics and readiness report why nothing changed."""
     bad, good = "package area.limit\n\ndeny contains {", rego("limit", deny_when("input.resource.properties.x > 5"))
     with running(folder, "--snapshot", "state.json", "--decision-log", "log") as (server, address):
         load = Load(address, clients=2)
@@ -123,10 +123,10 @@ def test_a_reload_is_asked_for_and_a_bad_one_is_said(folder: Path) -> None:
         load.end()
         server.send_signal(signal.SIGTERM)
         assert server.wait(30) == 0
-        said = said_by(server).splitlines()
+        logged = errors_of(server).splitlines()
 
     assert load.seen.keys() == {"200 False", "200 True"}
-    assert [line.partition(" server: policies:")[2][:25] for line in said] == [
+    assert [line.partition(" server: policies:")[2][:25] for line in logged] == [
         " reload failed, the last ",
         " reloaded; the current fi",
     ]
@@ -140,7 +140,7 @@ def test_a_reload_is_asked_for_and_a_bad_one_is_said(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_restart_under_load_loses_nothing(folder: Path) -> None:
-    """One that is told to end is unready first, answers all that was asked, half-sent bodies too, and ends with 0."""
+    """One that is stopped is unready first, responds to all requests, half-sent bodies too, and ends with 0."""
     options = ("--snapshot", "state.json", "--deadline", "60", "--drain-seconds")
     with running(folder, *options, "3") as (old, first), running(folder, *options, "60") as (new, second):
         load = Load(first, second)
@@ -151,7 +151,7 @@ def test_a_restart_under_load_loses_nothing(folder: Path) -> None:
         wait_for(lambda: refuses(first))
         slow.sendall(orjson.dumps(DENIED)[-1:])
         assert b'"allowed":false' in received(slow)
-        assert (old.wait(30), said_by(old)) == (0, "")
+        assert (old.wait(30), errors_of(old)) == (0, "")
         so_far = load.seen.total()
         wait_for(lambda: load.seen.total() > so_far + 20)
         load.end()
@@ -165,12 +165,12 @@ def test_a_restart_under_load_loses_nothing(folder: Path) -> None:
     assert load.seen.keys() == {"200 False"}
 
 
-def test_a_connection_that_nobody_has_accepted_yet_is_answered(tmp_path: Path) -> None:
-    """It was made before the end, and the client has asked already."""
+def test_a_connection_that_is_not_accepted_yet_is_served(tmp_path: Path) -> None:
+    """It was made before the end, and the client has sent its request."""
     service = service_of(held(tmp_path))
     config = uvicorn.Config(application(service), http=BoundedProtocol, ws="none", log_config=None)
 
-    async def asked_at_the_end(bound: socket.socket) -> socket.socket:
+    async def connected_at_the_end(bound: socket.socket) -> socket.socket:
         config.load()
         server = DrainingServer(config, service, lambda _: None)
         server.lifespan = config.lifespan_class(config)
@@ -181,12 +181,12 @@ def test_a_connection_that_nobody_has_accepted_yet_is_answered(tmp_path: Path) -
         return client
 
     with socket.create_server(("127.0.0.1", 0)) as bound:
-        answer = received(asyncio.run(asked_at_the_end(bound)))
-    assert answer.startswith(b"HTTP/1.1 200 OK")
+        response = received(asyncio.run(connected_at_the_end(bound)))
+    assert response.startswith(b"HTTP/1.1 200 OK")
 
 
-def test_what_is_killed_leaves_whole_lines(folder: Path) -> None:
-    """But for the last one; the next server takes it away and says so."""
+def test_a_killed_server_leaves_whole_lines(folder: Path) -> None:
+    """But for the last one; the next server takes it away and reports it."""
     options = ("--snapshot", "state.json", "--decision-log", "log", "--decision-log-max-bytes", "20000")
     with running(folder, *options) as (server, address):
         load = Load(address)
@@ -194,7 +194,7 @@ def test_what_is_killed_leaves_whole_lines(folder: Path) -> None:
         server.kill()
         server.wait(30)
         load.end()
-    answered = load.seen["200 False"]
+    responses = load.seen["200 False"]
     torn = (folder / "log" / NAME).read_bytes()
     (folder / "log" / NAME).write_bytes(torn[: torn.rfind(b"\n") + 1] + b'{"decision_id": "to')
     kept = len(entries_in_whole_lines(folder / "log"))
@@ -204,14 +204,16 @@ def test_what_is_killed_leaves_whole_lines(folder: Path) -> None:
     entries = entries_in(folder / "log")
 
     assert entries[kept]["gap"] == {"torn_bytes": 19}
-    assert answered - 4 <= kept <= answered + 4  # what the clients were waiting for, or the thread of the log had
+    assert (
+        responses - 4 <= kept <= responses + 4
+    )  # responses that the clients were waiting for, or the thread of the log had
     assert len({entry["decision_id"] for entry in entries if "decision_id" in entry}) == len(entries) - 1
     assert len(list((folder / "log").iterdir())) > 1
 
 
 @pytest.mark.slow
 def test_certificates_change_without_a_dropped_connection(folder: Path) -> None:
-    """Bad ones are for nobody; callers are who their certificates say, and need one for verdicts."""
+    """Bad ones are not used; callers are identified by their certificates, and need one for verdicts."""
     root = Root()
     trusted = root.write(folder / "root.pem")
     root.issue(folder, "first", "tls")
@@ -230,11 +232,11 @@ def test_certificates_change_without_a_dropped_connection(folder: Path) -> None:
             root.issue(folder, "second", "tls")
             wait_for(lambda: served(address, own) == "second")
             assert kept.post("/v1/admit", json=DENIED).json()["allowed"] is False
-            nobody = ssl.create_default_context(cafile=trusted)
-            probed = [httpx.get(address + path, verify=nobody).status_code for path in ("/healthz", "/readyz")]
+            anonymous = ssl.create_default_context(cafile=trusted)
+            probed = [httpx.get(address + path, verify=anonymous).status_code for path in ("/healthz", "/readyz")]
             assert probed == [200, 200]
-            assert httpx.get(f"{address}/metrics", verify=nobody).status_code == 403
-            refused = httpx.post(f"{address}/v1/admit", json=ALLOWED, verify=nobody)
+            assert httpx.get(f"{address}/metrics", verify=anonymous).status_code == 403
+            refused = httpx.post(f"{address}/v1/admit", json=ALLOWED, verify=anonymous)
             assert (refused.status_code, refused.json()["detail"]) == (403, "the client sent no certificate")
         server.send_signal(signal.SIGTERM)
         assert server.wait(30) == 0

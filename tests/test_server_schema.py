@@ -1,4 +1,4 @@
-"""What the OpenAPI document says holds: requests drawn from it get the answers that it describes.
+"""The OpenAPI document is true: requests drawn from it get the responses that it describes.
 
 `python -m tests.test_server_schema 2000` draws that many for each route and way.
 """
@@ -51,15 +51,15 @@ def served(folder: Path) -> Any:
 
 
 def operations(schema: Any) -> Iterator[Any]:
-    """All that can be asked."""
+    """All operations."""
     yield from (found.ok() for found in schema.get_all_operations())
 
 
 def tried(operation: Any, mode: GenerationMode, examples: int, headers: Mapping[str, str] = TOKEN) -> Counter[int]:
-    """How many requests got which status; every answer is held against the document.
+    """How many requests got which status; every response is validated against the document.
 
     Raises:
-        AssertionError: one is not as the document says.
+        AssertionError: one is not as the document states.
     """
     statuses = Counter[int]()
 
@@ -72,15 +72,15 @@ def tried(operation: Any, mode: GenerationMode, examples: int, headers: Mapping[
         suppress_health_check=list(HealthCheck),
     )
     @given(case=operation.as_strategy(generation_mode=mode))
-    def hold(case: Any) -> None:
+    def exchange(case: Any) -> None:
         assume(not has_huge_numbers(case.body))
-        answer = case.call(headers=headers)
-        # A pattern cannot say that an id is of the type beside it, and means the same as a URL.
-        assume(not (answer.status_code == 422 and answer.json()["detail"].startswith(("the id is", "the id has"))))
-        statuses[int(answer.status_code)] += 1
-        case.validate_response(answer, headers=headers)
+        response = case.call(headers=headers)
+        # A pattern cannot state that an id is of the type next to it, and means the same as a URL.
+        assume(not (response.status_code == 422 and response.json()["detail"].startswith(("the id is", "the id has"))))
+        statuses[int(response.status_code)] += 1
+        case.validate_response(response, headers=headers)
 
-    hold()
+    exchange()
     return statuses
 
 
@@ -101,20 +101,20 @@ def schema(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
-def test_the_document_tells_what_is_taken_and_answered(schema: Any, mode: GenerationMode) -> None:
-    """What it allows is answered with 200, and what it does not with a refusal, each of the described form."""
-    asked = Counter[str]()
+def test_the_document_states_the_requests_and_responses(schema: Any, mode: GenerationMode) -> None:
+    """What it allows gets 200, and what it does not a refusal, each of the described form."""
+    sent = Counter[str]()
     for operation in operations(schema):
         if operation.body or mode is GenerationMode.POSITIVE:
             statuses = tried(operation, mode, EXAMPLES if operation.body else 2)
-            asked[operation.label] += statuses.total()
+            sent[operation.label] += statuses.total()
             assert (set(statuses) == {200}) == (mode is GenerationMode.POSITIVE), (operation.label, statuses)
 
-    assert min(asked[path] for path in asked if path.startswith("POST")) >= EXAMPLES // 2
-    assert len([path for path in asked if path.startswith("POST")]) == 4
+    assert min(sent[path] for path in sent if path.startswith("POST")) >= EXAMPLES // 2
+    assert len([path for path in sent if path.startswith("POST")]) == 4
 
 
-def test_every_example_is_answered(schema: Any) -> None:
+def test_every_example_is_accepted(schema: Any) -> None:
     """Each of the document, with 200."""
     document: JsonObject = schema.raw_schema
     found = 0
@@ -123,9 +123,9 @@ def test_every_example_is_answered(schema: Any) -> None:
         for media_type, content in body["content"].items():
             for example in content.get("examples", {}).values():
                 case = operation.Case(body=example["value"], media_type=media_type)
-                answer = case.call(headers=TOKEN)
-                assert answer.status_code == 200, answer.text
-                case.validate_response(answer, headers=TOKEN)
+                response = case.call(headers=TOKEN)
+                assert response.status_code == 200, response.text
+                case.validate_response(response, headers=TOKEN)
                 found += 1
 
     assert found == 7
@@ -134,7 +134,7 @@ def test_every_example_is_answered(schema: Any) -> None:
 @pytest.mark.parametrize(
     ("authorization", "status"), [("", 401), ("Bearer another", 401), ("Basic b25l", 401), ("Bearer watching", 403)]
 )
-def test_nobody_gets_past_the_tokens(schema: Any, authorization: str, status: int) -> None:
+def test_no_one_gets_past_the_tokens(schema: Any, authorization: str, status: int) -> None:
     """Every route that is not for probes refuses whatever is sent, in the form that the document describes."""
     headers = {"Authorization": authorization} if authorization else {}
     guarded = 0
@@ -160,19 +160,19 @@ def tried_alone(operation: Any, headers: Mapping[str, str]) -> Counter[int]:
     ]
     for media_type, value in examples or [(None, None)]:
         case = operation.Case(body=value, media_type=media_type) if media_type else operation.Case()
-        answer = case.call(headers=dict(headers))
-        statuses[int(answer.status_code)] += 1
-        case.validate_response(answer, headers=dict(headers), excluded_checks=[ignored_auth])
+        response = case.call(headers=dict(headers))
+        statuses[int(response.status_code)] += 1
+        case.validate_response(response, headers=dict(headers), excluded_checks=[ignored_auth])
     return statuses
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=lambda mode: mode.value)
-def test_the_document_of_an_open_server_holds_too(tmp_path: Path, mode: GenerationMode) -> None:
+def test_the_document_of_an_open_server_is_true_too(tmp_path: Path, mode: GenerationMode) -> None:
     """Of one without tokens and without a state, to which a change brings it."""
     schema = schemathesis.openapi.from_asgi("/openapi.json", application(service_of(held(tmp_path))))
     for operation in operations(schema):
-        # What a state is, no schema says: drawn ones are refused. Azure's form and reviews have nowhere to bring one.
+        # No schema describes a state: drawn ones are refused. Azure's form and reviews have nowhere to bring one.
         if operation.path == "/v1/check" or (operation.path == "/v1/admit" and mode is GenerationMode.NEGATIVE):
             statuses = tried(operation, mode, EXAMPLES, {})
             assert (set(statuses) == {200}) == (mode is GenerationMode.POSITIVE), (operation.label, statuses)
@@ -180,25 +180,25 @@ def test_the_document_of_an_open_server_holds_too(tmp_path: Path, mode: Generati
 
 
 @pytest.mark.parametrize(
-    ("broken", "said"),
+    ("broken", "message"),
     [
         (lambda body: body.replace(b'"allowed":', b'"allow":'), "allowed"),
         (lambda body: body.replace(b'"exitCode":', b'"exitCode":"x","was":'), "exitCode"),
         (lambda _: b"[]", "object"),
     ],
 )
-def test_an_answer_that_is_not_as_described_is_found(
-    schema: Any, monkeypatch: pytest.MonkeyPatch, broken: Callable[[bytes], bytes], said: str
+def test_a_response_that_is_not_as_described_is_found(
+    schema: Any, monkeypatch: pytest.MonkeyPatch, broken: Callable[[bytes], bytes], message: str
 ) -> None:
     """A member that is called otherwise, of another type, or none at all."""
     rendered = evaluation.rendered
     monkeypatch.setattr(evaluation, "rendered", lambda *given: broken(rendered(*given)))
     (operation,) = (each for each in operations(schema) if each.path == "/v1/admit")
-    with pytest.raises(BaseException, match=said):
+    with pytest.raises(BaseException, match=message):
         tried(operation, GenerationMode.POSITIVE, 5)
 
 
-def test_a_server_without_tokens_and_state_says_so(tmp_path: Path) -> None:
+def test_a_server_without_tokens_and_state_documents_it(tmp_path: Path) -> None:
     """Nothing of tokens, and a change brings its state."""
     document = application(service_of(held(tmp_path))).openapi()
 
@@ -216,8 +216,8 @@ def test_a_server_without_tokens_and_state_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("route", Route)
-def test_it_tells_of_what_is_answered_alone(tmp_path: Path, route: Route) -> None:
-    """One path that judges, and the schemas that it names and these name in turn; none that nothing names."""
+def test_the_document_lists_only_the_enabled_routes(tmp_path: Path, route: Route) -> None:
+    """One path that evaluates, and the schemas that it refers to, directly or not; no unused ones."""
     document = application(service_of(held(tmp_path), only=(route,))).openapi()
     named = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
 

@@ -22,7 +22,7 @@ def lines_in(folder: Path) -> list[str]:
 
 
 def test_a_full_file_gets_its_name_and_the_oldest_goes(tmp_path: Path) -> None:
-    """What is kept is the newest, in order."""
+    """The newest are kept, in order."""
     segments = Segments(tmp_path, longest=30, keep=3)
     for number in range(12):
         segments.write(b"line %05d\n" % number)
@@ -46,8 +46,8 @@ def test_a_line_that_is_longer_than_a_file_has_one_for_itself(tmp_path: Path) ->
 
 @pytest.mark.parametrize("torn", [b"tor", b"x" * 200_000, b'{"whole": true}'])
 @pytest.mark.parametrize("before", [b"", b"one\ntwo\n"])
-def test_a_torn_line_goes_and_is_told(tmp_path: Path, before: bytes, torn: bytes) -> None:
-    """What was written before it stays, and what comes next begins a line."""
+def test_a_torn_line_is_removed_and_reported(tmp_path: Path, before: bytes, torn: bytes) -> None:
+    """Earlier lines stay, and the next entry begins a line."""
     (tmp_path / NAME).write_bytes(before + torn)
     segments = Segments(tmp_path)
     segments.write(b"next\n")
@@ -57,7 +57,7 @@ def test_a_torn_line_goes_and_is_told(tmp_path: Path, before: bytes, torn: bytes
 
 
 def test_a_write_that_fails_leaves_no_part(tmp_path: Path) -> None:
-    """As on a disk that is full half-way; the next one is tried anew."""
+    """As on a disk that becomes full; the next one is tried again."""
     segments = Segments(tmp_path)
     segments.write(b"one\n")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -73,7 +73,7 @@ def test_a_write_that_fails_leaves_no_part(tmp_path: Path) -> None:
     assert segments.torn == 0
 
 
-def test_a_file_that_others_took_away_is_begun_anew(tmp_path: Path) -> None:
+def test_a_file_that_others_removed_is_created_again(tmp_path: Path) -> None:
     """As programs that rotate do."""
     segments = Segments(tmp_path)
     segments.write(b"one\n")
@@ -84,7 +84,7 @@ def test_a_file_that_others_took_away_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_a_folder_has_one_writer(tmp_path: Path) -> None:
-    """And has to be one that can be written."""
+    """The folder has to be writable."""
     segments = Segments(tmp_path)
     with pytest.raises(UsageError, match="another process writes its decision log to this folder"):
         Segments(tmp_path)
@@ -96,7 +96,7 @@ def test_a_folder_has_one_writer(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_is_killed_while_it_writes_leaves_whole_lines(tmp_path: Path) -> None:
-    """The next one to write takes away what is torn, and knows how much that was."""
+    """The next one to write removes a torn line, and knows how long it was."""
     segments = Segments(tmp_path)
     segments.write(b"before\n")
 

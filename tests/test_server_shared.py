@@ -26,7 +26,7 @@ def ended(*processes: int) -> list[int]:
 
 
 def test_nothing_is_lost_of_what_processes_add_at_the_same_time() -> None:
-    """Each replaces what the others left; the value stays the same object for as long as nobody does."""
+    """Each replaces what the others left; the value stays the same object for as long as no one does."""
     added: Shared[tuple[int, ...]] = Shared(())
 
     def add(name: int) -> Callable[[], None]:
@@ -51,8 +51,8 @@ def test_a_value_may_grow_and_shrink() -> None:
         assert text.value == "x" * length
 
 
-def test_who_is_killed_leaves_the_earlier_value_and_no_lock() -> None:
-    """Whoever comes next is told that something may be unfinished, once."""
+def test_a_killed_worker_leaves_the_earlier_value_and_no_lock() -> None:
+    """The next one learns that something may be unfinished, once."""
     value, lock = Shared("before"), SharedLock()
 
     def replace_and_die() -> None:

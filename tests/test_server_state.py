@@ -1,4 +1,4 @@
-"""The state that changes are judged against: its moment, its age, and files that are read again."""
+"""The state that changes are evaluated against: its moment, its age, and files that are read again."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def written(path: Path, moment: datetime, **more: object) -> Path:
     return path
 
 
-def test_the_moment_is_what_the_snapshot_says_else_when_it_was_written(tmp_path: Path) -> None:
-    """Of several files that say nothing, the oldest counts."""
+def test_the_moment_is_that_of_the_snapshot_else_when_it_was_written(tmp_path: Path) -> None:
+    """Of several files without a time, the oldest counts."""
     written(tmp_path / "a.json", NOW)
     written(tmp_path / "b.json", NOW - timedelta(hours=2))
     stated = written(tmp_path / "c.json", NOW, takenAt="2026-01-01T00:00:00Z")
@@ -50,7 +50,7 @@ def test_a_state_that_cannot_be_read_whole_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("age", "fresh"), [(0, True), (60, True), (60.001, False), (-60, True), (-61, False)])
 def test_a_state_that_is_too_old_decides_nothing(age: float, fresh: bool) -> None:
-    """Nor one of a time that has not come yet."""
+    """A state from the future decides nothing, either."""
     state = SnapshotState(snapshot(workspace()), NOW - timedelta(seconds=age))
     assert require_fresh(state, NOW, None) == age
     if fresh:
@@ -60,8 +60,8 @@ def test_a_state_that_is_too_old_decides_nothing(age: float, fresh: bool) -> Non
             require_fresh(state, NOW, 60)
 
 
-def test_a_file_that_changes_is_judged_against_anew(tmp_path: Path) -> None:
-    """And a broken one leaves the state as it was, older and older."""
+def test_changes_are_evaluated_against_the_new_content_of_a_file(tmp_path: Path) -> None:
+    """A broken file leaves the state as it was, older and older."""
     file = written(tmp_path / "a.json", NOW)
     service = service_of(held(tmp_path))
     service.state = Watched("state", lambda: read_state((file,), RESOURCES), (file,))
@@ -75,6 +75,6 @@ def test_a_file_that_changes_is_judged_against_anew(tmp_path: Path) -> None:
     look(service.state)
     broken = asked(service, "/v1/admit", patch).json()
 
-    assert [said["exitCode"] for said in (before, after, broken)] == [2, 1, 1]
+    assert [decision["exitCode"] for decision in (before, after, broken)] == [2, 1, 1]
     assert before["snapshot"]["digest"] != after["snapshot"]["digest"] == broken["snapshot"]["digest"]
     assert service.faults()[0].startswith("state: ")

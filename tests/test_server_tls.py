@@ -46,7 +46,7 @@ def client_of(root: Path, own: tuple[Path, Path] | None = None) -> ssl.SSLContex
 
 
 def test_new_files_are_for_new_connections_and_bad_ones_for_none(tmp_path: Path) -> None:
-    """A connection that is there keeps what it began with; half of a new pair is not taken."""
+    """An open connection keeps what it began with; half of a new pair is not taken."""
     root = Root()
     trusting = client_of(root.write(tmp_path / "root.pem"))
     certificates = Certificates(*root.issue(tmp_path, "one", "tls"))
@@ -66,8 +66,8 @@ def test_new_files_are_for_new_connections_and_bad_ones_for_none(tmp_path: Path)
     assert (first.name, first.client.read(5)) == ("one", b"still")
 
 
-def test_a_client_is_who_its_certificate_says(tmp_path: Path) -> None:
-    """One of another root is refused, one without any is nobody."""
+def test_a_client_is_identified_by_its_certificate(tmp_path: Path) -> None:
+    """One of another root is refused, one without any is anonymous."""
     root, other = Root(), Root("other")
     trusted = root.write(tmp_path / "root.pem")
     context = Certificates(*root.issue(tmp_path, "server"), trusted).context()
@@ -100,7 +100,7 @@ def test_files_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     empty = tmp_path / "empty.pem"
     empty.write_text("", encoding="utf-8")
     locked = root.issue(tmp_path, "locked", password=b"x")
-    for files, said in (
+    for files, message in (
         ((tmp_path / "nowhere", key, None), "nowhere: cannot be read (no such file or directory)"),
         ((empty, key, None), "empty.pem: cannot use the certificate and its key"),
         ((certificate, empty, None), "server.pem: cannot use the certificate and its key"),
@@ -109,27 +109,27 @@ def test_files_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError) as error:
             context_of(*files)
-        assert said in str(error.value)
+        assert message in str(error.value)
 
 
 def test_options_of_certificates_go_together() -> None:
-    """None is left out by mistake; clients' certificates say who asks."""
+    """None is left out by mistake; clients' certificates identify the callers."""
     file = Path("x")
     with pytest.raises(UsageError, match="--tls-key: a certificate needs its key, and a key its certificate"):
         ServerOptions(tls_cert=file)
     with pytest.raises(UsageError, match="--tls-client-ca: client certificates need TLS"):
         ServerOptions(tls_client_ca=file)
-    beyond = "0.0.0.0"  # noqa: S104  # what is tried
+    beyond = "0.0.0.0"  # noqa: S104  # refused below
     with pytest.raises(UsageError, match="without authentication"):
         ServerOptions(host=beyond, tls_cert=file, tls_key=file)
     assert ServerOptions(host=beyond, tls_cert=file, tls_key=file, tls_client_ca=file).host == beyond
 
 
 def test_without_a_certificate_there_is_no_verdict(tmp_path: Path) -> None:
-    """Whether the server is alive may be asked all the same."""
+    """The health of the server can still be requested."""
     files = {"tls_cert": tmp_path, "tls_key": tmp_path, "tls_client_ca": tmp_path}
-    in_force = held(tmp_path)
-    service = service_of(in_force, standing(since=get_time()), **files)
+    setup = held(tmp_path)
+    service = service_of(setup, standing(since=get_time()), **files)
 
     refused = asked(service, "/v1/admit", workspace("there"))
     assert (refused.status_code, refused.json()["detail"]) == (403, "the client sent no certificate")

@@ -46,13 +46,13 @@ def service(tmp_path: Path) -> Service:
     ],
 )
 def test_a_token_lets_in_to_its_scopes(service: Service, given: str, status: int, challenge: str | None) -> None:
-    """The refusal says what is missing, as RFC 6750 has it."""
-    answer = asked(service, "/v1/check", workspace("w"), authorization=given)
+    """The refusal states what is missing, as RFC 6750 has it."""
+    response = asked(service, "/v1/check", workspace("w"), authorization=given)
 
-    assert answer.status_code == status
-    assert answer.headers.get("www-authenticate") == challenge
+    assert response.status_code == status
+    assert response.headers.get("www-authenticate") == challenge
     if status == 403:
-        assert answer.json()["detail"] == "the token of `prom` lacks the scope `check`"
+        assert response.json()["detail"] == "the token of `prom` lacks the scope `check`"
 
 
 def test_a_holder_is_named_for_a_scope_of_the_token(tmp_path: Path) -> None:
@@ -70,14 +70,14 @@ def test_a_holder_is_named_for_a_scope_of_the_token(tmp_path: Path) -> None:
         tokens.holder("Bearer \u20ac", TokenScope.CHECK)
 
 
-def test_who_is_refused_is_not_read(service: Service) -> None:
+def test_refused_requests_are_not_read(service: Service) -> None:
     """Neither the type of the body nor the body."""
     assert asked(service, "/v1/check", b"{", content_type="text/html").status_code == 401
 
 
-def test_health_is_for_everybody(service: Service) -> None:
-    """And the description of the interface."""
-    assert [answer.status_code for answer in got(service, "/healthz", "/readyz", "/openapi.json")] == [200] * 3
+def test_health_needs_no_token(service: Service) -> None:
+    """The description of the interface is, too."""
+    assert [response.status_code for response in got(service, "/healthz", "/readyz", "/openapi.json")] == [200] * 3
 
 
 def test_every_hash_is_compared_in_constant_time(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,10 +94,10 @@ def test_every_hash_is_compared_in_constant_time(service: Service, monkeypatch: 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "has no tokens"),
-        ("# nobody\n", "has no tokens"),
+        ("# none\n", "has no tokens"),
         ("ci check plain-token", ":1: invalid line"),
         ("ci sha256:00", ":1: invalid line"),
         ("\nci chek sha256:" + "0" * 64, ":2: unknown scope `chek`; did you mean `check`"),
@@ -106,21 +106,21 @@ def test_every_hash_is_compared_in_constant_time(service: Service, monkeypatch: 
         (line("a", "check", "x") + "\n" + line("b", "admit", "x"), ":2: the token of `b` is duplicated"),
     ],
 )
-def test_a_file_that_is_not_well_formed_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_is_not_well_formed_is_refused(tmp_path: Path, text: str, message: str) -> None:
     """With its line, of which nothing is repeated that may be a token."""
     file = tmp_path / "tokens"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError) as refused:
         read_tokens(file)
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert refused.value.place[0].startswith(str(file))
     assert refused.value.remedy
     assert "plain-token" not in str(refused.value)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    """And one that is no text."""
+    """A file that is no text is refused, too."""
     with pytest.raises(UsageError, match="no such file") as refused:
         read_tokens(tmp_path / "tokens")
     assert refused.value.place == (str(tmp_path / "tokens"),)
@@ -129,8 +129,8 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         read_tokens(tmp_path / "tokens")
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "policyeng.example", ""])  # noqa: S104  # what is refused
-def test_beyond_loopback_somebody_has_to_say_who_they_are(host: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "policyeng.example", ""])  # noqa: S104  # to be refused
+def test_beyond_loopback_callers_have_to_identify_themselves(host: str, tmp_path: Path) -> None:
     """Unless it is insisted on."""
     with pytest.raises(UsageError, match="is reachable from other machines"):
         ServerOptions(host=host)
@@ -139,13 +139,13 @@ def test_beyond_loopback_somebody_has_to_say_who_they_are(host: str, tmp_path: P
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost", "LocalHost"])
-def test_on_loopback_nobody_has_to(host: str) -> None:
+def test_on_loopback_no_one_has_to(host: str) -> None:
     """Only this machine reaches it."""
     assert ServerOptions(host=host).tokens is None
 
 
-def test_without_any_token_nobody_is_let_in() -> None:
-    """A server for which nobody has to say who they are has no tokens at all, and not an empty list of them."""
+def test_without_any_token_no_one_is_let_in() -> None:
+    """A server whose callers need not identify themselves has no tokens at all, and not an empty list of them."""
     for given in ("", "Bearer x"):
         with pytest.raises(RequestRefusedError):
             Tokens().holder(given, TokenScope.CHECK)

@@ -15,19 +15,19 @@ from tests.servers import look
 
 
 def watched(folder: Path) -> Watched[str]:
-    """The text of a file, which is refused when it says `bad`."""
+    """The text of a file, which is refused when it is `bad`."""
 
     def load() -> str:
         text = "".join(path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.txt")))
         if "bad" in text:
-            raise InputError("it says bad", place=("a.txt",))
+            raise InputError("it is bad", place=("a.txt",))
         return text
 
     return Watched("text", load, (folder,), seconds=0.01)
 
 
 def test_a_change_is_read_and_a_bad_one_leaves_what_was_there(tmp_path: Path) -> None:
-    """The fault says since when, and ends with the next good one."""
+    """The fault states its start, and ends with the next good one."""
     file = tmp_path / "a.txt"
     file.write_text("one", encoding="utf-8")
     text = watched(tmp_path)
@@ -39,7 +39,7 @@ def test_a_change_is_read_and_a_bad_one_leaves_what_was_there(tmp_path: Path) ->
     look(text)
     assert text.current == "two!"
     assert text.fault is not None
-    assert text.fault.message == "a.txt: it says bad"
+    assert text.fault.message == "a.txt: it is bad"
     since = text.fault.since
     text.reload()
     assert text.fault.since == since
@@ -117,7 +117,7 @@ def test_files_that_change_while_they_are_read_are_not_taken(tmp_path: Path) -> 
 
 
 def test_a_watch_waits_until_who_writes_has_ended(tmp_path: Path) -> None:
-    """What changes from one look to the next is looked at again before it is read."""
+    """A file that changes between two looks is looked at again before it is read."""
     file = tmp_path / "a.txt"
     file.write_text("", encoding="utf-8")
     read: list[int] = []
@@ -142,7 +142,7 @@ def test_a_watch_waits_until_who_writes_has_ended(tmp_path: Path) -> None:
     assert read == [0, 200]
 
 
-def test_a_watch_reads_when_it_is_asked_and_tells_when_it_has(tmp_path: Path) -> None:
+def test_a_watch_reads_on_request_and_notifies_afterwards(tmp_path: Path) -> None:
     """Though nothing changed, and at once."""
     heard = threading.Event()
     text = Watched("text", lambda: object(), (tmp_path,), seconds=60)

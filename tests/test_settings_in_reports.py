@@ -1,4 +1,4 @@
-"""Every report names the configuration in force, and what it changed."""
+"""Every report names the active configuration, and what it changed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", READABLE)
-def test_every_report_says_what_the_configuration_changed(folder: Path, name: str) -> None:
+def test_every_report_states_what_the_configuration_changed(folder: Path, name: str) -> None:
     """The file with what it set, and the variables of the environment with theirs."""
     ran = policyeng("check", SNAPSHOT, *CLOCK, "--format", name, folder=folder, POLICYENG_SELECT="training")
 
@@ -53,7 +53,7 @@ def test_every_report_says_what_the_configuration_changed(folder: Path, name: st
 
 @pytest.mark.parametrize("name", READABLE)
 def test_without_a_configuration_reports_for_people_are_silent(tmp_path: Path, name: str) -> None:
-    """The JSON forms say that there was none; a flag is on the command line, and in them."""
+    """The JSON forms state that there was none; a flag is on the command line, and in them."""
     ran = policyeng("check", SNAPSHOT, *CLOCK, "--format", name, "--fail-on", "high", folder=tmp_path)
 
     if name == "json":

@@ -1,4 +1,4 @@
-"""What Rego and Python say of the computes, roles and workloads of a whole snapshot is the same."""
+"""Rego and Python give the same for the computes, roles and workloads of a whole snapshot."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from tests.drawn import AS_OF, LAW
 from tests.probes import Probe
 
 BUNDLE = load_bundle()
-#: Estates of the policies that judge computes, which is what the questions here are about.
+#: Estates of the policies that evaluate computes, which the tests here are about.
 OF_COMPUTES = [
     policy
     for policy in BUNDLE.policies
-    if {judged.type.lower() for judged in policy.header.judges} & {COMPUTE_TYPE, CLUSTER_TYPE, "workload"}
+    if {target.type.lower() for target in policy.header.judges} & {COMPUTE_TYPE, CLUSTER_TYPE, "workload"}
 ]
 ESTATES = (
     snapshots(BUNDLE.only(OF_COMPUTES))
@@ -45,14 +45,14 @@ CLASSIFICATIONS = ["regulated", "Restricted"]
 
 
 def of_each(expression: str) -> str:
-    """An expression over `r`, a resource, asked of every resource of the snapshot: by its position."""
-    return f"{{format_int(at, 10): answer | some at, r in input.snapshot.resources; answer = {expression}}}"
+    """An expression over `r`, a resource, evaluated for every resource of the snapshot: by its position."""
+    return f"{{format_int(at, 10): value | some at, r in input.snapshot.resources; value = {expression}}}"
 
 
-def by_position(estate: PreparedSnapshot, said: Any) -> dict[str, Any]:
-    """What a function says of every resource, by position as in Rego; None is undefined."""
-    answers = {str(at): said(resource) for at, resource in enumerate(estate.view.resources)}
-    return {at: answer for at, answer in answers.items() if answer is not None}
+def by_position(estate: PreparedSnapshot, function: Any) -> dict[str, Any]:
+    """The results of a function for every resource, by position as in Rego; None is undefined."""
+    found = {str(at): function(resource) for at, resource in enumerate(estate.view.resources)}
+    return {at: value for at, value in found.items() if value is not None}
 
 
 COMPUTES = Probe(
@@ -78,26 +78,26 @@ COMPUTES = Probe(
 def test_computes_are_the_same_in_both_languages(estate: PreparedSnapshot) -> None:
     """Kind, size, sizes of all nodes, the cluster behind, what runs on it, and whether it is regulated."""
     view = estate.view
-    said = {name: values[0] for name, values in COMPUTES(BARE, estate.document).items()}
+    rego = {name: values[0] for name, values in COMPUTES(BARE, estate.document).items()}
 
-    assert said["kind"] == by_position(estate, kind_of)
+    assert rego["kind"] == by_position(estate, kind_of)
     owned = {at: own_size(resource) for at, resource in enumerate(view.resources)}
-    assert said["place"] == {str(at): own.path for at, own in owned.items() if own}
-    assert said["size"] == {str(at): own.size for at, own in owned.items() if own}
+    assert rego["place"] == {str(at): own.path for at, own in owned.items() if own}
+    assert rego["size"] == {str(at): own.size for at, own in owned.items() if own}
     nodes = by_position(estate, lambda resource: node_sizes(resource, view.by_id))
-    assert said["nodes"] == {at: [{"path": one.path, "size": one.size} for one in of] for at, of in nodes.items()}
-    assert said["pools"] == by_position(estate, pools)
+    assert rego["nodes"] == {at: [{"path": one.path, "size": one.size} for one in of] for at, of in nodes.items()}
+    assert rego["pools"] == by_position(estate, pools)
     clusters = by_position(estate, lambda resource: cluster_of(resource, view.by_id))
-    assert said["cluster"] == {at: cluster["id"] for at, cluster in clusters.items()}
+    assert rego["cluster"] == {at: cluster["id"] for at, cluster in clusters.items()}
     on_it = by_position(estate, lambda resource: [one["id"] for one in backed_by(resource, view.by_id, view.by_host)])
-    assert said["backed"] == on_it
-    assert said["regulated"] == by_position(estate, lambda resource: _regulated(estate, resource))
+    assert rego["backed"] == on_it
+    assert rego["regulated"] == by_position(estate, lambda resource: _regulated(estate, resource))
 
 
 def _regulated(estate: PreparedSnapshot, resource: JsonObject) -> JsonObject:
     home = estate.view.by_id.get(workspace_of(resource["id"]) or "")
-    said = compute_regulated(resource, home, estate.view.by_id, estate.view.by_host, CLASSIFICATIONS)
-    return {"decided": said.decided, "reason": said.reason}
+    verdict = compute_regulated(resource, home, estate.view.by_id, estate.view.by_host, CLASSIFICATIONS)
+    return {"decided": verdict.decided, "reason": verdict.reason}
 
 
 BARE: JsonObject = {"id": "/x", "type": "t"}
@@ -124,26 +124,26 @@ ASSIGNMENTS = st.sampled_from([policy for policy in BUNDLE.policies if policy.id
 @LAW
 @given(ASSIGNMENTS)
 def test_assignments_are_the_same_in_both_languages(snapshot: Snapshot) -> None:
-    """Where each reaches, which roles it assigns, and what each of them grants."""
+    """Where each reaches, which roles it assigns, and what each grants."""
     estate = estate_of(snapshot, BUNDLE.facts)
     if not estate.view.resources:
         return
     view = estate.view
-    said = {name: values[0] for name, values in ROLES(BARE, estate.document).items()}
+    rego = {name: values[0] for name, values in ROLES(BARE, estate.document).items()}
 
     scopes = by_position(estate, roles.scope_of)
-    assert said["scope"] == {at: list(scope) for at, scope in scopes.items()}
+    assert rego["scope"] == {at: list(scope) for at, scope in scopes.items()}
     reaching = by_position(estate, lambda one: roles.reaches_workspace(one, view.by_scope, view.by_type) or None)
-    assert said["reaches"] == reaching
+    assert rego["reaches"] == reaching
     assigned = {
         at: roles.assigned_roles(resource, view.by_id, view.by_guid, BUNDLE.facts)
         for at, resource in enumerate(view.resources)
     }
-    assert said["assigned"] == {
+    assert rego["assigned"] == {
         str(at): [{"guid": role.guid, "name": role.name, "permissions": plain(role.permissions)} for role in of]
         for at, of in assigned.items()
     }
-    assert said["granted"] == {
+    assert rego["granted"] == {
         str(at): [roles.granted_by(view.resources[at], role, action) for role in of for action in ACTIONS]
         for at, of in assigned.items()
     }
@@ -160,7 +160,7 @@ WORKLOADS = Probe(workloads="input.snapshot.workloads")
 @LAW
 @given(ESTATES)
 def test_workloads_are_derived_once_and_given_to_both(estate: PreparedSnapshot) -> None:
-    """Rego sees the documents that Python policies see, and what is judged is one of them."""
+    """Rego sees the documents that Python policies see, and each evaluated one is among them."""
     (workloads,) = WORKLOADS(BARE, estate.document)["workloads"]
 
     assert workloads == list(estate.view.workloads)
@@ -186,17 +186,17 @@ APPROVED = st.sampled_from([policy for policy in BUNDLE.policies if policy.id ==
 @LAW
 @given(APPROVED)
 def test_approvals_are_the_same_in_both_languages(snapshot: Snapshot) -> None:
-    """What every approval lacks for every resource, at one moment."""
+    """The missing parts of every approval for every resource, at one moment."""
     estate = estate_of(snapshot, BUNDLE.facts)
     if not estate.view.resources:
         return
     view = estate.view
-    said = {name: values[0] for name, values in APPROVALS(BARE, estate.document).items()}
+    rego = {name: values[0] for name, values in APPROVALS(BARE, estate.document).items()}
 
-    assert said["of_series"] == {
+    assert rego["of_series"] == {
         series: [view.approvals[at] for at in positions] for series, positions in view.by_series.items()
     }
-    assert said["lacking"] == by_position(
+    assert rego["lacking"] == by_position(
         estate,
         lambda resource: [
             list(approvals.lacking(approval, resource, view.by_id.get(workspace_of(resource["id"]) or ""), AS_OF))

@@ -1,6 +1,6 @@
 """The words that policies share mean the same in Rego and in Python: the catalogue, moments, ids, counts, permissions.
 
-`regulated` and `stage` are in `test_twins.py`, what is said of whole estates in `test_shared_estates.py`.
+`regulated` and `stage` are in `test_twins.py`, whole estates in `test_shared_estates.py`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ DOCUMENT = FACTS.document
 BARE = {"id": "/x", "type": "t"}
 
 
-def asked(**members: object) -> JsonObject:
-    """A document to ask about."""
+def document_of(**members: object) -> JsonObject:
+    """A document for a probe."""
     return {**BARE, **members}
 
 
@@ -54,15 +54,15 @@ CATALOGUE = Probe(
 @LAW
 @given(SIZES)
 def test_a_size_is_the_same_in_both_languages(size: object) -> None:
-    """Its row, its series and its isolation; what is no text or unknown has none of them."""
+    """Its row, its series and its isolation; other values and unknown names have none."""
     known = FACTS.size(size) if isinstance(size, str) else None
     isolated = isinstance(size, str) and FACTS.is_isolated(size)
 
-    said = CATALOGUE(asked(size=size))
+    rego = CATALOGUE(document_of(size=size))
 
-    assert [row["name"] for row in said["row"]] == ([known.name] if known else [])
-    assert said["series"] == ([known.series] if known else [])
-    assert said["isolated"] == ([True] if isolated else [])
+    assert [row["name"] for row in rego["row"]] == ([known.name] if known else [])
+    assert rego["series"] == ([known.series] if known else [])
+    assert rego["isolated"] == ([True] if isolated else [])
 
 
 def test_every_size_of_the_catalogue_is_the_same_in_both_languages() -> None:
@@ -70,9 +70,9 @@ def test_every_size_of_the_catalogue_is_the_same_in_both_languages() -> None:
     rows = "{name: sizes.series(name) | some name in input.resource.names}"
     names = list(DOCUMENT["vm_sizes"])
 
-    (said,) = Probe("sizes", said=rows)(asked(names=names))["said"]
+    (series,) = Probe("sizes", series=rows)(document_of(names=names))["series"]
 
-    assert said == {name: size.series for name in names if (size := FACTS.size(name))}
+    assert series == {name: size.series for name in names if (size := FACTS.size(name))}
 
 
 SERIES_WORDS = Probe(
@@ -89,22 +89,22 @@ SERIES_WORDS = Probe(
 @LAW
 @given(SERIES, st.dictionaries(SERIES, st.fixed_dictionaries({"restricted": st.booleans()}), max_size=2))
 def test_a_series_is_the_same_in_both_languages(series: str, extra: dict[str, JsonObject]) -> None:
-    """What the documents' table says of it, and what a parameter adds; names compare without case."""
+    """Its row of the documents' table, and what a parameter adds; names compare without case."""
     known = FACTS.series(series)
     restricted = known is not None and known.restriction == "approval"
     added = any(name.lower() == series.lower() and row["restricted"] for name, row in extra.items())
 
     plain = {"extra_series": {}, "vendor_series": False}
     today = {"extra_series": extra, "vendor_series": True}
-    said = SERIES_WORDS(asked(series=series, plain=plain, extra={**plain, "extra_series": extra}, today=today))
+    rego = SERIES_WORDS(document_of(series=series, plain=plain, extra={**plain, "extra_series": extra}, today=today))
 
-    assert [row["category"] for row in said["rows"][0]] == ([known.category] if known else [])
-    assert said["supported"] == ([True] if known else [])
-    assert said["restricted"] == ([True] if restricted else [])
+    assert [row["category"] for row in rego["rows"][0]] == ([known.category] if known else [])
+    assert rego["supported"] == ([True] if known else [])
+    assert rego["restricted"] == ([True] if restricted else [])
     if known:
-        assert tuple(said["by"][0]) == known.supported_by
-    assert said["extra"] == ([True] if restricted or added else [])
-    assert said["today"] == ([True] if needs_approval(series, FACTS, today) else [])
+        assert tuple(rego["by"][0]) == known.supported_by
+    assert rego["extra"] == ([True] if restricted or added else [])
+    assert rego["today"] == ([True] if needs_approval(series, FACTS, today) else [])
 
 
 #: Beyond 1678 to 2261 all moments of Rego are alike, so an offset at the very edge could change sides.
@@ -128,10 +128,10 @@ def test_moments_sort_in_rego_as_in_python(first: datetime, second: datetime | N
     """To the microsecond and whatever their zones; a moment a microsecond later is later."""
     other = second or first + timedelta(microseconds=microseconds)
 
-    said = TIMES(asked(first=first.isoformat(), second=other.isoformat()))
+    rego = TIMES(document_of(first=first.isoformat(), second=other.isoformat()))
 
-    assert said["before"] == [first < other]
-    assert said["same"] == [first == other]
+    assert rego["before"] == [first < other]
+    assert rego["same"] == [first == other]
 
 
 @LAW
@@ -140,7 +140,7 @@ def test_moments_of_any_year_never_sort_the_other_way(first: datetime, second: d
     """Beyond the reach of nanoseconds they are alike, never reversed."""
     texts = [moment.isoformat().replace("+00:00", "Z") for moment in sorted((first, second))]
 
-    assert TIMES(asked(first=texts[1], second=texts[0]))["before"] == [False]
+    assert TIMES(document_of(first=texts[1], second=texts[0]))["before"] == [False]
 
 
 PARTS = st.sampled_from(
@@ -175,22 +175,22 @@ IDENTITY = Probe(
 @LAW
 @given(IDS | ANYTHING, IDS)
 def test_ids_are_read_the_same_in_both_languages(one: object, other: str) -> None:
-    """Rego knows no grammar of what stands between the slashes: there the Python is stricter, never laxer."""
-    said = IDENTITY(asked(one=one, other=other))
+    """Rego knows no grammar of the segments: there the Python is stricter, never laxer."""
+    rego = IDENTITY(document_of(one=one, other=other))
 
     parts = ids.parts_of(one)
-    assert said["segments"] == ([] if parts is None else [list(parts)])
-    assert said["guid"] == [ids.guid_of(one)]
+    assert rego["segments"] == ([] if parts is None else [list(parts)])
+    assert rego["guid"] == [ids.guid_of(one)]
     if not isinstance(one, str):
-        assert said == {"segments": [], "under": [], "folded": [[]], "guid": [""], "subscription": [], "workspace": []}
+        assert rego == {"segments": [], "under": [], "folded": [[]], "guid": [""], "subscription": [], "workspace": []}
         return
     if ids.is_at_or_under(one, other) or (ids.segments(one) is not None and ids.segments(other) is not None):
-        assert said["under"] == ([True] if ids.is_at_or_under(one, other) else [])
-    assert said["folded"] == [[ids.fold_id(one)]]
+        assert rego["under"] == ([True] if ids.is_at_or_under(one, other) else [])
+    assert rego["folded"] == [[ids.fold_id(one)]]
     if ids.segments(one) is not None:
         scopes, workspace = ids.scopes_of(one), ids.workspace_of(one)
-        assert said["subscription"] == ([scopes[0].rpartition("/")[2]] if scopes else [])
-        assert said["workspace"] == ([workspace] if workspace else [])
+        assert rego["subscription"] == ([scopes[0].rpartition("/")[2]] if scopes else [])
+        assert rego["workspace"] == ([workspace] if workspace else [])
 
 
 NUMBERS = Probe("numbers", whole="numbers.whole(input.resource.value)")
@@ -210,7 +210,7 @@ def test_counts_are_the_same_in_both_languages(value: object) -> None:
     """Numbers, whole or not, texts of digits and near them, other types; at most nine digits."""
     count = parse_whole_number(value)
 
-    assert NUMBERS(asked(value=value))["whole"] == ([] if count is None else [count])
+    assert NUMBERS(document_of(value=value))["whole"] == ([] if count is None else [count])
 
 
 PERMISSIONS = Probe(
@@ -230,8 +230,8 @@ ACTION = st.sampled_from(
 @LAW
 @given(st.lists(patterns() | ACTION, max_size=6), st.lists(BLOCKS | ODD, max_size=3) | ODD, patterns() | ACTION)
 def test_permissions_are_the_same_in_both_languages(several: list[str], blocks: object, action: str) -> None:
-    """Patterns with stars anywhere, blocks of any shape, conditions: one answer of three."""
-    said = PERMISSIONS(asked(patterns=several, permissions=blocks, action=action))
+    """Patterns with stars anywhere, blocks of any shape, conditions: one result of three."""
+    rego = PERMISSIONS(document_of(patterns=several, permissions=blocks, action=action))
 
-    assert set(said["matches"][0]) == {pattern for pattern in several if action_matches(pattern, action)}
-    assert said["granted"] == [granted(blocks, action)]
+    assert set(rego["matches"][0]) == {pattern for pattern in several if action_matches(pattern, action)}
+    assert rego["granted"] == [granted(blocks, action)]

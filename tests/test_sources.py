@@ -102,7 +102,7 @@ def test_unreadable_pointers_reach_the_snapshot(here: Path) -> None:
 
 
 def test_standard_input_is_an_input_like_others(here: Path) -> None:
-    """`-` stands for the bytes that were piped in."""
+    """`-` means the bytes that were piped in."""
     written(here / "x.json", resource("a"))
     inputs = read_inputs(["-", "x.json"], stdin=json.dumps(resource("b")).encode())
 
@@ -111,7 +111,7 @@ def test_standard_input_is_an_input_like_others(here: Path) -> None:
     assert inputs.snapshot.origins[f"{WORKSPACE}/computes/b".lower()].file == "<stdin>"
 
 
-def test_a_directory_stands_for_its_json_files(here: Path) -> None:
+def test_a_directory_means_its_json_files(here: Path) -> None:
     """All of them, at any depth, sorted by path; other files are not looked at."""
     written(here / "d/z.json", resource("z"))
     written(here / "d/a/b.JSON", resource("ab"))
@@ -124,7 +124,7 @@ def test_a_directory_stands_for_its_json_files(here: Path) -> None:
 
 
 def test_an_unreadable_input_hides_no_other(here: Path) -> None:
-    """What can be read is judged; each of the others is an error with file, place and remedy."""
+    """What can be read is evaluated; each of the others is an error with file, place and remedy."""
     written(here / "good.json", resource("a"))
     (here / "broken.json").write_text('{"a":\n 1,}')
     written(here / "unknown.json", {"version": "1.2", "planned": {}})
@@ -146,19 +146,19 @@ def test_an_unreadable_input_hides_no_other(here: Path) -> None:
         "a\0b",
         "<stdin>",
     ]
-    said = [problem.message for problem in inputs.problems]
-    assert said[0] == "cannot be read (no such file or directory); give a file that exists and that you can read"
-    assert said[1] == "/a: not valid JSON; correct the syntax there"
-    assert said[2].startswith("unsupported format: an object with the keys `version`, `planned`; ")
-    assert said[2].endswith("; `policyeng check --from` lists the formats")
-    assert said[3] == "an error response (`Forbidden`), not a resource; fix the request and save its response again"
-    assert said[4].startswith("the directory contains no `*.json` or `*.jsonc` or ")
-    assert said[4].endswith(" file; give a directory with JSON or YAML documents, or a file")
-    assert said[5] == "cannot be read (embedded null byte); give a file that exists and that you can read"
-    assert said[6] == "there is no standard input; pipe a document to it, or give a file"
+    messages = [problem.message for problem in inputs.problems]
+    assert messages[0] == "cannot be read (no such file or directory); give a file that exists and that you can read"
+    assert messages[1] == "/a: not valid JSON; correct the syntax there"
+    assert messages[2].startswith("unsupported format: an object with the keys `version`, `planned`; ")
+    assert messages[2].endswith("; `policyeng check --from` lists the formats")
+    assert messages[3] == "an error response (`Forbidden`), not a resource; fix the request and save its response again"
+    assert messages[4].startswith("the directory contains no `*.json` or `*.jsonc` or ")
+    assert messages[4].endswith(" file; give a directory with JSON or YAML documents, or a file")
+    assert messages[5] == "cannot be read (embedded null byte); give a file that exists and that you can read"
+    assert messages[6] == "there is no standard input; pipe a document to it, or give a file"
 
 
-def test_what_the_system_says_is_passed_on(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_of_the_system_are_passed_on(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file or a directory that may not be read is refused with the system's reason."""
     written(here / "d/x.json", {})
 
@@ -173,7 +173,7 @@ def test_what_the_system_says_is_passed_on(here: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "reason"),
     [
         ({"nodes": []}, "unsupported format: an object with the keys `nodes`"),
         ({}, "unsupported format: an empty object"),
@@ -182,8 +182,8 @@ def test_what_the_system_says_is_passed_on(here: Path, monkeypatch: pytest.Monke
         ({"primaryKey": "x"}, "a response with keys or tokens, not a resource"),
     ],
 )
-def test_a_found_file_that_holds_nothing_is_skipped(here: Path, document: object, said: str) -> None:
-    """Nobody named the file: it is left out with the reason. Named, it is an error."""
+def test_a_found_file_without_resources_is_skipped(here: Path, document: object, reason: str) -> None:
+    """A file that is not named is left out with the reason. Named, it is an error."""
     written(here / "d/a.json", resource("a"))
     written(here / "d/other.json", document)
 
@@ -194,11 +194,11 @@ def test_a_found_file_that_holds_nothing_is_skipped(here: Path, document: object
     assert skipped.file == "d/other.json"
     assert named.level == "error"
     assert named.message.startswith(skipped.reason)
-    assert skipped.reason.startswith(said)
+    assert skipped.reason.startswith(reason)
 
 
 def test_a_found_file_that_is_broken_is_an_error(here: Path) -> None:
-    """It may have held resources."""
+    """It may have contained resources."""
     written(here / "d/a.json", {"error": {"code": "x"}})
     (here / "d/b.json").write_text('{"id": "/subscriptions/s')
     (here / "d/c.yaml").write_text("{")
@@ -245,8 +245,8 @@ def test_one_id_with_two_bodies_in_two_files_is_an_error(here: Path) -> None:
     assert "x.json:1 and y.json:2; only the first is checked" in problem.message
 
 
-def test_the_same_resources_in_two_files_are_judged_once(here: Path) -> None:
-    """One warning for each pair of files says so."""
+def test_the_same_resources_in_two_files_are_evaluated_once(here: Path) -> None:
+    """One warning for each pair of files states it."""
     written(here / "x.json", [resource("a"), resource("b")])
     written(here / "y.json", [resource("b"), resource("a"), resource("c")])
     inputs = read_inputs(["x.json", "y.json"])
@@ -278,7 +278,7 @@ def test_stated_facts_are_joined_and_their_ids_are_unique(here: Path) -> None:
 
 
 def test_a_file_named_twice_is_read_once(here: Path) -> None:
-    """Also through its directory, and it is said."""
+    """Also through its directory, and it is reported."""
     written(here / "d/x.json", resource("a"))
     inputs = read_inputs(["d/x.json", "d", "-", "-"], stdin=b"[]")
 
@@ -290,7 +290,7 @@ def test_a_file_named_twice_is_read_once(here: Path) -> None:
 
 
 def test_from_insists_on_a_format(here: Path) -> None:
-    """What does not fit is refused as that format, whatever its content looks like."""
+    """A file that does not fit is refused as that format, whatever its content looks like."""
     written(here / "x.json", {"snapshotVersion": 1})
 
     [problem] = read_inputs(["x.json"], from_format="arm-rest").problems
@@ -299,17 +299,17 @@ def test_from_insists_on_a_format(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("arm_rest", "; did you mean `arm-rest`; the formats are "), ("zzz", "; the formats are ")]
+    ("name", "hint"), [("arm_rest", "; did you mean `arm-rest`; the formats are "), ("zzz", "; the formats are ")]
 )
-def test_an_unknown_format_is_a_usage_error(name: str, said: str) -> None:
+def test_an_unknown_format_is_a_usage_error(name: str, hint: str) -> None:
     """It names the nearest format, and all of them."""
     with pytest.raises(UsageError) as refused:
         read_inputs([], from_format=name)
 
-    assert str(refused.value) == f"unknown format `{name}`{said}" + ", ".join(f"`{known}`" for known in FORMATS)
+    assert str(refused.value) == f"unknown format `{name}`{hint}" + ", ".join(f"`{known}`" for known in FORMATS)
 
 
-def test_the_size_limit_holds_for_files_and_standard_input(here: Path) -> None:
+def test_the_size_limit_applies_to_files_and_standard_input(here: Path) -> None:
     """A file over the limit is not read to its end."""
     written(here / "x.json", [])
     inputs = read_inputs(["x.json", "-"], stdin=b"[ ]", max_bytes=1)
@@ -350,7 +350,7 @@ def test_load_snapshot_gives_all_or_nothing(here: Path) -> None:
 
 
 def test_load_snapshot_lets_warnings_pass(here: Path) -> None:
-    """A file that holds nothing in a directory changes nothing."""
+    """An empty file in a directory changes nothing."""
     written(here / "d/a.json", resource("a"))
     written(here / "d/other.json", {"nodes": []})
 
@@ -358,7 +358,7 @@ def test_load_snapshot_lets_warnings_pass(here: Path) -> None:
 
 
 def test_a_document_that_is_no_file_is_read_under_its_name(here: Path) -> None:
-    """As the file of that name is; only its directory has no say."""
+    """As the file of that name is; only its directory does not count."""
     document = [resource("a", vmSize="x"), {"id": 1}]
     path = written(here / "computes.json", document)
 
@@ -381,7 +381,7 @@ def test_a_document_that_is_no_file_has_a_limit() -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("name", ["w.json", "w.yaml"])
-def test_what_windows_writes_is_read(here: Path, encoding: str, name: str) -> None:
+def test_files_written_by_windows_are_read(here: Path, encoding: str, name: str) -> None:
     """With or without a byte order mark; places are those that an editor shows."""
     text = json.dumps([resource("größe", a=1), resource("b")], ensure_ascii=False, indent=1)
     text = text if name == "w.json" else f"# größe\nsnapshotVersion: 1\nresources: {text}\n"
@@ -406,20 +406,20 @@ def test_what_windows_writes_is_read(here: Path, encoding: str, name: str) -> No
 @pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le"])
 @pytest.mark.parametrize("name", ["w.json", "w.yaml"])
 def test_an_encoding_that_is_not_read_is_an_error_in_a_directory(here: Path, encoding: str, name: str) -> None:
-    """It may hold what would fail, so it is not skipped; text of something else is."""
+    """It may contain what would fail, so it is not skipped; text of something else is."""
     text = json.dumps(resource("a"))
     (here / name).write_bytes(text.encode(encoding))
     (here / "cut.json").write_bytes(text.encode("utf-16")[:-1])
     (here / "other.json").write_bytes('{"a": 1}'.encode(encoding))
     read = read_inputs(["."])
 
-    said = "encoded as UTF-16 or UTF-32; save it as UTF-8"
-    assert [problem.place for problem in read.problems if said in problem.message] == ["cut.json:1:1", f"{name}:1:1"]
+    message = "encoded as UTF-16 or UTF-32; save it as UTF-8"
+    assert [problem.place for problem in read.problems if message in problem.message] == ["cut.json:1:1", f"{name}:1:1"]
     assert [skipped.file for skipped in read.skipped] == ["other.json"]
 
 
 def test_a_directory_of_a_repository_is_read_without_its_other_files(here: Path) -> None:
-    """What is about something else, and documents of policyeng, are skipped; each is named with the reason."""
+    """Unrelated files, and documents of policyeng, are skipped; each is named with the reason."""
     written(here / "a.json", resource("a"))
     provider = "Microsoft.MachineLearningServices/workspaces"
     rule = {"if": {"field": "type", "equals": provider}, "then": {"effect": "deny"}}
@@ -473,7 +473,7 @@ def test_a_directory_of_a_repository_is_read_without_its_other_files(here: Path)
     ],
 )
 def test_a_broken_file_of_machine_learning_is_an_error_in_a_directory(here: Path, text: str) -> None:
-    """Its structure is that of a format, so it may hold what would fail."""
+    """Its structure is that of a format, so it may contain what would fail."""
     written(here / "a.json", resource("a"))
     (here / "b.json").write_text(text, encoding="utf-8")
     read = read_inputs(["."])
@@ -483,7 +483,7 @@ def test_a_broken_file_of_machine_learning_is_an_error_in_a_directory(here: Path
 
 
 def test_a_key_of_a_report_hides_no_resource(here: Path) -> None:
-    """What a format reads is read, whatever else is in it."""
+    """A document of a format is read, whatever else is in it."""
     written(here / "a.json", {"snapshotVersion": 1, "resources": [resource("a")], "exemptions": [], "bomFormat": "x"})
 
     assert ids(read_inputs(["."]).snapshot.resources) == ["a"]

@@ -1,4 +1,4 @@
-"""ARM REST answers: resources as they come, lists, and bodies that hold none."""
+"""ARM REST responses: resources as they come, lists, and bodies without any."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_resources_are_taken_with_their_pointers(document: object, pointers: lis
 
 
 def test_a_next_link_leaves_the_list_incomplete() -> None:
-    """A page is not the whole list, and the reading says so."""
+    """A page is not the whole list, and the reading states it."""
     assert "nextLink" in arm_rest.read({"value": [RESOURCE], "nextLink": "https://x"}).truncated
 
 
@@ -65,14 +65,14 @@ def test_a_missing_type_is_read_off_the_id() -> None:
 
 @pytest.mark.parametrize("extra", [{}, {"properties": None}, {"tags": {}, "resourceGroup": "rg-ml", "sku": None}])
 def test_missing_properties_are_unreadable(extra: JsonObject) -> None:
-    """A listing without `properties` does not say that the settings are absent."""
+    """A listing without `properties` does not mean that the settings are absent."""
     [placed] = arm_rest.read({"id": WORKSPACE, "type": RESOURCE["type"], **extra}).resources
 
     assert placed.unreadable == {"/properties": "the document lists the resource without its `properties`"}
 
 
 REFUSED: dict[str, tuple[object, str, str, str, bool]] = {
-    "an error answer": (
+    "an error response": (
         {"error": {"code": "NotFound"}},
         "",
         "an error response (`NotFound`)",
@@ -174,14 +174,16 @@ REFUSED: dict[str, tuple[object, str, str, str, bool]] = {
 }
 
 
-@pytest.mark.parametrize(("document", "pointer", "said", "remedy", "nothing"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_resource_is_refused(document: object, pointer: str, said: str, remedy: str, nothing: bool) -> None:
-    """Each refusal says what was found instead of a resource, and what to do."""
+@pytest.mark.parametrize(("document", "pointer", "message", "remedy", "nothing"), REFUSED.values(), ids=REFUSED)
+def test_other_documents_than_resources_are_refused(
+    document: object, pointer: str, message: str, remedy: str, nothing: bool
+) -> None:
+    """Each refusal states what was found instead of a resource, and what to do."""
     [refusal] = arm_rest.read(document).refusals
 
     assert arm_rest.detect(document)
     assert refusal.pointer == pointer
-    assert said in refusal.message
+    assert message in refusal.message
     assert remedy in refusal.remedy
     assert refusal.holds_nothing is nothing
 
@@ -215,7 +217,7 @@ COMMAND_OUTPUT: JsonObject = {
     ],
 )
 def test_other_content_is_not_taken_for_arm(document: object) -> None:
-    """Output of `az ml`, templates, Kubernetes objects and Resource Graph answers are not detected."""
+    """Output of `az ml`, templates, Kubernetes objects and Resource Graph responses are not detected."""
     assert not arm_rest.detect(document)
     assert not native.detect(document)
     assert not role_assignments.detect(document)

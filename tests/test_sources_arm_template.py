@@ -1,4 +1,4 @@
-"""ARM templates: which resources they deploy, where each field stands, and what is known only at deployment."""
+"""ARM templates: their resources, the places of fields, and values known only at deployment."""
 
 from __future__ import annotations
 
@@ -67,17 +67,17 @@ def only(reading: ParsedDocument) -> Placed:
 
 
 def own(placed: Placed) -> dict[str, str]:
-    """What is unreadable because of the template itself."""
+    """The fields that are unreadable because of the template itself."""
     made = service_made(placed.resource["type"])
     return {pointer: reason for pointer, reason in placed.unreadable.items() if made.get(pointer) != reason}
 
 
 def ids(reading: ParsedDocument, scope: str = GROUP) -> list[str]:
-    """What follows the scope in the ids."""
+    """The part after the scope in the ids."""
     return [placed.resource["id"].removeprefix(scope) for placed in reading.resources]
 
 
-# ---------------------------------------------------------------- what is one, and what is not
+# ---------------------------------------------------------------- templates and other documents
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_nothing_else_is_detected(document: object) -> None:
     assert not arm_template.detect(document)
 
 
-def test_parameter_files_hold_nothing() -> None:
+def test_parameter_files_contain_no_resource() -> None:
     """They are understood, and used with their template."""
     reading = arm_template.read({"$schema": SCHEMA.format("deploymentParameters"), "parameters": {}})
     assert reading.nothing == "values of template parameters; they are used with their template"
@@ -135,7 +135,7 @@ def test_a_template_without_resources_is_refused() -> None:
         ({**WORKSPACE, "copy": {"name": "c"}}, "the `count` of a copy loop is null; it should be 0 to 800"),
     ],
 )
-def test_what_is_no_resource_is_refused(resource: Any, message: str) -> None:
+def test_other_values_than_resources_are_refused(resource: Any, message: str) -> None:
     """The others are not touched by it."""
     reading = read(template(resource, {**WORKSPACE, "name": "other"}))
     assert [refusal.message for refusal in reading.refusals] == [message]
@@ -192,8 +192,8 @@ def test_names_and_types_make_ids(resources: list[JsonObject], expected: list[st
     assert not any(own(placed) for placed in reading.resources)
 
 
-def test_a_child_of_an_unnamed_workspace_lies_in_it() -> None:
-    """What stands for the name is alike in both."""
+def test_a_child_of_an_unnamed_workspace_is_in_it() -> None:
+    """The placeholder of the name is alike in both."""
     parameters = {"workspaceName": {"type": "string"}}
     name = "[toLower(parameters('workspaceName'))]"
     compute = {**COMPUTE, "name": "[format('{0}/{1}', parameters('workspaceName'), 'c')]"}
@@ -211,7 +211,7 @@ def test_a_child_of_an_unnamed_workspace_lies_in_it() -> None:
 
 
 def test_two_resources_that_are_called_alike_are_both_kept() -> None:
-    """The second says where it stands."""
+    """The second states its place."""
     parameters = {"n": {"type": "string"}}
     resource = {**WORKSPACE, "name": "[parameters('n')]"}
     reading = read(template(resource, {**resource, "tags": {"a": "b"}}, parameters=parameters))
@@ -224,8 +224,8 @@ def test_a_whole_name_that_is_not_known_still_makes_an_id() -> None:
     assert ids(reading) == [f"/providers/{ML}/workspaces/{{workspaces of n}}/computes/{{n}}"]
 
 
-def test_the_scope_is_said_to_be_missing() -> None:
-    """And is no fault where it is given."""
+def test_a_missing_scope_is_reported() -> None:
+    """A given scope is no fault."""
     assert "give `--scope`" in own(only(read(template(WORKSPACE), scope=UNKNOWN_SCOPE)))["/id"]
     assert own(only(read(template(WORKSPACE)))) == {}
 
@@ -256,7 +256,7 @@ def test_templates_are_deployed_to_other_scopes(schema: str, resource: JsonObjec
     assert only(read(template(resource, schema=schema))).resource["id"] == identity
 
 
-def test_relations_hold_by_what_stands_in_ids() -> None:
+def test_relations_follow_from_the_ids() -> None:
     """An id of the template's own, and one of which only the scope is not known, are taken as they are."""
     parameters = {"aks": {"type": "string"}, "other": {"type": "string"}}
     cluster = {"type": "Microsoft.ContainerService/managedClusters", "name": "[parameters('aks')]", "properties": {}}
@@ -280,8 +280,8 @@ def test_relations_hold_by_what_stands_in_ids() -> None:
 # ---------------------------------------------------------------- values
 
 
-def test_what_is_not_known_is_left_out_and_unreadable() -> None:
-    """A leaf hides nothing beside it; an entry of a list leaves its place."""
+def test_unknown_values_are_left_out_and_unreadable() -> None:
+    """A leaf hides none of its siblings; an entry of a list leaves its place."""
     parameters = {"x": {"type": "string"}, "location": {"type": "string", "defaultValue": "[resourceGroup().location]"}}
     resource = {
         **WORKSPACE,
@@ -306,7 +306,7 @@ def test_what_is_not_known_is_left_out_and_unreadable() -> None:
 
 
 def test_whole_properties_that_are_not_known_are_unreadable() -> None:
-    """So is whether the compute is attached, which they say."""
+    """So is whether the compute is attached, which they state."""
     reading = read(template({**COMPUTE, "properties": "[parameters('p')]"}, parameters={"p": {"type": "object"}}))
     placed = only(reading)
     assert "properties" not in placed.resource
@@ -326,7 +326,7 @@ def test_whole_properties_that_are_not_known_are_unreadable() -> None:
     ],
 )
 def test_attachment_follows_from_what_is_known(properties: JsonObject, attached: object) -> None:
-    """And is unreadable where that is not."""
+    """It is unreadable where that is unknown."""
     document = template({**COMPUTE, "properties": properties}, parameters={"x": {"type": "string"}})
     placed = only(read(document))
     assert placed.resource["properties"].get("isAttachedCompute") is attached
@@ -352,7 +352,7 @@ def test_properties_are_read_without_case() -> None:
     assert placed.fields["/properties/properties/vmSize"] == "/resources/0/properties/Properties/VMSize"
 
 
-def test_unknown_keys_are_said() -> None:
+def test_unknown_keys_are_reported() -> None:
     """With the nearest one that there is."""
     reading = read(template({**WORKSPACE, "propertis": {}}))
     assert reading.remarks == (("/resources/0/propertis", "unknown key `propertis`; did you mean `properties`"),)
@@ -371,7 +371,7 @@ def test_a_condition_decides(condition: object, found: int) -> None:
 
 
 @pytest.mark.parametrize(("condition", "refused"), [(False, 0), ("[not(empty(parameters('x')))]", 0), (True, 1)])
-def test_what_is_not_deployed_needs_no_name(condition: object, refused: int) -> None:
+def test_resources_that_are_not_deployed_need_no_name(condition: object, refused: int) -> None:
     """The name of an optional resource is often a parameter that is empty unless the resource is wanted."""
     optional = {**WORKSPACE, "condition": condition, "name": "[parameters('x')]"}
     reading = read(template(optional, parameters={"x": {"type": "string", "defaultValue": ""}}))
@@ -399,7 +399,7 @@ def test_a_resource_that_may_be_deployed_is_unreadable_as_a_whole() -> None:
 
 
 def test_copies_are_made() -> None:
-    """Of resources, and of properties; fields stand where the loop's input does."""
+    """Of resources, and of properties; fields have the place of the loop's input."""
     loop = {"name": "machines", "count": "[length(variables('names'))]"}
     rules = {"name": "rules", "count": 2, "input": {"ip": "[concat('10.0.0.', copyIndex('rules', 1))]"}}
     document = template(
@@ -429,7 +429,7 @@ def test_a_property_copied_an_unknown_number_of_times_is_unreadable() -> None:
 
 
 def test_the_second_language_has_symbolic_names_and_existing_resources() -> None:
-    """What exists already is not judged."""
+    """Existing resources are not evaluated."""
     document = {
         **template(languageVersion="2.0"),
         "resources": {"ws": {**WORKSPACE, "existing": True}, "ws::c": COMPUTE},
@@ -451,7 +451,7 @@ def test_more_resources_than_are_taken_are_refused() -> None:
 
 
 def test_parameters_are_given() -> None:
-    """`--parameters` goes before the default; what does not fit is said."""
+    """`--parameters` precedes the default; values that do not fit are reported."""
     parameters = {
         "name": {"type": "string", "defaultValue": "d", "maxLength": 3},
         "n": {"type": "int", "maxValue": 3, "defaultValue": 1},
@@ -478,7 +478,7 @@ def test_parameters_are_given() -> None:
 
 
 def test_a_secret_of_a_key_vault_is_unreadable() -> None:
-    """The reason says where it is."""
+    """The reason states where it is."""
     document = template({**WORKSPACE, "kind": "[parameters('k')]"}, parameters={"k": {"type": "string"}})
     placed = only(read(document, k=Unresolved("the value of the parameter `k` is in a key vault")))
     assert own(placed)["/kind"].endswith("the value of the parameter `k` is in a key vault")
@@ -491,8 +491,8 @@ def write(folder: Path, name: str, document: object) -> Path:
     return path
 
 
-def test_the_parameter_file_beside_a_template_is_used(tmp_path: Path) -> None:
-    """It is said, and so are the others; `--parameters` goes before it."""
+def test_the_parameter_file_next_to_a_template_is_used(tmp_path: Path) -> None:
+    """It is reported, and so are the others; `--parameters` precedes it."""
     parameters = {"name": {"type": "string"}, "kind": {"type": "string"}}
     resource = {**WORKSPACE, "name": "[parameters('name')]", "kind": "[parameters('kind')]"}
     path = write(tmp_path, "azuredeploy.json", template(resource, parameters=parameters))
@@ -511,8 +511,8 @@ def test_the_parameter_file_beside_a_template_is_used(tmp_path: Path) -> None:
         "the directory has other parameter files: `azuredeploy.parameters.us.json`; to use one of them, give it "
         "as `--parameters`",
     ]
-    said = read_inputs([path], said=DocumentContext(parameters={"kind": "Hub"}))
-    assert said.snapshot.resources[0]["kind"] == "Hub"
+    inputs = read_inputs([path], said=DocumentContext(parameters={"kind": "Hub"}))
+    assert inputs.snapshot.resources[0]["kind"] == "Hub"
 
 
 # ---------------------------------------------------------------- templates inside templates
@@ -551,7 +551,7 @@ def test_a_nested_template_gets_values_and_another_place() -> None:
 
 
 def test_outputs_of_deployments_are_known_to_the_others() -> None:
-    """Wherever they stand, by name, symbolic name or id; one that leads to itself is not known."""
+    """Wherever they are, by name, symbolic name or id; one that leads to itself is not known."""
     inner = template(
         WORKSPACE,
         outputs={
@@ -576,7 +576,7 @@ def test_outputs_of_deployments_are_known_to_the_others() -> None:
 
 
 def test_a_deployment_that_may_not_be_made_makes_all_of_it_uncertain() -> None:
-    """And one that is not made leaves nothing."""
+    """A deployment that is not made leaves nothing."""
     inner = template(WORKSPACE)
     unsure = template(nested(inner, condition="[parameters('x')]"), parameters={"x": {"type": "bool"}})
     assert "" in own(only(read(unsure)))
@@ -592,8 +592,8 @@ def test_a_deployment_that_may_not_be_made_makes_all_of_it_uncertain() -> None:
         ({"uri": "[concat(parameters('base'), 'modules/ws.json', parameters('sas'))]"}, "modules/ws.json"),
     ],
 )
-def test_linked_templates_are_read_where_they_lie_beside(tmp_path: Path, link: JsonObject, file: str) -> None:
-    """A template that is not there is said, and the snapshot is not whole."""
+def test_linked_templates_are_read_from_the_same_directory(tmp_path: Path, link: JsonObject, file: str) -> None:
+    """A missing template is reported, and the snapshot is not whole."""
     deployment = nested(None, parameters={"n": {"value": "linked"}})
     del deployment["properties"]["template"]
     deployment["properties"]["templateLink"] = link
@@ -613,7 +613,7 @@ def test_linked_templates_are_read_where_they_lie_beside(tmp_path: Path, link: J
 
 
 def test_templates_that_link_to_themselves_end(tmp_path: Path) -> None:
-    """The depth of deployments is bounded, and what lies deeper is said to be missing."""
+    """The depth of deployments is bounded, and deeper ones are reported as missing."""
     deployment = nested(None)
     deployment["properties"] = {"templateLink": {"relativePath": "main.json"}}
     path = write(tmp_path, "main.json", template(deployment, WORKSPACE))
@@ -621,7 +621,7 @@ def test_templates_that_link_to_themselves_end(tmp_path: Path) -> None:
 
 
 def test_a_role_is_assigned_at_its_scope() -> None:
-    """`properties.scope`, which ARM says of an assignment, is where the template puts it."""
+    """`properties.scope`, which ARM states for an assignment, is where the template puts it."""
     role = {"type": "Microsoft.Authorization/roleAssignments", "name": "g", "properties": {"principalId": "p"}}
     assert only(read(template(role))).resource["properties"]["scope"] == GROUP
     scoped = only(read(template({**role, "scope": "[parameters('s')]"}, parameters={"s": {"type": "string"}})))
@@ -632,7 +632,7 @@ def test_a_role_is_assigned_at_its_scope() -> None:
 # ---------------------------------------------------------------- places, gaps and real files
 
 
-def test_findings_stand_at_the_line_of_the_field(tmp_path: Path, bundle: Bundle) -> None:
+def test_findings_are_at_the_line_of_the_field(tmp_path: Path, bundle: Bundle) -> None:
     """In a template with comments and texts of several lines, in a copy, and in a nested template."""
     path = tmp_path / "main.json"
     path.write_text(
@@ -686,7 +686,7 @@ def test_unknown_values_neither_pass_nor_fail(tmp_path: Path, bundle: Bundle) ->
     ]
 
 
-#: What our policies inspect and no template can say, by type: the service makes it.
+#: What our policies inspect and no template can state, by type: the service sets it.
 GAPS = {
     f"{ML}/workspaces": {
         "/properties/managedNetwork/status/status",
@@ -711,7 +711,7 @@ GAPS = {
 
 
 @pytest.mark.parametrize("kind", GAPS)
-def test_what_no_template_can_say(kind: str, bundle: Bundle) -> None:
+def test_what_no_template_can_state(kind: str, bundle: Bundle) -> None:
     """The pointers of our policies that are unreadable in every template, and nothing is left out silently."""
     names = "/".join("n" for _ in kind.split("/")[1:])
     placed = only(read(template({"type": kind, "name": names, "properties": {}})))
@@ -719,7 +719,7 @@ def test_what_no_template_can_say(kind: str, bundle: Bundle) -> None:
     inspected = {
         pointer
         for policy in bundle.policies
-        if any(lowered(judged.type) == lowered(kind) for judged in policy.header.judges)
+        if any(lowered(target.type) == lowered(kind) for target in policy.header.judges)
         for pointer in observe(bundle, policy).pointers
     }
     found = {
@@ -731,7 +731,7 @@ def test_what_no_template_can_say(kind: str, bundle: Bundle) -> None:
 
 
 def _types(value: Any, parent: str = "") -> Iterator[str]:
-    """The types of Machine Learning resources that stand in a document, in whatever template of it."""
+    """The types of Machine Learning resources in a document, in whatever template of it."""
     if isinstance(value, list):
         for entry in value:
             yield from _types(entry, parent)
@@ -770,7 +770,7 @@ def test_every_real_template_is_read() -> None:
 
 
 def test_real_bicep_is_refused_with_the_command_that_compiles_it() -> None:
-    """Nothing of it is judged."""
+    """Nothing of it is evaluated."""
     folder = REAL / "arm_template"
     if not folder.is_dir():
         pytest.skip(f"no real documents at {folder}")
@@ -845,7 +845,7 @@ def mutants(draw: st.DrawFn) -> object:
 
 @settings(max_examples=effort(60, 300), deadline=None)
 @given(mutants() | VALUES)
-def test_whatever_the_document_says_it_is_read(document: object) -> None:
+def test_every_document_is_read(document: object) -> None:
     """Nothing is raised, and every resource has an id, a type and places that are pointers."""
     reading = arm_template.read(document, Surroundings(parameters={"x": {"deep": [1]}}))
     for placed in reading.resources:
@@ -855,8 +855,8 @@ def test_whatever_the_document_says_it_is_read(document: object) -> None:
         json.dumps(placed.resource)
 
 
-def test_the_answer_of_an_export_is_its_template() -> None:
-    """Where the export ended with an error, the template is not whole, and the warning has what the error says."""
+def test_the_response_of_an_export_is_its_template() -> None:
+    """Where the export ended with an error, the template is not whole, and the warning has the text of the error."""
     inner = template({"type": "Microsoft.MachineLearningServices/workspaces", "name": "w", "apiVersion": "x"})
     error = {"code": "ExportTemplateCompletedWithErrors", "message": "Could not get resources of a type."}
     whole, partly = read({"template": inner}), read({"template": inner, "error": error})

@@ -27,7 +27,7 @@ SCALARS = TEXTS | st.booleans() | st.integers(-(2**31), 2**31) | st.sampled_from
 
 
 def read_back(resources: list[JsonObject]) -> ParsedDocument:
-    """The estate as the template that is written of it says it."""
+    """The estate as the template written from it states it."""
     (content,) = write(resources).values()
     document = json.loads(content)
     assert arm_template.detect(document)
@@ -35,7 +35,7 @@ def read_back(resources: list[JsonObject]) -> ParsedDocument:
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without the keys that say null, which a template takes as absent."""
+    """The value without the keys that are null, which a template takes as absent."""
     if isinstance(value, dict):
         return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
@@ -82,11 +82,11 @@ def test_each_kind_of_resource_comes_back(path: Path) -> None:
 
 
 def test_the_whole_estate_comes_back() -> None:
-    """Children beside or inside their parents, and what lies elsewhere in nested templates."""
+    """Children next to or inside their parents, and other resources in nested templates."""
     assert_same([json.loads(path.read_text(encoding="utf-8")) for path in BASELINES])
 
 
-def test_what_lies_elsewhere_comes_back() -> None:
+def test_resources_elsewhere_come_back() -> None:
     """Another resource group and another subscription are deployed to by nested templates."""
     elsewhere = [SCOPE.replace("rg-ml", "rg-net"), SCOPE.replace("1111-", "2222-", 1)]
     kind = "Microsoft.Network/virtualNetworks/subnets"
@@ -101,5 +101,5 @@ def test_what_lies_elsewhere_comes_back() -> None:
 @settings(max_examples=effort(30, 150), deadline=None)
 @given(st.lists(changed(), max_size=5, unique_by=lambda resource: resource["id"]))
 def test_any_estate_comes_back(resources: list[JsonObject]) -> None:
-    """Whatever the values are, texts in brackets, quotes and braces among them."""
+    """Its values can be any, texts in brackets, quotes and braces among them."""
     assert_same(resources)

@@ -56,8 +56,8 @@ BODY = {
 
 
 def value_of(expression: str, place: str = GROUP) -> object:
-    """What an expression makes in the template above."""
-    reason = "nobody says where" if "{" in place else ""
+    """The value of an expression in the template above."""
+    reason = "not stated where" if "{" in place else ""
     template = ArmTemplate(BODY, "", {}, DeploymentTarget(place, reason), ExpressionBudget())
     return Resolver(template.scope).value(expression)
 
@@ -199,7 +199,7 @@ def value_of(expression: str, place: str = GROUP) -> object:
         ("[extensionResourceId(resourceGroup().id, 'A.B/c', 'x')]", f"{GROUP}/providers/A.B/c/x"),
     ],
 )
-def test_what_is_known_is_evaluated(expression: str, value: object) -> None:
+def test_known_expressions_are_evaluated(expression: str, value: object) -> None:
     """As the examples of the documentation have it."""
     if expression.startswith("[union(createObject"):
         value = {"a": {"x": 1, "y": 2}, "b": 1}
@@ -269,7 +269,7 @@ def test_what_is_known_is_evaluated(expression: str, value: object) -> None:
         ("[parseCidr(1)]", "a number where a string should be", ""),
     ],
 )
-def test_what_is_not_known_says_why(expression: str, cause: str, text: str) -> None:
+def test_unknown_values_state_why(expression: str, cause: str, text: str) -> None:
     """The reason names the expression, the cause and, where there is one, the remedy."""
     found = value_of(expression)
     if not expression.endswith("]"):
@@ -283,24 +283,24 @@ def test_what_is_not_known_says_why(expression: str, cause: str, text: str) -> N
 
 
 def test_ids_in_an_unknown_group_keep_their_form() -> None:
-    """What is not known of an id is in braces, so that the id still says which resource is meant."""
+    """The unknown parts of an id are in braces, so that the id still identifies the resource."""
     found = value_of("[resourceId('A.B/c', parameters('none'))]", UNKNOWN_SCOPE)
     assert isinstance(found, Unresolved)
     assert found.text == f"{UNKNOWN_SCOPE}/providers/A.B/c/{{none}}"
     name = value_of("[concat(resourceGroup().name, '-ws')]", UNKNOWN_SCOPE)
     assert isinstance(name, Unresolved)
-    assert (name.text, "nobody says where" in name.reason) == ("{resource-group}-ws", True)
+    assert (name.text, "not stated where" in name.reason) == ("{resource-group}-ws", True)
 
 
 def test_an_object_is_known_but_for_its_unknown_parts() -> None:
-    """A function that only joins does not hide what is known."""
+    """A function that only joins does not hide known parts."""
     found = value_of("[union(variables('partly'), createObject('more', 1))]")
     assert isinstance(found, dict)
     assert (found["known"], found["more"]) == ("a", 1)
     assert isinstance(found["unknown"], Unresolved)
 
 
-def test_alike_expressions_stand_in_alike() -> None:
+def test_alike_expressions_have_alike_placeholders() -> None:
     """Others do not, so that two resources stay two."""
     texts = [
         getattr(value_of(f"[uniqueString({of})]"), "text", "")
@@ -329,7 +329,7 @@ def test_alike_expressions_stand_in_alike() -> None:
     ],
     ids=["texts", "objects", "lists", "chain", "reduce", "map", "copies"],
 )
-def test_what_grows_without_end_is_unresolved(variables: dict[str, object]) -> None:
+def test_expressions_that_grow_without_end_are_unresolved(variables: dict[str, object]) -> None:
     """In bounded time and memory, and without an exception."""
     start = time.thread_time()
     last = "v2999" if "v2999" in variables else "v59"
@@ -350,6 +350,6 @@ def test_expressions_are_bounded(text: str) -> None:
 
 @given(st.text(alphabet="[]()'.,{}ab01 -concatif", max_size=40) | st.text(max_size=20))
 def test_any_text_is_a_value(text: str) -> None:
-    """Whatever stands in brackets, nothing is raised."""
+    """Whatever is in brackets, nothing is raised."""
     found = value_of(f"[{text}]")
     assert found == plain(f"[{text}]") or isinstance(found, Unresolved | str | int | list | dict | bool | None)

@@ -1,4 +1,4 @@
-"""Templates that link to others: which file is read, that it is judged once, and where its findings stand."""
+"""Templates that link to others: which file is read, that it is evaluated once, and the places of its findings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def template(*resources: JsonObject, parameters: Mapping[str, object] = ACCESS) 
 
 
 def workspace(name: str, access: str = "[parameters('access')]", **more: object) -> JsonObject:
-    """A workspace, its access as the parameter says."""
+    """A workspace, its access from the parameter."""
     kind = "Microsoft.MachineLearningServices/workspaces"
     return {
         "type": kind,
@@ -82,8 +82,8 @@ def skipped(inputs: Inputs, folder: Path) -> dict[str, str]:
 # ---------------------------------------------------------------- once
 
 
-def test_a_linked_template_is_not_judged_alone(tmp_path: Path) -> None:
-    """Whichever is named first, and whether it is found or named; alone it is judged with its defaults."""
+def test_a_linked_template_is_not_evaluated_alone(tmp_path: Path) -> None:
+    """Whichever is named first, and whether it is found or named; alone it is evaluated with its defaults."""
     files = {
         "nested/c.json": template(workspace("inner")),
         "main.json": template(workspace("outer", "Disabled"), linked({"relativePath": "nested/c.json"})),
@@ -98,7 +98,7 @@ def test_a_linked_template_is_not_judged_alone(tmp_path: Path) -> None:
     assert accesses(read(paths[:1])) == {"inner": "Enabled"}
 
 
-def test_files_beside_belong_to_the_workspace_as_it_is_deployed(tmp_path: Path) -> None:
+def test_files_of_the_directory_belong_to_the_workspace_as_it_is_deployed(tmp_path: Path) -> None:
     """Not to the one that the linked template would make with its defaults."""
     named = template(
         workspace("[parameters('access')]"), parameters={"access": {"type": "string", "defaultValue": "dev"}}
@@ -117,8 +117,8 @@ def test_files_beside_belong_to_the_workspace_as_it_is_deployed(tmp_path: Path) 
     assert alone.endswith("/workspaces/dev/computes/c")
 
 
-def test_what_is_left_to_another_takes_nothing_with_it(tmp_path: Path) -> None:
-    """A file that only a linked template links to, and not as it is deployed, is judged alone."""
+def test_a_template_left_to_another_leaves_its_own_links(tmp_path: Path) -> None:
+    """A file that only a linked template links to, and not as it is deployed, is evaluated alone."""
     parameters = {**ACCESS, "more": {"type": "bool", "defaultValue": True}}
     outer = linked({"relativePath": "b.json"})
     outer["properties"]["parameters"]["more"] = {"value": "[parameters('deep')]"}
@@ -140,8 +140,8 @@ def test_what_is_left_to_another_takes_nothing_with_it(tmp_path: Path) -> None:
         assert skipped(inputs, tmp_path) == dict.fromkeys(("b.json", "c.json"), "read as part of `a.json`")
 
 
-def test_of_templates_that_link_to_one_another_the_first_by_name_is_judged(tmp_path: Path) -> None:
-    """So that none of them is lost, in whichever order they are named; what they both link to is not judged alone."""
+def test_of_templates_that_link_to_one_another_the_first_by_name_is_evaluated(tmp_path: Path) -> None:
+    """So that none is lost, in whichever order they are named; a template that both link to is not evaluated alone."""
     shared = linked({"relativePath": "0.json"}, name="e")
     files = {
         "0.json": template(workspace("shared")),
@@ -155,7 +155,7 @@ def test_of_templates_that_link_to_one_another_the_first_by_name_is_judged(tmp_p
 
 
 def test_a_module_of_two_templates_is_that_of_both(tmp_path: Path) -> None:
-    """The same workspace is judged once, with a warning; two different ones are an error that names both."""
+    """The same workspace is evaluated once, with a warning; two different ones are an error that names both."""
     module = {"nested/c.json": template(workspace("inner"))}
     link: JsonObject = {"relativePath": "nested/c.json"}
     paths = written(tmp_path, {"one.json": template(linked(link)), "two.json": template(linked(link)), **module})
@@ -190,8 +190,8 @@ def test_a_module_of_two_templates_is_that_of_both(tmp_path: Path) -> None:
         ("https://raw.example/org/../c.json", "c.json"),
     ],
 )
-def test_the_end_of_a_uri_is_looked_for_beside(tmp_path: Path, uri: str, called: str) -> None:
-    """With the values that the deployment gives; where nothing is there, the message says what would be read."""
+def test_the_end_of_a_uri_is_looked_for_in_the_directory(tmp_path: Path, uri: str, called: str) -> None:
+    """With the values that the deployment gives; where no file exists, the message names what would be read."""
     parameters = {**ARTIFACTS, "sas": {"type": "securestring"}, "token": ARTIFACTS["_artifactsLocationSasToken"]}
     folder = tmp_path / "templates"
     (main,) = written(folder, {"main.json": template(linked({"uri": uri}), parameters=parameters)})
@@ -205,8 +205,8 @@ def test_the_end_of_a_uri_is_looked_for_beside(tmp_path: Path, uri: str, called:
     assert (accesses(inputs), inputs.snapshot.incomplete) == ({"inner": "Disabled"}, ())
 
 
-def test_the_longest_end_of_a_uri_goes_before(tmp_path: Path) -> None:
-    """A file of the same name that lies nearer is another one, and so is the template itself."""
+def test_the_longest_end_of_a_uri_takes_precedence(tmp_path: Path) -> None:
+    """A file of the same name in a nearer directory is another one, and so is the template itself."""
     uri = "https://raw.example/org/nested/deep/main.json"
     (main, *_) = written(
         tmp_path,
@@ -245,8 +245,8 @@ def test_links_inside_a_linked_template_begin_at_its_folder_or_at_the_first(tmp_
     assert {origin.file for origin in inputs.snapshot.origins.values()} == {str(path) for path in paths[2:]}
 
 
-def test_a_file_beside_that_is_no_template_is_not_taken_for_one(tmp_path: Path) -> None:
-    """The template is missing then, and the snapshot says so."""
+def test_a_file_of_the_directory_that_is_no_template_is_not_taken_for_one(tmp_path: Path) -> None:
+    """The template is missing then, and the snapshot states it."""
     (main, _) = written(
         tmp_path, {"main.json": template(linked({"relativePath": "c.json"})), "c.json": {"parameters": {}}}
     )
@@ -254,16 +254,16 @@ def test_a_file_beside_that_is_no_template_is_not_taken_for_one(tmp_path: Path) 
 
 
 @given(odd=st.lists(ODD, max_size=3), outputs=ODD, link=ODD)
-def test_whatever_is_linked_is_read(odd: list[object], outputs: object, link: object) -> None:
-    """Nothing is raised, and what is wrong in a linked file is said at the deployment that links to it."""
+def test_any_linked_document_is_read(odd: list[object], outputs: object, link: object) -> None:
+    """Nothing is raised, and a fault in a linked file is reported at the deployment that links to it."""
     body = {"resources": [*odd, workspace("inner")], "outputs": outputs, "parameters": outputs}
     text = Text("c.json", (("", body),), lambda pointers: [None] * len(pointers))
-    asked = workspace("asks", "[reference('d').outputs.x.value]")
-    document = template(linked({"relativePath": "c.json", "uri": link}), asked)
+    referring = workspace("refers", "[reference('d').outputs.x.value]")
+    document = template(linked({"relativePath": "c.json", "uri": link}), referring)
     reading = arm_template.read(document, Surroundings(file="main.json", scope=GROUP, text_beside=lambda path: text))  # noqa: ARG005  # the one file
     assert [(placed.resource["name"], placed.text) for placed in reading.resources[-2:]] == [
         ("inner", text),
-        ("asks", None),
+        ("refers", None),
     ]
     faults = [refusal.pointer for refusal in reading.refusals]
     assert set(faults) <= {"/resources/0/properties/templateLink"}
@@ -273,7 +273,7 @@ def test_whatever_is_linked_is_read(odd: list[object], outputs: object, link: ob
 # ---------------------------------------------------------------- where
 
 
-def test_findings_stand_in_the_linked_file(tmp_path: Path, bundle: Bundle) -> None:
+def test_findings_are_in_the_linked_file(tmp_path: Path, bundle: Bundle) -> None:
     """At the line and column of the field there, also below a nested deployment, in a copy and of the workspace."""
     copied = workspace("[concat('copy', copyIndex())]", copy={"name": "c", "count": 2})
     inline = {"mode": "Incremental", "template": template(workspace("inline", "Enabled"))}

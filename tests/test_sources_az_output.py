@@ -1,4 +1,4 @@
-"""What `az ml` prints: read by the ids it states, without what it loses, and refused where it says nothing."""
+"""Output of `az ml`: read by the ids it states, without what it loses, and refused where it states nothing."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_a_field_is_brought_into_arm_shape(document: JsonObject, more: JsonObjec
     ],
 )
 def test_nothing_is_filled_into_an_output(document: JsonObject, pointer: str) -> None:
-    """The service has answered: what it did not say is absent, and no default of the CLI takes its place."""
+    """The service has responded: what it did not state is absent, and no default of the CLI takes its place."""
     placed = one(document)
 
     assert not has_value(placed.resource, pointer)
@@ -204,7 +204,7 @@ def test_nothing_is_filled_into_an_output(document: JsonObject, pointer: str) ->
         ),
     ],
 )
-def test_what_an_output_does_not_tell_is_unreadable(
+def test_what_an_output_does_not_state_is_unreadable(
     document: JsonObject, more: JsonObject, pointer: str, reason: str
 ) -> None:
     """One printed value for several of ARM is none of them."""
@@ -215,7 +215,7 @@ def test_what_an_output_does_not_tell_is_unreadable(
 
 
 @pytest.mark.parametrize("missing", ["tier", "min_instances", "size", "ssh_public_access_enabled"])
-def test_an_output_that_was_cut_short_says_nothing_by_what_it_lacks(missing: str) -> None:
+def test_an_output_that_was_cut_short_proves_nothing_by_what_it_lacks(missing: str) -> None:
     """One key that is always printed is missing, so any other may have been cut off, too."""
     document = {key: value for key, value in CLUSTER.items() if key not in (missing, "network_settings")}
     placed = one(document)
@@ -225,7 +225,7 @@ def test_an_output_that_was_cut_short_says_nothing_by_what_it_lacks(missing: str
     assert "/name" not in placed.unreadable
 
 
-#: By what is printed, the fields that policies inspect and an output cannot say.
+#: By kind of output, the fields that policies inspect and it cannot state.
 GAPS: dict[str, set[str]] = {
     "amlcompute": {*SCRIPTS, f"{P}/disableLocalAuth", f"{C}/connectivityEndpoints/publicIpAddress"},
     "computeinstance": {f"{P}/disableLocalAuth", f"{C}/applicationSharingPolicy"},
@@ -241,7 +241,7 @@ GAPS: dict[str, set[str]] = {
 
 
 @pytest.mark.parametrize("document", [CLUSTER, {**INSTANCE, "last_operation": {}}, SPARK, HOME])
-def test_what_policies_inspect_and_an_output_cannot_say(document: JsonObject, bundle: Bundle) -> None:
+def test_what_policies_inspect_and_an_output_cannot_state(document: JsonObject, bundle: Bundle) -> None:
     """The gaps are declared; a policy that looks into one is unknown."""
     assert gaps(one(document), bundle) == GAPS[document.get("type", "workspace")]
 
@@ -278,8 +278,8 @@ def test_an_output_is_detected(document: object) -> None:
         {"subscription_id": "s", "resource_group": "g", "workspace_name": "w"},
     ],
 )
-def test_what_is_no_output_is_left_alone(document: object) -> None:
-    """Files, what REST answers, and the outputs of other commands."""
+def test_other_documents_are_left_alone(document: object) -> None:
+    """Files, responses of REST, and the outputs of other commands."""
     assert not az_output.detect(document)
     assert not az_output.belongs_to_workspace(document)
 
@@ -301,8 +301,8 @@ def test_what_is_no_output_is_left_alone(document: object) -> None:
         (None, "", "not the output of `az ml`: null", "save the output"),
     ],
 )
-def test_what_cannot_be_read_is_refused(document: object, pointer: str, message: str, remedy: str) -> None:
-    """With its place and what to do; it hides nothing beside it."""
+def test_unreadable_outputs_are_refused(document: object, pointer: str, message: str, remedy: str) -> None:
+    """With its place and what to do; it hides none of the others."""
     reading = az_output.read(document, AROUND)
     [refusal] = reading.refusals
 
@@ -322,7 +322,7 @@ def test_an_old_flat_workspace_is_refused_with_the_remedy() -> None:
     assert "az rest --method get" in refusal.remedy
 
 
-def test_assets_hold_nothing_to_judge() -> None:
+def test_assets_contain_nothing_to_evaluate() -> None:
     """Alone they are understood; among others they are passed over."""
     asset = {"id": f"azureml:{WORKSPACE}/environments/e/versions/1", "conda_file": {}, "name": "e"}
 
@@ -330,8 +330,8 @@ def test_assets_hold_nothing_to_judge() -> None:
     assert [placed.pointer for placed in az_output.read([asset, CLUSTER]).resources] == ["/1"]
 
 
-def test_a_kind_without_tables_is_brought_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kinds are asked by the type of the id, whatever they are; nothing is said of what they lack."""
+def test_a_kind_without_tables_is_converted_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kinds are chosen by the type of the id, whatever they are; nothing is reported of what they lack."""
     arm_type = "Microsoft.MachineLearningServices/workspaces/onlineEndpoints"
 
     def bring(document: JsonObject, pointer: str, around: Surroundings) -> Iterator[Placed | Refusal]:
@@ -346,7 +346,7 @@ def test_a_kind_without_tables_is_brought_as_it_says(monkeypatch: pytest.MonkeyP
 
 
 def test_an_output_without_its_id_is_placed_by_its_name() -> None:
-    """Nothing of where it stands is a fact then."""
+    """None of its parents is a fact then."""
     document = {key: value for key, value in CLUSTER.items() if key != "id"}
     placed = one(document)
     reading = az_output.read(document, Surroundings())
@@ -376,7 +376,7 @@ def test_findings_point_at_the_key_of_the_output(tmp_path: Path, bundle: Bundle)
 @settings(max_examples=effort(30, 150), deadline=None)
 @given(estates())
 def test_an_estate_that_is_printed_comes_back(resources: list[JsonObject]) -> None:
-    """Every field of it is equal where the output says it, and unreadable where the output loses it."""
+    """Every field is equal where the output states it, and unreadable where the output loses it."""
     read = {
         placed.resource["id"]: placed
         for content in writer.write(resources).values()
@@ -399,7 +399,7 @@ def test_an_estate_that_is_printed_comes_back(resources: list[JsonObject]) -> No
     st.sampled_from([CLUSTER, INSTANCE, SPARK, HOME]),
 )
 def test_no_value_makes_it_raise(more: JsonObject, document: JsonObject) -> None:
-    """Whatever an output says, it is read or refused."""
+    """Whatever its content, an output is read or refused."""
     for written in ({**document, **more}, [{**more, **document}, more], more):
         az_output.detect(written)
         az_output.belongs_to_workspace(written)
@@ -412,7 +412,7 @@ REAL = Path(__file__).resolve().parents[2] / "shared" / "real" / "cli_v2_output"
 NOUNS = ("workspace", "compute", "registry", "connection", "datastore")
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real outputs stand beside the repository")
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real outputs are next to the repository")
 def test_real_outputs_are_read() -> None:
     """Every one of a workspace, a compute or a store becomes its resources."""
     files = [path for path in sorted(REAL.rglob("*.json")) if any(f"_ml_{noun}" in path.name for noun in NOUNS)]
@@ -450,7 +450,7 @@ PRINTED: list[tuple[JsonObject, str, str]] = [
 def test_names_are_those_of_the_workspace_that_the_id_states(
     document: JsonObject, below: str, pointer: str, prefix: str
 ) -> None:
-    """The SDK prints some ids with `azureml:` before them; whatever surrounds the output, they go before."""
+    """The SDK prefixes some ids with `azureml:`; they precede the surroundings of the output."""
     printed = {"id": f"{prefix}{OTHER}/{below}", "name": "x", "creation_context": {}, **document}
     assert [name for name, reader in FORMATS.items() if reader.detect(printed)] == ["az-output"]
     for around in (AROUND, Surroundings()):
@@ -469,7 +469,7 @@ def test_an_id_outside_of_workspaces_states_none() -> None:
 
 
 def test_a_job_runs_on_the_cluster_of_its_workspace(tmp_path: Path, bundle: Bundle) -> None:
-    """Printed one by one, they are told of as one workspace."""
+    """Printed one by one, they are reported as one workspace."""
     job = {
         "id": f"azureml:{WORKSPACE}/jobs/j",
         "name": "j",

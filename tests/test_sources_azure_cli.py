@@ -1,4 +1,4 @@
-"""Files of the Azure CLI: every field into ARM shape, what is filled in, what is not known, and where fields stand."""
+"""Files of the Azure CLI: every field into ARM shape, defaults, unknown values, and the places of fields."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def schedule(**trigger: object) -> JsonObject:
     return {"compute_start_stop": [{"action": "stop", "trigger": trigger}]}
 
 
-def rule(**says: object) -> JsonObject:
+def rule(**stated: object) -> JsonObject:
     """A file's managed network with one rule."""
-    return {"isolation_mode": "disabled", "outbound_rules": [{"name": "r", **says}]}
+    return {"isolation_mode": "disabled", "outbound_rules": [{"name": "r", **stated}]}
 
 
 UAI = "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/u"
@@ -69,7 +69,7 @@ SERVICE_TAG = {
 ENDPOINT = {"service_resource_id": ID, "spark_enabled": True, "subresource_target": "blob"}
 SERVERLESS = f"{P}/serverlessComputeSettings"
 
-#: A file, what is added to it, an ARM pointer, and what stands there then; both sides of what is inverted or renamed.
+#: A file, an addition to it, an ARM pointer, and the value there then; both sides of inverted or renamed fields.
 ROWS: list[tuple[JsonObject, JsonObject, str, object]] = [
     (CLUSTER, {}, "/name", "c"),
     (CLUSTER, {"name": 7}, "/name", "7"),
@@ -371,7 +371,7 @@ def test_a_field_is_brought_into_arm_shape(document: JsonObject, more: JsonObjec
 
 
 def test_every_row_of_the_tables_has_a_fixture() -> None:
-    """A row that nobody tries may lead anywhere."""
+    """A row without a test may lead anywhere."""
     tried = {(one({**document, **more}).resource["type"], pointer) for document, more, pointer, _ in ROWS}
     wanted = {
         (kind.arm_type, row.target)
@@ -414,7 +414,7 @@ def _tried(tried: set[tuple[str, str]], kind: str, target: str) -> bool:
         (HOME, "/identity", {"type": "SystemAssigned"}),
     ],
 )
-def test_what_the_cli_fills_in_is_what_arm_gets(document: JsonObject, pointer: str, value: object) -> None:
+def test_defaults_of_the_cli_are_what_arm_gets(document: JsonObject, pointer: str, value: object) -> None:
     """The SDK sends these where a file leaves the key out."""
     assert value_at(one(document).resource, pointer) == value
 
@@ -435,8 +435,8 @@ def test_what_the_cli_fills_in_is_what_arm_gets(document: JsonObject, pointer: s
         ({**HOME, "hub_id": ID}, f"{P}/managedNetwork/isolationMode"),
     ],
 )
-def test_what_nobody_says_is_absent(document: JsonObject, pointer: str) -> None:
-    """The format can say it, the file does not, and the CLI sends nothing: the policy decides."""
+def test_what_is_not_stated_is_absent(document: JsonObject, pointer: str) -> None:
+    """The format can state it, the file does not, and the CLI sends nothing: the policy decides."""
     placed = one(document)
 
     assert not has_value(placed.resource, pointer)
@@ -554,8 +554,8 @@ UNFIT: list[tuple[JsonObject, JsonObject, str, str]] = [
 
 
 @pytest.mark.parametrize(("document", "more", "pointer", "reason"), UNFIT)
-def test_what_is_not_resolved_is_unreadable(document: JsonObject, more: JsonObject, pointer: str, reason: str) -> None:
-    """A value that stands for another, or that the field cannot have, is no fact, and nothing takes its place."""
+def test_unresolved_values_are_unreadable(document: JsonObject, more: JsonObject, pointer: str, reason: str) -> None:
+    """A placeholder, or a value that the field cannot have, is no fact, and nothing takes its place."""
     placed = one({**document, **more})
 
     assert reason in placed.unreadable[pointer]
@@ -594,10 +594,10 @@ def test_a_tag_is_text_or_the_only_one_that_is_unreadable(document: JsonObject, 
     ],
 )
 @pytest.mark.parametrize("document", [CLUSTER, INSTANCE])
-def test_a_named_subnet_lies_in_the_group_of_its_workspace(
+def test_a_named_subnet_is_in_the_group_of_its_workspace(
     document: JsonObject, around: Surroundings, group: str
 ) -> None:
-    """Be it one that nobody states: that there is a subnet is a fact all the same."""
+    """Also where its name is not stated: that there is a subnet is a fact all the same."""
     placed = one({**document, "network_settings": {"vnet_name": "v", "subnet": "s"}}, around)
     whole = f"{group}/providers/Microsoft.Network/virtualNetworks/v/subnets/s"
 
@@ -607,7 +607,7 @@ def test_a_named_subnet_lies_in_the_group_of_its_workspace(
 
 
 @pytest.mark.parametrize(("network", "inside"), [("v", Outcome.PASS), ("__V__", Outcome.UNKNOWN)])
-def test_a_subnet_in_a_group_that_nobody_states_is_perhaps_approved(
+def test_a_subnet_in_an_unstated_group_is_perhaps_approved(
     network: str, inside: Outcome, tmp_path: Path, bundle: Bundle
 ) -> None:
     """It is in a subnet, unless its network is yet to be named; whether in one of the approved networks is open."""
@@ -621,8 +621,8 @@ def test_a_subnet_in_a_group_that_nobody_states_is_perhaps_approved(
     assert outcomes["AML-NET-104"] is Outcome.UNKNOWN
 
 
-def test_what_only_the_service_says_is_unreadable() -> None:
-    """A file describes what is not there yet; what its keys cannot say is no fact either."""
+def test_what_only_the_service_states_is_unreadable() -> None:
+    """A file describes what does not exist yet; what its keys cannot express is no fact either."""
     placed = one(CLUSTER)
     carried = placed.carried
 
@@ -645,7 +645,7 @@ SCRIPTS: set[str] = {
     f"{C}/setupScripts/scripts/creationScript/scriptData",
     f"{C}/setupScripts/scripts/creationScript/scriptSource",
 }
-#: By what it is, the fields that policies inspect and a file cannot say; one policy searches all properties.
+#: By kind, the fields that policies inspect and a file cannot state; one policy searches all properties.
 GAPS: dict[str, set[str]] = {
     "AmlCompute": {P, *SCRIPTS, f"{P}/disableLocalAuth", f"{C}/connectivityEndpoints/publicIpAddress"},
     "ComputeInstance": {
@@ -673,7 +673,7 @@ GAPS: dict[str, set[str]] = {
 
 
 @pytest.mark.parametrize("document", [CLUSTER, INSTANCE, KUBERNETES, MACHINE, SPARK, HOME])
-def test_what_policies_inspect_and_a_file_cannot_say(document: JsonObject, bundle: Bundle) -> None:
+def test_what_policies_inspect_and_a_file_cannot_state(document: JsonObject, bundle: Bundle) -> None:
     """The gaps are declared; a policy that looks into one is unknown."""
     placed = one(document)
     what = placed.resource["properties"].get("computeType") or placed.resource["kind"]
@@ -682,25 +682,25 @@ def test_what_policies_inspect_and_a_file_cannot_say(document: JsonObject, bundl
 
 
 def gaps(placed: Placed, bundle: Bundle) -> set[str]:
-    """What policies that judge a resource inspect, and what it cannot say."""
+    """The pointers that policies inspect in a resource, and that it cannot state."""
     assert placed.carried is not None
-    said = placed.carried.pointers
+    carried = placed.carried.pointers
     return {
         pointer
         for pointer in inspected(placed.resource, bundle)
         if any(overlap(pointer, place) for place in placed.unreadable)
-        or (not has_value(placed.resource, pointer) and not any(overlap(pointer, place) for place in said))
+        or (not has_value(placed.resource, pointer) and not any(overlap(pointer, place) for place in carried))
     }
 
 
 def inspected(resource: JsonObject, bundle: Bundle) -> set[str]:
-    """What the policies that judge a resource inspect of it."""
+    """The pointers that the policies for a resource inspect in it."""
     kind, compute = lowered(resource["type"]), resource["properties"].get("computeType")
     return {
         pointer
         for policy in bundle.policies
-        for judged in policy.header.judges
-        if lowered(judged.type) == kind and compute in judged.where.get(f"{P}/computeType", (compute,))
+        for target in policy.header.judges
+        if lowered(target.type) == kind and compute in target.where.get(f"{P}/computeType", (compute,))
         for pointer in observe(bundle, policy).pointers
         if not pointer.startswith("workspace:")
     }
@@ -774,7 +774,7 @@ def test_a_file_is_detected(document: JsonObject) -> None:
         {"id": f"{WORKSPACE}/computes/c", "type": "Microsoft.MachineLearningServices/workspaces/computes"},
     ],
 )
-def test_what_is_no_file_of_the_cli_is_left_alone(document: object) -> None:
+def test_other_files_are_left_alone(document: object) -> None:
     """Conda files, workflows, compose files, manifests, pipelines, templates, and what commands print."""
     assert not azure_cli.detect(document)
     assert not azure_cli.belongs_to_workspace(document)
@@ -798,7 +798,7 @@ def test_what_is_no_file_of_the_cli_is_left_alone(document: object) -> None:
         (None, "", "not an Azure CLI file: expected an object, found null", "provide a file"),
     ],
 )
-def test_what_cannot_be_read_is_refused(document: object, pointer: str, message: str, remedy: str) -> None:
+def test_unreadable_files_are_refused(document: object, pointer: str, message: str, remedy: str) -> None:
     """With its place and what to do."""
     [refusal] = azure_cli.read(document, AROUND).refusals
 
@@ -807,7 +807,7 @@ def test_what_cannot_be_read_is_refused(document: object, pointer: str, message:
     assert remedy in refusal.remedy
 
 
-def test_the_type_of_a_compute_goes_before_its_schema() -> None:
+def test_the_type_of_a_compute_precedes_its_schema() -> None:
     """As the CLI does it, for which `$schema` is a matter of the editor."""
     assert (
         one({"$schema": AML.format("amlCompute"), **INSTANCE}).resource["properties"]["computeType"]
@@ -816,8 +816,8 @@ def test_the_type_of_a_compute_goes_before_its_schema() -> None:
 
 
 @pytest.mark.parametrize("schema", ["environment", "model", "data", "commandComponent", "pipelineComponent", "Flow"])
-def test_an_asset_holds_nothing_to_judge(schema: str) -> None:
-    """It is understood, and says so."""
+def test_an_asset_contains_nothing_to_evaluate(schema: str) -> None:
+    """It is understood, and reported."""
     reading = azure_cli.read({"$schema": AML.format(schema), "name": "x", "anything": 1}, AROUND)
 
     assert reading.nothing.endswith(": nothing to check")
@@ -891,16 +891,16 @@ def test_unknown_keys_of_work_are_remarked_on(document: JsonObject, above: str, 
 
 @pytest.mark.parametrize("document", [document for document, above, _ in TYPOS if above])
 def test_free_form_objects_of_work_may_have_any_key(document: JsonObject) -> None:
-    """So may what is no object at all, which is another matter."""
+    """So may values that are no objects, which is another matter."""
     known = {key: value for key, value in document.items() if key in ("name", "type", "endpoint_name", "auth_mode")}
     known |= {
         key: document[key] for key in ("model", "compute", "command", "environment", "create_job") & document.keys()
     }
     free = {"tags": {"typ": "x"}, "properties": {"typ": "x"}, "identity": "x", "scale_settings": ["x"], "defaults": "x"}
-    said = {key: value for key, value in free.items() if key in ("tags", "properties") or key in document}
+    allowed = {key: value for key, value in free.items() if key in ("tags", "properties") or key in document}
     trigger = {"trigger": {"type": "cron"}} if "trigger" in document else {}
 
-    assert azure_cli.read({**known, **trigger, **said}, AROUND).remarks == ()
+    assert azure_cli.read({**known, **trigger, **allowed}, AROUND).remarks == ()
 
 
 @pytest.mark.parametrize(
@@ -934,7 +934,7 @@ def test_free_form_objects_of_work_may_have_any_key(document: JsonObject) -> Non
 def test_ids_are_made_of_what_surrounds_a_file(
     document: JsonObject, around: Surroundings, identity: str, why: str, movable: bool
 ) -> None:
-    """Where nobody says where it is deployed to, the id is no fact, and files that say different things stay apart."""
+    """Where the target of the deployment is not stated, the id is no fact, and contradicting files stay apart."""
     placed = one(document, around)
     reading = azure_cli.read(document, around)
 
@@ -945,14 +945,14 @@ def test_ids_are_made_of_what_surrounds_a_file(
 
 
 def test_which_files_belong_to_a_workspace() -> None:
-    """Computes and stores do; workspaces and registries stand alone."""
+    """Computes and stores do; workspaces and registries do not."""
     belong = [azure_cli.belongs_to_workspace(document) for document in (CLUSTER, STORE, LINK, HOME, REGISTRY)]
 
     assert belong == [True, True, True, False, False]
 
 
 def test_findings_point_at_the_key_of_the_file(tmp_path: Path, bundle: Bundle) -> None:
-    """Line and column of the field that fails, and of what is nearest above one that is missing."""
+    """Line and column of the field that fails, and of the nearest parent of a missing one."""
     (tmp_path / "workspace.yml").write_text(
         "name: ws\nmanaged_network:\n  isolation_mode: disabled\npublic_network_access: enabled\n", encoding="utf-8"
     )
@@ -1088,7 +1088,7 @@ def estates(draw: st.DrawFn) -> list[JsonObject]:
 @settings(max_examples=effort(30, 150), deadline=None)
 @given(estates())
 def test_an_estate_that_is_written_comes_back(resources: list[JsonObject]) -> None:
-    """Every field of it that a file says is equal, and none of them is unreadable."""
+    """Every field that a file states is equal, and none of them is unreadable."""
     for resource, content in zip(resources, writer.write(resources).values(), strict=True):
         document = yaml.safe_load(content)
         assert azure_cli.detect(document)
@@ -1129,7 +1129,7 @@ SCHEMAS = sorted({schema for kind in azure_cli.KINDS for schema in kind.schemas}
     st.sampled_from(SCHEMAS) | st.none(),
 )
 def test_no_value_makes_it_raise(more: JsonObject, document: JsonObject, schema: str | None) -> None:
-    """Whatever a file says, it is read or refused, and what is read has an id, a type and properties."""
+    """Whatever its content, a file is read or refused, and resources have an id, a type and properties."""
     written = {**document, **more} if schema is None else {**document, **more, "$schema": AML.format(schema)}
     azure_cli.detect(written)
     azure_cli.belongs_to_workspace(written)
@@ -1155,7 +1155,7 @@ REAL = Path(__file__).resolve().parents[2] / "shared" / "real" / "cli_v2_yaml"
 READ = {"compute": 5, "connections": 5, "datastore": 2, "registry": 2, "workspace": 3}
 
 
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real files stand beside the repository")
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real files are next to the repository")
 @pytest.mark.parametrize("folder", READ)
 def test_real_files_are_read(folder: str) -> None:
     """Every one of them becomes a resource."""
@@ -1169,7 +1169,7 @@ def test_real_files_are_read(folder: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "said"),
+    ("document", "reason"),
     [
         (
             {"$schema": "https://azuremlschemas.azureedge.net/promptflow/latest/AzureOpenAIConnection.schema.json"},
@@ -1180,16 +1180,16 @@ def test_real_files_are_read(folder: str) -> None:
         ({"managed_network": {"isolation_mode": "disabled"}}, "an update of a workspace"),
     ],
 )
-def test_files_that_hold_nothing_to_evaluate(document: JsonObject, said: str) -> None:
+def test_files_that_contain_nothing_to_evaluate(document: JsonObject, reason: str) -> None:
     """Connections of prompt flow, assets of early previews, and updates, which do not state the rest."""
     reading = azure_cli.read(document, AROUND)
 
     assert (reading.resources, reading.refusals) == ((), ())
-    assert reading.nothing.startswith(said)
+    assert reading.nothing.startswith(reason)
 
 
 def test_a_schema_from_elsewhere_does_not_count() -> None:
-    """The keys say what the file is, as the command does for the CLI."""
+    """The keys state the kind of the file, as the command does for the CLI."""
     page = "https://learn.microsoft.com/azure/machine-learning/reference-yaml-compute-aml"
 
     assert one({"$schema": page, **CLUSTER}).resource == one(CLUSTER).resource

@@ -70,7 +70,7 @@ def test_an_online_deployment_is_brought_into_arm_shape() -> None:
     }
 
 
-def test_what_the_cli_sends_for_what_is_left_out() -> None:
+def test_the_defaults_that_the_cli_sends() -> None:
     """The SKU `Default` and no insights; a node count and an egress it does not make up."""
     resource = only({**ONLINE, "instance_type": "x"}).resource
     assert resource["sku"] == {"name": "Default"}
@@ -103,7 +103,7 @@ def test_milliseconds(written: object, arm: str) -> None:
 
 
 @pytest.mark.parametrize("written", [1.5, "soon", True, -1, 10**400])
-def test_what_is_no_number_of_milliseconds_is_unreadable(written: object) -> None:
+def test_other_values_than_milliseconds_are_unreadable(written: object) -> None:
     """Never a duration made up."""
     placed = only({**ONLINE, "request_settings": {"request_timeout_ms": written}})
     assert "/properties/requestSettings/requestTimeout" in placed.unreadable
@@ -118,8 +118,8 @@ def test_what_is_no_number_of_milliseconds_is_unreadable(written: object) -> Non
         ({"$schema": SCHEMA.format("kubernetesOnlineDeployment")}, "Kubernetes"),
     ],
 )
-def test_what_an_online_deployment_runs_on(change: JsonObject, kind: str) -> None:
-    """`type` says it, else the schema, else it is managed."""
+def test_the_compute_of_an_online_deployment(change: JsonObject, kind: str) -> None:
+    """`type` states it, else the schema, else it is managed."""
     assert properties({**ONLINE, **change})["endpointComputeType"] == kind
 
 
@@ -130,17 +130,17 @@ def test_a_type_that_is_a_placeholder_decides_nothing() -> None:
     assert "/properties/endpointComputeType" in placed.unreadable
 
 
-def test_a_kubernetes_deployment_asks_for_resources() -> None:
+def test_a_kubernetes_deployment_requests_resources() -> None:
     """`nvidia.com/gpu` is `gpu` in ARM."""
-    asked = {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"nvidia.com/gpu": 1}}
-    found = properties({**ONLINE, "type": "kubernetes", "resources": asked})
+    requested = {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"nvidia.com/gpu": 1}}
+    found = properties({**ONLINE, "type": "kubernetes", "resources": requested})
     assert found["containerResourceRequirements"] == {
         "containerResourceRequests": {"cpu": "1", "memory": "2Gi"},
         "containerResourceLimits": {"gpu": 1},
     }
     compute = {"id": f"{WORKSPACE}/computes/k", "type": f"{ML}/computes", "properties": {"computeType": "Kubernetes"}}
     at = {"id": f"{WORKSPACE}/onlineEndpoints/ep", "type": f"{ML}/onlineEndpoints", "properties": {"compute": "k"}}
-    found_work = workload({**ONLINE, "type": "kubernetes", "resources": asked}, compute, at)
+    found_work = workload({**ONLINE, "type": "kubernetes", "resources": requested}, compute, at)
     assert (found_work.document["target"], found_work.document["accelerator"]) == ("kubernetes", "gpu")
 
 
@@ -161,7 +161,7 @@ def test_a_managed_deployment_is_real_time_inference() -> None:
 
 
 def test_a_batch_deployment_is_brought_into_arm_shape() -> None:
-    """The newer `settings` and the older keys at the top say the same."""
+    """The newer `settings` and the older keys at the top mean the same."""
     settings = {
         "mini_batch_size": 5,
         "max_concurrency_per_instance": 2,
@@ -188,7 +188,7 @@ def test_a_batch_deployment_is_brought_into_arm_shape() -> None:
     assert properties({**written, **settings, "$schema": SCHEMA.format("batchDeployment")}) == brought
 
 
-def test_a_batch_deployment_of_a_pipeline_runs_where_its_settings_say() -> None:
+def test_a_batch_deployment_of_a_pipeline_runs_where_its_settings_state() -> None:
     """Its target is the default compute, and it is a pipeline."""
     written = {**BATCH, "type": "pipeline", "component": "azureml:c:1", "settings": {"default_compute": "azureml:cpu"}}
     assert properties(written)["deploymentConfiguration"] == {
@@ -200,7 +200,7 @@ def test_a_batch_deployment_of_a_pipeline_runs_where_its_settings_say() -> None:
     assert (found["target"], found["features"]) == ("compute-cluster", ["pipeline"])
 
 
-def test_a_deployment_without_an_endpoint_lies_in_one_of_its_own() -> None:
+def test_a_deployment_without_an_endpoint_has_one_of_its_own() -> None:
     """The command line names it; its id is unreadable."""
     placed = only({key: value for key, value in ONLINE.items() if key != "endpoint_name"})
     assert placed.resource["id"] == f"{WORKSPACE}/onlineEndpoints/{{work.yml}}/deployments/blue"
@@ -223,7 +223,7 @@ def test_without_a_schema_the_content_decides(document: JsonObject, arm_type: st
     assert kind.arm_type == arm_type
 
 
-def test_what_stands_where_an_object_should_be_hides_all_below() -> None:
+def test_a_value_in_place_of_an_object_hides_all_below() -> None:
     """Nothing of it counts as absent."""
     placed = only({**BATCH, "compute": "azureml:cpu", "resources": "two"})
     assert "it should be an object" in placed.unreadable["/properties/resources/instanceCount"]

@@ -1,4 +1,4 @@
-"""Endpoints in files of the Azure CLI: every row of their tables, what is left out, what stands for a value."""
+"""Endpoints in files of the Azure CLI: every row of their tables, omitted values, placeholders."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USER = f"{WORKSPACE.split('/providers/')[0]}/providers/Microsoft.ManagedIdentity
 
 
 def test_an_online_endpoint_is_brought_into_arm_shape() -> None:
-    """Every key of the file has its place; the id lies in the workspace."""
+    """Every key of the file has its place; the id is in the workspace."""
     written = {
         **ONLINE,
         "tags": {"owner": "a"},
@@ -61,7 +61,7 @@ def test_public_network_access(written: str, arm: str) -> None:
     assert only({**ONLINE, "public_network_access": written}).resource["properties"]["publicNetworkAccess"] == arm
 
 
-def test_what_the_cli_sends_for_what_is_left_out() -> None:
+def test_the_defaults_that_the_cli_sends() -> None:
     """`azure-ai-ml` sends a key and a system-assigned identity for online, Entra tokens for batch endpoints."""
     online, batch = only(ONLINE).resource, only(BATCH).resource
     assert online["properties"] == {"authMode": "Key"}
@@ -71,8 +71,8 @@ def test_what_the_cli_sends_for_what_is_left_out() -> None:
     assert "/properties/publicNetworkAccess" not in only(ONLINE).unreadable
 
 
-def test_what_a_command_prints_is_what_is_there() -> None:
-    """Nothing is added to what has an id, and the id is taken as it stands."""
+def test_the_output_of_a_command_is_taken_as_it_is() -> None:
+    """Nothing is added to what has an id, and the id is taken as written."""
     arm_id = (
         "/subscriptions/s/resourceGroups/r/providers/Microsoft.MachineLearningServices/workspaces/w/onlineEndpoints/e"
     )
@@ -97,7 +97,7 @@ def test_a_batch_endpoint_has_a_default_deployment() -> None:
 
 
 @pytest.mark.parametrize("value", ["<mode>", "{{ mode }}", "${{ mode }}", "$MODE", "$(mode)"])
-def test_what_stands_for_a_value_is_unreadable(value: str) -> None:
+def test_placeholders_are_unreadable(value: str) -> None:
     """It is left out of the resource, and the reason names it and what to do."""
     placed = only({**ONLINE, "auth_mode": value})
     assert "authMode" not in placed.resource["properties"]
@@ -145,7 +145,7 @@ def test_a_name_that_is_a_placeholder_is_none() -> None:
 
 
 def test_outside_of_any_workspace_the_id_is_unreadable() -> None:
-    """Nobody says where it belongs."""
+    """Its workspace is not stated."""
     [placed] = endpoints.KINDS[0].bring(ONLINE, "", ALONE)
     assert isinstance(placed, Placed)
     assert placed.resource["id"] == f"{UNKNOWN_WORKSPACE}/onlineEndpoints/ep"

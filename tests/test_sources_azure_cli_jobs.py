@@ -146,7 +146,7 @@ def test_types_of_jobs(written: str, arm: str) -> None:
     ("schema", "arm"),
     [("commandJob", "Command"), ("sweepJob", "Sweep"), ("autoMLJob", "AutoML"), ("sparkJob", "Spark")],
 )
-def test_a_schema_says_the_type_too(schema: str, arm: str) -> None:
+def test_a_schema_gives_the_type_too(schema: str, arm: str) -> None:
     """Where the file leaves it out."""
     assert only({"$schema": SCHEMA.format(schema), "name": "j"}).resource["properties"]["jobType"] == arm
 
@@ -159,7 +159,7 @@ def test_a_type_that_is_a_placeholder_decides_nothing() -> None:
 
 
 def test_a_sweep_is_brought_into_arm_shape() -> None:
-    """With its trial and its limits; it is a sweep with as many trials at once as it says."""
+    """With its trial and its limits; it is a sweep with the stated number of trials at once."""
     written = {
         "$schema": SCHEMA.format("sweepJob"),
         "type": "sweep",
@@ -264,7 +264,7 @@ def test_the_steps_of_a_pipeline_keep_the_words_of_the_cli() -> None:
 
 
 @pytest.mark.parametrize("reference", ["./c.yml", "file:./c.yml", "c.yml"])
-def test_a_step_takes_from_its_component_what_it_does_not_say(reference: str) -> None:
+def test_a_step_takes_from_its_component_what_it_does_not_state(reference: str) -> None:
     """Nodes and distribution, as `azure-ai-ml` sends them."""
     files: dict[str, object] = {
         "c.yml": {"type": "command", "resources": {"instance_count": 2}, "distribution": {"type": "mpi"}}
@@ -279,7 +279,7 @@ def test_a_step_takes_from_its_component_what_it_does_not_say(reference: str) ->
     "reference", ["azureml:c@latest", "azureml://registries/r/components/c/labels/latest", "./gone.yml", "<component>"]
 )
 def test_a_component_that_is_not_there_leaves_its_step_undecided(reference: str) -> None:
-    """Nobody knows on how many nodes it runs; its compute is known."""
+    """Its number of nodes is unknown; its compute is known."""
     document = {**PIPELINE, "compute": "azureml:cpu", "jobs": {"a": {"type": "command", "component": reference}}}
     run = runs(document)["a"]
     assert run["features"]["distributed"] is None
@@ -297,8 +297,8 @@ def test_a_pipeline_that_is_not_there_leaves_even_its_compute_undecided() -> Non
     assert runs(document)["a"]["target"] is None
 
 
-def test_a_component_with_its_version_is_what_arm_says_of_it() -> None:
-    """The step has its id, and ARM says no more of it either."""
+def test_a_component_with_its_version_is_as_in_arm() -> None:
+    """The step has its id, and ARM states no more of it either."""
     document = {**PIPELINE, "jobs": {"a": {"type": "command", "component": "azureml:c:1"}}}
     assert steps(document)["a"] == {"type": "command", "componentId": f"{WORKSPACE}/components/c/versions/1"}
     assert runs(document)["a"]["features"]["distributed"] is False
@@ -337,7 +337,7 @@ def test_the_steps_of_an_inner_pipeline_are_steps_of_the_outer_one() -> None:
 
 
 def test_a_pipeline_may_be_a_component_itself() -> None:
-    """`component` beside `settings`, and no `jobs`."""
+    """`component` next to `settings`, and no `jobs`."""
     files: dict[str, object] = {
         "c.yml": {"type": "pipeline", "jobs": {"a": {"command": "x", "compute": "azureml:gpu"}}}
     }
@@ -348,7 +348,7 @@ def test_a_pipeline_may_be_a_component_itself() -> None:
 
 
 def test_the_trial_of_a_step_may_be_a_component() -> None:
-    """What it says of its nodes is the step's."""
+    """Its number of nodes is the step's."""
     files: dict[str, object] = {"t.yml": {"type": "command", "resources": {"instance_count": 2}}}
     sweep = {"type": "sweep", "limits": {"max_total_trials": 5}, "trial": "./t.yml"}
     run = runs({**PIPELINE, "jobs": {"s": sweep}}, files)["s"]
@@ -374,7 +374,7 @@ def test_a_step_that_is_no_object_is_unreadable(step: object) -> None:
 
 
 def test_pipelines_that_name_each_other_end() -> None:
-    """They are read to a depth, and what is deeper is unreadable."""
+    """They are read to a depth, and deeper ones are unreadable."""
     files: dict[str, object] = {
         "c.yml": {"type": "pipeline", "jobs": {"again": {"type": "pipeline", "component": "c.yml"}}}
     }
@@ -384,7 +384,7 @@ def test_pipelines_that_name_each_other_end() -> None:
 
 
 def test_pipelines_that_multiply_end() -> None:
-    """Thirty steps that each hold the same thirty are not read out."""
+    """Thirty steps that each contain the same thirty are not read out."""
     inner = {str(number): {"type": "pipeline", "component": "c.yml"} for number in range(30)}
     files: dict[str, object] = {"c.yml": {"type": "pipeline", "jobs": inner}}
     placed = only({**PIPELINE, "jobs": inner}, files)
@@ -435,7 +435,7 @@ def test_without_a_schema_the_content_decides(document: JsonObject) -> None:
         {},
     ],
 )
-def test_what_is_no_work_is_not_taken(document: JsonObject) -> None:
+def test_other_documents_than_work_are_not_taken(document: JsonObject) -> None:
     """Conda files, workflows of GitHub and Azure Pipelines, docker-compose, Kubernetes, other documents of the CLI."""
     assert kind_of(document) not in jobs.KINDS
 
@@ -450,11 +450,11 @@ def test_what_is_no_work_is_not_taken(document: JsonObject) -> None:
     ],
 )
 def test_a_component_alone_runs_nothing(document: JsonObject) -> None:
-    """It is understood, and there is nothing to judge."""
+    """It is understood, and there is nothing to evaluate."""
     assert azure_cli.read(document) == ParsedDocument(nothing="a component, which runs only in a job: nothing to check")
 
 
-def test_a_yaml_job_says_what_its_arm_job_says() -> None:
+def test_a_yaml_job_states_what_its_arm_job_states() -> None:
     """The whole workload is the same, whichever of the two is read."""
     document = {**COMMAND, "compute": "azureml:gpu", "tags": {"stage": "prod"}, "resources": {"instance_count": 2}}
     placed = only(document)

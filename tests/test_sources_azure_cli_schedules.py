@@ -31,7 +31,7 @@ def both(create_job: object, files: dict[str, object] | None = None) -> tuple[Pl
 
 @pytest.mark.parametrize("written", ["./job.yml", "file:./job.yml", {"type": "pipeline", "job": "./job.yml"}, JOB])
 def test_a_schedule_brings_the_job_that_it_runs(written: object) -> None:
-    """Inside of it as ARM has it, and on its own, so that it is judged."""
+    """Inside of it as ARM has it, and on its own, so that it is evaluated."""
     schedule, run = both(written, {"job.yml": JOB})
     definition = schedule.resource["properties"]["action"]["jobDefinition"]
     assert schedule.resource["id"] == f"{WORKSPACE}/schedules/nightly"
@@ -43,7 +43,7 @@ def test_a_schedule_brings_the_job_that_it_runs(written: object) -> None:
 
 
 def test_a_schedule_changes_the_job_in_the_file() -> None:
-    """What stands beside `job` goes before, key by key."""
+    """Keys next to `job` go before, key by key."""
     changes = {
         "type": "pipeline",
         "job": "./job.yml",

@@ -150,7 +150,7 @@ def _leaves(value: object, at: str = "") -> dict[str, object]:
 
 @settings(max_examples=effort(30, 150), deadline=None)
 @drawn(ESTATE)
-def test_what_is_written_comes_back(resource: JsonObject) -> None:
+def test_written_files_are_read_back(resource: JsonObject) -> None:
     """Every field of an ARM resource that its file can have is read as it was, and none is unreadable."""
     [content] = azure_cli_work.write([resource]).values()
     document = yaml.safe_load(content)
@@ -164,7 +164,7 @@ def test_what_is_written_comes_back(resource: JsonObject) -> None:
 
 
 def test_the_baselines_are_written_and_read() -> None:
-    """One of each type: nothing that the file says is read as anything else."""
+    """One of each type: no field of the file is read as anything else."""
     written = 0
     for path in sorted((ROOT / "samples" / "baselines").glob("*.json")):
         resource = json.loads(path.read_text(encoding="utf-8"))
@@ -180,7 +180,7 @@ def test_the_baselines_are_written_and_read() -> None:
     assert written == 8
 
 
-#: By ARM type, what policies look at and such a file cannot say. Policies of several types look at fields of the
+#: By ARM type, what policies look at and such a file cannot state. Policies of several types look at fields of the
 #: others: deployments have no `jobs`, and batch deployments no identity.
 GAPS: dict[str, set[str]] = {
     "onlineEndpoints": set(),
@@ -207,19 +207,19 @@ def test_gaps_are_declared(below: str, bundle: Bundle) -> None:
     assert kind is not None
     placed = next(entry for entry in kind.bring(_SAMPLES[below], "", around()) if isinstance(entry, Placed))
     assert placed.carried is not None
-    said = [*placed.carried.pointers, "/id", "/type"]
+    carried = [*placed.carried.pointers, "/id", "/type"]
     gaps = {
         pointer
         for policy in bundle.policies
-        if any(lowered(judged.type) == lowered(_ML + below) for judged in policy.header.judges)
+        if any(lowered(target.type) == lowered(_ML + below) for target in policy.header.judges)
         for pointer in observe(bundle, policy).pointers
         if not pointer.startswith("workspace:")
-        and not any(f"{pointer}/".startswith(f"{known}/") or f"{known}/".startswith(f"{pointer}/") for known in said)
+        and not any(f"{pointer}/".startswith(f"{known}/") or f"{known}/".startswith(f"{pointer}/") for known in carried)
     }
     assert gaps | (placed.unreadable.keys() - {"/properties/provisioningState"}) == GAPS[below]
 
 
-def test_a_finding_stands_where_its_value_does(tmp_path: Path, bundle: Bundle) -> None:
+def test_a_finding_is_at_the_place_of_its_value(tmp_path: Path, bundle: Bundle) -> None:
     """Line and column of the step's compute in the file."""
     file = tmp_path / "job.yml"
     file.write_text(
@@ -275,14 +275,14 @@ def test_no_two_kinds_take_one_document() -> None:
     st.sampled_from(["create_job", "jobs", "trial", "identity", "trigger", "type", "name", "resources", "settings"]),
 )
 def test_nothing_raises(value: object, schema: str, key: str) -> None:
-    """Whatever stands anywhere in a document."""
+    """Any value anywhere in a document."""
     kind = next(kind for kind in KINDS if schema in kind.schemas)
     below = value if isinstance(value, dict) else {}
     for entry in kind.bring({**below, "$schema": schema, key: value}, "", around({"a": value})):
         assert isinstance(entry, Placed) == hasattr(entry, "resource")
 
 
-#: Text that stands for a value, wherever a file of any kind has it.
+#: Text that is a placeholder of a value, wherever a file of any kind has it.
 STANDING = (
     "<x>",
     "${{ x }}",
@@ -312,10 +312,8 @@ STANDING = (
         ({"trigger": {"type": "cron"}, "create_job": "azureml:j"}, "is_enabled", "/properties/isEnabled"),
     ],
 )
-def test_text_that_stands_for_a_value_is_none_in_any_kind(
-    document: JsonObject, key: str, pointer: str, text: str
-) -> None:
-    """What one kind leaves open no other takes for a value; its tags and prose are not touched by it."""
+def test_a_placeholder_is_no_value_in_any_kind(document: JsonObject, key: str, pointer: str, text: str) -> None:
+    """A placeholder of one kind is no value in another; tags and prose are not affected."""
     [placed] = read({**document, key: text, "tags": {"a": "b"}, "description": text}, around()).resources
 
     assert "placeholder" in placed.unreadable[pointer]
@@ -326,7 +324,7 @@ def test_text_that_stands_for_a_value_is_none_in_any_kind(
 
 @pytest.mark.parametrize("text", STANDING)
 @pytest.mark.parametrize("document", [{"name": "e", "auth_mode": "key"}, {"name": "c", "type": "amlcompute"}])
-def test_a_tag_that_stands_for_a_value_leaves_the_others(document: JsonObject, text: str) -> None:
+def test_a_placeholder_in_a_tag_leaves_the_others(document: JsonObject, text: str) -> None:
     """It is the one that is unreadable."""
     [placed] = read({**document, "tags": {"owner": text, "stage": "dev"}}, around()).resources
 

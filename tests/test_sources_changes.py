@@ -1,4 +1,4 @@
-"""Documents that say what changes: ours, what-if output, plans, whole states, and resources in any format."""
+"""Documents that state what changes: ours, what-if output, plans, whole states, and resources in any format."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ SUBSCRIPTION = "11111111-1111-1111-1111-111111111111"
 
 
 def read(document: object, **more: Any) -> ChangesRead:
-    """What a document says, as JSON in the body of a request."""
+    """The changes of a document, as JSON in the body of a request."""
     return parse_changes(json.dumps(document).encode(), "body", **more)
 
 
-def said(document: object, **more: Any) -> list[tuple[str, str]]:
+def operations(document: object, **more: Any) -> list[tuple[str, str]]:
     """The operations and ids of a document without a problem."""
     found = read(document, **more)
     assert not found.problems
@@ -61,24 +61,24 @@ def test_changes_are_read_in_their_order() -> None:
     ]
     whole = read({"changes": listed})
 
-    assert said(listed) == said({"changes": listed}) == expected
-    assert said(listed[4]) == expected[4:]
-    assert said(listed[0]) == expected[:1]
+    assert operations(listed) == operations({"changes": listed}) == expected
+    assert operations(listed[4]) == expected[4:]
+    assert operations(listed[0]) == expected[:1]
     assert whole.changes[2].resource == workspace("a", x=1)
     assert whole.changes[3].patch == {"tags": {"a": None}}
 
 
-def test_what_is_put_is_put_whole() -> None:
+def test_a_put_replaces_the_whole_resource() -> None:
     """A resource without `properties` has none then; in a list of resources they would be unsaid."""
     bare = {key: value for key, value in workspace("a").items() if key != "properties"}
 
     for put in (bare, {"operation": "create", "resource": bare}):
         assert read({"changes": [put]}).changes[0].unreadable == {}
-    stated = {"operation": "create", "resource": bare, "unreadable": {"/properties": "nobody asked"}}
-    assert read({"changes": [stated]}).changes[0].unreadable == {"/properties": "nobody asked"}
+    stated = {"operation": "create", "resource": bare, "unreadable": {"/properties": "not requested"}}
+    assert read({"changes": [stated]}).changes[0].unreadable == {"/properties": "not requested"}
 
 
-def test_yaml_says_the_same_with_lines(tmp_path: Path) -> None:
+def test_yaml_gives_the_same_with_lines(tmp_path: Path) -> None:
     """Each change has the place of what it puts."""
     put = f"- id: {WORKSPACE}\n  type: {workspace()['type']}\n  properties: {{}}\n"
     text = f"changes:\n- operation: delete\n  id: {WORKSPACE}\n{put}"
@@ -114,7 +114,7 @@ REFUSED: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.parametrize(("document", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_change_is_refused_with_its_place(document: object, message: str) -> None:
+def test_other_documents_than_changes_are_refused_with_their_place(document: object, message: str) -> None:
     """By line and pointer, with what it is and a remedy."""
     found = read(document)
 
@@ -122,8 +122,8 @@ def test_what_is_no_change_is_refused_with_its_place(document: object, message: 
     assert any(problem.level == "error" for problem in found.problems)
 
 
-def test_what_is_wrong_hides_no_other() -> None:
-    """The rest is read, and the error is there."""
+def test_a_faulty_change_hides_no_other() -> None:
+    """The rest is read, and the error is reported."""
     found = read([workspace("w"), "ws"])
 
     assert len(found.changes) == len(found.problems) == 1
@@ -151,7 +151,7 @@ KEYS = (
     )
 )
 def test_nothing_makes_the_reader_raise_or_stay_silent(document: object) -> None:
-    """Whatever it is, it changes something, says that nothing changes, or is a problem."""
+    """Any document changes something, changes nothing, or is a problem."""
     found = read(document)
 
     assert found.changes or found.problems or "changes" in json.dumps(document).lower() or "status" in str(document)
@@ -166,16 +166,16 @@ def predicted(kind: str, after: JsonObject | None = None, **more: object) -> Jso
     return {"resourceId": WORKSPACE, "changeType": kind, "before": None, "after": after, "delta": None, **more}
 
 
-def answered(*changes: JsonObject, **more: object) -> JsonObject:
-    """What the Azure CLI prints."""
+def prediction(*changes: JsonObject, **more: object) -> JsonObject:
+    """The output of the Azure CLI."""
     return {"changes": list(changes), "error": None, "status": "Succeeded", **more}
 
 
 AFTER = {**workspace("w", publicNetworkAccess="Disabled"), "apiVersion": "2024-04-01", "name": "w"}
 
 
-def test_the_forms_of_the_azure_cli_and_of_the_rest_api_say_the_same() -> None:
-    """What is created, modified and deleted; what is left alone is no change."""
+def test_the_forms_of_the_azure_cli_and_of_the_rest_api_are_equal() -> None:
+    """Creations, modifications and deletions; what stays as it is is no change."""
     child = f"{WORKSPACE}/computes/c"
     changes = [
         predicted("Create", AFTER),
@@ -185,21 +185,21 @@ def test_the_forms_of_the_azure_cli_and_of_the_rest_api_say_the_same() -> None:
     ]
     rest = {"status": "succeeded", "properties": {"correlationId": "x", "changes": changes}}
 
-    assert said(answered(*changes)) == said(rest) == [("create", WORKSPACE), ("delete", child)]
-    assert said(answered(predicted("modify", AFTER))) == [("replace", WORKSPACE)]
+    assert operations(prediction(*changes)) == operations(rest) == [("create", WORKSPACE), ("delete", child)]
+    assert operations(prediction(predicted("modify", AFTER))) == [("replace", WORKSPACE)]
 
 
 def test_a_prediction_that_nothing_changes_is_no_problem() -> None:
     """With an empty list, and with all of it as it is."""
-    assert said(answered()) == said(answered(predicted("NoChange", AFTER))) == []
+    assert operations(prediction()) == operations(prediction(predicted("NoChange", AFTER))) == []
 
 
-def test_what_the_deployment_alone_knows_is_unreadable() -> None:
+def test_values_known_only_at_deployment_are_unreadable() -> None:
     """Expressions and masked values at any depth, with the text; what the service makes, unless it was there before."""
     properties = {"a": "[reference('x').y]", "b": {"c": ["[listKeys(r, '1').k]", "ok"]}, "d": "***", "e": "[no call]"}
-    [created] = read(answered(predicted("Create", {**AFTER, "properties": properties}))).changes
+    [created] = read(prediction(predicted("Create", {**AFTER, "properties": properties}))).changes
     before = {**AFTER, "properties": {"provisioningState": "Succeeded"}}
-    [modified] = read(answered(predicted("Modify", AFTER, before=before))).changes
+    [modified] = read(prediction(predicted("Modify", AFTER, before=before))).changes
 
     assert created.resource is not None
     assert created.resource["properties"] == {"b": {"c": [None, "ok"]}, "e": "[no call]"}
@@ -212,8 +212,8 @@ def test_what_the_deployment_alone_knows_is_unreadable() -> None:
     assert "/properties/provisioningState" not in modified.unreadable
 
 
-def test_what_the_service_will_not_take_is_as_before() -> None:
-    """A property change without effect; where nobody says what is there, it is unknown."""
+def test_values_that_the_service_will_not_take_are_as_before() -> None:
+    """A property change without effect; where the current value is not stated, it is unknown."""
     after = {**AFTER, "properties": {"a": 1, "b": {"c": 2}, "d": 3}}
     delta = [
         {"path": "properties.a", "propertyChangeType": "NoEffect", "before": 7, "after": 1},
@@ -224,22 +224,22 @@ def test_what_the_service_will_not_take_is_as_before() -> None:
         },
         {"path": "properties.d", "propertyChangeType": "Modify", "before": 1, "after": 3},
     ]
-    [change] = read(answered(predicted("Modify", after, delta=delta))).changes
+    [change] = read(prediction(predicted("Modify", after, delta=delta))).changes
 
     assert change.resource is not None
     assert change.resource["properties"] == {"a": 7, "b": {"c": None}, "d": 3}
     assert "accepts no value" in change.unreadable["/properties/b/c"]
 
 
-def test_what_is_not_supported_is_unknown_all_over() -> None:
+def test_unsupported_changes_are_wholly_unknown() -> None:
     """Of a resource whose id is known nothing else is; one whose id is not is an error."""
-    [change] = read(answered(predicted("Unsupported", unsupportedReason="extension"))).changes
+    [change] = read(prediction(predicted("Unsupported", unsupportedReason="extension"))).changes
     nowhere = predicted("Unsupported", resourceId="[guid(reference('x'))]", unsupportedReason="id not known")
 
     assert change.carried is not None
     assert set(change.carried.pointers) == {"/id", "/type"}
     assert "(extension)" in change.carried.reason
-    assert refused(answered(nowhere)).startswith(
+    assert refused(prediction(nowhere)).startswith(
         "body:1: /changes/0: what-if cannot determine what changes: id not known"
     )
 
@@ -247,16 +247,16 @@ def test_what_is_not_supported_is_unknown_all_over() -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (answered(predicted("Deploy")), "does not report the result for"),
-        (answered(predicted("Modify")), "--result-format FullResourcePayloads"),
-        (answered(predicted("Moved", AFTER)), "unknown change type `Moved`"),
-        (answered({"changeType": 1}), "a change without `changeType`"),
+        (prediction(predicted("Deploy")), "does not report the result for"),
+        (prediction(predicted("Modify")), "--result-format FullResourcePayloads"),
+        (prediction(predicted("Moved", AFTER)), "unknown change type `Moved`"),
+        (prediction({"changeType": 1}), "a change without `changeType`"),
         (
             {"status": "Failed", "error": {"code": "c", "message": "no rights"}},
             "ended with the status `Failed`: no rights",
         ),
-        (answered(diagnostics=[{"level": "Warning", "code": "NestedDeploymentShortCircuited"}]), "omitted something"),
-        (answered(diagnostics=[{"level": "Error", "code": "c", "message": "broken"}]), "omitted something: broken"),
+        (prediction(diagnostics=[{"level": "Warning", "code": "NestedDeploymentShortCircuited"}]), "omitted something"),
+        (prediction(diagnostics=[{"level": "Error", "code": "c", "message": "broken"}]), "omitted something: broken"),
     ],
 )
 def test_a_prediction_that_is_not_whole_is_an_error(document: object, message: str) -> None:
@@ -264,9 +264,9 @@ def test_a_prediction_that_is_not_whole_is_an_error(document: object, message: s
     assert message in refused(document)
 
 
-def test_what_may_happen_is_judged_as_if_it_did() -> None:
-    """With a warning that says so; and what was not looked into is said, too."""
-    found = read(answered(predicted("Ignore"), potentialChanges=[predicted("Create", AFTER)]))
+def test_potential_changes_are_evaluated_as_changes() -> None:
+    """With a warning that states it; and what was not looked into is reported, too."""
+    found = read(prediction(predicted("Ignore"), potentialChanges=[predicted("Create", AFTER)]))
 
     assert [change.operation for change in found.changes] == [Operation.CREATE]
     assert sorted(problem.level for problem in found.problems) == ["warning", "warning"]
@@ -285,7 +285,7 @@ HERE = DocumentContext(scope=SCOPE)
 WS, CPU = f"{ML}_workspace", f"{ML}_compute_cluster"
 
 
-def test_a_plan_says_what_it_puts_and_what_it_deletes() -> None:
+def test_a_plan_states_its_puts_and_deletions() -> None:
     """Deletes first; what it leaves as it is and what it only reads is no change."""
     ws, cpu = resource(WS, ATTRIBUTES), resource(CPU, CLUSTER)
     gone = of(resource(CPU, CLUSTER, name="old"), "delete", before={"id": f"{WORKSPACE_ID}/computes/old"})
@@ -297,21 +297,21 @@ def test_a_plan_says_what_it_puts_and_what_it_deletes() -> None:
         ("replace", cpu_id),
     ]
     replaced = plan([cpu], [of(cpu, "delete", "create", before={"id": cpu_id})], [])
-    assert said(replaced, said=HERE) == [("delete", cpu_id), ("replace", cpu_id)]
-    assert said(plan([ws], [of(ws, "no-op", before=ATTRIBUTES)], []), said=HERE) == []
+    assert operations(replaced, said=HERE) == [("delete", cpu_id), ("replace", cpu_id)]
+    assert operations(plan([ws], [of(ws, "no-op", before=ATTRIBUTES)], []), said=HERE) == []
 
 
-def test_what_is_only_a_link_in_terraform_deletes_nothing_of_its_id() -> None:
+def test_a_mere_link_in_terraform_deletes_nothing_of_its_id() -> None:
     """An association has the id of the subnet that it is about."""
     subnet = f"{SCOPE}/providers/Microsoft.Network/virtualNetworks/net/subnets/train"
     link = {"address": "x", "mode": "managed", "type": "azurerm_subnet_network_security_group_association", "name": "x"}
     gone = {**link, "change": {"actions": ["delete"], "before": {"id": subnet}, "after": None}}
 
-    assert said(plan([], [gone], []), said=HERE) == []
+    assert operations(plan([], [gone], []), said=HERE) == []
 
 
 def test_what_azapi_sets_over_a_resource_is_a_patch() -> None:
-    """Of one that the plan does not hold."""
+    """Of one that the plan does not contain."""
     values = {
         "type": "Microsoft.MachineLearningServices/workspaces@2024-10-01",
         "resource_id": WORKSPACE_ID,
@@ -328,7 +328,7 @@ def test_what_azapi_sets_over_a_resource_is_a_patch() -> None:
 
 
 def test_resources_of_any_format_are_put_with_what_is_not_known(tmp_path: Path) -> None:
-    """A file of the Azure CLI carries some fields only; facts of the organisation are said to be left out."""
+    """A file of the Azure CLI carries some fields only; facts of the organisation are reported as left out."""
     text = "$schema: https://azuremlschemas.azureedge.net/latest/amlCompute.schema.json\nname: cpu\ntype: amlcompute\n"
     [cluster] = read_changes(
         [write(tmp_path, {"c.yml": text}) / "c.yml"], said=DocumentContext(workspace=WORKSPACE)
@@ -350,7 +350,7 @@ def whole(tmp_path: Path, before: Snapshot, *after: JsonObject) -> list[tuple[st
 
 
 def test_a_whole_state_is_what_differs_and_what_is_gone(tmp_path: Path) -> None:
-    """What lies within another resource is deleted before it; what is the same is no change."""
+    """A child is deleted before its parent; an equal resource is no change."""
     child = workspace("a") | {"id": f"{workspace('a')['id']}/computes/c"}
     before = snapshot(workspace("a"), child, workspace("b"), workspace("c", x=1))
 

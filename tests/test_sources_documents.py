@@ -1,4 +1,4 @@
-"""Inputs as documents: which files, which of their parts, and what is said of the others."""
+"""Inputs as documents: which files, which of their parts, and the reports about the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def documents(*paths: str | Path, stdin: bytes | None = None) -> Inputs:
     return read_inputs(paths, stdin=stdin, documents=True, resources=False)
 
 
-def test_the_documents_of_a_stream_and_the_elements_of_a_list_are_judged_one_by_one(tmp_path: Path) -> None:
+def test_the_documents_of_a_stream_and_the_elements_of_a_list_are_evaluated_one_by_one(tmp_path: Path) -> None:
     """As Conftest does, with file and line; a list inside a stream is one document."""
     write(tmp_path, {"a.yaml": "# c\na: 1\n---\n\n- 1\n---\n", "b.yml": "- x\n-\n  k: 1\n", "c.json": "[\n1,\n{}]"})
     read = documents(tmp_path).snapshot.documents
@@ -50,7 +50,7 @@ def test_standard_input_is_json_or_yaml(content: bytes, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "reason"),
     [
         ("main.tf", "", "only JSON and YAML"),
         ("Dockerfile", "", "only JSON and YAML"),
@@ -63,27 +63,27 @@ def test_standard_input_is_json_or_yaml(content: bytes, value: object) -> None:
         ("x.json", "a: 1", "not valid JSON"),
     ],
 )
-def test_what_is_not_read_is_an_error_with_its_reason(tmp_path: Path, name: str, text: str, said: str) -> None:
-    """And hides no other input."""
+def test_an_unreadable_file_is_an_error_with_its_reason(tmp_path: Path, name: str, text: str, reason: str) -> None:
+    """It hides no other input."""
     write(tmp_path, {name: text, "good.json": "{}"})
     read = documents(tmp_path / name, tmp_path / "good.json")
     [problem] = read.problems
     assert problem.level == "error"
-    assert said in problem.message
+    assert reason in problem.message
     assert name in problem.place
     assert len(read.snapshot.documents) == 1
 
 
-def test_a_directory_with_other_formats_says_so(tmp_path: Path) -> None:
-    """What Conftest would judge and we do not is named; anything else is none of our business."""
+def test_a_directory_with_other_formats_names_them(tmp_path: Path) -> None:
+    """Files that Conftest would evaluate and we do not are named; any others are ignored."""
     write(tmp_path, {"a.json": "{}", "b/main.tf": "", "c/Dockerfile": "", "notes.md": ""})
     [problem] = documents(tmp_path).problems
     assert problem.level == "warning"
     assert "b/main.tf` and 1 more" in problem.message
 
 
-def test_a_mixed_bundle_judges_resources_and_documents(tmp_path: Path) -> None:
-    """Every input is a document, too; one that holds no resource is no error."""
+def test_a_mixed_bundle_evaluates_resources_and_documents(tmp_path: Path) -> None:
+    """Every input is a document, too; one without a resource is no error."""
     ours = {"area/x/x.rego": rego("x", deny_when("true"))}
     bundle = load_bundle(write(tmp_path / "p", {**THEIRS, **ours}))
     write(tmp_path / "in", {"w.json": json.dumps(workspace()), "k.yaml": "bad: 1\n", "other.json": '{"bad": 1}'})
@@ -101,7 +101,7 @@ def test_a_mixed_bundle_judges_resources_and_documents(tmp_path: Path) -> None:
 
 
 def test_without_policies_for_documents_nothing_changes(tmp_path: Path) -> None:
-    """YAML that is none of ours is skipped, and the snapshot holds no documents."""
+    """Unrelated YAML is skipped, and the snapshot has no documents."""
     write(tmp_path, {"w.json": json.dumps(workspace()), "k.yaml": "bad: ["})
     snapshot, problems, _, _, skipped = read_inputs([tmp_path])
     assert (snapshot.documents, problems) == ((), ())
@@ -120,7 +120,7 @@ def test_the_digest_of_a_snapshot_covers_its_documents(tmp_path: Path) -> None:
     assert Document(file="a", index=2).name == "a#2"
 
 
-def test_a_format_of_azure_says_nothing_to_policies_of_documents(tmp_path: Path) -> None:
+def test_a_format_of_azure_does_not_concern_policies_of_documents(tmp_path: Path) -> None:
     """`--from` would be ignored, so it is refused."""
     with pytest.raises(UsageError, match="check only documents"):
         read_inputs([tmp_path], from_format="arm-rest", documents=True, resources=False)
@@ -133,9 +133,9 @@ def test_a_document_that_is_no_json_is_a_problem(tmp_path: Path, content: object
     snapshot = Snapshot(documents=(Document(file="x", content=content), Document(file="y", content={"bad": 1})))
     evaluation = evaluate(bundle, snapshot, as_of=AS_OF)
 
-    judged = [finding.resource for finding in evaluation.findings]
-    assert judged[-1] == "y"
-    assert (evaluation.exit_code == 2) == (judged == ["y"])
+    evaluated = [finding.resource for finding in evaluation.findings]
+    assert evaluated[-1] == "y"
+    assert (evaluation.exit_code == 2) == (evaluated == ["y"])
 
 
 def test_large_numbers_of_yaml_are_no_crash(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_parameters_that_are_not_known_are_unreadable(more: JsonObject) -> None:
 
 
 def test_a_stack_deploys_to_its_deployment_scope() -> None:
-    """And to its own scope without one, or with an empty one."""
+    """Without one, or with an empty one, it deploys to its own scope."""
     other = f"{SUBSCRIPTION}/resourceGroups/other"
     for stated, expected in ((other, other), ("", SUBSCRIPTION)):
         body = resource(STACK, {"deploymentScope": stated, "template": TEMPLATE}, scope=SUBSCRIPTION)
@@ -141,7 +141,7 @@ def test_stored_templates_do_not_meet_resources_that_exist() -> None:
     ],
 )
 def test_records_of_deployments_state_nothing(body: JsonObject) -> None:
-    """What exists is listed by itself, and a listing of a resource group is not full of errors."""
+    """Existing resources are listed by themselves, and a listing of a resource group is not full of errors."""
     inputs = read(body)
     assert not inputs.problems
     assert not inputs.snapshot.incomplete
@@ -200,7 +200,7 @@ def test_records_of_deployments_state_nothing(body: JsonObject) -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_an_error(body: JsonObject, message: str) -> None:
+def test_unreadable_templates_are_errors(body: JsonObject, message: str) -> None:
     """It names the carrier, and nothing passes because it is not seen."""
     found = errors(read(body))
     assert len(found) == 1
@@ -208,7 +208,7 @@ def test_what_cannot_be_read_is_an_error(body: JsonObject, message: str) -> None
 
 
 def test_a_value_that_a_plan_does_not_know_is_an_error_or_unreadable() -> None:
-    """A template known only after apply hides everything; one parameter hides what is made of it."""
+    """A template known only after apply hides everything; one parameter hides what depends on it."""
     values: JsonObject = {"name": "x", "resource_group_name": "rg-ml", "template_content": json.dumps(TEMPLATE)}
     unknown = plan(GROUP, values)
     unknown["resource_changes"][0]["change"]["after_unknown"] = {"template_content": True}
@@ -224,13 +224,13 @@ def test_a_value_that_a_plan_does_not_know_is_an_error_or_unreadable() -> None:
 
 
 def test_terraform_deployments_are_placed_and_given_parameters() -> None:
-    """Where their attributes say, with parameters as JSON text or as a map."""
+    """At the scope of their attributes, with parameters as JSON text or as a map."""
     content = {"template_content": json.dumps(TEMPLATE)}
-    said = {"parameters_content": json.dumps({"access": {"value": "Disabled"}})}
+    given = {"parameters_content": json.dumps({"access": {"value": "Disabled"}})}
     found = {
         kind: workspaces(read(plan(f"azurerm_{kind}", {"name": "x", **content, **values})))
         for kind, values in (
-            ("resource_group_template_deployment", {"resource_group_name": "rg", **said}),
+            ("resource_group_template_deployment", {"resource_group_name": "rg", **given}),
             ("subscription_template_deployment", {"location": "x"}),
             ("management_group_template_deployment", {"management_group_id": "/providers/m.m/managementGroups/g"}),
             ("tenant_template_deployment", {}),
@@ -277,8 +277,8 @@ def test_what_stays_in_a_plan_and_what_a_state_has_are_records() -> None:
     script = "azurerm_resource_deployment_script_azure_cli"
     document = plan(script, {"name": "x"}, ("no-op",))
     document["resource_changes"][0]["change"]["before"] = {"name": "x"}
-    held = document["planned_values"]["root_module"]["resources"]
-    state = {"format_version": "1.0", "values": {"root_module": {"resources": held}}}
+    resources = document["planned_values"]["root_module"]["resources"]
+    state = {"format_version": "1.0", "values": {"root_module": {"resources": resources}}}
     assert not errors(read(document))
     assert not errors(read(state))
 
@@ -322,7 +322,7 @@ _ODD = st.recursive(
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given_(kind=st.sampled_from(sorted(CARRIERS)), odd=_ODD, name=st.sampled_from(["template", "mainTemplate", "x"]))
-def test_whatever_a_carrier_holds_is_read_or_refused(kind: str, odd: object, name: str) -> None:
+def test_whatever_a_carrier_contains_is_read_or_refused(kind: str, odd: object, name: str) -> None:
     """As a document, in a template and as a change; nothing is raised."""
     body = resource(kind, {name: {"resources": [odd], "parameters": odd}, "parameters": odd, "actionOnUnmanage": odd})
     read({"value": [body, resource(kind, {name: odd})]})

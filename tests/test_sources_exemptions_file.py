@@ -35,7 +35,7 @@ def yaml_of(*entries: Mapping[str, object]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_yaml_and_json_say_the_same(here: Path) -> None:
+def test_yaml_and_json_give_the_same(here: Path) -> None:
     """The name of the file decides; times need no quotes in YAML."""
     (here / "e.yaml").write_text(yaml_of(ENTRY).replace('"2026-01-01T00:00:00Z"', "2026-01-01T00:00:00Z"))
     (here / "e.json").write_text(json.dumps({"exemptions": [ENTRY]}, indent="\t"))
@@ -128,7 +128,7 @@ REFUSED: dict[str, tuple[dict[str, object], int, str, str]] = {
         "`owner` has letters of another script that look like ASCII: `c\\u0430rl@example.com`",
         "write it in one script",
     ),
-    "an owner that nobody sees": ({**ENTRY, "owner": "\u200b"}, 7, "`owner` is blank", "give the owner"),
+    "an invisible owner": ({**ENTRY, "owner": "\u200b"}, 7, "`owner` is blank", "give the owner"),
     "a blank reason": ({**ENTRY, "reason": "  "}, 6, "`reason` is blank", "give the reason"),
     "a blank approver": ({**ENTRY, "approvedBy": "\t"}, 8, "`approvedBy` is blank", "give the approvedBy"),
     "an empty owner": ({**ENTRY, "owner": ""}, 7, "`owner` does not fit", "at least 1 character"),
@@ -166,9 +166,9 @@ REFUSED: dict[str, tuple[dict[str, object], int, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("entry", "line", "said", "remedy"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("entry", "line", "message", "remedy"), REFUSED.values(), ids=REFUSED)
 def test_an_entry_that_does_not_fit_is_refused(
-    here: Path, entry: dict[str, object], line: int, said: str, remedy: str
+    here: Path, entry: dict[str, object], line: int, message: str, remedy: str
 ) -> None:
     """The message names file, line, entry and remedy, and the entry exempts nothing."""
     (here / "e.yaml").write_text(yaml_of(entry))
@@ -178,7 +178,7 @@ def test_an_entry_that_does_not_fit_is_refused(
     assert [problem.level for problem in problems] == ["error"] * (2 if "approved_by" in entry else 1)
     assert problems[0].place == f"e.yaml:{line}"
     assert problems[0].message.startswith("exemption `EX-1`: ")
-    assert said in problems[0].message
+    assert message in problems[0].message
     assert remedy in problems[0].message
 
 
@@ -294,7 +294,7 @@ def test_json_files_are_refused_with_their_lines_too(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "said"),
+    ("text", "place", "message"),
     [
         ("", "e.yaml", "the file is empty; give a YAML document"),
         ("exemptions: [", "e.yaml:2:1", "not valid YAML (did not find expected node content); correct it there"),
@@ -317,14 +317,14 @@ def test_json_files_are_refused_with_their_lines_too(here: Path) -> None:
         ("exemptions:\n- text", "e.yaml:2", 'exemption 1: the document does not fit: `"text"`; it should be an object'),
     ],
 )
-def test_a_file_that_does_not_fit_is_refused(here: Path, text: str, place: str, said: str) -> None:
-    """What is wrong with the file as a whole is said with its line."""
+def test_a_file_that_does_not_fit_is_refused(here: Path, text: str, place: str, message: str) -> None:
+    """A fault of the file as a whole is reported with its line."""
     (here / "e.yaml").write_text(text)
     [problem] = read_exemptions("e.yaml").problems
 
     assert problem.place == place
-    assert problem.message.startswith(said)
-    if said.startswith("no `exemptions`"):
+    assert problem.message.startswith(message)
+    if message.startswith("no `exemptions`"):
         assert problem.message.endswith("; start with `exemptions:` and list them below it")
 
 
@@ -335,7 +335,7 @@ def test_a_missing_file_is_refused() -> None:
 
 
 def test_one_id_twice_is_refused(here: Path) -> None:
-    """The first stays; the second is refused where its id stands."""
+    """The first stays; the second is refused at its id."""
     (here / "e.yaml").write_text(yaml_of(ENTRY, {**ENTRY, "policy": "AML-NET-002"}))
     exemptions, [problem] = read_exemptions("e.yaml")
 
@@ -375,7 +375,7 @@ def test_the_longest_life_is_an_argument(here: Path) -> None:
         "/providers/Microsoft.Management/managementGroups/mg",
     ],
 )
-def test_scopes_are_resources_and_what_holds_them(here: Path, scope: str) -> None:
+def test_scopes_are_resources_and_their_parents(here: Path, scope: str) -> None:
     """Management groups, subscriptions, resource groups and resources."""
     (here / "e.yaml").write_text(yaml_of({**ENTRY, "scope": scope}))
 

@@ -197,7 +197,7 @@ def _origin(placed: Placed, pointer: str) -> str:
 @pytest.mark.parametrize("command", PRINTED)
 @pytest.mark.parametrize("form", ["alone", "in a list", "in a value"])
 def test_commands_print_resources_without_properties(command: str, form: str) -> None:
-    """The members beside `id` become those of `properties`, and findings point at where they are."""
+    """The members next to `id` become those of `properties`, and findings point at where they are."""
     output, pointer, expected, place = PRINTED[command]
     document = {"alone": output, "in a list": [output], "in a value": {"value": [output]}}[form]
     base = {"alone": "", "in a list": "/0", "in a value": "/value/0"}[form]
@@ -229,7 +229,7 @@ def test_resources_in_the_form_of_the_rest_api_are_unchanged() -> None:
     "kind", ["Microsoft.MachineLearningServices/workspaces", "Microsoft.Compute/virtualMachines", "Microsoft.X/ys"]
 )
 def test_other_flattened_listings_are_refused(kind: str) -> None:
-    """What commands do not print so, and what has other names there."""
+    """Members that commands do not print, and those with other names there."""
     reading = arm_rest.read([{"id": f"{SCOPE}/providers/{kind}/a", "name": "a", "type": kind, "vmId": "7"}])
 
     assert [refusal.message.partition(":")[0] for refusal in reading.refusals] == ["a flattened listing"]
@@ -338,7 +338,7 @@ def test_templates_extend_resources_in_every_form(form: str) -> None:
         ("Microsoft.ContainerRegistry/registries", "/properties/privateEndpointConnections"),
     ],
 )
-def test_what_the_service_makes_is_unknown_before_deployment(kind: str, pointer: str) -> None:
+def test_values_of_the_service_are_unknown_before_deployment(kind: str, pointer: str) -> None:
     """In templates, and in bodies of azapi that are created."""
     name = "/".join("abc"[: kind.count("/")])
     [placed] = _deployed({"type": kind, "name": name, "properties": {}}, HERE).resources
@@ -610,11 +610,11 @@ def test_zones_that_the_plan_creates_are_known_by_name(whole: bool) -> None:
     ]
     entry = resource("azurerm_private_endpoint", {**PRIVATE, "private_dns_zone_group": [{"name": "default"}]})
     references = [f"azurerm_private_dns_zone.{name}.id" for name in names] + ([] if whole else ["local.more"])
-    said = configured(
+    configuration = configured(
         "azurerm_private_endpoint", {"private_dns_zone_group": [{"private_dns_zone_ids": refers(*references)}]}
     )
     unknown = {"private_dns_zone_group": [{"private_dns_zone_ids": True}]}
-    _, zones = read(plan([entry, *made], [change(entry, unknown)], [said])).resources
+    _, zones = read(plan([entry, *made], [change(entry, unknown)], [configuration])).resources
 
     found = at(zones, "/properties/privateDnsZoneConfigs")
     if whole:
@@ -631,7 +631,7 @@ def test_a_setting_extends_what_the_plan_creates() -> None:
     setting = resource("azurerm_monitor_diagnostic_setting", {"name": "logs"})
     lock = resource("azurerm_management_lock", {"name": "keep"})
     made = refers("azurerm_machine_learning_workspace.this.id", "azurerm_machine_learning_workspace.this")
-    said = [
+    configuration = [
         configured("azurerm_monitor_diagnostic_setting", {"target_resource_id": made}),
         configured("azurerm_management_lock", {"scope": made}),
     ]
@@ -640,7 +640,7 @@ def test_a_setting_extends_what_the_plan_creates() -> None:
         change(setting, {"target_resource_id": True}),
         change(lock, {"scope": True}),
     ]
-    every = read(plan([workspace, setting, lock], changes, said)).resources
+    every = read(plan([workspace, setting, lock], changes, configuration)).resources
 
     assert [one.resource["id"] for one in every] == [
         WORKSPACE_ID,

@@ -32,17 +32,20 @@ def _with_foreign_fields(resource: JsonObject, value: object) -> JsonObject:
     return strange
 
 
-def _judged(resources: list[JsonObject]) -> Evaluation:
+def _evaluated(resources: list[JsonObject]) -> Evaluation:
     document = {**BASELINES.stated, "resources": tuple(resources)}
     return evaluate(BY_NAME, Snapshot.model_validate(document), as_of=DEFAULT_AS_OF)
 
 
 @pytest.mark.parametrize("value", [None, "text", "AKS", 7, True, [{}], {"name": "a"}], ids=str)
 def test_no_policy_looks_at_a_field_that_the_kind_does_not_have(value: object) -> None:
-    """Formats that have no such field and those that let one write it say the same."""
+    """Formats that have no such field and those that let one write it give the same."""
     plain = list(BASELINES.resources.values())
     strange = [_with_foreign_fields(resource, value) for resource in plain]
 
     assert len(BY_NAME.policies) >= len(BUNDLE.policies) - 2
     assert sum(one != other for one, other in zip(plain, strange, strict=True)) > len(plain) / 2
-    assert find_first_difference(_judged(plain), _judged(strange), lambda found: (found.outcome, found.denials)) is None
+    assert (
+        find_first_difference(_evaluated(plain), _evaluated(strange), lambda found: (found.outcome, found.denials))
+        is None
+    )

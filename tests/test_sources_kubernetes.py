@@ -168,7 +168,7 @@ PROPERTIES: list[tuple[JsonObject, str, object]] = [
 
 @pytest.mark.parametrize(("spec", "pointer", "value"), TOP + PROPERTIES)
 def test_a_field_of_a_workspace_comes_over(spec: JsonObject, pointer: str, value: object) -> None:
-    """Each with its place; what is left out stays absent and readable."""
+    """Each with its place; omitted ones stay absent and readable."""
     placed = only(manifest("Workspace", spec))
     absent = only(manifest("Workspace", {}))
 
@@ -310,7 +310,7 @@ def test_a_field_of_a_compute_comes_over(key: str, inner: JsonObject, pointer: s
     ],
 )
 def test_the_kind_of_a_compute_is_its_key(key: str, compute_type: str, attached: object) -> None:
-    """With what stands beside its own properties."""
+    """With the members next to its own properties."""
     machine = {"group": "compute.azure.com", "kind": "VirtualMachine", "name": "vm"}
     outer: JsonObject = {
         "computeLocation": "we",
@@ -399,8 +399,8 @@ WRONG: list[tuple[JsonObject, str, str]] = [
 
 
 @pytest.mark.parametrize(("spec", "pointer", "reason"), WRONG)
-def test_what_is_unfit_or_not_known_is_left_out_with_the_reason(spec: JsonObject, pointer: str, reason: str) -> None:
-    """Nothing unresolved is judged."""
+def test_unfit_and_unknown_values_are_left_out_with_the_reason(spec: JsonObject, pointer: str, reason: str) -> None:
+    """Nothing unresolved is evaluated."""
     placed = only(manifest("Workspace", spec))
 
     assert reason in placed.unreadable[pointer]
@@ -408,7 +408,7 @@ def test_what_is_unfit_or_not_known_is_left_out_with_the_reason(spec: JsonObject
 
 
 def test_an_object_that_is_none_hides_nothing() -> None:
-    """What would stand in it is not known."""
+    """Its content is not known."""
     placed = only(compute("amlCompute", {"scaleSettings": 3, "subnet": "/a/b", "vmSize": "x"}))
     encrypted = only(manifest("Workspace", {"encryption": ["x"]}))
 
@@ -435,8 +435,8 @@ def test_whole_numbers_of_a_compute() -> None:
     assert "it should be a whole number" in placed.unreadable[f"{C}/scaleSettings/maxNodeCount"]
 
 
-def test_a_subnet_named_by_its_object_is_known_where_the_object_stands_beside() -> None:
-    """A document alone does not say in which virtual network it lies; a list does."""
+def test_a_subnet_named_by_its_object_is_known_where_the_object_is_in_the_same_document() -> None:
+    """A document alone does not state its virtual network; a list does."""
     reference = {"group": "network.azure.com", "kind": "VirtualNetworksSubnet", "name": "it"}
     cluster = compute("amlCompute", {"subnet": {"reference": reference}})
     subnet = other("network.azure.com/v1api20201101", "VirtualNetworksSubnet", {"owner": {"name": "vnet"}})
@@ -507,10 +507,10 @@ NESTED: list[tuple[JsonObject, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("document", "pointer", "said"), NESTED)
-def test_unknown_keys_below_the_first_level_are_remarked_on(document: JsonObject, pointer: str, said: str) -> None:
+@pytest.mark.parametrize(("document", "pointer", "remark"), NESTED)
+def test_unknown_keys_below_the_first_level_are_remarked_on(document: JsonObject, pointer: str, remark: str) -> None:
     """Wherever the keys of an object are known."""
-    assert kubernetes.read(document, HERE).remarks == ((pointer, f"unknown key {said}"),)
+    assert kubernetes.read(document, HERE).remarks == ((pointer, f"unknown key {remark}"),)
 
 
 FREE: list[JsonObject] = [
@@ -525,7 +525,7 @@ FREE: list[JsonObject] = [
 
 @pytest.mark.parametrize("document", FREE)
 def test_keys_of_the_users_own_are_not_remarked_on(document: JsonObject) -> None:
-    """Nor those of objects of which no table tells the keys."""
+    """Objects whose keys are in no table have no remarks, either."""
     assert kubernetes.read(document, HERE).remarks == ()
 
 
@@ -544,7 +544,7 @@ def test_the_status_of_an_encryption_is_what_a_live_object_reports() -> None:
 
 
 def test_ids_are_made_of_scope_owner_and_name() -> None:
-    """`azureName` goes before the object's name; what an `armId` says goes before the scope."""
+    """`azureName` precedes the object's name; an `armId` precedes the scope."""
     named = only(manifest("Workspace", {"azureName": "Real-Name"})).resource
     owned = manifest("Workspace", {"owner": {"armId": "/subscriptions/2/resourceGroups/other"}})
     below = compute("amlCompute", {})
@@ -559,7 +559,7 @@ def test_ids_are_made_of_scope_owner_and_name() -> None:
 
 
 def test_a_name_that_a_tool_fills_in_is_not_known() -> None:
-    """Nor is the id."""
+    """The id is unknown, too."""
     placed = only({**manifest("Workspace", {}), "metadata": {"name": "ws-${ENV}"}})
 
     assert "${ENV}" in placed.unreadable["/id"]
@@ -567,7 +567,7 @@ def test_a_name_that_a_tool_fills_in_is_not_known() -> None:
 
 
 def test_without_a_scope_the_id_is_unreadable_and_movable() -> None:
-    """Two files that nobody places are kept apart where they contradict each other."""
+    """Two files without a place are kept apart where they contradict each other."""
     reading = kubernetes.read(manifest("Workspace", {}))
 
     assert "`--scope`" in reading.resources[0].unreadable["/id"]
@@ -596,7 +596,7 @@ def live(document: JsonObject, status: JsonObject) -> JsonObject:
     return {**document, "status": status}
 
 
-def test_a_live_workspace_has_its_real_id_and_what_the_service_says() -> None:
+def test_a_live_workspace_has_its_real_id_and_what_the_service_states() -> None:
     """The spec is what will be; the status fills in the rest."""
     real = WORKSPACE.replace("11111111", "99999999")
     document = live(
@@ -638,14 +638,14 @@ def test_a_live_workspace_has_its_real_id_and_what_the_service_says() -> None:
 def test_a_live_compute_has_the_subnet_that_its_reference_came_to() -> None:
     """Nested as the spec is, by the kind of compute."""
     reference = {"group": "network.azure.com", "kind": "VirtualNetworksSubnet", "name": "nodes"}
-    said = {
+    status = {
         "provisioningState": "Succeeded",
         "isAttachedCompute": False,
         "properties": {"subnet": {"id": SUBNET}, "state": "Running"},
     }
     document = live(
         compute("computeInstance", {"vmSize": "a", "subnet": {"reference": reference}}),
-        {"id": f"{WORKSPACE}/computes/it", "properties": {"computeInstance": said}},
+        {"id": f"{WORKSPACE}/computes/it", "properties": {"computeInstance": status}},
     )
     placed = only(document, ALONE)
 
@@ -654,8 +654,8 @@ def test_a_live_compute_has_the_subnet_that_its_reference_came_to() -> None:
     assert f"{C}/lastOperation" in placed.unreadable
 
 
-def test_what_the_operator_leaves_alone_is_as_the_status_says() -> None:
-    """`reconcile-policy: skip`; without a status it is judged as it stands, with a remark."""
+def test_what_the_operator_leaves_alone_is_as_in_the_status() -> None:
+    """`reconcile-policy: skip`; without a status it is evaluated as written, with a remark."""
     skipped = manifest("Workspace", {"publicNetworkAccess": "Disabled"})
     skipped["metadata"]["annotations"] = {"serviceoperator.azure.com/reconcile-policy": "skip"}
     reading = kubernetes.read(skipped, HERE)
@@ -670,7 +670,7 @@ def test_what_the_operator_leaves_alone_is_as_the_status_says() -> None:
 
 
 def test_neighbours_are_read_as_arm_has_them() -> None:
-    """What stands in their `spec` are ARM's `properties`, with ids for references and without secrets."""
+    """The members of their `spec` are ARM's `properties`, with ids for references and without secrets."""
     machine = only(
         other(
             "compute.azure.com/v1api20201201",
@@ -725,15 +725,15 @@ def test_a_role_assignment_has_the_scope_of_its_owner() -> None:
     spec = {"owner": {"group": group, "kind": kind, "name": "ws"}, "principalId": "p", "roleDefinitionReference": role}
     document = other("authorization.azure.com/v1api20220401", "RoleAssignment", spec)
     placed = only(document)
-    nobody = only(document, ALONE)
+    unplaced = only(document, ALONE)
 
     assert placed.resource["id"] == f"{WORKSPACE}/providers/Microsoft.Authorization/roleAssignments/it"
     assert placed.resource["properties"] == {"principalId": "p", "roleDefinitionId": role["armId"], "scope": WORKSPACE}
-    assert "`--scope`" in nobody.unreadable["/properties/scope"]
+    assert "`--scope`" in unplaced.unreadable["/properties/scope"]
 
 
-def test_a_neighbour_that_is_not_known_in_whole_says_so() -> None:
-    """It is there, and the field cannot be read."""
+def test_a_neighbour_that_is_not_known_in_whole_is_reported() -> None:
+    """It is read, and the field is unreadable."""
     reading = kubernetes.read(
         other(
             "network.azure.com/v1api20201101",
@@ -791,31 +791,31 @@ def test_instance_types_of_several_files_do_not_contradict_each_other(tmp_path: 
     (tmp_path / "a.yaml").write_text(yaml.safe_dump_all([instance_type("a", 1), instance_type("b", 1)]))
     (tmp_path / "b.yaml").write_text(yaml.safe_dump(instance_type("a", 2)))
 
-    for said in (DocumentContext(), DocumentContext(workspace=WORKSPACE, scope=GROUP)):
-        inputs = read_inputs([tmp_path], said=said)
+    for context in (DocumentContext(), DocumentContext(workspace=WORKSPACE, scope=GROUP)):
+        inputs = read_inputs([tmp_path], said=context)
         assert inputs.problems == ()
         assert len(inputs.snapshot.resources) == 3
 
 
 @pytest.mark.parametrize("spec", [None, 3, []])
 def test_an_instance_type_without_a_spec_is_refused(spec: object) -> None:
-    """It says nothing that could be judged."""
+    """It contains nothing that could be evaluated."""
     [refusal] = kubernetes.read({**instance_type("a", 1), "spec": spec}).refusals
 
     assert refusal.remedy == "set `metadata.name`, and `spec` with `resources`"
 
 
-# ---------------------------------------------------------------- lists, reviews, and what is not judged
+# ---------------------------------------------------------------- lists, reviews, and other documents
 
 
 def review(operation: str, **more: object) -> JsonObject:
-    """What the API server asks."""
+    """The request of the API server."""
     request = {"operation": operation, "kind": {"kind": "Workspace"}, **more}
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
 def test_an_admission_review_is_its_object() -> None:
-    """Of a deletion nothing is left; an incomplete review holds nothing."""
+    """A deletion leaves nothing; an incomplete review contains nothing."""
     placed = only(review("CREATE", object=manifest("Workspace", {"hbiWorkspace": True})))
     partial = {"kind": "AdmissionReview", "request": {"object": manifest("Workspace", {})}}
 
@@ -864,7 +864,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("document", OTHERS)
-def test_other_objects_hold_nothing_to_judge(document: JsonObject) -> None:
+def test_other_objects_contain_nothing_to_evaluate(document: JsonObject) -> None:
     """They are understood, which is no error."""
     reading = kubernetes.read(document)
 
@@ -899,7 +899,7 @@ REFUSED: list[tuple[object, str]] = [
 
 
 @pytest.mark.parametrize(("document", "message"), REFUSED)
-def test_what_cannot_be_read_is_refused(document: object, message: str) -> None:
+def test_unreadable_objects_are_refused(document: object, message: str) -> None:
     """With the reason and a remedy; it hides no other object."""
     reading = kubernetes.read(document, HERE)
     [refusal] = reading.refusals
@@ -911,7 +911,7 @@ def test_what_cannot_be_read_is_refused(document: object, message: str) -> None:
 
 
 def test_a_compute_of_no_kind_and_one_of_two() -> None:
-    """What it is cannot be told, so nothing of it is judged."""
+    """Its kind is unknown, so nothing of it is evaluated."""
     nothing = only(manifest("WorkspacesCompute", {}))
     two = only(compute("amlCompute", {}, computeType="AKS"))
     later = only(compute("amlCompute", {}, computeType="${KIND}"))
@@ -943,14 +943,14 @@ def test_other_documents_are_not_taken(document: object) -> None:
     assert not kubernetes.detect(document)
 
 
-def test_kubernetes_goes_before_arm() -> None:
-    """A custom object may hold `properties` and a `type` of its own."""
+def test_kubernetes_precedes_arm() -> None:
+    """A custom object may have `properties` and a `type` of its own."""
     document = {**manifest("Workspace", {}), "type": "a/b", "properties": {}}
 
     assert next(name for name, reader in FORMATS.items() if reader.detect(document)) == "kubernetes"
 
 
-# ---------------------------------------------------------------- what the format cannot say
+# ---------------------------------------------------------------- what the format cannot state
 
 
 def inspected(resource_type: str) -> set[str]:
@@ -959,8 +959,8 @@ def inspected(resource_type: str) -> set[str]:
     return {
         pointer
         for policy in bundle.policies
-        for judged in policy.header.judges
-        if judged.type.lower() == resource_type.lower()
+        for target in policy.header.judges
+        if target.type.lower() == resource_type.lower()
         for pointer in observe(bundle, policy).pointers
         if not pointer.startswith("workspace:")
     }
@@ -1032,15 +1032,15 @@ def test_gaps_of_the_format(document: JsonObject, expected: set[str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["systemDatastoresAuthMode", "ipAllowlist", "encryption/status"])
-def test_what_a_workspace_cannot_say(name: str) -> None:
-    """Whatever the version is."""
+def test_what_a_workspace_cannot_state(name: str) -> None:
+    """It is the same in every version."""
     placed = only(manifest("Workspace", {"encryption": {}}))
 
     assert placed.carried is not None
     assert not any(f"/properties/{name}/".startswith(f"{known}/") for known in placed.carried.pointers)
 
 
-def test_neighbours_say_all_that_arm_has() -> None:
+def test_neighbours_state_all_that_arm_has() -> None:
     """Their specs have ARM's own names."""
     neighbours = [key for key, kind in KINDS.items() if kind.read and key[0] != "machinelearningservices.azure.com"]
     for group, kind in neighbours:
@@ -1051,7 +1051,7 @@ def test_neighbours_say_all_that_arm_has() -> None:
 # ---------------------------------------------------------------- places
 
 
-def test_findings_stand_where_the_field_does(tmp_path: Path) -> None:
+def test_findings_are_at_the_place_of_the_field(tmp_path: Path) -> None:
     """Line and column of the failing field, in the document of the stream that has it."""
     documents = [
         manifest("Workspace", {"publicNetworkAccess": "Enabled"}),
@@ -1205,11 +1205,11 @@ def estates(draw: st.DrawFn) -> list[JsonObject]:
     return estate
 
 
-def held_by(value: object, whole: object) -> bool:
+def is_part_of(value: object, whole: object) -> bool:
     """Whether everything in a value is in another one."""
     if isinstance(value, dict):
         return isinstance(whole, dict) and all(
-            key in whole and held_by(inner, whole[key]) for key, inner in value.items()
+            key in whole and is_part_of(inner, whole[key]) for key, inner in value.items()
         )
     return value == whole
 
@@ -1217,17 +1217,17 @@ def held_by(value: object, whole: object) -> bool:
 @settings(deadline=None)
 @given(estates())
 def test_every_estate_comes_back(estate: list[JsonObject]) -> None:
-    """What the manifests can say is read as it was; nothing is added but what follows from the kind."""
+    """Everything that manifests can state is read back; nothing is added but what follows from the kind."""
     [content] = writer.write(estate).values()
     documents = list(yaml.safe_load_all(content))
     found = [only(document, Surroundings(scope=GROUP, workspace=estate[0]["id"])) for document in documents]
 
     assert all(map(writer.expressible, estate))
     for resource, placed in zip(estate, found, strict=True):
-        said = writer.expressed(resource)
-        assert held_by(said, placed.resource), (said, placed.resource)
+        expressed = writer.expressed(resource)
+        assert is_part_of(expressed, placed.resource), (expressed, placed.resource)
         placed.resource["properties"].pop("isAttachedCompute", None)
-        assert held_by(placed.resource, said), (said, placed.resource)
+        assert is_part_of(placed.resource, expressed), (expressed, placed.resource)
 
 
 VALUES = st.recursive(
@@ -1251,7 +1251,7 @@ VALUES = st.recursive(
     VALUES,
 )
 def test_no_value_raises(kind: tuple[str, str], parts: JsonObject, owner: object) -> None:
-    """Whatever stands in an object, a list or a review."""
+    """Objects, lists and reviews may have any content."""
     document: JsonObject = {"apiVersion": f"{kind[0]}/v1", "kind": kind[1], "metadata": {"name": "x"}, **parts}
     if isinstance(document.get("spec"), dict):
         document["spec"] = {**document["spec"], "owner": owner}
@@ -1288,7 +1288,7 @@ def test_deep_nesting_is_unresolved_and_not_a_hang() -> None:
 
 
 def test_owners_that_own_each_other_are_refused() -> None:
-    """Only a role assignment says what kind owns it, and none lies in another."""
+    """Only a role assignment states the kind of its owner, and none lies in another."""
     group, kind = "authorization.azure.com", "RoleAssignment"
     owner = {"group": group, "kind": kind, "name": "it"}
     circle = other(f"{group}/v1api20220401", kind, {"owner": owner})
@@ -1324,7 +1324,7 @@ def real_files(folder: str) -> Iterator[Path]:
     [("aso", 12, 10, 10, 2, 0), ("k8s_azureml", 2, 2, 2, 0, 0), ("admission_review", 57, 0, 0, 54, 3)],
 )
 def test_real_files(folder: str, files: int, read: int, resources: int, nothing: int, refused: int) -> None:
-    """Each is read, holds nothing, or is refused; two of the reviews are Helm templates, one is a JSON schema."""
+    """Each is read, understood as nothing, or refused; two of the reviews are Helm templates, one is a JSON schema."""
     every = [read_inputs([path]) for path in real_files(folder)]
 
     assert len(every) == files
@@ -1335,7 +1335,7 @@ def test_real_files(folder: str, files: int, read: int, resources: int, nothing:
 
 
 def test_real_folder_is_one_snapshot() -> None:
-    """The computes and their machines stand together; samples of two versions contradict each other nowhere."""
+    """The computes and their machines are read together; samples of two versions contradict each other nowhere."""
     next(real_files("aso"))
     inputs = read_inputs([REAL / "aso"])
 

@@ -1,4 +1,4 @@
-"""Objects that stand alone, beside a snapshot of Azure: which resources they are, and which ones they name."""
+"""Single objects next to a snapshot of Azure: which resources they are, and which ones they name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STORAGE = "Microsoft.Storage/storageAccounts"
 SUBSCRIPTION = GROUP.rpartition("/resourceGroups")[0]
 
 
-def beside(*ids: str, **more: Any) -> BesideSnapshot:
+def next_to(*ids: str, **more: Any) -> BesideSnapshot:
     """A snapshot of resources with these ids; the type is read off them."""
     resources = [{"id": identity, "type": _type_of(identity)} for identity in ids]
     return BesideSnapshot(Snapshot.model_validate({"resources": resources, **more}))
@@ -28,15 +28,15 @@ def _type_of(identity: str) -> str:
 
 
 def drawn(document: JsonObject, there: BesideSnapshot) -> Placed:
-    """The resource that an object stands for."""
+    """The resource that an object represents."""
     entry = there.read(document, "").entry
     assert isinstance(entry, Placed)
     return entry
 
 
 def test_an_owner_is_found_by_its_name() -> None:
-    """A resource group among those that hold something, a workspace and what it lies in; case makes no difference."""
-    there = beside(WORKSPACE)
+    """A resource group among those with content, a workspace and its parents; case makes no difference."""
+    there = next_to(WORKSPACE)
     compute = object_of("WorkspacesCompute", {"owner": {"name": "WS"}, "properties": {"aks": {}}}, name="c")
 
     assert there.identity(workspace_object(azureName="other"), "") == WORKSPACE.replace("/ws", "/other")
@@ -50,44 +50,44 @@ def test_the_id_that_the_service_gave_goes_first() -> None:
     owned["spec"]["owner"] = {"armId": ELSEWHERE}
     given = WORKSPACE.replace("/ws", "/real")
 
-    assert beside(WORKSPACE).identity(workspace_object(), given) == given
-    assert beside(WORKSPACE).identity(owned, "").startswith(ELSEWHERE)
+    assert next_to(WORKSPACE).identity(workspace_object(), given) == given
+    assert next_to(WORKSPACE).identity(owned, "").startswith(ELSEWHERE)
 
 
 def test_a_resource_of_another_group_is_another_one() -> None:
     """Though its name is the same."""
-    there = beside(WORKSPACE.replace("rg-ml", "rg-other"))
+    there = next_to(WORKSPACE.replace("rg-ml", "rg-other"))
 
     assert there.identity(workspace_object(), "").startswith(UNKNOWN_SCOPE)
-    assert beside(scope=SUBSCRIPTION).identity(workspace_object(), "") == WORKSPACE
+    assert next_to(scope=SUBSCRIPTION).identity(workspace_object(), "") == WORKSPACE
 
 
 def test_of_two_groups_of_one_name_the_one_with_the_resource_is_meant() -> None:
-    """If just one has it; else nobody can tell."""
+    """If just one has it; else it is unknown."""
     other = f"{ELSEWHERE}/providers/{STORAGE}/st"
 
-    assert beside(other, WORKSPACE).identity(workspace_object(), "") == WORKSPACE
+    assert next_to(other, WORKSPACE).identity(workspace_object(), "") == WORKSPACE
     for ids in ((other, f"{GROUP}/providers/{STORAGE}/st"), (WORKSPACE, WORKSPACE.replace(GROUP, ELSEWHERE))):
         with pytest.raises(InputError, match="several subscriptions"):
-            beside(*ids).identity(workspace_object(), "")
+            next_to(*ids).identity(workspace_object(), "")
 
 
-def test_an_owner_of_whom_there_are_two_is_told_by_nobody() -> None:
+def test_an_owner_with_two_candidates_is_unknown() -> None:
     """Two workspaces of one name."""
-    there = beside(WORKSPACE, WORKSPACE.replace("rg-ml", "rg-other"))
+    there = next_to(WORKSPACE, WORKSPACE.replace("rg-ml", "rg-other"))
     with pytest.raises(InputError, match="the owner of the object is unknown"):
         there.identity(object_of("WorkspacesCompute", {"owner": {"name": "ws"}}), "")
 
 
 def test_what_an_object_names_is_found_by_its_name() -> None:
-    """Wherever it lies; and where there are two it is not known."""
+    """In any resource group; with two candidates it is unknown."""
     named = workspace_object(
         storageAccountReference={"group": "storage.azure.com", "kind": "StorageAccount", "name": "st"}
     )
     account = f"{ELSEWHERE}/providers/{STORAGE}/st"
 
-    assert drawn(named, beside(WORKSPACE, account)).resource["properties"]["storageAccount"] == account
-    two = drawn(named, beside(WORKSPACE, account, account.replace("rg-ml", "rg-x")))
+    assert drawn(named, next_to(WORKSPACE, account)).resource["properties"]["storageAccount"] == account
+    two = drawn(named, next_to(WORKSPACE, account, account.replace("rg-ml", "rg-x")))
     assert "/properties/storageAccount" in two.unreadable
 
 

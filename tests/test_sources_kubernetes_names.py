@@ -12,7 +12,7 @@ from policyeng.models import JsonObject, Snapshot
 from policyeng.sources import DocumentContext, Inputs, read_inputs
 
 GROUP = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
-SAID = DocumentContext(scope=GROUP)
+CONTEXT = DocumentContext(scope=GROUP)
 WORKSPACES = f"{GROUP}/providers/Microsoft.MachineLearningServices/workspaces"
 SUBNETS = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/real/subnets"
 ML, NETWORK = "machinelearningservices.azure.com/v1api20240401", "network.azure.com/v1api20201101"
@@ -53,12 +53,12 @@ def subnet() -> JsonObject:
 
 
 def estate(folder: Path, files: dict[str, list[JsonObject]]) -> Inputs:
-    """What files with some documents each hold together."""
+    """The content of several files with some documents each."""
     for name, documents in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(yaml.safe_dump_all(documents))
-    return read_inputs([folder], said=SAID)
+    return read_inputs([folder], said=CONTEXT)
 
 
 def ids(inputs: Inputs, arm_type: str) -> list[str]:
@@ -67,7 +67,7 @@ def ids(inputs: Inputs, arm_type: str) -> list[str]:
 
 
 def subnet_of(snapshot: Snapshot) -> object:
-    """What the only compute says of its subnet."""
+    """The subnet of the only compute."""
     [compute] = [each for each in snapshot.resources if each["type"].endswith("/computes")]
     return compute["properties"]["properties"]["subnet"]
 
@@ -85,7 +85,7 @@ LAYOUTS: list[dict[str, list[JsonObject]]] = [
 
 
 @pytest.mark.parametrize("files", LAYOUTS)
-def test_objects_name_each_other_wherever_they_stand(files: dict[str, list[JsonObject]], tmp_path: Path) -> None:
+def test_objects_name_each_other_wherever_they_are(files: dict[str, list[JsonObject]], tmp_path: Path) -> None:
     """In one list, in documents of one file in any order, and in files of one directory or of several."""
     inputs = estate(tmp_path, files)
 
@@ -95,8 +95,8 @@ def test_objects_name_each_other_wherever_they_stand(files: dict[str, list[JsonO
     assert subnet_of(inputs.snapshot) == {"id": f"{SUBNETS}/nodes"}
 
 
-def test_a_file_of_documents_is_judged_as_the_list_of_them(tmp_path: Path) -> None:
-    """Failures of what lies in a workspace with another name in Azure are found either way."""
+def test_a_file_of_documents_is_evaluated_as_the_list_of_them(tmp_path: Path) -> None:
+    """Failures of resources in a workspace with another name in Azure are found either way."""
     bundle = policyeng.load_bundle()
     outcomes = []
     for name, files in (("list", LAYOUTS[0]), ("stream", LAYOUTS[1]), ("files", LAYOUTS[3])):
@@ -109,7 +109,7 @@ def test_a_file_of_documents_is_judged_as_the_list_of_them(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("mine", ["dev/ws.yaml", "dev/compute.yaml", "ws.yaml"])
 def test_the_nearest_object_is_meant(mine: str, tmp_path: Path) -> None:
-    """That of the file goes before that of the directory, and the nearest directory above before any other."""
+    """That of the file precedes that of the directory, and the nearest directory above before any other."""
     farther = {"dev/compute.yaml": "dev/ws.yaml", "dev/ws.yaml": "ws.yaml", "ws.yaml": "prod/ws.yaml"}[mine]
     files = {"dev/compute.yaml": [cluster()], farther: [workspace("other")], "z/net.yaml": [network(), subnet()]}
     files[mine] = [*files.get(mine, []), workspace("mine")]
@@ -133,15 +133,15 @@ def test_of_equally_near_objects_none_is_meant(tmp_path: Path) -> None:
     )
 
     [problem] = apart.problems
-    said = "the owner of the object is unknown; set `spec.owner.armId`"
-    assert (problem.level, problem.message) == ("error", said)
+    message = "the owner of the object is unknown; set `spec.owner.armId`"
+    assert (problem.level, problem.message) == ("error", message)
     assert problem.place.endswith("c/x.yaml:1")
     assert ids(apart, "/computes") == [f"{WORKSPACES}/one/computes/in-one"]
     assert ids(agreed, "/computes") == [f"{WORKSPACES}/one/computes/c"]
 
 
 def test_a_reference_to_one_of_several_subnets_is_unreadable(tmp_path: Path) -> None:
-    """The ids differ by the network of each, which its own file says."""
+    """The ids differ by the network of each, which its own file states."""
     files = {name: [network(name), subnet()] for name in ("a/x.yaml", "b/x.yaml")}
     files["c/x.yaml"] = [workspace("real-ws"), cluster()]
     inputs = estate(tmp_path, files)
@@ -152,7 +152,7 @@ def test_a_reference_to_one_of_several_subnets_is_unreadable(tmp_path: Path) -> 
 
 
 def test_copies_without_end_are_bounded(tmp_path: Path) -> None:
-    """More objects of one name than are compared cannot be told apart."""
+    """More objects of one name than are compared cannot be distinguished."""
     few = {f"{index}/x.yaml": [workspace("same", f"ns-{index}")] for index in range(30)}
     many = {f"{index}/x.yaml": [workspace("same")] for index in range(21)}
 
@@ -186,7 +186,7 @@ def test_parts_lie_in_their_parents_across_documents(tmp_path: Path) -> None:
 
 
 def test_a_reference_is_the_id_that_the_object_itself_has(tmp_path: Path) -> None:
-    """Also where the object that names it says of its own scope what the other does not."""
+    """Also where the object that names it states its own scope and the other does not."""
     placed = workspace("real-ws")
     placed["spec"]["owner"] = {"armId": "/subscriptions/2/resourceGroups/elsewhere"}
     inputs = estate(tmp_path, {"a.yaml": [placed, cluster(), network(), subnet()]})

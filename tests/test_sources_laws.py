@@ -54,8 +54,8 @@ JSON_VALUES = st.recursive(
 )
 
 
-def broken_beside(path: str) -> object:
-    """A file beside the document that holds something unexpected."""
+def broken_neighbor(path: str) -> object:
+    """A file next to the document with unexpected content."""
     return [{"$schema": path, "parameters": {"x": [None]}}]
 
 
@@ -65,14 +65,14 @@ AROUND = st.builds(
     scope=st.sampled_from([Surroundings().scope, SCOPE]),
     workspace=st.sampled_from([Surroundings().workspace, WORKSPACE]),
     parameters=st.dictionaries(st.sampled_from(["x", "name", "location"]), JSON_VALUES, max_size=2),
-    beside=st.sampled_from([refuse_neighbors, broken_beside]),
+    beside=st.sampled_from([refuse_neighbors, broken_neighbor]),
 )
 
 
 @pytest.mark.parametrize("name", FORMATS)
 @given(document=JSON_VALUES, around=AROUND)
 def test_no_json_value_makes_a_reader_raise(name: str, document: object, around: Surroundings) -> None:
-    """Whatever stands around it; and the same value is read the same way again."""
+    """The surroundings may be any; the same value is read the same way again."""
     before = json.dumps(document)
     each = FORMATS[name]
     assert each.detect(document) is each.detect(json.loads(before))
@@ -100,7 +100,7 @@ def broken_bytes(draw: st.DrawFn) -> bytes:
 
 @given(st.binary() | broken_bytes() | JSON_VALUES.map(lambda value: json.dumps(value).encode()), st.data())
 def test_any_bytes_give_a_snapshot_and_problems(content: bytes, data: st.DataObject) -> None:
-    """Whatever comes in, nothing is raised, and resources are sound and have a place."""
+    """Nothing is raised, and resources are sound and have a place."""
     chosen = data.draw(st.sampled_from([None, *FORMATS]))
     snapshot, problems, *_ = read_inputs(["-"], stdin=content, from_format=chosen)
     for resource in snapshot.resources:

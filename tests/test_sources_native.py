@@ -54,18 +54,18 @@ def test_everything_a_snapshot_states_is_read() -> None:
 
 
 def test_only_the_version_is_required() -> None:
-    """A snapshot may hold nothing; one that states its resources has all that policies look up."""
+    """A snapshot may be empty; one that states its resources has all that policies look up."""
     assert native.read({"snapshotVersion": 1}) == ParsedDocument()
     assert native.read({"snapshotVersion": 1, "resources": []}) == ParsedDocument(covers=EVERYTHING)
 
 
 def test_a_file_of_facts_covers_no_resources() -> None:
-    """Approvals beside a template do not make the template a whole estate."""
+    """Approvals next to a template do not make the template a whole estate."""
     assert native.read({"snapshotVersion": 1, "approvals": []}).covers == ()
 
 
-def test_what_is_covered_can_be_stated() -> None:
-    """Beside it, a type that is there is covered in its subscription."""
+def test_the_coverage_can_be_stated() -> None:
+    """With it, an existing type is covered in its subscription."""
     workspace = {"id": "/subscriptions/s/providers/A.B/things/w", "type": "A.B/things"}
     read = native.read({"snapshotVersion": 1, "covers": ["A.B/others at /"], "resources": [workspace]})
     assert read.covers == ("A.B/others at /", "a.b/things at /subscriptions/s")
@@ -93,7 +93,7 @@ def test_a_type_that_is_surely_misspelled_is_a_warning(kind: str, close: str) ->
 
 
 def test_a_thing_that_is_wrong_in_the_header_covers_nothing_more() -> None:
-    """A fault beside `covers` does not make the snapshot a whole one."""
+    """A fault next to `covers` does not make the snapshot a whole one."""
     assert native.read(changed(covers=["A.B/c at /"], takenAt="x", resources=[])).covers == ("A.B/c at /",)
 
 
@@ -240,13 +240,13 @@ REFUSED: dict[str, tuple[object, str, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("document", "pointer", "said", "remedy"), REFUSED.values(), ids=REFUSED)
-def test_what_is_wrong_is_refused_with_its_pointer(document: object, pointer: str, said: str, remedy: str) -> None:
+@pytest.mark.parametrize(("document", "pointer", "message", "remedy"), REFUSED.values(), ids=REFUSED)
+def test_faults_are_refused_with_their_pointer(document: object, pointer: str, message: str, remedy: str) -> None:
     """One fault gives one refusal: a pointer, a message and a remedy."""
     [refusal] = native.read(document).refusals
 
     assert refusal.pointer == pointer
-    assert said in refusal.message
+    assert message in refusal.message
     assert remedy in refusal.remedy
 
 
@@ -270,8 +270,8 @@ def test_the_problem_names_file_line_and_pointer() -> None:
     assert problem.message == "/quotas/0/family: `family` does not fit: `1`; it should be a valid string"
 
 
-def test_detection_asks_for_the_version_alone() -> None:
-    """`snapshotVersion` says that the document is native, whatever else is wrong with it."""
+def test_detection_needs_the_version_alone() -> None:
+    """`snapshotVersion` means that the document is native, whatever else is wrong with it."""
     assert native.detect({"snapshotVersion": "x"})
     assert not native.detect({"resources": []})
     assert not native.detect([{"snapshotVersion": 1}])

@@ -1,4 +1,4 @@
-"""Real files: each is read, or refused or passed over with the reason that `expected/real_files.json` holds.
+"""Real files: each is read, or refused or passed over with the reason in `expected/real_files.json`.
 
 `python -m tests.test_sources_real_files --write` writes that list anew; read the difference before you keep it.
 """
@@ -23,8 +23,8 @@ EXPECTED = Path(__file__).parent / "expected" / "real_files.json"
 
 #: The JSON Pointer before a reason.
 _PLACE = re.compile(r"^/\S*: ")
-#: Files that hold Machine Learning resources and that no reader can take, each with the reason.
-_NO_ID = "its `id` has no leading slash, as no answer of the service has"
+#: Files that contain Machine Learning resources and that no reader can read, each with the reason.
+_NO_ID = "its `id` has no leading slash, unlike every response of the service"
 UNREADABLE: dict[str, str] = {
     "arm_rest_bodies/preview/2020-09-01-preview/createBasicAKSCompute__200.json": _NO_ID,
     "arm_rest_bodies/preview/2020-09-01-preview/createBasicAKSCompute__201.json": _NO_ID,
@@ -35,13 +35,13 @@ UNREADABLE: dict[str, str] = {
 
 @cache
 def expected() -> dict[str, JsonObject]:
-    """What is expected of each file, by its path below the folder of all."""
+    """The expected entry of each file, by its path below the folder of all."""
     kept: dict[str, JsonObject] = json.loads(EXPECTED.read_text(encoding="utf-8"))
     return kept
 
 
 def outcomes(folder: str, bundle: Bundle) -> dict[str, Judged]:
-    """What the files of a folder come to."""
+    """The results of the files of a folder."""
     return {path.relative_to(REAL).as_posix(): outcome(path, bundle) for path in files_in(REAL / folder)}
 
 
@@ -54,7 +54,7 @@ def table(folder: str, found: dict[str, Judged]) -> str:
     findings, unknown = sum(each.findings for each in found.values()), sum(each.unknown for each in found.values())
     share = f"{100 * unknown / findings:.0f} % of {findings} findings unknown" if findings else "no findings"
     refused = len(entries) - read - nothing
-    counts = f"{len(entries)} files, {read} read, {nothing} with nothing to judge, {refused} refused"
+    counts = f"{len(entries)} files, {read} read, {nothing} with nothing to evaluate, {refused} refused"
     reasons = Counter(
         _PLACE.sub("", reason).partition(": ")[0][:60]
         for entry in entries
@@ -69,17 +69,17 @@ def table(folder: str, found: dict[str, Judged]) -> str:
 def test_every_real_file_comes_to_what_is_expected(
     folder: str, bundle: Bundle, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """None raises or passes silently: what holds resources is judged, and anything else says why not."""
+    """None raises or passes silently: files with resources are evaluated, and any other has its reason."""
     needed()
     found = outcomes(folder, bundle)
     with capsys.disabled():
         sys.stdout.write(table(folder, found))
 
     kept = {name: entry for name, entry in expected().items() if name.startswith(f"{folder}/")}
-    assert {name: judged.entry for name, judged in found.items()} == kept
-    for name, judged in found.items():
-        assert judged.findings or not judged.entry.get("resources") or "no policy judges" in judged.entry, name
-        assert is_read(judged.entry) or {"refused", "nothing"} & judged.entry.keys(), name
+    assert {name: result.entry for name, result in found.items()} == kept
+    for name, result in found.items():
+        assert result.findings or not result.entry.get("resources") or "no policy judges" in result.entry, name
+        assert is_read(result.entry) or {"refused", "nothing"} & result.entry.keys(), name
 
 
 def is_read_as(name: str, entry: JsonObject) -> bool:
@@ -95,13 +95,13 @@ def test_every_folder_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("folder", [folder for folder, name in FOLDERS.items() if name])
-def test_of_the_files_that_hold_machine_learning_nearly_all_are_read(folder: str) -> None:
+def test_nearly_all_files_with_machine_learning_are_read(folder: str) -> None:
     """At least 97 of 100, by the format of the folder; what it cannot read is listed here with the reason."""
     needed()
     name = FOLDERS[folder]
-    holding = [path.relative_to(REAL).as_posix() for path in files_in(REAL / folder) if holds_machine_learning(path)]
-    missed = [file for file in holding if file not in UNREADABLE and not is_read_as(name, expected()[file])]
-    assert len(missed) <= 0.03 * len(holding), missed
+    files = [path.relative_to(REAL).as_posix() for path in files_in(REAL / folder) if holds_machine_learning(path)]
+    missed = [file for file in files if file not in UNREADABLE and not is_read_as(name, expected()[file])]
+    assert len(missed) <= 0.03 * len(files), missed
     assert name in FORMATS
 
 
@@ -118,7 +118,7 @@ def test_source_code_is_refused_with_its_command(folder: str) -> None:
 
 
 def test_a_whole_folder_of_real_files_is_one_run() -> None:
-    """Refused files do not hide the others: as many resources as the files hold one by one, each id once."""
+    """Refused files do not hide the others: as many resources as the files contain one by one, each id once."""
     snapshot, problems, files, *_ = read_inputs([needed() / "arm_rest_live"])
     alone = sum(entry.get("resources", 0) for name, entry in expected().items() if name.startswith("arm_rest_live/"))
 
@@ -138,13 +138,13 @@ def test_output_of_az_ml_is_never_taken_for_arm() -> None:
 
 
 def main() -> None:
-    """Print the counts of every folder; with `--write`, write the list of what is expected, too."""
+    """Print the counts of every folder; with `--write`, write the expected list, too."""
     bundle = load_bundle()
     every: dict[str, JsonObject] = {}
     for folder in FOLDERS:
         found = outcomes(folder, bundle)
         sys.stdout.write(table(folder, found))
-        every |= {name: judged.entry for name, judged in found.items()}
+        every |= {name: result.entry for name, result in found.items()}
     if "--write" in sys.argv:
         EXPECTED.write_text(json.dumps(every, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
 

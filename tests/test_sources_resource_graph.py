@@ -41,12 +41,12 @@ PROJECT = "| project id, name, type, location, tags, identity, sku, kind, proper
 
 def rows(*resources: JsonObject) -> list[JsonObject]:
     """The rows of resources, as the service gives them."""
-    answer = json.loads(writer.write(list(resources))["graph.json"])
-    return [dict(row) for row in answer["data"]]
+    response = json.loads(writer.write(list(resources))["graph.json"])
+    return [dict(row) for row in response["data"]]
 
 
 def rest(data: object, **more: object) -> JsonObject:
-    """An answer of the REST API."""
+    """A response of the REST API."""
     return {"totalRecords": 1, "count": 1, "resultTruncated": "false", "facets": [], "data": data, **more}
 
 
@@ -82,7 +82,7 @@ def test_every_form_gives_the_resource(document: object, pointer: str) -> None:
     assert (placed.unreadable, reading.truncated, reading.refusals) == ({}, "", ())
 
 
-def test_what_sums_up_computes_is_unknown(tmp_path: Path, bundle: Bundle) -> None:
+def test_a_summary_of_computes_is_unknown(tmp_path: Path, bundle: Bundle) -> None:
     """A workspace without its computes fits every quota only perhaps."""
     file = tmp_path / "graph.json"
     file.write_text(json.dumps(rest(rows(WORKSPACE))), encoding="utf-8")
@@ -104,14 +104,14 @@ def test_what_sums_up_computes_is_unknown(tmp_path: Path, bundle: Bundle) -> Non
         {"total_records": 2, "totalRecords": 2},
     ],
 )
-def test_what_is_cut_off_is_said(more: JsonObject) -> None:
+def test_a_truncated_result_is_reported(more: JsonObject) -> None:
     """With how to page on."""
     assert "--skip-token" in resource_graph.read(rest(rows(MACHINE), **more)).truncated
     assert "--skip-token" in resource_graph.read(rest([], **more)).truncated
 
 
 def only(row: JsonObject) -> Placed:
-    """The one resource of an answer of one row."""
+    """The one resource of a response of one row."""
     reading = resource_graph.read(rest([row]))
     assert reading.refusals == ()
     [placed] = reading.resources
@@ -182,8 +182,8 @@ OPERATION = {"name": "Microsoft.ResourceGraph/operations/read", "display": {}}
         (rest({"columns": [], "rows": []}), "a query without results"),
     ],
 )
-def test_answers_without_resources(document: object, nothing: str) -> None:
-    """They are understood, and hold nothing to judge."""
+def test_responses_without_resources(document: object, nothing: str) -> None:
+    """They are understood, and have nothing to evaluate."""
     reading = resource_graph.read(document)
 
     assert resource_graph.detect(document)
@@ -226,8 +226,8 @@ def test_saved_queries_are_plain_arm() -> None:
     assert arm_rest.detect(QUERY)
 
 
-def test_findings_stand_in_their_cell(tmp_path: Path) -> None:
-    """Line and column of the failing field, also where it stands in a table."""
+def test_findings_are_in_their_cell(tmp_path: Path) -> None:
+    """Line and column of the failing field, also where it is in a table."""
     for name, document in {"rows.json": rest(rows(WORKSPACE)), "table.json": rest(table(rows(WORKSPACE)))}.items():
         file = tmp_path / name
         file.write_text(json.dumps(document, indent=2))
@@ -242,7 +242,7 @@ def test_findings_stand_in_their_cell(tmp_path: Path) -> None:
         assert '"publicNetworkAccess": "Enabled"' in file.read_text().splitlines()[place[0] - 1]
 
 
-def test_a_whole_answer_leaves_no_gap() -> None:
+def test_a_whole_response_leaves_no_gap() -> None:
     """Every column of a resource is a column of a row."""
     bundle = policyeng.load_bundle()
     for policy in bundle.policies:
@@ -306,7 +306,7 @@ VALUES = st.recursive(
 @settings(deadline=None)
 @given(VALUES, st.booleans())
 def test_no_value_raises(value: object, wrapped: bool) -> None:
-    """Whatever stands in an answer."""
+    """A response may have any content."""
     document = rest(value) if wrapped else value
     resource_graph.detect(document)
     reading = resource_graph.read(document)
@@ -314,7 +314,7 @@ def test_no_value_raises(value: object, wrapped: bool) -> None:
 
 
 def test_real_files() -> None:
-    """Every answer of the service's own examples: read, understood as nothing, or refused with the query to write."""
+    """Every response of the service's own examples: read, understood as nothing, or refused with the query to write."""
     if not REAL.is_dir():
         pytest.skip(f"no real documents at {REAL}")
     every = [read_inputs([path]) for path in sorted(REAL.rglob("*")) if path.is_file()]

@@ -53,7 +53,7 @@ def only(document: object) -> Placed:
 
 
 def test_a_listed_assignment_is_brought_into_arm_shape() -> None:
-    """What `az role assignment list` prints flat stands under `properties`; names that ARM has not are left out."""
+    """Flat members of `az role assignment list` are under `properties`; names that ARM has not are left out."""
     placed = only([ASSIGNMENT])
 
     assert placed == Placed(
@@ -79,7 +79,7 @@ def test_a_condition_is_kept() -> None:
 
 
 def test_a_missing_principal_type_is_unreadable() -> None:
-    """Old lists do not say the type of the principal; that is not the same as having none."""
+    """Old lists do not state the type of the principal; that is not the same as having none."""
     entry = {key: value for key, value in ASSIGNMENT.items() if key != "principalType"}
 
     assert only([entry]).unreadable == {
@@ -88,7 +88,7 @@ def test_a_missing_principal_type_is_unreadable() -> None:
 
 
 def test_a_listed_definition_is_brought_into_arm_shape() -> None:
-    """What `az role definition list` prints flat stands under `properties`, with all four lists of actions."""
+    """The flat members that `az role definition list` prints are under `properties`, with all four lists of actions."""
     assert only({"value": [DEFINITION]}) == Placed(
         {
             "id": DEFINITION["id"],
@@ -119,13 +119,13 @@ def test_a_listed_definition_is_brought_into_arm_shape() -> None:
         ({"Name": "a/b", "AssignableScopes": ["/"]}, "/providers/Microsoft.Authorization/roleDefinitions/a-b"),
     ],
 )
-def test_a_written_role_gets_an_id_that_says_where_it_comes_from(change: JsonObject, identity: str) -> None:
+def test_a_written_role_gets_an_id_that_names_its_origin(change: JsonObject, identity: str) -> None:
     """Its first assignable scope, then its GUID where it has one, else its name."""
     assert only({**WRITTEN, **change}).resource["id"] == identity
 
 
 def test_a_written_role_is_brought_into_arm_shape() -> None:
-    """Keys of any case are read, and what is left out is an empty list."""
+    """Keys of any case are read, and an omitted one is an empty list."""
     folded = {key[0].lower() + key[1:]: value for key, value in WRITTEN.items()}
 
     assert only(folded) == only(WRITTEN)
@@ -145,7 +145,7 @@ def test_a_written_role_is_brought_into_arm_shape() -> None:
     }
 
 
-def test_a_role_that_says_it_is_built_in_is() -> None:
+def test_a_role_that_states_it_is_built_in_is() -> None:
     """`IsCustom: false` is what PowerShell prints for Azure's own roles."""
     assert only({**WRITTEN, "IsCustom": False}).resource["properties"]["type"] == "BuiltInRole"
 
@@ -160,14 +160,14 @@ def test_a_request_body_of_a_role_is_a_custom_role() -> None:
 
 
 def test_a_placeholder_scope_leaves_the_rest_readable() -> None:
-    """A role is written before it has a scope; its permissions can be judged, its scopes cannot."""
+    """A role is written before it has a scope; its permissions can be evaluated, its scopes cannot."""
     placed = only({**WRITTEN, "AssignableScopes": ["/subscriptions/<id>"]})
 
     assert placed.unreadable == {"/properties/assignableScopes": "`/subscriptions/<id>` contains a placeholder"}
 
 
-def test_arm_form_stands_beside_the_others() -> None:
-    """Alone it is an ARM answer; in one list with flat entries it is taken as it is."""
+def test_arm_form_is_read_with_the_others() -> None:
+    """Alone it is an ARM response; in one list with flat entries it is taken as it is."""
     in_arm_form = only([ASSIGNMENT]).resource
 
     assert arm_rest.detect([in_arm_form])
@@ -205,13 +205,13 @@ REFUSED: dict[str, tuple[JsonObject, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("entry", "said", "remedy"), REFUSED.values(), ids=REFUSED)
-def test_what_does_not_fit_is_refused(entry: JsonObject, said: str, remedy: str) -> None:
+@pytest.mark.parametrize(("entry", "message", "remedy"), REFUSED.values(), ids=REFUSED)
+def test_faulty_entries_are_refused(entry: JsonObject, message: str, remedy: str) -> None:
     """One entry that is wrong is refused with its pointer; its neighbour is read."""
     reading = role_assignments.read([ASSIGNMENT, entry])
     [refusal] = reading.refusals
 
     assert len(reading.resources) == 1
     assert refusal.pointer == "/1"
-    assert said in refusal.message
+    assert message in refusal.message
     assert remedy in refusal.remedy

@@ -48,7 +48,7 @@ REPORT: JsonObject = EVALUATION.model_dump(mode="json", by_alias=True)
 
 
 def test_a_report_is_read_back_equal(here: Path) -> None:
-    """What was written is what is read."""
+    """A written report is read back."""
     (here / "r.json").write_text(json.dumps(REPORT))
 
     assert read_report("r.json").model_dump(mode="json", by_alias=True) == REPORT
@@ -81,14 +81,14 @@ REFUSED: dict[str, tuple[object, str]] = {
 }
 
 
-@pytest.mark.parametrize(("document", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_report_is_refused(here: Path, document: object, said: str) -> None:
-    """File, line, pointer and remedy stand in the message."""
+@pytest.mark.parametrize(("document", "message"), REFUSED.values(), ids=REFUSED)
+def test_other_documents_than_reports_are_refused(here: Path, document: object, message: str) -> None:
+    """File, line, pointer and remedy are in the message."""
     (here / "r.json").write_text(json.dumps(document, indent=1))
     with pytest.raises(InputError) as refused:
         read_report(Path("r.json"))
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert str(refused.value).startswith("r.json:")
     assert refused.value.remedy
 

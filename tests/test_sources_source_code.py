@@ -65,15 +65,15 @@ def read(folder: Path, files: dict[str, str | JsonObject]) -> Inputs:
         ({"env/plan.json": PLAN, "ml/deep/main.tf": HCL}, "ml/deep/main.tf", "env/plan.json"),
     ],
 )
-def test_what_was_made_of_it_is_read_in_its_place(
+def test_generated_files_are_read_in_place_of_their_source(
     files: dict[str, str | JsonObject], source: str, made: str, tmp_path: Path
 ) -> None:
-    """The file of its name, the plan of its directory, and what those call; it is said."""
+    """The file of its name, the plan of its directory, and what those call; it is reported."""
     inputs = read(tmp_path, files)
 
     assert [problem for problem in inputs.problems if problem.level == "error"] == []
-    said = {Path(skipped.file).relative_to(tmp_path).as_posix(): skipped.reason for skipped in inputs.skipped}
-    assert said[source] == (f"`{tmp_path / made}` is read instead; it is assumed to be up to date")
+    reasons = {Path(skipped.file).relative_to(tmp_path).as_posix(): skipped.reason for skipped in inputs.skipped}
+    assert reasons[source] == (f"`{tmp_path / made}` is read instead; it is assumed to be up to date")
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,14 @@ def test_what_was_made_of_it_is_read_in_its_place(
     ],
 )
 def test_without_that_it_is_an_error(files: dict[str, str | JsonObject], command: str, tmp_path: Path) -> None:
-    """A template or a plan of something else does not stand for it."""
+    """A template or a plan of something else does not replace it."""
     [problem] = [problem for problem in read(tmp_path, files).problems if problem.level == "error"]
 
     assert command in problem.message
 
 
 def test_a_named_file_is_always_an_error(tmp_path: Path) -> None:
-    """Who names it wants it judged."""
+    """A file that is named is evaluated."""
     read(tmp_path, {"main.bicep": BICEP, "main.json": TEMPLATE})
     [problem] = [each for each in read_inputs([tmp_path / "main.bicep"]).problems if each.level == "error"]
 
@@ -116,8 +116,8 @@ def test_source_code_of_something_else_is_skipped(tmp_path: Path) -> None:
     assert len(inputs.skipped) == 1
 
 
-def test_a_state_gives_way_to_the_plan_beside_it(tmp_path: Path) -> None:
-    """The plan holds what stays, too."""
+def test_a_state_gives_way_to_the_plan_next_to_it(tmp_path: Path) -> None:
+    """The plan contains what stays, too."""
     inputs = read(tmp_path, {"plan.json": {**PLAN, "prior_state": STATE}, "state.json": STATE})
 
     assert len(inputs.snapshot.resources) == 1
@@ -126,8 +126,8 @@ def test_a_state_gives_way_to_the_plan_beside_it(tmp_path: Path) -> None:
     assert len(read_inputs([tmp_path / "state.json"]).snapshot.resources) == 1
 
 
-def test_links_are_not_read_twice_and_those_to_directories_are_said(tmp_path: Path) -> None:
-    """A finding stands in the file; what lies outside is read when somebody names it."""
+def test_links_are_not_read_twice_and_those_to_directories_are_reported(tmp_path: Path) -> None:
+    """A finding is in the file; files outside are read when they are named."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "repository").mkdir()
     (tmp_path / "repository" / "all").symlink_to(tmp_path / "elsewhere")
@@ -143,7 +143,7 @@ def test_links_are_not_read_twice_and_those_to_directories_are_said(tmp_path: Pa
 
 @pytest.mark.parametrize("content", ["", '{"a": 1,}', '{"a": 1}\n{"a": 2}\n', '{"a": NaN}', '{"a": 1, "a": 2}'])
 def test_broken_json_of_something_else_is_skipped(content: str, tmp_path: Path) -> None:
-    """A configuration of an editor fails no run; what may hold resources of Azure does."""
+    """A configuration of an editor fails no run; one that may contain resources of Azure does."""
     (tmp_path / "tsconfig.json").write_text(content)
     inputs = read(tmp_path, {"main.json": TEMPLATE})
     assert not inputs.problems
@@ -153,8 +153,8 @@ def test_broken_json_of_something_else_is_skipped(content: str, tmp_path: Path) 
     assert [problem.level for problem in read_inputs([tmp_path]).problems] == ["error"]
 
 
-def test_a_state_stands_beside_a_plan_that_was_made_without_one(tmp_path: Path) -> None:
-    """The plan does not say what stays, so nothing of the state is left out."""
+def test_a_state_stays_next_to_a_plan_that_was_made_without_one(tmp_path: Path) -> None:
+    """The plan does not state what stays, so nothing of the state is left out."""
     inputs = read(tmp_path, {"plan.json": EMPTY, "state.json": STATE})
 
     assert len(inputs.snapshot.resources) == 1

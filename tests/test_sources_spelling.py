@@ -12,7 +12,7 @@ from policyeng.models import lowered
 from tests.conftest import ROOT
 
 ML = "Microsoft.MachineLearningServices/workspaces"
-#: What holds names of the user in baselines.
+#: Objects with names of the user in baselines.
 _USERS = {"tags", "kvTags", "environmentVariables", "inputs", "outputs", "jobs", "traffic", "instanceTypes"}
 
 
@@ -28,7 +28,7 @@ def members(value: object, above: str = "") -> Iterator[str]:
 
 
 def test_every_name_that_policies_look_at_is_known() -> None:
-    """A name of a baseline that stands in a policy or in what derives workloads is read in other letters, too."""
+    """A name of a baseline that is used in a policy or in deriving workloads is read in other letters, too."""
     paths = [*(ROOT / "policies").rglob("*.rego"), *(ROOT / "policies").rglob("*.py")]
     paths += [*(ROOT / "policyeng" / "workloads").glob("*.py"), *(ROOT / "policyeng" / "facts").glob("*.py")]
     code = "".join(
@@ -46,7 +46,7 @@ def test_every_name_that_policies_look_at_is_known() -> None:
 
 
 def test_places_in_the_document_are_kept() -> None:
-    """Of what is called otherwise there, with what lies below it."""
+    """Those with another name there, with their children."""
     spelled = as_arm_reads({"Properties": {"PublicNetworkAccess": " a "}, "tags": {"VmSize": " b "}}, ML)
 
     assert spelled.part == {"properties": {"publicNetworkAccess": "a"}, "tags": {"VmSize": " b "}}
@@ -54,8 +54,8 @@ def test_places_in_the_document_are_kept() -> None:
     assert spelled.fields["/properties/publicNetworkAccess"] == "/Properties/PublicNetworkAccess"
 
 
-def test_what_is_spelled_as_arm_does_is_the_same_object() -> None:
-    """So that it costs nothing; names of users, and those that nobody knows, are left as they are."""
+def test_a_document_in_the_spelling_of_arm_is_the_same_object() -> None:
+    """So that it costs nothing; names of users, and unknown ones, are left as they are."""
     part = {"properties": {"VMSIZES": 1, "jobs": {"VmSize": {}, "vmsize": {}}, "A": 1, "a": 2}}
     assert as_arm_reads(part, ML).part is part
     assert not as_arm_reads(part, ML).twice

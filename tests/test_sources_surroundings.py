@@ -1,4 +1,4 @@
-"""What documents do not say themselves: their workspace, their scope, and which of them must be kept apart."""
+"""What documents do not state: their workspace, their scope, and which of them must be kept apart."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ WORKSPACES = "/providers/Microsoft.MachineLearningServices/workspaces/"
 def test_a_workspace_is_named_by_id_or_by_name_in_a_scope(
     scope: str, workspace: str, expected: DocumentContext | None
 ) -> None:
-    """An id of a workspace says the scope, too, unless another is given for templates."""
+    """An id of a workspace gives the scope, too, unless another is given for templates."""
     expected = expected or DocumentContext(f"{SUBSCRIPTION}/resourceGroups/other", workspace)
 
     assert normalize_context(scope, workspace, {}) == expected
 
 
 @pytest.mark.parametrize(
-    ("scope", "workspace", "said"),
+    ("scope", "workspace", "message"),
     [
         ("rg-ml", "", "`rg-ml` is not a subscription or a resource group"),
         (f"{SCOPE}{WORKSPACES}ws", "", "is not a subscription or a resource group"),
@@ -49,20 +49,20 @@ def test_a_workspace_is_named_by_id_or_by_name_in_a_scope(
         ("", f"{SCOPE}{WORKSPACES}ws/computes/c", "is not a workspace"),
     ],
 )
-def test_another_id_is_a_usage_error(scope: str, workspace: str, said: str) -> None:
+def test_another_id_is_a_usage_error(scope: str, workspace: str, message: str) -> None:
     """It names what was given and the form that is read."""
     with pytest.raises(UsageError, match="give") as refused:
         normalize_context(scope, workspace, {})
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 HOMES = {
-    "beside": [Home(Path("/r/a"), "A"), Home(Path("/r"), "R"), Home(Path("/r/b"), "B")],
+    "same directory": [Home(Path("/r/a"), "A"), Home(Path("/r"), "R"), Home(Path("/r/b"), "B")],
     "above": [Home(Path("/r"), "R"), Home(Path("/r/b"), "B")],
     "elsewhere": [Home(Path("/r/b"), "B")],
     "of one name": [Home(Path("/r/a"), "A"), Home(Path("/r/a"), "a")],
-    "two beside": [Home(Path("/r/a"), "A"), Home(Path("/r/a"), "B")],
+    "two in the same directory": [Home(Path("/r/a"), "A"), Home(Path("/r/a"), "B")],
     "two elsewhere": [Home(Path("/r/b"), "B"), Home(Path("/r/c"), "C")],
     "below": [Home(Path("/r/a/x"), "X"), Home(Path("/r/b"), "B")],
     "none": [],
@@ -72,22 +72,22 @@ HOMES = {
 @pytest.mark.parametrize(
     ("homes", "workspace"),
     [
-        ("beside", "A"),
+        ("same directory", "A"),
         ("above", "R"),
         ("elsewhere", "B"),
         ("of one name", "A"),
-        ("two beside", UNKNOWN_WORKSPACE),
+        ("two in the same directory", UNKNOWN_WORKSPACE),
         ("two elsewhere", UNKNOWN_WORKSPACE),
         ("below", UNKNOWN_WORKSPACE),
         ("none", UNKNOWN_WORKSPACE),
     ],
 )
 def test_the_nearest_workspace_above_a_file_is_its_own(homes: str, workspace: str) -> None:
-    """Of its directory, of one above, or the only one there is; between two nobody guesses."""
+    """Of its directory, of one above, or the only one there is; between two there is no guess."""
     named = Named("a/c.yml", Path("/r/a/c.yml"))
 
     assert find_surroundings(named, DocumentContext(), HOMES[homes], 1000).workspace == workspace
-    assert find_surroundings(named, DocumentContext(workspace="said"), HOMES[homes], 1000).workspace == "said"
+    assert find_surroundings(named, DocumentContext(workspace="given"), HOMES[homes], 1000).workspace == "given"
 
 
 def test_a_scope_places_the_unnamed_workspace() -> None:
@@ -97,8 +97,8 @@ def test_a_scope_places_the_unnamed_workspace() -> None:
     assert (around.scope, around.workspace) == (SCOPE, f"{SCOPE}{WORKSPACES}{{workspace}}")
 
 
-def test_what_lies_beside_is_read_by_its_relative_path(tmp_path: Path) -> None:
-    """From the directory of the file; what is not there, holds several documents or lies beside nothing is refused."""
+def test_neighbours_are_read_by_their_relative_path(tmp_path: Path) -> None:
+    """From the directory of the file; a missing file, several documents and standard input are refused."""
     (tmp_path / "x").mkdir()
     (tmp_path / "x/one.yml").write_text("a: 1")
     (tmp_path / "two.yml").write_text("a: 1\n---\nb: 2")
@@ -114,7 +114,7 @@ def test_what_lies_beside_is_read_by_its_relative_path(tmp_path: Path) -> None:
 
 
 def document(file: str, *resources: JsonObject, movable: str = UNKNOWN_SCOPE) -> Loaded:
-    """A document whose scope nobody says, with resources."""
+    """A document without a stated scope, with resources."""
     reading = ParsedDocument(resources=tuple(Placed(entry, "") for entry in resources), movable=movable)
     return Loaded(file, reading, Text(file, (), lambda pointers: [None] * len(pointers)))
 
@@ -134,7 +134,7 @@ def ids_of(documents: list[Loaded]) -> list[str]:
 
 
 def test_documents_that_contradict_each_other_are_kept_apart() -> None:
-    """With all that they hold, and with the ids in it; those of the other documents stay."""
+    """With all that they contain, and with the ids in it; those of the other documents stay."""
     referring = made("vm", host=made("x")["id"], other=made("x", SCOPE)["id"], text=f"see {UNKNOWN_SCOPE}")
     apart = separate_ids([document("a/1.json", made("x", n=1)), document("a/2.json", made("x", n=2), referring)])
 
@@ -146,7 +146,7 @@ def test_documents_that_contradict_each_other_are_kept_apart() -> None:
 
 
 def test_documents_of_one_file_are_moved_together() -> None:
-    """What a document says of the resources of another one in its file stays true."""
+    """The statements of a document about resources of another one in its file stay true."""
     one, other = ({"id": f"{made('x')['id']}/parts/{name}", "type": "t"} for name in "ab")
     first = [document("1", made("x", n=1)), document("1", one)]
     second = [document("2", other), document("2", made("x", n=2))]

@@ -375,7 +375,7 @@ ROWS: list[tuple[str, JsonObject, str, object]] = [
 
 @pytest.mark.parametrize(("kind", "values", "pointer", "expected"), ROWS)
 def test_attributes_become_arm_fields(kind: str, values: JsonObject, pointer: str, expected: object) -> None:
-    """Each attribute alone, over what the provider states by itself; `...` says that nothing stands there."""
+    """Each attribute alone, over what the provider states by itself; `...` means that nothing is there."""
     placed = one(kind, {**SPECIMENS[kind], **values})
 
     assert at(placed, pointer) == expected
@@ -394,7 +394,7 @@ def test_an_id_is_made_up_below_the_scope(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SPECIMENS)
 def test_without_a_scope_the_id_is_unreadable(kind: str) -> None:
-    """The subscription stands nowhere in a plan that creates everything; ids that the file states stay."""
+    """The subscription is nowhere in a plan that creates everything; ids that the file states stay."""
     placed = one(kind, SPECIMENS[kind], ALONE)
 
     assert placed.resource["id"].startswith(("/subscriptions/{subscription}/resourceGroups/rg-ml", SUBSCRIPTION))
@@ -433,7 +433,7 @@ def test_unfit_values_are_unreadable(kind: str, values: JsonObject, pointer: str
     assert why in placed.unreadable[pointer]
 
 
-#: What policies inspect of each kind and the provider cannot say, so that they are unknown.
+#: What policies inspect of each kind and the provider cannot state, so that they are unknown.
 #: Of each workspace.
 ADDRESSES = {
     "/properties/ipAllowlist",
@@ -504,8 +504,8 @@ def test_declared_gaps_are_those_that_policies_meet(kind: str) -> None:
     inspected = {
         pointer
         for policy in bundle.policies
-        for judged in policy.header.judges
-        if judged.type.lower() == placed.resource["type"].lower()
+        for target in policy.header.judges
+        if target.type.lower() == placed.resource["type"].lower()
         for pointer in observe(bundle, policy).own
         if "/*" not in pointer
     }
@@ -557,7 +557,7 @@ STATED: JsonObject = {**CLUSTER, "id": f"{WORKSPACE_ID}/computes/cpu", "ssh_publ
         ),
     ],
 )
-def test_plans_and_states_hold_the_same(document: JsonObject, pointer: str, attributes: str) -> None:
+def test_plans_and_states_give_the_same(document: JsonObject, pointer: str, attributes: str) -> None:
     """The three forms give the same resource, each with its own places."""
     [placed] = read(document, ALONE).resources
 
@@ -588,8 +588,8 @@ def test_modules_and_keys_are_looked_into() -> None:
     assert read(document).resources[1].pointer.endswith("/child_modules/0/child_modules/0/resources/0")
 
 
-def test_data_sources_are_not_judged() -> None:
-    """What is only looked up is context."""
+def test_data_sources_are_not_evaluated() -> None:
+    """Resources that are only looked up are context."""
     looked_up = resource(f"{ML}_workspace", {**WORKSPACE, "id": WORKSPACE_ID}, mode="data")
 
     assert read(plan([looked_up])).resources == ()
@@ -609,7 +609,7 @@ def test_data_sources_are_not_judged() -> None:
         ({"resource": {f"{ML}_workspace": {"a": {}}}, "terraform": {}}, "Terraform configuration, not a plan"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_the_command(document: JsonObject, message: str) -> None:
+def test_unreadable_documents_are_refused_with_the_command(document: JsonObject, message: str) -> None:
     """Other versions, logs, encrypted states and configuration."""
     [refusal] = read(document).refusals
 
@@ -658,8 +658,8 @@ def test_a_log_of_several_lines_is_refused_with_the_command(tmp_path: Path, suff
         (plan([resource("azurerm_firewall", {})]), "Terraform resources that no policy checks: `azurerm_firewall`"),
     ],
 )
-def test_documents_without_anything_to_judge_say_so(document: JsonObject, nothing: str) -> None:
-    """They are understood, and hold nothing."""
+def test_documents_without_anything_to_evaluate_state_it(document: JsonObject, nothing: str) -> None:
+    """They are understood, and have nothing to evaluate."""
     assert read(document).nothing == nothing
 
 
@@ -673,13 +673,13 @@ def test_documents_without_anything_to_judge_say_so(document: JsonObject, nothin
 )
 def test_a_plan_that_is_not_whole_is_incomplete(more: JsonObject, line: str) -> None:
     """Policies that need all of a workspace must know."""
-    [said] = read(plan([resource(f"{ML}_workspace", WORKSPACE)], **more)).incomplete
+    [reason] = read(plan([resource(f"{ML}_workspace", WORKSPACE)], **more)).incomplete
 
-    assert line in said
+    assert line in reason
 
 
-def test_machine_learning_resources_that_nobody_knows_are_named() -> None:
-    """They may be what a policy judges, so the reading is incomplete."""
+def test_unknown_machine_learning_resources_are_named() -> None:
+    """They may be what a policy evaluates, so the reading is incomplete."""
     entry = resource(f"{ML}_online_endpoint", {"name": "e"})
     reading = read(plan([entry, resource(f"{ML}_workspace", WORKSPACE)]))
 
@@ -744,7 +744,7 @@ def test_rules_of_the_managed_network_are_joined_into_the_workspace() -> None:
 
 
 def test_node_pools_are_joined_into_their_cluster() -> None:
-    """A pool of its own stands after the default one; that of a cluster elsewhere stays alone."""
+    """A pool of its own comes after the default one; that of a cluster elsewhere stays alone."""
     pool = {"name": "gpu", "vm_size": "Standard_NC6s_v3", "node_count": 1, "priority": "Spot"}
     reading = read(
         plan(

@@ -35,7 +35,7 @@ SIZES = st.sampled_from(["Standard_D4s_v3", "STANDARD_NC6", "Standard_ND96isr_H1
 
 
 def present(value: object) -> object:
-    """The value without what is null or empty, at any depth."""
+    """The value without null and empty members, at any depth."""
     if not isinstance(value, dict):
         return value
     kept = {key: present(inner) for key, inner in value.items()}
@@ -62,7 +62,7 @@ def resources(draw: st.DrawFn, /, arm_type: str, arm_id: str, properties: JsonOb
 
 @st.composite
 def workspaces(draw: st.DrawFn) -> JsonObject:
-    """A workspace; some have what only azapi can say."""
+    """A workspace; some have what only azapi can set."""
     mode = draw(st.sampled_from([None, "Disabled", "AllowInternetOutbound", "AllowOnlyApprovedOutbound"]))
     serverless = {
         "serverlessComputeNoPublicIP": draw(st.booleans()),
@@ -131,7 +131,7 @@ def computes(draw: st.DrawFn, name: str) -> JsonObject:
 
 @st.composite
 def estates(draw: st.DrawFn) -> list[JsonObject]:
-    """A workspace and what lies in it and beside it, in any order."""
+    """A workspace, its children and its neighbours, in any order."""
     subnet: JsonObject = {
         "id": SUBNET_ID,
         "type": "Microsoft.Network/virtualNetworks/subnets",
@@ -194,7 +194,7 @@ def test_without_a_scope_an_estate_hangs_together(estate: list[JsonObject]) -> N
 
 
 def test_the_writer_uses_both_providers() -> None:
-    """A law about azurerm would be empty if azapi said everything."""
+    """A law about azurerm would be empty if azapi set everything."""
     cluster = {"computeType": "SynapseSpark", "disableLocalAuth": True, "resourceId": "/pool", "computeLocation": "x"}
     spark = {"id": f"{WORKSPACE_ID}/computes/s", "type": f"{ML}/computes", "location": "x", "properties": cluster}
     odd = {**spark, "id": f"{WORKSPACE_ID}/computes/t", "properties": {**cluster, "more": 1}}

@@ -31,7 +31,7 @@ def planned(*entries: JsonObject) -> JsonObject:
 
 
 def brief(finding: JsonObject) -> tuple[str, str, str]:
-    """What a finding is about."""
+    """The subject of a finding."""
     return finding["policy"], finding["resource"], finding["outcome"]
 
 
@@ -114,8 +114,8 @@ def test_a_text_that_is_no_yaml_is_reported() -> None:
     assert message.startswith(f"`{TEXT}.this` is not read: not valid YAML")
 
 
-def test_an_object_of_another_kind_holds_nothing() -> None:
-    """Nor does a text without a document."""
+def test_an_object_of_another_kind_has_nothing_to_evaluate() -> None:
+    """A text without a document has nothing to evaluate, either."""
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     reading = read(planned(applied(OBJECT, config), resource(TEXT, {"yaml_body": "# nothing\n---\n"}, "empty")))
     assert (reading.resources, reading.refusals, reading.remarks, reading.incomplete) == ((), (), (), ())
@@ -131,7 +131,7 @@ def test_an_object_that_is_taken_away_is_a_deletion(kind: str) -> None:
     assert (deletion.change.operation, deletion.change.id) == (Operation.DELETE, f"{WORKSPACES}/claims")
 
 
-def test_what_does_not_change_is_known() -> None:
+def test_unchanged_values_are_known() -> None:
     """A change of an object of another kind touches no resource of Azure."""
     kept = applied(OBJECT, WORKSPACE, "kept")
     other = applied(OBJECT, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, "other")

@@ -1,4 +1,4 @@
-"""Terraform plans: what is known only after apply, what it comes from, what is sensitive; and the azapi provider."""
+"""Terraform plans: values known only after apply, their sources, sensitive values; and the azapi provider."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def without(values: JsonObject, *names: str) -> JsonObject:
 
 
 def made(kind: str, values: JsonObject, unknown: JsonObject, expressions: JsonObject | None) -> Placed:
-    """What one resource becomes that is created with unknown attributes."""
+    """The reading of one resource that is created with unknown attributes."""
     entry = resource(kind, without(values, *unknown))
     configuration = [] if expressions is None else [configured(kind, expressions)]
     [placed] = read(plan([entry], [change(entry, {"id": True, **unknown})], configuration)).resources
@@ -53,13 +53,13 @@ def made(kind: str, values: JsonObject, unknown: JsonObject, expressions: JsonOb
 def of_workspace(
     expression: JsonObject, others: list[JsonObject] | None = None, more: JsonObject | None = None
 ) -> Placed:
-    """The cluster whose workspace comes from an expression, beside a workspace `this` and other resources."""
+    """The cluster whose workspace comes from an expression, next to a workspace `this` and other resources."""
     cluster = resource(CPU, without(CLUSTER, "machine_learning_workspace_id"))
     workspace = resource(WS, WORKSPACE)
     every = [workspace, *(others or []), cluster]
     changes = [change(cluster, {"id": True, "machine_learning_workspace_id": True}), change(workspace, {"id": True})]
-    said = configured(CPU, {"machine_learning_workspace_id": expression}) | (more or {})
-    return read(plan(every, changes, [said, configured(WS, {})])).resources[-1]
+    configuration = configured(CPU, {"machine_learning_workspace_id": expression}) | (more or {})
+    return read(plan(every, changes, [configuration, configured(WS, {})])).resources[-1]
 
 
 def test_unknown_attributes_are_unreadable_with_the_reason() -> None:
@@ -72,7 +72,7 @@ def test_unknown_attributes_are_unreadable_with_the_reason() -> None:
 
 
 def test_a_part_of_a_block_and_one_tag_can_be_unknown() -> None:
-    """What lies beside it stays readable."""
+    """Its siblings stay readable."""
     values = {**CLUSTER, "tags": {"owner": "me"}, "scale_settings": [{"max_node_count": 4}]}
     placed = made(CPU, values, {}, {})
     entry = resource(CPU, values)
@@ -121,7 +121,7 @@ def test_a_part_of_a_block_and_one_tag_can_be_unknown() -> None:
 def test_blocks_are_read_part_by_part(
     kind: str, values: JsonObject, marks: JsonObject, expected: object, unreadable: set[str]
 ) -> None:
-    """What is unknown of one block leaves the rest of it; what nobody judges is no gap."""
+    """Unknown values of one block leave the rest of it; what no policy evaluates is no gap."""
     entry = resource(kind, {"name": "x", "resource_group_name": "rg-ml", **values})
     [placed] = read(plan([entry], [change(entry, {"id": True, **marks})])).resources
 
@@ -141,43 +141,43 @@ def test_blocks_are_read_part_by_part(
         ({**WORKSPACE, "encryption": [{"key_vault_id": "/kv", "key_id": "k"}]}, {}, True),
     ],
 )
-def test_what_nobody_states_is_left_to_azure(values: JsonObject, expressions: JsonObject | None, is_open: bool) -> None:
+def test_what_is_not_stated_is_left_to_azure(values: JsonObject, expressions: JsonObject | None, is_open: bool) -> None:
     """`high_business_impact` is computed when it is not stated; with a key of the customer Azure decides it."""
     entry = resource(WS, values)
     other = resource("azurerm_x", {}, "y")
-    said = [] if expressions is None else [configured(WS, expressions)]
-    document = plan([entry, other], [change(entry, {"id": True, "high_business_impact": True})], said)
+    configuration = [] if expressions is None else [configured(WS, expressions)]
+    document = plan([entry, other], [change(entry, {"id": True, "high_business_impact": True})], configuration)
     [placed] = read({**document, "variables": {"hbi": {}}}).resources
 
     assert ("/properties/hbiWorkspace" in placed.unreadable) is is_open
     assert at(placed, "/properties/hbiWorkspace") is ...
 
 
-def test_the_provider_closes_ssh_that_nobody_states() -> None:
-    """It asks for `Disabled` though Azure's own default is another."""
+def test_the_provider_closes_ssh_that_is_not_stated() -> None:
+    """It requests `Disabled` although Azure's own default is another."""
     placed = made(CPU, CLUSTER, {"ssh_public_access_enabled": True}, {})
 
     assert at(placed, f"{C}/remoteLoginPortPublicAccess") == "Disabled"
 
 
-def test_what_stays_on_an_update_is_as_before() -> None:
-    """A computed attribute that nobody states keeps its value; the id is there."""
+def test_values_that_stay_on_an_update_are_as_before() -> None:
+    """A computed attribute that is not stated keeps its value; the id is known."""
     entry = resource(WS, without({**WORKSPACE, "id": WORKSPACE_ID}, "high_business_impact"))
     before = {"id": WORKSPACE_ID, "high_business_impact": True}
-    said = change(entry, {"high_business_impact": True}, before=before, actions=["update"])
-    [placed] = read(plan([entry], [said], [configured(WS, {})]), ALONE).resources
+    planned = change(entry, {"high_business_impact": True}, before=before, actions=["update"])
+    [placed] = read(plan([entry], [planned], [configured(WS, {})]), ALONE).resources
 
     assert at(placed, "/properties/hbiWorkspace") is True
     assert (placed.resource["id"], "/id" in placed.unreadable) == (WORKSPACE_ID, False)
 
 
-def test_what_is_replaced_takes_nothing_from_before_but_the_subscription() -> None:
+def test_a_replaced_resource_keeps_nothing_but_the_subscription() -> None:
     """The new one is made up below the subscription of the old one."""
     entry = resource(WS, WORKSPACE)
     before = {"id": WORKSPACE_ID, "high_business_impact": True}
     marks = {"id": True, "high_business_impact": True}
-    said = change(entry, marks, before=before, actions=["delete", "create"])
-    [placed] = read(plan([entry], [said], [configured(WS, {})]), ALONE).resources
+    planned = change(entry, marks, before=before, actions=["delete", "create"])
+    [placed] = read(plan([entry], [planned], [configured(WS, {})]), ALONE).resources
 
     assert at(placed, "/properties/hbiWorkspace") is ...
     assert (placed.resource["id"], "/id" in placed.unreadable) == (WORKSPACE_ID, False)
@@ -249,7 +249,7 @@ def test_a_reference_to_one_resource_is_its_id(
 
 
 def test_a_compute_whose_workspace_is_unknown_leaves_the_reading_incomplete() -> None:
-    """Any workspace may have it, so nothing that asks for all computes may pass."""
+    """Any workspace may have it, so nothing that needs all computes may pass."""
     cluster = resource(CPU, without(CLUSTER, "machine_learning_workspace_id"))
     reading = read(plan([cluster], [change(cluster, {"id": True, "machine_learning_workspace_id": True})]))
 
@@ -264,8 +264,8 @@ def test_the_same_key_of_for_each_chooses_among_several() -> None:
     spaces = [resource(WS, {**WORKSPACE, "name": f"ws-{key}"}, index=key) for key in ("a", "b")]
     clusters = [resource(CPU, without(CLUSTER, "machine_learning_workspace_id"), index=key) for key in ("a", "b", "c")]
     changes = [change(entry, {"id": True, "machine_learning_workspace_id": True}) for entry in clusters]
-    said = configured(CPU, {"machine_learning_workspace_id": refers(f"{WS}.this", "each.key")})
-    _, _, *placed = read(plan([*spaces, *clusters], changes, [said])).resources
+    configuration = configured(CPU, {"machine_learning_workspace_id": refers(f"{WS}.this", "each.key")})
+    _, _, *placed = read(plan([*spaces, *clusters], changes, [configuration])).resources
 
     names = [one.resource["id"].split("/")[8] for one in placed]
     assert names == ["ws-a", "ws-b", "{workspace}"]
@@ -280,7 +280,7 @@ def test_values_of_for_each_are_followed() -> None:
 
 
 def modules(output: JsonObject, given: JsonObject, inside: JsonObject) -> JsonObject:
-    """A plan with a workspace in one module and a cluster in another, and what the configuration says of them."""
+    """A plan with a workspace in one module and a cluster in another, and their configuration."""
     space = resource(WS, WORKSPACE, module="module.space")
     cluster = resource(CPU, without(CLUSTER, "machine_learning_workspace_id"), module="module.nodes[0]")
     document = plan(
@@ -332,7 +332,7 @@ def test_references_are_followed_through_modules(
 
 
 def test_names_and_groups_that_are_unknown_keep_resources_apart() -> None:
-    """A random suffix: the id holds the address, references still lead there, and the remedy is said."""
+    """A random suffix: the id contains the address, references still lead there, and the remedy is named."""
     space = resource(WS, without(WORKSPACE, "name", "resource_group_name"))
     group = resource("azurerm_resource_group", {"location": "westeurope"}, "rg")
     cluster = resource(CPU, without(CLUSTER, "machine_learning_workspace_id"))
@@ -341,11 +341,11 @@ def test_names_and_groups_that_are_unknown_keep_resources_apart() -> None:
         change(group, {"id": True, "name": True}),
         change(cluster, {"id": True, "machine_learning_workspace_id": True}),
     ]
-    said = [
+    configuration = [
         configured(WS, {"resource_group_name": refers("azurerm_resource_group.rg.name", "azurerm_resource_group.rg")}),
         configured(CPU, {"machine_learning_workspace_id": refers(f"{WS}.this.id", f"{WS}.this")}),
     ]
-    document = plan([space, group, cluster], changes, said)
+    document = plan([space, group, cluster], changes, configuration)
     alone, nodes = read(document, ALONE).resources
     assert alone.resource["id"].startswith("/subscriptions/{subscription}/resourceGroups/{resource-group}/")
     assert nodes.resource["id"] == f"{alone.resource['id']}/computes/cpu"
@@ -380,7 +380,7 @@ def test_names_and_groups_that_are_unknown_keep_resources_apart() -> None:
         ),
     ],
 )
-def test_the_subscription_may_stand_in_the_configuration(more: JsonObject, known: bool) -> None:
+def test_the_subscription_may_be_in_the_configuration(more: JsonObject, known: bool) -> None:
     """With a second provider it is open which one a resource has."""
     entry = resource(WS, WORKSPACE)
     document = plan([entry], [change(entry, {"id": True})])
@@ -410,8 +410,8 @@ def test_a_subnet_of_the_plan_is_the_subnet_of_the_compute() -> None:
     )
     entry = resource(CI, without(INSTANCE, "subnet_resource_id"))
     changes = [change(entry, {"id": True, "subnet_resource_id": True})]
-    said = [configured(CI, {"subnet_resource_id": refers("azurerm_subnet.this.id", "azurerm_subnet.this")})]
-    document = plan([subnet, entry], changes, said)
+    configuration = [configured(CI, {"subnet_resource_id": refers("azurerm_subnet.this.id", "azurerm_subnet.this")})]
+    document = plan([subnet, entry], changes, configuration)
 
     placed = read(document).resources[1]
     assert at(placed, f"{C}/subnet/id") == SUBNET_ID
@@ -422,7 +422,7 @@ def test_a_subnet_of_the_plan_is_the_subnet_of_the_compute() -> None:
 
 
 def azapi(values: JsonObject, unknown: JsonObject | None = None, kind: str = "azapi_resource") -> Placed:
-    """What an azapi resource becomes."""
+    """The reading of an azapi resource."""
     entry = resource(kind, values)
     reading = read(plan([entry], [change(entry, {"id": True, **(unknown or {})})]))
     assert reading.refusals == ()
@@ -484,7 +484,7 @@ def test_azapi_resources_without_a_type_or_a_body_are_refused(change_of: JsonObj
 
 
 def test_an_update_is_merged_over_its_target() -> None:
-    """What azurerm cannot say, azapi sets; over what is not in the plan it stays a part."""
+    """Azapi sets what azurerm cannot express; for a resource outside the plan it stays a part."""
     update = {"type": API, "body": {"properties": {"properties": {"idleTimeBeforeShutdown": "PT30M"}}}}
     here = resource("azapi_update_resource", {**update, "resource_id": f"{WORKSPACE_ID}/computes/notebook"})
     there = resource("azapi_update_resource", {**update, "name": "far", "parent_id": WORKSPACE_ID}, "far")
@@ -502,7 +502,7 @@ def test_an_update_is_merged_over_its_target() -> None:
 
 
 def test_an_unknown_update_makes_its_target_unreadable() -> None:
-    """What is set is known only after apply."""
+    """The value to set is known only after apply."""
     update = resource("azapi_update_resource", {"type": API, "resource_id": f"{WORKSPACE_ID}/computes/cpu"})
     marks = {"body": {"properties": {"properties": {"vmSize": True}}}}
     [placed] = read(plan([resource(CPU, CLUSTER), update], [change(update, marks)])).resources
@@ -517,7 +517,7 @@ CUSTOM = resource("azurerm_role_definition", {"name": "Operators", "scope": SCOP
 
 
 def assigned(values: JsonObject, expressions: JsonObject | None = None) -> Placed:
-    """What a role assignment becomes, beside a custom role, of which neither the id nor the name is known by itself."""
+    """The reading of a role assignment next to a custom role, of which neither the id nor the name is known alone."""
     unknown = {name: True for name in ("role_definition_id", "role_definition_name") if name not in values}
     entry = resource("azurerm_role_assignment", {"scope": WORKSPACE_ID, "principal_id": "p", "name": "n", **values})
     stated = [configured("azurerm_role_assignment", expressions or {name: {} for name in values})]
@@ -537,8 +537,8 @@ def assigned(values: JsonObject, expressions: JsonObject | None = None) -> Place
         ({"role_definition_id": "/r", "role_definition_name": "Owner"}, "/r"),
     ],
 )
-def test_the_name_of_a_role_says_which_it_is(values: JsonObject, role: str) -> None:
-    """A built-in one of the catalogue, one that the plan makes; an id goes before."""
+def test_the_name_of_a_role_identifies_it(values: JsonObject, role: str) -> None:
+    """A built-in one of the catalogue, one that the plan makes; an id takes precedence."""
     placed = assigned(values)
     assert at(placed, ROLE) == role
     assert ROLE not in placed.unreadable
@@ -558,7 +558,7 @@ def test_the_name_of_a_role_says_which_it_is(values: JsonObject, role: str) -> N
         ({}, {"role_definition_id": refers("local.x")}, "`role_definition_id` is known only after apply"),
     ],
 )
-def test_a_role_that_cannot_be_told_names_what_is_stated(
+def test_a_role_that_cannot_be_identified_names_what_is_stated(
     values: JsonObject, expressions: JsonObject | None, why: str
 ) -> None:
     """The attribute that the user wrote, not the one that the provider computes."""
@@ -586,7 +586,7 @@ def opened(
     *updates: JsonObject,
     around: Surroundings = HERE,
 ) -> list[Placed]:
-    """What becomes of resources that are created beside updates whose target is known only after apply."""
+    """The readings of resources that are created next to updates whose target is known only after apply."""
     every = [*others, *(updates or (resource(UPDATE, OPENING),))]
     marks = {"id": True, "resource_id": True, "name": True, "parent_id": True}
     changes = [change(one, marks if one["type"] == UPDATE else {"id": True}) for one in every]
@@ -660,10 +660,10 @@ def test_the_key_of_a_module_is_not_that_of_what_is_in_it() -> None:
     ],
 )
 @pytest.mark.parametrize("unread", [{}, {"body": {"properties": {"publicNetworkAccess": True}}}])
-def test_an_update_whose_target_cannot_be_told_opens_all_that_it_may_be(
+def test_an_update_whose_target_is_unknown_opens_all_that_it_may_be(
     expressions: JsonObject | None, stays: bool, unread: JsonObject
 ) -> None:
-    """What it sets is unreadable of each of the type; the rest stays, and what is of another type."""
+    """Its fields are unreadable in each resource of the type; the rest and other types stay."""
     spaces = [resource(WS, {**CLOSED, "resource_group_name": "far"}), resource(WS, {**CLOSED, "name": "b"}, "other")]
     every = [*spaces, resource(CPU, CLUSTER), resource(UPDATE, without(OPENING, *unread))]
     marks = {"id": True, "resource_id": True, "name": True, "parent_id": True, **unread}
@@ -682,7 +682,7 @@ def test_an_update_whose_target_cannot_be_told_opens_all_that_it_may_be(
 
 
 def test_an_update_by_id_opens_what_may_have_that_id() -> None:
-    """A plan that does not say its subscription, and an id that does."""
+    """A plan that does not state its subscription, and an id that does."""
     update = resource(UPDATE, {**OPENING, "resource_id": WORKSPACE_ID})
     far = resource(WS, {**CLOSED, "resource_group_name": "far"}, "far")
     near, other, _ = read(plan([resource(WS, CLOSED), far, update]), ALONE).resources
@@ -704,7 +704,7 @@ def test_an_update_is_put_over_what_belongs_within_another() -> None:
 
 
 def test_an_update_with_an_empty_object_changes_nothing() -> None:
-    """What could not be read before cannot be read after."""
+    """Fields that could not be read before cannot be read after."""
     update = resource(UPDATE, {"type": API, "resource_id": f"{WORKSPACE_ID}/computes/cpu", "body": {"properties": {}}})
     cluster = resource(CPU, without(CLUSTER, "vm_size"))
     [placed] = read(plan([cluster, update], [change(cluster, {"vm_size": True})])).resources
@@ -723,7 +723,7 @@ def test_a_resource_of_the_tenant_has_no_scope_in_its_id() -> None:
 
 
 def test_two_resources_with_one_id_are_both_read() -> None:
-    """That they stand twice is said when documents are joined."""
+    """The duplicate is reported when documents are joined."""
     assert len(read(plan([resource(WS, WORKSPACE), resource(WS, CLOSED, "other")])).resources) == 2
 
 
@@ -733,8 +733,8 @@ THERE: JsonObject = {"type": SPACE_API, "name": "ws", "parent_id": SCOPE, "body"
 
 
 @pytest.mark.parametrize("output", [OUTPUT, json.dumps(OUTPUT)])
-def test_the_output_says_what_the_service_says(output: object) -> None:
-    """In a state, in its file, and in a plan that leaves the resource there; not of what is made anew."""
+def test_the_output_has_what_the_service_states(output: object) -> None:
+    """In a state, in its file, and in a plan that keeps the resource; not of a new one."""
     values = {**THERE, "output": output}
     entry = resource("azapi_resource", values)
     stays = [change(entry, {}, before=values, actions=("no-op",))]
@@ -748,7 +748,7 @@ def test_the_output_says_what_the_service_says(output: object) -> None:
 
 
 @pytest.mark.parametrize("output", [None, {}, {"properties": 3}, "{", [1], {"alias": "Succeeded"}])
-def test_a_state_says_why_it_lacks_what_the_service_says(output: object) -> None:
+def test_a_state_reports_why_it_lacks_what_the_service_states(output: object) -> None:
     """The resource exists, so that is not the reason."""
     [placed] = read(state([resource("azapi_resource", {**THERE, "output": output})])).resources
     assert at(placed, DONE) is ...
@@ -761,7 +761,7 @@ ODD: JsonObject = {"Kind": "Hub", "Properties": {"PublicNetworkAccess": "Enabled
 @pytest.mark.parametrize("body", [ODD, json.dumps(ODD)])
 @pytest.mark.parametrize("kind", ["azapi_resource", UPDATE])
 def test_names_in_a_body_are_read_without_case(body: object, kind: str) -> None:
-    """As ARM reads them, of what is made and of what is changed; each has its place in the document."""
+    """As ARM reads them, of new and of changed resources; each has its place in the document."""
     closed = [resource(WS, {**CLOSED, "kind": "Default"})] if kind == UPDATE else []
     entry = resource(kind, {**THERE, "body": body})
     [placed] = read(plan([*closed, entry])).resources
@@ -774,7 +774,7 @@ def test_names_in_a_body_are_read_without_case(body: object, kind: str) -> None:
 
 
 def test_names_in_a_body_that_are_not_arms_stay() -> None:
-    """What users name, other providers, and a name that is there twice."""
+    """Names of users, other providers, and a duplicate name."""
     twice = {"properties": {"hbiWorkspace": True, "HBIworkspace": False}, "tags": {"vmsize": "x"}}
     placed = azapi({**THERE, "body": twice})
     assert (at(placed, "/properties/hbiWorkspace"), at(placed, "/properties/HBIworkspace")) == (True, False)
@@ -786,14 +786,14 @@ def test_names_in_a_body_that_are_not_arms_stay() -> None:
 
 
 def test_unknown_names_in_a_body_are_read_without_case() -> None:
-    """What is known only after apply is unreadable under ARM's name; a user's name stays."""
+    """Values known only after apply are unreadable under ARM's name; a user's name stays."""
     marks = {"Properties": {"HbiWorkspace": True, "managednetwork": {"outboundrules": {"VMSize": True}}}, "SKU": True}
     unreadable = azapi({**THERE, "body": ODD}, {"body": marks}).unreadable
     rules = "/properties/managedNetwork/outboundRules/VMSize"
     assert {"/properties/hbiWorkspace", rules, "/sku"} <= unreadable.keys()
 
 
-def test_a_body_does_not_say_which_resource_it_is() -> None:
+def test_a_body_does_not_identify_its_resource() -> None:
     """The attributes do."""
     placed = azapi({**THERE, "body": {"id": "/x", "type": "y", "name": "z"}})
     assert (placed.resource["id"], at(placed, "/type"), at(placed, "/name")) == (
@@ -804,7 +804,7 @@ def test_a_body_does_not_say_which_resource_it_is() -> None:
 
 
 def test_actions_are_left_out_aloud() -> None:
-    """What comes of an action is not said."""
+    """The result of an action is not stated."""
     reading = read(plan([resource("azapi_resource_action", {"type": API, "action": "stop"})]))
 
     assert "`azapi_resource_action` does not state its result" in reading.remarks[0][1]

@@ -1,4 +1,4 @@
-"""From bytes to values: what suffixes, encodings, streams and hostile documents come to, with places and in bounds."""
+"""From bytes to values: suffixes, encodings, streams and hostile documents, with places and in bounds."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def values(content: bytes, file: str = "<stdin>") -> list[object]:
         ("x.yaml", b"%YAML 1.1\n---\na: 1\n...\n", {"a": 1}),
     ],
 )
-def test_content_says_what_a_file_is(file: str, content: bytes, value: object) -> None:
-    """A suffix that lies, or none, hides nothing."""
+def test_content_determines_the_kind_of_a_file(file: str, content: bytes, value: object) -> None:
+    """A wrong suffix, or none, hides nothing."""
     assert values(content, file) == [value]
 
 
@@ -115,13 +115,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("file", "content", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused_says_where_and_what_to_do(file: str, content: bytes, said: str) -> None:
+@pytest.mark.parametrize(("file", "content", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_refusal_states_the_place_and_the_remedy(file: str, content: bytes, message: str) -> None:
     """Columns count characters."""
     with pytest.raises(InputError) as refused:
         text(content, file)
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert str(refused.value).startswith(file.partition("/")[0])
     assert refused.value.remedy
 
@@ -146,7 +146,7 @@ def test_words_keep_their_one_meaning(word: str, value: object) -> None:
 
 
 def test_places_count_characters_and_lead_into_what_aliases_repeat() -> None:
-    """A failing field stands where its text is, and a merged one in the mapping that it comes from."""
+    """A failing field has the place of its text, and a merged one in the mapping that it comes from."""
     content = "ä: &x {ö: 1, p: [2]}\nb: *x\nc:\n  <<: *x\n  p: 3\n"
     read = text(content.encode(), "x.yaml")
 
@@ -207,7 +207,7 @@ def merging(draw: st.DrawFn) -> str:
 
 
 @given(merging())
-def test_merge_keys_mean_what_yaml_1_1_says(content: str) -> None:
+def test_merge_keys_mean_the_same_as_in_yaml_1_1(content: str) -> None:
     """PyYAML is the reference; every merged key has a place."""
     [document] = parse_kubernetes_yaml(content.encode(), "x.yaml")
 
@@ -215,8 +215,8 @@ def test_merge_keys_mean_what_yaml_1_1_says(content: str) -> None:
     assert {f"/all/{key}" for key in yaml.safe_load(content)["all"]} <= set(document.places)
 
 
-def test_anchors_may_stand_at_keys() -> None:
-    """And be used as keys, and as values."""
+def test_anchors_may_be_at_keys() -> None:
+    """They can be used as keys, and as values."""
     assert values(b"&k a: 1\nb: *k\nc: {*k : 2}\n", "x.yaml") == [{"a": 1, "b": "a", "c": {"a": 2}}]
 
 

@@ -29,7 +29,7 @@ def names(read: Inputs) -> list[str]:
 
 
 def skipped(read: Inputs) -> dict[str, str]:
-    """What was skipped, with the beginning of the reason."""
+    """The skipped files, with the beginning of the reason."""
     return {one.file: one.reason.split(";")[0].split(" (")[0] for one in read.skipped}
 
 
@@ -50,7 +50,7 @@ def test_gitignore_files_apply_below_their_folders(here: Path) -> None:
     assert names(read_inputs(["repo"], walk=FileWalk(gitignore=False))) == ["a", "b", "c", "d", "e", "keep"]
 
 
-def test_what_is_named_is_read_whatever_is_ignored(here: Path) -> None:
+def test_named_files_are_read_even_if_ignored(here: Path) -> None:
     """A file, and a directory; in the directory, the other patterns still apply."""
     (here / ".git").mkdir()
     (here / ".gitignore").write_text("build/\nx.json\n", encoding="utf-8")
@@ -83,14 +83,14 @@ def test_exclude_is_written_as_in_a_gitignore(here: Path, patterns: list[str], l
 
 
 @pytest.mark.parametrize("pattern", ["", "# x", "!", "a[z-a]"])
-def test_what_is_no_pattern_is_refused(here: Path, pattern: str) -> None:
+def test_invalid_patterns_are_refused(here: Path, pattern: str) -> None:
     """It would silently exclude nothing."""
     with pytest.raises(UsageError, match="is not a file pattern"):
         excluded([pattern], here)
 
 
 def test_a_folder_whose_name_has_signs_of_patterns(here: Path) -> None:
-    """They stand for themselves."""
+    """Those signs are literal."""
     workspace(here / "a [1]*!/b.json")
     workspace(here / "a [1]*!/c.json")
 
@@ -98,7 +98,7 @@ def test_a_folder_whose_name_has_signs_of_patterns(here: Path) -> None:
 
 
 def test_links_do_not_lead_out_of_a_directory(here: Path) -> None:
-    """Nor to themselves; one to another file of the directory is that file."""
+    """They are not followed to themselves, either; one to another file of the directory is that file."""
     workspace(here / "d/a.json")
     secret = here / "secret.json"
     secret.write_text("root:x:0\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Spark says of a table of snapshots what `policyeng check` says of files with the same names and contents."""
+"""Spark gives for a table of snapshots what `policyeng check` gives for files of the same names and contents."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def in_utc(moment: datetime | None) -> datetime | None:
 
 
 def reported(rows: list[Row]) -> JsonObject:
-    """The rows of one snapshot as the JSON report has what they say."""
+    """The rows of one snapshot in the form of the JSON report."""
     findings, problems = [], []
     for row in rows:
         if row["policy"] is None:
@@ -128,28 +128,32 @@ def reported(rows: list[Row]) -> JsonObject:
 
 
 def checked(name: str, content: bytes, folder: Path, *options: str) -> JsonObject:
-    """What `policyeng check` says of a file with nothing beside it, of which the table has no more."""
+    """The report of `policyeng check` for a single file, as far as the table has it."""
     folder = folder / name.removesuffix(".json")
     folder.mkdir()
     (folder / name).write_bytes(content)
     ran = policyeng("check", name, "--format", "json", "--as-of", AS_OF.isoformat(), *options, folder=folder)
-    said: JsonObject = json.loads(ran.stdout)
-    for finding in said["findings"]:
+    report: JsonObject = json.loads(ran.stdout)
+    for finding in report["findings"]:
         for name in ("area", "controls", "owner", "why", "url"):
             del finding[name]
         del finding["location"]["fields"], finding["location"]["address"]
         finding["exemption"] = finding["exemption"] and finding["exemption"]["id"]
-    for problem in said["problems"]:
+    for problem in report["problems"]:
         del problem["kind"]
-    taken = said["snapshot"]["takenAt"]
+    taken = report["snapshot"]["takenAt"]
     return {
-        "findings": said["findings"],
-        "problems": said["problems"],
+        "findings": report["findings"],
+        "problems": report["problems"],
         "exitCode": ran.returncode,
-        "bundle": said["bundle"]["digest"],
-        "snapshot": (said["snapshot"]["digest"], said["snapshot"]["scope"], taken and datetime.fromisoformat(taken)),
-        "engine": said["engine"]["version"],
-        "asOf": datetime.fromisoformat(said["asOf"]),
+        "bundle": report["bundle"]["digest"],
+        "snapshot": (
+            report["snapshot"]["digest"],
+            report["snapshot"]["scope"],
+            taken and datetime.fromisoformat(taken),
+        ),
+        "engine": report["engine"]["version"],
+        "asOf": datetime.fromisoformat(report["asOf"]),
     }
 
 
@@ -187,7 +191,7 @@ def test_findings_are_those_of_check(spark: SparkSession, bundle: Bundle, tmp_pa
 
 
 def test_a_profile_is_that_of_check(spark: SparkSession, bundle: Bundle, tmp_path: Path) -> None:
-    """And what cannot be decided may count as a failure."""
+    """Unknown findings may count as failures."""
     content = (SAMPLES / "workspaces/regulated.json").read_bytes()
     options = ("--profile", "azureml-v2", "--strict-unknown")
 
@@ -213,7 +217,7 @@ def test_a_table_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     text = json.dumps({"snapshotVersion": 1, "resources": [workspace(x=7)]})
     frame = spark.createDataFrame([(5, text), (None, text), (6, None)], "`run.id` long, `a``b` string")
 
-    judged = evaluate_table(
+    evaluated = evaluate_table(
         frame,
         bundle,
         as_of=AS_OF,
@@ -222,7 +226,7 @@ def test_a_table_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
         parameters={"T-A-2": {"limit": 7}},
         fail_on=Severity.CRITICAL,
     )
-    rows = by_name(judged.collect())
+    rows = by_name(evaluated.collect())
 
     outcomes = {name: [(row["policy"], row["outcome"], row["exit_code"]) for row in of] for name, of in rows.items()}
     assert outcomes == {
@@ -234,7 +238,7 @@ def test_a_table_is_taken_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     assert rows[None][0]["file"] == "a snapshot without a name"
 
 
-def test_what_does_not_fit_is_said_before_anything_runs(spark: SparkSession, bundle: Bundle) -> None:
+def test_faulty_arguments_are_reported_before_anything_runs(spark: SparkSession, bundle: Bundle) -> None:
     """With the nearest name, as on the command line."""
     frame = spark.createDataFrame([("a", 1)], "name string, snapshots long")
 
@@ -281,8 +285,8 @@ def test_the_sample_evaluates_a_folder(tmp_path: Path) -> None:
     assert list((tmp_path / "findings").glob("*.parquet"))
 
 
-def test_the_page_says_how_and_names_every_column(spark: SparkSession) -> None:
-    """Its function runs as it stands, and its tables have all arguments and all columns."""
+def test_the_page_shows_the_use_and_names_every_column(spark: SparkSession) -> None:
+    """Its function runs as written, and its tables have all arguments and all columns."""
     page = (ROOT / "docs/spark.md").read_text(encoding="utf-8")
     code = re.search(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     query = re.search(r"^```sql\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)

@@ -1,4 +1,4 @@
-"""What runs in the workers of Spark, called here as Spark calls it there."""
+"""The code of the workers of Spark, called as Spark calls it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def batches(count: int, size: int) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"name": [str(number)], "snapshot": [text]})
 
 
-def test_rows_are_handed_over_before_all_are_there(worker: Worker) -> None:
+def test_rows_are_handed_over_before_all_are_ready(worker: Worker) -> None:
     """So that memory is bounded however many snapshots a partition has; no snapshot is lost, and none is split."""
     read: list[str] = []
 
@@ -81,14 +81,14 @@ def test_a_process_opens_a_bundle_once(worker: Worker, monkeypatch: pytest.Monke
     assert len(opened) == 1
 
 
-def test_other_code_than_that_of_the_driver_judges_nothing(worker: Worker) -> None:
+def test_other_code_than_that_of_the_driver_evaluates_nothing(worker: Worker) -> None:
     """The same policies could mean something else there."""
     with pytest.raises(UsageError, match="install the same policyeng on the driver and on every worker"):
         next(replace(worker, build="0.0.1 (f00)")(batches(1, 1)))
 
 
 def test_a_snapshot_over_the_limit_is_an_error(worker: Worker) -> None:
-    """And says so in the table."""
+    """The table has the error."""
     (batch,) = replace(worker, max_bytes=10)(batches(1, 1))
 
     assert set(batch["outcome"].to_pylist()) == {"error"}

@@ -64,13 +64,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("content", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_has_no_single_meaning_is_refused(content: bytes, said: str) -> None:
+@pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_has_no_single_meaning_is_refused(content: bytes, message: str) -> None:
     """Every refusal names the file, the line and column or the pointer, and the remedy."""
     with pytest.raises(InputError) as refused:
         parse_json(content, "s.json")
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert str(refused.value).startswith("s.json:")
     assert refused.value.remedy
 
@@ -89,13 +89,13 @@ def test_exactly_128_levels_are_read() -> None:
 
 @given(VALUES)
 def test_every_json_value_is_read_as_it_is(value: object) -> None:
-    """What the standard library writes is read back equal."""
+    """Texts of the standard library are read back equal."""
     assert parse_json(json.dumps(value).encode(), "s.json") == value
 
 
 @given(st.binary() | st.text(alphabet='{}[]":,\\u0123456789eE.-+truefalsn \n\ufeff').map(str.encode))
 def test_any_bytes_are_read_or_refused(content: bytes) -> None:
-    """Nothing but our own error comes out, and what is read is what the standard library reads."""
+    """Nothing but our own error comes out, and the value is that of the standard library."""
     try:
         document = parse_json(content, "s.json")
     except InputError:
@@ -117,7 +117,7 @@ def test_lines_are_those_of_the_values() -> None:
 
 
 def test_user_text_is_made_fit_for_messages() -> None:
-    """Long text is cut, control characters are shown, keys are escaped as RFC 6901 says."""
+    """Long text is cut, control characters are shown, keys are escaped as in RFC 6901."""
     assert shortened("x" * 100) == "x" * 80 + "…"
     assert shortened("a\x1b[0m") == "a\\u001b[0m"
     assert escaped("a~b/c") == "a~0b~1c"
@@ -127,14 +127,14 @@ LISTS = {128: orjson.loads(b"[" * 128 + b"]" * 128), 129: orjson.loads(b"[" * 12
 
 
 def test_the_depth_of_values_is_limited() -> None:
-    """A list of values of the greatest depth is one level deeper than each of them."""
+    """A list of values of the greatest depth is one level deeper than each value."""
     assert is_within(LISTS[128], MAX_DEPTH)
     assert not is_within(LISTS[129], MAX_DEPTH)
     assert is_within(LISTS[129], MAX_DEPTH + 1)
     assert not is_within({"a": LISTS[128]}, MAX_DEPTH)
 
 
-def test_what_was_written_too_deep_is_refused_with_its_place() -> None:
+def test_a_too_deep_document_is_refused_with_its_place() -> None:
     """A value that orjson writes and `parse_json` refuses is refused as that."""
     require_readable(LISTS[128], orjson.dumps(LISTS[128]), "r")
     with pytest.raises(InputError, match=r"^r:1:129: (/0)+….*nested deeper than 128 levels"):
@@ -194,16 +194,16 @@ def test_the_first_fault_has_its_kind_and_place(content: bytes, fault: tuple[str
         parse_json(content, "s.json")
 
 
-def test_the_depth_is_what_is_asked_for() -> None:
+def test_the_depth_is_the_requested_one() -> None:
     """The deepest allowed document passes and the next one does not."""
     assert find_fault(b"[[1]]", 2) is None
     assert find_fault(b"[[[]]]", 2) == ("depth", "/0/0", 1, 3)
 
 
 DISGUISED = {
-    "a second key beside a space": (b'{"a" :1,"a":2}', "duplicate-key"),
-    "a second key beside an escaped colon": (b'{"a":1,"a":"\\u003a"}', "duplicate-key"),
-    "a second key beside an escaped capital colon": (b'{"a":1,"a":"\\u003A"}', "duplicate-key"),
+    "a second key next to a space": (b'{"a" :1,"a":2}', "duplicate-key"),
+    "a second key next to an escaped colon": (b'{"a":1,"a":"\\u003a"}', "duplicate-key"),
+    "a second key next to an escaped capital colon": (b'{"a":1,"a":"\\u003A"}', "duplicate-key"),
     "a second key in a deeper object": (b'[":",{"b":{"a":":","a":":"}}]', "duplicate-key"),
     "depth between brackets in strings": (
         b'["]",' * 200 + b"1" + b',"["]' * 200,
@@ -219,7 +219,7 @@ DISGUISED = {
 
 @pytest.mark.parametrize(("content", "kind"), DISGUISED.values(), ids=DISGUISED)
 def test_a_fault_that_orjson_lets_pass_is_found(content: bytes, kind: str) -> None:
-    """Nothing beside the fault makes a document look as if it had none."""
+    """Nothing next to the fault makes a document look as if it had none."""
     orjson.loads(content)
     fault = find_fault(content, MAX_DEPTH)
     assert fault is not None
@@ -238,7 +238,7 @@ def test_a_fault_that_orjson_lets_pass_is_found(content: bytes, kind: str) -> No
         b"[" * 128 + b"1" + b"]" * 128,
     ],
 )
-def test_what_only_looks_like_a_fault_is_read(content: bytes) -> None:
+def test_a_text_that_only_looks_like_a_fault_is_read(content: bytes) -> None:
     """Colons, digits and brackets in strings, and numbers that fit, are no fault."""
     assert parse_json(content, "s.json") == json.loads(content)
     assert find_fault(content, MAX_DEPTH) is None
@@ -321,7 +321,7 @@ def test_every_value_is_located(value: object, indent: int | None, ascii_only: b
         assert json.JSONDecoder().raw_decode(rest)[0] == expected
 
 
-def test_what_is_not_there_is_not_located() -> None:
+def test_missing_values_are_not_located() -> None:
     """Pointers that name nothing, or are none, have no place."""
     document = b'{"a": [1, {"b~/": 2}]}'
     assert places_of(document, ["/a/2", "/b", "a", "/a/01", "/a/1/b~0~1"]) == [None, None, None, None, (1, 19)]
@@ -360,19 +360,19 @@ def test_many_pointers_take_one_pass() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(VALUES, st.lists(st.lists(st.tuples(st.integers(0, 99), st.sampled_from(["", "/0", "/9", "/x"])))))
-def test_who_asks_again_gets_the_same_places(value: object, questions: list[list[tuple[int, str]]]) -> None:
-    """Whatever was asked for before, in documents that are well formed and in those that are cut off."""
+def test_a_repeated_request_gets_the_same_places(value: object, questions: list[list[tuple[int, str]]]) -> None:
+    """Earlier requests do not matter, in documents that are well formed and in those that are cut off."""
     document = json.dumps(value).encode()
     named = [pointer for pointer, _ in pointers(value)]
     for content in (document, document[: len(document) // 2]):
         starts: dict[int, list[int]] = {}
         for question in questions:
-            asked = [named[number % len(named)] + below for number, below in question]
-            assert places_of(content, asked, starts) == places_of(content, asked)
+            requested = [named[number % len(named)] + below for number, below in question]
+            assert places_of(content, requested, starts) == places_of(content, requested)
 
 
-def test_who_asks_again_has_little_read() -> None:
-    """Members of a list that are before and behind what is asked for are passed at once."""
+def test_a_repeated_request_reads_little() -> None:
+    """Members of a list before and after the requested ones are passed at once."""
     passed: list[int] = []
 
     def count(text: str, at: int) -> int:

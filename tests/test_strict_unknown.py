@@ -28,7 +28,7 @@ def files(severity: str = "high") -> dict[str, str]:
     return {"area/a/a.rego": rego("a", BODY, severity=severity)}
 
 
-def judged(bundle: Bundle, *resources: policyeng.models.JsonObject, **options: object) -> Evaluation:
+def evaluated(bundle: Bundle, *resources: policyeng.models.JsonObject, **options: object) -> Evaluation:
     """An evaluation at a fixed time."""
     return evaluate(bundle, snapshot(*resources), as_of=AS_OF, **options)  # type: ignore[arg-type]  # options vary by test
 
@@ -54,7 +54,7 @@ def test_the_exit_with_and_without(
     bundle: Bundle, resources: list[policyeng.models.JsonObject], plain: int, strict: int
 ) -> None:
     """Findings, outcomes and counts are the same: only the exit differs."""
-    loose, tight = judged(bundle, *resources), judged(bundle, *resources, strict_unknown=True)
+    loose, tight = evaluated(bundle, *resources), evaluated(bundle, *resources, strict_unknown=True)
 
     assert (loose.exit_code, tight.exit_code) == (plain, strict)
     assert loose.model_copy(update={"exit_code": strict, "strict_unknown": True}) == tight
@@ -64,12 +64,12 @@ def test_the_exit_with_and_without(
     ("severity", "gate", "code"),
     [("high", "high", 1), ("medium", "high", 0), ("info", "low", 0), ("info", "info", 1), ("critical", "critical", 1)],
 )
-def test_the_gate_holds_for_both(tmp_path: Path, severity: str, gate: str, code: int) -> None:
-    """What is below `--fail-on` fails no run, be it a failure or unknown."""
+def test_the_gate_applies_to_both(tmp_path: Path, severity: str, gate: str, code: int) -> None:
+    """A finding below `--fail-on` fails no run, be it a failure or unknown."""
     bundle = load_bundle(write(tmp_path, files(severity)))
 
     for resource in (FAILS, UNSURE):
-        assert judged(bundle, resource, fail_on=Severity(gate), strict_unknown=True).exit_code == code
+        assert evaluated(bundle, resource, fail_on=Severity(gate), strict_unknown=True).exit_code == code
 
 
 def test_a_part_that_was_not_read_counts(bundle: Bundle) -> None:
@@ -83,14 +83,14 @@ def test_a_part_that_was_not_read_counts(bundle: Bundle) -> None:
 
 
 def test_an_error_outranks_it(bundle: Bundle) -> None:
-    """What went wrong on the way is exit 2."""
-    broken = judged(bundle, UNSURE, strict_unknown=True, problems=[Problem(level="error", message="unreadable")])
+    """An error on the way is exit 2."""
+    broken = evaluated(bundle, UNSURE, strict_unknown=True, problems=[Problem(level="error", message="unreadable")])
 
     assert broken.exit_code == 2
 
 
 def test_an_exemption_covers_failures_only(bundle: Bundle) -> None:
-    """Nobody accepted what nobody knows: the exemption marks the failure, and the unknown finding stands."""
+    """Unknown values were not accepted: the exemption marks the failure, and the unknown finding stays."""
     exemption = Exemption.model_validate(
         {
             "id": "E-1",
@@ -105,8 +105,8 @@ def test_an_exemption_covers_failures_only(bundle: Bundle) -> None:
         }
     )
 
-    failing = judged(bundle, FAILS, strict_unknown=True, exemptions=[exemption])
-    unsure = judged(bundle, UNSURE, strict_unknown=True, exemptions=[exemption])
+    failing = evaluated(bundle, FAILS, strict_unknown=True, exemptions=[exemption])
+    unsure = evaluated(bundle, UNSURE, strict_unknown=True, exemptions=[exemption])
 
     assert (failing.exit_code, failing.summary.exempt) == (0, 1)
     assert (unsure.exit_code, unsure.summary.exempt) == (1, 0)
@@ -114,7 +114,7 @@ def test_an_exemption_covers_failures_only(bundle: Bundle) -> None:
 
 def test_a_baseline_knows_what_could_not_be_decided_before(bundle: Bundle) -> None:
     """The same reason is known; another reason, another resource, or a failure in its stead is new."""
-    before = judged(bundle, UNSURE)
+    before = evaluated(bundle, UNSURE)
     (reason,) = before.findings[0].unknowns
     other = before.findings[0].model_copy(update={"unknowns": (reason.model_copy(update={"msg": "another"}),)})
     elsewhere = before.model_copy(update={"findings": (other,)})
@@ -129,35 +129,37 @@ def test_a_baseline_knows_what_could_not_be_decided_before(bundle: Bundle) -> No
     fresh = against(before, elsewhere)
     assert fresh.exit_code == 1
     assert fresh.problems[-1].message == "T-A-1 cannot be decided for a new reason"
-    assert against(judged(bundle, UNSURE, workspace("new")), before).exit_code == 1
-    assert against(judged(bundle, failed), before).exit_code == 1
-    assert against(before, judged(bundle, failed)).exit_code == 1
+    assert against(evaluated(bundle, UNSURE, workspace("new")), before).exit_code == 1
+    assert against(evaluated(bundle, failed), before).exit_code == 1
+    assert against(before, evaluated(bundle, failed)).exit_code == 1
     assert against(before, elsewhere, strict=False).exit_code == 0
 
 
 def test_a_failure_is_not_known_by_the_words_of_what_was_undecided(tmp_path: Path) -> None:
-    """Though a policy may say the same of both."""
+    """Although a policy may give the same reason for both."""
     same = deny_when("input.resource.properties.n > 1") + '\nunknown contains {"msg": "m", "path": "/properties/x"} if '
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", same + "not input.resource.properties.n")}))
-    before, after = judged(bundle, workspace("a")), judged(bundle, workspace("a", n=2))
+    before, after = evaluated(bundle, workspace("a")), evaluated(bundle, workspace("a", n=2))
 
     assert [before.findings[0].outcome, after.findings[0].outcome] == [Outcome.UNKNOWN, Outcome.FAIL]
     assert apply_baseline(after, before, strict_unknown=True).exit_code == 1
 
 
-def test_the_verdict_says_what_decided(bundle: Bundle, tmp_path: Path) -> None:
+def test_the_verdict_states_what_decided(bundle: Bundle, tmp_path: Path) -> None:
     """A failure below the gate is not blamed for what an unknown finding above it did."""
     low = rego("b", deny_when("true"), identity="T-B-1", severity="low")
     both = load_bundle(write(tmp_path / "both", {**files(), "area/b/b.rego": low}))
 
-    assert describe_exit_code(judged(bundle, UNSURE, strict_unknown=True)) == ("FAILED: 1 unknown (--strict-unknown)")
-    assert describe_exit_code(judged(both, UNSURE, strict_unknown=True, fail_on=Severity.HIGH)) == (
+    assert describe_exit_code(evaluated(bundle, UNSURE, strict_unknown=True)) == (
+        "FAILED: 1 unknown (--strict-unknown)"
+    )
+    assert describe_exit_code(evaluated(both, UNSURE, strict_unknown=True, fail_on=Severity.HIGH)) == (
         "FAILED: 1 failure below high, 1 unknown (--strict-unknown)"
     )
-    assert describe_exit_code(judged(bundle, FAILS, UNSURE, strict_unknown=True)) == (
+    assert describe_exit_code(evaluated(bundle, FAILS, UNSURE, strict_unknown=True)) == (
         "FAILED: 1 failure (>= low), 1 unknown (--strict-unknown)"
     )
-    assert describe_exit_code(judged(bundle, UNSURE)) == "PASSED: no failures, 1 unknown"
+    assert describe_exit_code(evaluated(bundle, UNSURE)) == "PASSED: no failures, 1 unknown"
 
 
 def test_the_library_takes_it(bundle: Bundle) -> None:
@@ -203,8 +205,8 @@ def test_flag_variable_and_configuration(
     assert run(["check", "a.json", "--policy", "policies", *arguments]) == code
 
 
-def test_the_command_holds_a_report_against_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the baseline could not decide either does not fail the run."""
+def test_the_command_compares_a_report_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Findings that the baseline could not decide either do not fail the run."""
     write(tmp_path, {f"policies/{name}": text for name, text in files().items()})
     (tmp_path / "a.json").write_text(json.dumps(UNSURE), encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -20,7 +20,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(TEXT, VALUES, min_size=1, max_size=4), st.integers(5, 100))
-def test_what_is_written_is_read_back(value: dict[str, object], width: int) -> None:
+def test_written_text_is_read_back(value: dict[str, object], width: int) -> None:
     """As YAML 1.2 has its words, and as Kubernetes reads those of YAML 1.1, in lines and on one line."""
     for text in (block(value, width).encode(), flow(value).encode()):
         assert parse_yaml(text, "x").value == value
@@ -53,7 +53,7 @@ def test_only_what_needs_quotes_has_them(text: str, written: str) -> None:
     assert yaml.safe_load(f"x: {written}") is not None
 
 
-def test_what_fits_stands_on_one_line() -> None:
+def test_short_values_are_on_one_line() -> None:
     """The rest goes below its key, level by level, and commas in a key part nothing."""
     value = {"a, b": {"c": [1, True, None]}, "d": {"e": {"f": "g" * 20}, "h": [{"i": "j" * 20, "k": []}]}}
 

@@ -54,13 +54,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("content", "said"), REFUSED.values(), ids=REFUSED)
-def test_what_has_no_single_meaning_is_refused(content: bytes, said: str) -> None:
+@pytest.mark.parametrize(("content", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_has_no_single_meaning_is_refused(content: bytes, message: str) -> None:
     """Every refusal names the file, the line and column, and the remedy."""
     with pytest.raises(InputError) as refused:
         parse_yaml(content, "e.yaml")
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert str(refused.value).startswith("e.yaml:")
     assert refused.value.remedy
 
@@ -98,7 +98,7 @@ def test_a_document_over_the_limit_is_refused() -> None:
         ("[a, {b: 1}]", ["a", {"b": 1}]),
     ],
 )
-def test_plain_words_resolve_as_yaml_1_2_says(text: str, value: object) -> None:
+def test_plain_words_resolve_as_in_yaml_1_2(text: str, value: object) -> None:
     """Times, versions and words such as `no` stay text; only the core schema's words have another meaning."""
     assert parse_yaml(f"key: {text}\n".encode(), "e.yaml").value == {"key": value}
 
@@ -129,7 +129,7 @@ def test_lines_lead_to_the_key_of_an_entry() -> None:
 
 @given(VALUES)
 def test_json_is_yaml(value: object) -> None:
-    """A JSON document read as YAML says the same."""
+    """A JSON document read as YAML gives the same."""
     assert parse_yaml(json.dumps(value).encode(), "e.yaml").value == value
 
 

@@ -41,12 +41,12 @@ def test_our_own_documents_read_yaml_1_2(word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [("~: 1", "a key that is null"), ("on: 1\nyes: 2", "duplicate key"), ("a: .nan", "NaN"), ("a: !!binary x", "tag")],
 )
-def test_the_strict_refusals_stay(text: str, said: str) -> None:
+def test_the_strict_refusals_stay(text: str, message: str) -> None:
     """Another dialect, and no less strict."""
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         parse_kubernetes_yaml(text.encode(), "x")
 
 

@@ -1,4 +1,4 @@
-"""What is fetched to build, test and deploy is pinned: images by digest, actions by commit, packages by version."""
+"""All downloads to build, test and deploy are pinned: images by digest, actions by commit, packages by version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IMAGE = re.compile(r"^(?:FROM|  image:) (python\S*)", re.MULTILINE)
 
 
 def texts() -> dict[str, str]:
-    """Return what is deployed and what pages quote of it, by file."""
+    """Return the deployed files and the quotes of them in pages, by file."""
     return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in (*DEPLOYED, *PAGES)}
 
 
@@ -34,7 +34,7 @@ def test_images_have_a_version_and_a_digest() -> None:
 
 
 def test_actions_are_named_by_commit() -> None:
-    """With the version beside it, for whoever updates it; each action has one commit everywhere."""
+    """With the version next to it, for updates; each action has one commit everywhere."""
     lines = [line for text in texts().values() for line in re.findall(r"uses: \S+@.*", text)]
     pinned = [re.fullmatch(r"uses: ([\w./-]+)@([0-9a-f]{40}) # v\d+\.\d+\.\d+", line) for line in lines]
 
@@ -44,7 +44,7 @@ def test_actions_are_named_by_commit() -> None:
 
 
 def test_the_makefile_installs_known_versions_only() -> None:
-    """By hash from the locks, or by version; what is ours needs neither."""
+    """By hash from the locks, or by version; our own packages need neither."""
     installs = re.findall(r"pip install .*", (ROOT / "Makefile").read_text(encoding="utf-8"))
 
     assert len(installs) >= 6
@@ -54,7 +54,7 @@ def test_the_makefile_installs_known_versions_only() -> None:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the files that name images, and a `docker` that answers for one of them."""
+    """A copy of the files that name images, and a `docker` that resolves one of them."""
     containers = ("deploy/container/Containerfile", "deploy/container/Containerfile.check")
     for name in ("Makefile", *containers, "deploy/ci/gitlab-ci.yml", "docs/recipes.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -62,11 +62,11 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def pinned(copy: Path, answer: str) -> subprocess.CompletedProcess[str]:
-    """Run `make pin-images` with a `docker` that prints an answer."""
+def pinned(copy: Path, output: str) -> subprocess.CompletedProcess[str]:
+    """Run `make pin-images` with a `docker` that prints a digest."""
     docker = copy / "bin" / "docker"
     docker.parent.mkdir()
-    docker.write_text(f"#!/bin/sh\nprintf '%s\\n' '{answer}'\n")
+    docker.write_text(f"#!/bin/sh\nprintf '%s\\n' '{output}'\n")
     docker.chmod(0o755)
     environ = {**os.environ, "PATH": f"{docker.parent}{os.pathsep}{os.environ['PATH']}"}
     command = ["make", "--no-print-directory", "pin-images"]
@@ -91,8 +91,8 @@ def test_digests_are_written_where_images_are_named(copy: Path) -> None:
         assert f"  image: python:3.13-trixie@{digest} # with git\n" in (copy / name).read_text()
 
 
-def test_what_is_no_digest_is_not_written(copy: Path) -> None:
-    """A registry that does not answer changes nothing."""
+def test_an_invalid_digest_is_not_written(copy: Path) -> None:
+    """A registry that does not respond changes nothing."""
     before = (copy / "deploy/container/Containerfile").read_text()
 
     ran = pinned(copy, "unauthorized")

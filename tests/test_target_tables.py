@@ -1,4 +1,4 @@
-"""The documents' table of training targets, cell by cell: what the built-in policies say of each target and feature.
+"""The documents' table of training targets, cell by cell: the outcomes of the built-in policies for each.
 
 `python -m tests.test_target_tables` prints the table with the outcomes.
 """
@@ -22,10 +22,10 @@ from policyeng.models.documents import Target
 ML = "Microsoft.MachineLearningServices/workspaces"
 WS = f"/subscriptions/s/resourceGroups/rg/providers/{ML}/ws"
 
-#: The columns: feature of a workload, and the policy that judges it.
+#: The columns: feature of a workload, and the policy that evaluates it.
 COLUMNS = {"automl": "AML-TRN-101", "pipeline": "AML-TRN-102", "designer": "AML-TRN-103"}
 
-#: 001, "Training compute targets", as it stands there: automated ML, pipelines, designer.
+#: 001, "Training compute targets", as published: automated ML, pipelines, designer.
 DOCUMENT = {
     "Local computer": ("Yes", "", ""),
     "Azure Machine Learning compute cluster": ("Yes", "Yes", "Yes"),
@@ -79,12 +79,12 @@ def job(target: str, feature: str) -> JsonObject:
 
 
 def declared(target: str, feature: str) -> JsonObject:
-    """A workload that stands alone."""
+    """A workload by itself."""
     return {"id": f"{target}-{feature}", "purpose": "training", "target": target, "features": [feature]}
 
 
 def trace_of_designer(target: str) -> JsonObject:
-    """What is declared of a job that designer made."""
+    """The declaration of a job that designer made."""
     return {"id": f"{target}-facts", "sourceId": f"{WS}/jobs/{target}-designer", "features": ["designer"]}
 
 
@@ -124,7 +124,7 @@ def test_the_table_is_whole() -> None:
 @pytest.mark.parametrize(("row", "feature", "expected"), CELLS)
 @pytest.mark.parametrize("extra", [None, True, False])
 def test_a_cell_of_the_document(row: str, feature: str, expected: str, extra: bool | None) -> None:
-    """A job of Azure and a declared workload come out as the cell says; the parameter decides only what that leaves."""
+    """A job of Azure and a declared workload have the outcome of the cell; the parameter decides only the rest."""
     target, _ = ROWS[row]
     if extra is not None and expected == "unknown":
         expected = "pass" if extra else "fail"
@@ -138,9 +138,9 @@ def test_a_cell_of_the_document(row: str, feature: str, expected: str, extra: bo
 @pytest.mark.parametrize("target", sorted(set(get_args(Target)) - {target for target, _ in ROWS.values()}))
 def test_a_target_that_the_documents_do_not_list(target: str, feature: str) -> None:
     """It is unknown until the parameter decides it, one way or the other."""
-    judged = [f"{target}-{feature}", *([f"{WS}/jobs/{target}-{feature}"] if target in COMPUTES else [])]
+    evaluated = [f"{target}-{feature}", *([f"{WS}/jobs/{target}-{feature}"] if target in COMPUTES else [])]
     for extra, expected in (((), "unknown"), (((target, True),), "pass"), (((target, False),), "fail")):
-        assert {outcomes(extra)[COLUMNS[feature], name] for name in judged} == {expected}
+        assert {outcomes(extra)[COLUMNS[feature], name] for name in evaluated} == {expected}
 
 
 @pytest.mark.parametrize(
@@ -156,31 +156,31 @@ def test_a_target_that_the_documents_do_not_list(target: str, feature: str) -> N
     ],
 )
 def test_the_list_of_today_counts_by_default(target: str, expected: tuple[str, ...]) -> None:
-    """The vendor's page of 2026-03-31, "Training compute targets", goes before the documents' table."""
+    """The vendor's page of 2026-03-31, "Training compute targets", precedes the documents' table."""
     found = tuple(outcomes(profile=None)[policy, f"{target}-{feature}"] for feature, policy in COLUMNS.items())
 
     assert found == expected
 
 
 @pytest.mark.parametrize("feature", COLUMNS)
-def test_work_without_the_feature_is_not_judged(feature: str) -> None:
-    """A policy of one column says nothing of work that has another feature."""
-    judged = {name for policy, name in outcomes() if policy == COLUMNS[feature]}
+def test_work_without_the_feature_is_not_evaluated(feature: str) -> None:
+    """A policy of one column finds nothing in work that has another feature."""
+    evaluated = {name for policy, name in outcomes() if policy == COLUMNS[feature]}
 
-    assert judged == {name for name in judged if name.endswith(f"-{feature}")}
+    assert evaluated == {name for name in evaluated if name.endswith(f"-{feature}")}
 
 
 def print_table() -> None:
-    """The document's table with what the policies say of a job of Azure and of a declared workload."""
+    """The document's table with the outcomes of a job of Azure and of a declared workload."""
     found = outcomes()
     lines = [("training target", *COLUMNS), ("---",) * 4]
     for row, cells in DOCUMENT.items():
         target, _ = ROWS[row]
-        said = [
+        outcome_cells = [
             f"{cell or '-'}: {found[policy, f'{WS}/jobs/{target}-{feature}']}, {found[policy, f'{target}-{feature}']}"
             for cell, (feature, policy) in zip(cells, COLUMNS.items(), strict=True)
         ]
-        lines.append((row, *said))
+        lines.append((row, *outcome_cells))
     for line in lines:
         sys.stdout.write(f"| {' | '.join(line)} |\n")
 

@@ -16,7 +16,7 @@ BUNDLE = load_bundle()
 
 
 def test_there_are_twins() -> None:
-    """The three policies that the plan asks for are pairs."""
+    """The three policies that the plan requires are pairs."""
     twins = {policy.id for policy in BUNDLE.policies if policy.rules and policy.python}
 
     assert {"AML-ISO-101", "AML-RBAC-101", "AML-SKU-101"} <= twins
@@ -76,9 +76,9 @@ HOLDERS: st.SearchStrategy[JsonObject] = st.fixed_dictionaries(
 @given(HOLDERS, st.one_of(st.none(), HOLDERS))
 def test_the_shared_words_mean_the_same_in_both_languages(resource: JsonObject, workspace: JsonObject | None) -> None:
     """`stage` and `regulated` of `lib.words` and of `policyeng.facts.words` agree, with their reasons."""
-    said = WORDS(resource, {"home": workspace})
+    rego = WORDS(resource, {"home": workspace})
 
     stage = words.stage(resource, workspace)
     regulated = words.regulated(resource, workspace, CLASSIFICATIONS)
-    assert said["stage"] == [{"name": stage.name, "reason": stage.reason}]
-    assert said["regulated"] == [{"decided": regulated.decided, "reason": regulated.reason}]
+    assert rego["stage"] == [{"name": stage.name, "reason": stage.reason}]
+    assert rego["regulated"] == [{"decided": regulated.decided, "reason": regulated.reason}]

@@ -1,7 +1,7 @@
 """Nothing unresolved ever passes or fails: a field that makes a difference makes policies unknown when it is unread.
 
-For the cases of all policies: wherever another value of a field, of the judged resource or of any other of the estate,
-would change an outcome, leaving the field out as unreadable, or as nothing that the format says, gives `unknown`.
+For the cases of all policies: wherever another value of a field, of the evaluated resource or of another of the estate,
+would change an outcome, leaving the field out as unreadable, or as not carried by the format, gives `unknown`.
 The suite draws some cases of each policy; `python -m tests.test_unresolved 0 [POLICY ...]` takes all of them.
 """
 
@@ -28,9 +28,9 @@ from policyeng.sources.parsed import UNKNOWN_SCOPE
 from policyeng.testing.runner import without
 from tests.effort import effort, sweep
 
-REASON = "nobody says"
+REASON = "not stated"
 WORKSPACE = "microsoft.machinelearningservices/workspaces"
-#: Whose findings hang on resources of other subscriptions: no snapshot holds two variants.
+#: Whose findings hang on resources of other subscriptions: no snapshot contains two variants.
 ALONE = {
     "AML-COST-106",
     "AML-DR-001",
@@ -49,7 +49,7 @@ VALUES = 7
 HOME = "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-ml"
 _HOME = re.compile(rb"(?i)" + HOME.encode() + rb"(?=[/\"])")
 _SUBSCRIPTION = re.compile(rb"(?i)(/subscriptions/[^/\"]+)")
-#: Objects whose keys are free: a format says such a one as a whole.
+#: Objects whose keys are free: a format carries such a one as a whole.
 _WHOLE = re.compile(r"^(.*?/(?:kvTags|tags|filter|notifications))/.*")
 _NUMBERED = re.compile(r"~(\d+)(?=/|$)")
 
@@ -76,7 +76,7 @@ class Trial:
     pool: Mapping[tuple[str, str], Sequence[Any]]
 
     def outcomes(self, snapshot: Snapshot) -> Outcomes:
-        """What the policy says of each resource; those that it does not judge are not there."""
+        """The outcome of each resource that the policy evaluates."""
         evaluation = evaluate(
             self.alone,
             snapshot,
@@ -100,7 +100,7 @@ class Trial:
 
 
 def snapshot_of(*documents: JsonObject, **more: object) -> Snapshot:
-    """Estates beside each other in one snapshot: subscriptions and stated ids get the number of their estate."""
+    """Several estates in one snapshot: subscriptions and stated ids get the number of their estate."""
     together: dict[str, list[JsonObject]] = {}
     for number, document in enumerate(documents):
         suffix = f"~{number}" if number else ""
@@ -121,7 +121,7 @@ def document_of(snapshot: Snapshot) -> JsonObject:
 
 
 def leaves(value: object, pointer: str = "") -> Iterator[str]:
-    """The JSON Pointers of everything in a document that holds nothing else."""
+    """The JSON Pointers of everything in a document that has no members."""
     members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     inner = [(str(key).replace("~", "~0").replace("/", "~1"), member) for key, member in members]
     if not inner:
@@ -142,8 +142,8 @@ def with_value(document: object, parts: Sequence[str], value: object) -> Any:
     key, rest = parts[0].replace("~1", "/").replace("~0", "~"), parts[1:]
     if isinstance(document, list) and key.isdigit() and int(key) < len(document):
         return [with_value(one, rest, value) if at == int(key) else one for at, one in enumerate(document)]
-    held = document if isinstance(document, dict) else {}
-    return {**held, key: with_value(held.get(key), rest, value)}
+    members = document if isinstance(document, dict) else {}
+    return {**members, key: with_value(members.get(key), rest, value)}
 
 
 @cache
@@ -161,7 +161,7 @@ def cases_of(policy: str) -> Sequence[tuple[str, Case]]:
 
 @cache
 def pool_of(policy: str) -> Mapping[tuple[str, str], Sequence[Any]]:
-    """By type and pointer, what the cases of a policy say there, then those of the others."""
+    """By type and pointer, the values in the cases of a policy, then those of the others."""
     baselines = baselines_of(built_in())
     found: dict[tuple[str, str], dict[bytes, Any]] = {}
     for one in sorted(built_in().policies, key=lambda one: one.id != policy):
@@ -178,14 +178,14 @@ def pool_of(policy: str) -> Mapping[tuple[str, str], Sequence[Any]]:
 
 
 def trials(policy: Policy, cases: Sequence[tuple[str, Case]]) -> Iterator[Trial]:
-    """Cases, each with the judged resource, its workspace, and the resources that make a difference in one of them."""
+    """Cases, each with the evaluated resource, its workspace, and the resources that make a difference in one."""
     baselines, alone, pool = baselines_of(built_in()), built_in().only([policy]), pool_of(policy.id)
     whole = [Trial(policy, alone, name, case, document_of(estate(baselines, case, name)), pool) for name, case in cases]
     needed = {WORKSPACE}
     for trial in whole if looks_around(policy) else ():
         needed |= differing(trial, needed)
     for trial in whole:
-        own = judged_in(trial, baselines.resources)
+        own = evaluated_in(trial, baselines.resources)
         kept = [one for one in trial.document["resources"] if one["id"] == own or kind_of(one) in needed]
         yield Trial(policy, alone, trial.name, trial.case, {**trial.document, "resources": kept}, pool)
 
@@ -196,31 +196,31 @@ def kind_of(resource: JsonObject) -> str:
 
 
 def looks_around(policy: Policy) -> bool:
-    """Whether a policy can see more than the judged resource and its workspace."""
+    """Whether a policy can see more than the evaluated resource and its workspace."""
     source = (built_in().roots[0] / policy.file).read_text(encoding="utf-8")
-    return "snapshot" in source or any(judged.type == "workload" for judged in policy.header.judges)
+    return "snapshot" in source or any(target.type == "workload" for target in policy.header.judges)
 
 
-def judged_in(trial: Trial, baselines: Mapping[str, JsonObject]) -> str:
-    """The id of the baseline that a case judges."""
+def evaluated_in(trial: Trial, baselines: Mapping[str, JsonObject]) -> str:
+    """The id of the baseline that a case evaluates."""
     stem = trial.case.baseline
     return str(trial.case.patch.get("id", baselines[stem]["id"])) if stem else ""
 
 
 def differing(trial: Trial, known: Container[str]) -> set[str]:
-    """The further types whose resources, but for the judged one, change anything that is found in a case."""
-    own, resources = judged_in(trial, baselines_of(built_in()).resources), trial.document["resources"]
-    before, found = said_in(trial, resources), set()
+    """The further types whose resources, but for the evaluated one, change anything that is found in a case."""
+    own, resources = evaluated_in(trial, baselines_of(built_in()).resources), trial.document["resources"]
+    before, found = findings_in(trial, resources), set()
     for kind in {kind_of(one) for one in resources if kind_of(one) not in known}:
         rest = [one for one in resources if kind_of(one) != kind or one["id"] == own]
         gone = {one["id"] for one in resources} - {one["id"] for one in rest}
-        after = said_in(trial, rest)
-        if any(after.get(identity) != said for identity, said in before.items() if identity not in gone):
+        after = findings_in(trial, rest)
+        if any(after.get(identity) != findings for identity, findings in before.items() if identity not in gone):
             found.add(kind)
     return found
 
 
-def said_in(trial: Trial, resources: Sequence[JsonObject]) -> Mapping[str, object]:
+def findings_in(trial: Trial, resources: Sequence[JsonObject]) -> Mapping[str, object]:
     """By resource id, all that is found when only some resources are there."""
     evaluation = evaluate(
         trial.alone,
@@ -267,8 +267,8 @@ def can_have(resource: JsonObject, pointer: str) -> bool:
     """Whether a resource may get a field without becoming another kind of thing: only objects grow."""
     parts = pointer.split("/")
     above = ["/".join(parts[:length]) for length in range(1, len(parts))]
-    held = [value_at(resource, one) if one else resource for one in above if has_value(resource, one) or not one]
-    return all(isinstance(one, dict) for one in held) and not any(part.isdigit() for part in parts)
+    parents = [value_at(resource, one) if one else resource for one in above if has_value(resource, one) or not one]
+    return all(isinstance(one, dict) for one in parents) and not any(part.isdigit() for part in parts)
 
 
 def edited(document: JsonObject, leaf: Leaf, value: object) -> JsonObject:
@@ -281,7 +281,7 @@ def edited(document: JsonObject, leaf: Leaf, value: object) -> JsonObject:
 
 
 def sensitive(trial: Trial) -> Mapping[Leaf, set[str]]:
-    """By field, whose outcome another value of it changes; not where one that is judged passes whatever it is."""
+    """By field, whose outcome another value of it changes; not where an evaluated one passes whatever it is."""
     variants = [(leaf, value) for leaf in fields(trial) for value in (None, *values_for(trial, leaf))]
     changed = (edited(trial.document, leaf, value) for leaf, value in variants)
     first, *rest, last = trial.several([trial.document, *changed, trial.document])
@@ -296,31 +296,31 @@ def sensitive(trial: Trial) -> Mapping[Leaf, set[str]]:
 
 
 def holes(trial: Trial) -> Iterator[str]:
-    """Where an unread field still passes, fails or keeps a resource from being judged."""
+    """Where an unread field still passes, fails or keeps a resource from being evaluated."""
     found = sensitive(trial)
-    # What the organisation declares of a workload stands for what cannot be read of it.
+    # What the organisation declares of a workload replaces what cannot be read of it.
     declared = {lowered(str(one["sourceId"])).removesuffix("/") for one in trial.document["workloads"]}
     for leaf, whose in with_above(found).items():
         resource = trial.document["resources"][leaf.at]
         less = edited(trial.document, leaf, None)
         key, own = lowered(str(resource["id"])), general(leaf.pointer)
         own = _WHOLE.sub(r"\1", own)
-        said = {_WHOLE.sub(r"\1", general(one)) for one in leaves(resource)}
+        pointers = {_WHOLE.sub(r"\1", general(one)) for one in leaves(resource)}
         marks: dict[str, tuple[JsonObject, JsonObject]] = {"unreadable": (less, {leaf.pointer: REASON})}
-        if leaf in found and not own.endswith("*"):  # a format says a field of all members of a list, or of none
-            rest = [one for one in said if not related(one, own)]
+        if leaf in found and not own.endswith("*"):  # a format carries a field of all members of a list, or of none
+            rest = [one for one in pointers if not related(one, own)]
             none = edited(trial.document, Leaf(leaf.at, own), None)
             marks["carried"] = none, {"pointers": rest, "reason": REASON}
         for how, (document, mark) in marks.items():
             outcomes = trial.outcomes(snapshot_of(document, **{how: {key: mark}}))
             for identity in sorted(one for one in whose if lowered(one) not in declared):
                 if outcomes.get(identity) != "unknown":
-                    said_of = f"{leaf.pointer}: {outcomes.get(identity, 'not judged')} {identity}"
-                    yield f"{trial.policy.id} {how} {resource['type']} {said_of} [{trial.name}]"
+                    description = f"{leaf.pointer}: {outcomes.get(identity, 'not evaluated')} {identity}"
+                    yield f"{trial.policy.id} {how} {resource['type']} {description} [{trial.name}]"
 
 
 def with_above(found: Mapping[Leaf, set[str]]) -> Mapping[Leaf, set[str]]:
-    """Fields, and the objects and lists that hold them."""
+    """Fields, and the objects and lists that contain them."""
     whole: dict[Leaf, set[str]] = {}
     for leaf, whose in found.items():
         parts = leaf.pointer.split("/")
@@ -350,13 +350,13 @@ def test_an_unread_field_that_makes_a_difference_is_unknown(policy: str) -> None
     assert holes_of(policy, effort(1, 4)) == []
 
 
-#: Where the resources of an estate may lie whose place nobody states.
+#: Where the resources of an estate may lie whose place is not stated.
 PLACES = (
     HOME,
     "/subscriptions/11111111-1111-1111-1111-111111111111/resourceGroups/rg-other",
     "/subscriptions/22222222-2222-2222-2222-222222222222/resourceGroups/rg-other",
 )
-#: What is known of an organisation whatever somebody deploys.
+#: The facts about an organisation, independent of any deployment.
 ELSEWHERE = ("microsoft.consumption", "microsoft.capacity", "microsoft.authorization", "microsoft.advisor")
 
 
@@ -374,8 +374,8 @@ def moved(document: JsonObject, place: str) -> Snapshot:
 
 
 @pytest.mark.parametrize("policy", sweep([policy.id for policy in built_in().policies], 8))
-def test_what_hangs_on_the_place_is_unknown_until_it_is_stated(policy: str) -> None:
-    """Where nobody says to which resource group the estate is deployed, what differs between groups is not decided."""
+def test_outcomes_that_depend_on_the_place_are_unknown_until_it_is_stated(policy: str) -> None:
+    """Where the resource group of the deployment is not stated, what differs between groups is not decided."""
     one = next(one for one in built_in().policies if one.id == policy)
     random = Random(f"7 {policy}")
     cases = random.sample(cases_of(policy), min(8, len(cases_of(policy))))
@@ -385,23 +385,23 @@ def test_what_hangs_on_the_place_is_unknown_until_it_is_stated(policy: str) -> N
         placed = [_at_home(trial.outcomes(moved(document, place)), place) for place in PLACES]
         unplaced = _at_home(trial.outcomes(moved(document, UNKNOWN_SCOPE)), UNKNOWN_SCOPE)
         for identity in unplaced.keys() | placed[0].keys():
-            said = {outcomes.get(identity, "not judged") for outcomes in placed}
-            is_same = said in ({"fail"}, {"unknown"}) or said <= {"pass", "not judged"}
-            allowed = {"unknown", *(said if is_same else ())}
-            allowed |= {"not judged"} & said  # nobody measures what is not deployed
-            assert unplaced.get(identity, "not judged") in allowed, (name, identity, said)
+            stated = {outcomes.get(identity, "not evaluated") for outcomes in placed}
+            is_same = stated in ({"fail"}, {"unknown"}) or stated <= {"pass", "not evaluated"}
+            allowed = {"unknown", *(stated if is_same else ())}
+            allowed |= {"not evaluated"} & stated  # what is not deployed is not measured
+            assert unplaced.get(identity, "not evaluated") in allowed, (name, identity, stated)
 
 
 def _at_home(outcomes: Outcomes, place: str) -> Outcomes:
     """Outcomes by the ids that the resources have at home."""
-    return {lowered(identity).replace(lowered(place), lowered(HOME)): said for identity, said in outcomes.items()}
+    return {lowered(identity).replace(lowered(place), lowered(HOME)): outcome for identity, outcome in outcomes.items()}
 
 
 if __name__ == "__main__":
     most = int(sys.argv[1])
-    asked = sys.argv[2:] or [policy.id for policy in built_in().policies]
+    chosen = sys.argv[2:] or [policy.id for policy in built_in().policies]
     with ProcessPoolExecutor(2) as processes:
-        for policy, found in zip(asked, processes.map(holes_of, asked, [most or None] * len(asked)), strict=True):
+        for policy, found in zip(chosen, processes.map(holes_of, chosen, [most or None] * len(chosen)), strict=True):
             short = {hole.partition(" [")[0]: hole for hole in found}
             sys.stdout.write("\n".join([f"{policy}: {len(short)} holes", *short.values(), ""]))
             sys.stdout.flush()

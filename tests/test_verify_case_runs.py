@@ -49,19 +49,19 @@ def test_an_absent_test_leaves_out_what_an_approval_states(tmp_path: Path) -> No
 
 
 def test_an_absent_test_needs_its_approval_in_any_letters(tmp_path: Path) -> None:
-    """An approval that nobody stated is an error, and never a test of nothing."""
-    for judged, said in (("a-1", ""), ("A-2", "no approval has the id `A-2`")):
+    """An approval that is not stated is an error, and never a test of nothing."""
+    for approval, message in (("a-1", ""), ("A-2", "no approval has the id `A-2`")):
         bundle = load_bundle(
             write(
-                tmp_path / judged,
+                tmp_path / approval,
                 {
                     "area/a/a.rego": POLICY.replace("TYPE", "approval").replace("POINTER", "/approvedBy"),
-                    "area/a/cases.yaml": f"judged: {judged}\npass: {{}}",
+                    "area/a/cases.yaml": f"judged: {approval}\npass: {{}}",
                 },
             )
         )
-        if said:
-            with pytest.raises(BundleError, match=said):
+        if message:
+            with pytest.raises(BundleError, match=message):
                 list(run_cases(bundle))
         else:
             assert [run.reason for run in run_cases(bundle)] == [""]
@@ -79,15 +79,15 @@ def test_an_absent_test_needs_its_approval_in_any_letters(tmp_path: Path) -> Non
         ("/nowhere/x", {"tags": {"owner": "o", "a/b": {"x": 1, "y": 1}}, "list": [{"x": 1}, 7, [2]]}),
     ],
 )
-def test_what_a_pointer_names_is_left_out(pointer: str, left: JsonObject) -> None:
-    """A star stands for every member, a tilde for its character; what has no members stays as it is."""
+def test_the_value_at_a_pointer_is_left_out(pointer: str, left: JsonObject) -> None:
+    """A star means every member, a tilde for its character; what has no members stays as it is."""
     document = {"tags": {"owner": "o", "a/b": {"x": 1, "y": 1}}, "list": [{"x": 1}, 7, [2]]}
 
     assert without(document, pointer) == left
     assert document == {"tags": {"owner": "o", "a/b": {"x": 1, "y": 1}}, "list": [{"x": 1}, 7, [2]]}
 
 
-def test_a_case_says_what_could_not_be_read(tmp_path: Path) -> None:
+def test_a_case_states_what_could_not_be_read(tmp_path: Path) -> None:
     """`incomplete` reaches the policy, and other cases of the file have none."""
     text = rego("a", 'deny contains {"msg": "m"} if count(input.snapshot.incomplete) > 0')
     cases = 'baseline: workspace\npath: ""\npass: {whole: {}}\nfail: {cut: {incomplete: ["roles: forbidden"]}}\n'

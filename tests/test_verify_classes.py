@@ -1,4 +1,4 @@
-"""Classes of workloads as files: what is read, and what is refused with which words."""
+"""Classes of workloads as files: accepted files, and refused ones with their messages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
 def test_ours_are_joined_by_those_of_the_bundle_and_those_that_are_given(tmp_path: Path) -> None:
-    """Ids choose among them, and none of them stands twice."""
+    """Ids choose among them, and none is chosen twice."""
     files = {
         "b/a/a/a.rego": rego("a", deny_when("false")),
         "b/classes/c.yaml": HEAD,
@@ -94,7 +94,7 @@ def test_a_malformed_class_is_refused_by_key(tmp_path: Path, text: str, message:
     ],
 )
 def test_a_class_that_does_not_fit_is_refused(tmp_path: Path, more: str, message: str) -> None:
-    """What it names has to exist, and what it states has to be well formed."""
+    """Its references have to exist, and its values have to be well formed."""
     bundle = load_bundle(write(tmp_path / "b", {"a/a/a.rego": rego("a", deny_when("false"))}))
     path = write(tmp_path, {"c.yaml": HEAD + more}) / "c.yaml"
 

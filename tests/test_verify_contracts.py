@@ -1,7 +1,7 @@
 """Laws 14 and 15: what headers call stricter or insensitive is so, and broken contracts are found.
 
 `python -m tests.test_verify_contracts [N] [SEED]` tries the contracts of our headers on N examples (2,000 unless given)
-and says how often each was put to the test.
+and prints how often each was tested.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BROKEN = Path(__file__).parent / "broken"
 
 
 def found(law: Law, bundle: Bundle, examples: int, seed: int = 7) -> tuple[LawContext, list[Violation]]:
-    """What a law finds wrong with a bundle in so many examples."""
+    """The violations of a law by a bundle in so many examples."""
     grounds = LawContext(bundle)
     drawn = enumerate(islice(examples_of(bundle, seed), examples))
     violations = (law.violated(Trial(grounds, example, chance=f"{seed}/{number}")) for number, example in drawn)
@@ -90,7 +90,7 @@ def test_a_parameter_that_is_stricter_the_other_way_round_is_found(tmp_path: Pat
         ("higher", "9999-12-31T23:59:59.999999+00:00", set()),
     ],
 )
-def test_stricter_values_lie_beyond_what_stands_there(way: Way, value: Json, expected: set[object]) -> None:
+def test_stricter_values_lie_beyond_the_current_one(way: Way, value: Json, expected: set[object]) -> None:
     """Numbers also where they are written as text; of a list the later values; nothing is stricter than the last."""
     drawn = [one for seed in range(20) for one in list_stricter_values(seeded(seed), way, value, [])]
 
@@ -107,7 +107,7 @@ def test_a_later_moment_is_higher() -> None:
 
 
 @pytest.mark.slow
-def test_our_contracts_hold_and_every_law_is_put_to_the_test() -> None:
+def test_our_contracts_hold_and_every_law_is_tested() -> None:
     """On a few examples; `python -m tests.test_verify_contracts` tries thousands."""
     bundle = policyeng.load_bundle()
     for law in LAWS:
@@ -131,7 +131,7 @@ def contracts(bundle: Bundle) -> list[tuple[str, str, str]]:
     return [*stricter, *(("insensitive", header.id, place) for header in headers for place in header.insensitive_to)]
 
 
-def say(*lines: str) -> None:
+def print_lines(*lines: str) -> None:
     """Print lines, those after the first further in."""
     sys.stdout.write("\n    ".join(lines) + "\n")
     sys.stdout.flush()
@@ -146,11 +146,13 @@ def main(examples: int = 2000, seed: int = 7) -> int:
             if violation := law.violated(trial):
                 broken[law.name, violation.policy] += 1
                 if broken[law.name, violation.policy] < 3:
-                    say(f"{law.name} {violation.policy}: {violation.message}", violation.resource, *violation.lines)
+                    print_lines(
+                        f"{law.name} {violation.policy}: {violation.message}", violation.resource, *violation.lines
+                    )
     for contract in contracts(grounds.bundle):
-        say(f"{count_tests(grounds)[contract]:6} {' '.join(contract)}")
-    say(f"{count_tests(grounds)['insensitive', '', 'letter case']:6} letter case of ids, types and references")
-    say(f"{examples} examples, seed {seed}: {broken.total()} violations")
+        print_lines(f"{count_tests(grounds)[contract]:6} {' '.join(contract)}")
+    print_lines(f"{count_tests(grounds)['insensitive', '', 'letter case']:6} letter case of ids, types and references")
+    print_lines(f"{examples} examples, seed {seed}: {broken.total()} violations")
     return int(broken.total() > 0)
 
 

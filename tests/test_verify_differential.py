@@ -47,25 +47,25 @@ Lie = Callable[[EvaluationRequest, Pair, Judgement], Judgement]
 
 
 def explained(tally: PairCounts, engines: Sequence[Contestant]) -> str:
-    """What a developer needs to see when engines differ."""
+    """The details that a developer needs when engines differ."""
     found = [counterexample(difference, BUNDLE, engines, most=500) for difference in tally.differences[:3]]
     return as_text(DifferentialRun(BUNDLE, engines, tally, found, 0.0))
 
 
 def alone(policy: str) -> tuple[Bundle, list[Contestant]]:
-    """The bundle with one policy in force, and the first engine for it."""
+    """The bundle with one active policy, and the first engine for it."""
     bundle = BUNDLE.only(entry for entry in BUNDLE.policies if entry.id == policy)
     return bundle, [entry for entry in IN_PROCESS if entry.name == "embedded"]
 
 
 def liar(lie: Lie, covers: frozenset[str] = IN_PROCESS[0].covers) -> Contestant:
-    """An engine that says what the embedded one says, but for its lies."""
+    """An engine that gives what the embedded one gives, but for its lies."""
 
-    def judge(work: EvaluationRequest, pairs: Sequence[Pair]) -> list[Judgement]:
+    def evaluate_with_lies(work: EvaluationRequest, pairs: Sequence[Pair]) -> list[Judgement]:
         honest = embedded.evaluate_embedded(work, pairs)
         return [lie(work, pair, judgement) for pair, judgement in zip(pairs, honest, strict=True)]
 
-    return Contestant("liar", "1", judge, covers)
+    return Contestant("liar", "1", evaluate_with_lies, covers)
 
 
 def honest(identity: str) -> Contestant:
@@ -115,7 +115,7 @@ def test_engines_agree_on_what_hypothesis_draws(example: Example) -> None:
 
 @pytest.mark.slow
 def test_opa_agrees(opa: Path) -> None:
-    """A real server says the same as the engines in this process, on other examples than theirs."""
+    """A real server gives the same as the engines in this process, on other examples than theirs."""
     engines = contestants(BUNDLE, opa=OpaOptions(binary=opa))
 
     try:
@@ -141,7 +141,7 @@ def test_engines_to_do_without_are_named_and_leave_two(without: list[str], messa
 
 
 def test_whole_numbers_have_one_form_on_every_engine(tmp_path: Path, opa: Path) -> None:
-    """What a document writes as 1.0 or 1e15 is reported alike by the embedded engine, OPA and Python."""
+    """Numbers written as 1.0 or 1e15 are reported alike by the embedded engine, OPA and Python."""
     body = 'deny contains {"msg": "m", "path": "", "actual": input.resource.properties.n, "expected": 1.0}'
     twin = (
         "from policyeng import Denial, policy\n\n\n@policy()\ndef a(given):\n"
@@ -220,7 +220,7 @@ def test_a_lying_engine_is_found_and_its_smallest_lie_is_shown(name: str) -> Non
 
 
 def test_the_counterexample_is_a_snapshot_that_is_read_and_shows_the_same(tmp_path: Path) -> None:
-    """What is written is a file that the reader takes, and the pair is in its evaluation."""
+    """The written file is one that the reader reads, and the pair is in its evaluation."""
     bundle, honest = alone("AML-NET-001")
     engines = [*honest, liar(lambda _, __, ___: Judgement())]
     tally = compare(bundle, engines, pairs=200, seed=SEED)
@@ -254,7 +254,7 @@ def test_what_depends_on_a_parameter_and_the_clock_keeps_both() -> None:
 
 
 def test_a_difference_that_the_reader_would_hide_is_still_shown() -> None:
-    """Where only a resource that `check` refuses makes engines differ, the counterexample says so."""
+    """Where only a resource that `check` refuses makes engines differ, the counterexample states it."""
 
     def lie(work: EvaluationRequest, pair: Pair, judgement: Judgement) -> Judgement:
         broken = not isinstance(work.subjects[pair.subject].get("properties"), dict)
@@ -276,18 +276,18 @@ def test_a_difference_that_the_reader_would_hide_is_still_shown() -> None:
 
 def test_an_engine_that_dies_while_a_difference_is_shrunk_leaves_what_was_found() -> None:
     """The search ends with the note why, and the difference is not lost."""
-    asked = Counter[str]()
+    evaluated = Counter[str]()
 
     def lie(_: EvaluationRequest, __: Pair, judgement: Judgement) -> Judgement:
-        asked["pairs"] += 1
-        if asked["pairs"] > asked["most"] > 0:
+        evaluated["pairs"] += 1
+        if evaluated["pairs"] > evaluated["most"] > 0:
             raise EngineError("the server went away")
         return Judgement(error="x") if judgement.denials else judgement
 
     bundle, honest = alone("AML-NET-001")
     engines = [*honest, liar(lie)]
     tally = compare(bundle, engines, pairs=100, seed=SEED)
-    asked["most"] = asked["pairs"] + 12
+    evaluated["most"] = evaluated["pairs"] + 12
     found = counterexample(tally.differences[0], bundle, engines)
 
     assert "the server went away" in found.note
@@ -316,8 +316,8 @@ def test_an_engine_that_leaves_pairs_out_is_an_error() -> None:
         (Judgement(unknowns=(Unknown(msg="a"),)), Judgement(denials=(Denial(msg="a"),))),
     ],
 )
-def test_judgements_that_a_report_would_tell_apart_are_different(left: Judgement, right: Judgement) -> None:
-    """Numbers by value and type, multisets, and an error whatever it says."""
+def test_judgements_that_a_report_would_distinguish_are_different(left: Judgement, right: Judgement) -> None:
+    """Numbers by value and type, multisets, and an error whatever its message."""
     assert normalize_result(left) != normalize_result(right)
 
 

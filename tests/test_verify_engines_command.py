@@ -41,7 +41,7 @@ def lie(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "contestants", with_liar)
 
 
-def test_equal_engines_exit_0_and_say_on_what(small: str) -> None:
+def test_equal_engines_exit_0_and_print_the_counts(small: str) -> None:
     """Seed, pairs, snapshots, each engine and how often each outcome was met."""
     ran = policyeng(*WITHOUT_OPA, "--policy", small, "--format", "json")
     report = json.loads(ran.stdout)
@@ -71,7 +71,7 @@ def test_the_same_seed_prints_the_same_but_for_the_time(small: str) -> None:
 def test_an_engine_that_differs_exits_1_with_a_file_that_check_accepts(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The printed command judges the written snapshot, and fails as the honest engines say."""
+    """The printed command evaluates the written snapshot, and fails like the honest engines."""
     lie(monkeypatch)
     file = tmp_path / "smallest.json"
 
@@ -90,7 +90,7 @@ def test_an_engine_that_differs_exits_1_with_a_file_that_check_accepts(
 def test_a_difference_without_a_file_is_printed_whole(
     small: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing is written that was not asked for; the snapshot is in the output, as text and as JSON."""
+    """Nothing is written that was not requested; the snapshot is in the output, as text and as JSON."""
     lie(monkeypatch)
 
     assert run([*WITHOUT_OPA, "--policy", small]) == 1
@@ -112,7 +112,7 @@ def test_no_opa_is_no_agreement_with_opa(small: str, tmp_path: Path) -> None:
 
 
 def test_an_opa_that_is_no_program_is_no_agreement_with_opa(small: str, tmp_path: Path) -> None:
-    """Without an OPA the run could not decide, says how to get one, and how to do without."""
+    """Without an OPA the run could not decide, and prints how to get one, and how to do without."""
     (tmp_path / "opa").write_text("no program", encoding="utf-8")
     ran = policyeng("verify", "--engines", "--policy", small, "--opa-binary", str(tmp_path / "opa"))
 
@@ -136,7 +136,7 @@ def test_an_opa_that_is_no_program_is_no_agreement_with_opa(small: str, tmp_path
         ),
     ],
 )
-def test_wrong_usage_exits_3_and_says_what_to_do(arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_usage_exits_3_and_prints_what_to_do(arguments: tuple[str, ...], message: str) -> None:
     """Nothing is compared by mistake."""
     ran = policyeng(*arguments)
 
@@ -145,7 +145,7 @@ def test_wrong_usage_exits_3_and_says_what_to_do(arguments: tuple[str, ...], mes
     assert ran.stdout == ""
 
 
-def test_a_counterexample_that_cannot_be_written_is_said(
+def test_a_counterexample_that_cannot_be_written_is_reported(
     small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A folder that is not there."""
@@ -163,7 +163,7 @@ def test_a_counterexample_that_fails_to_be_written_costs_no_report(
     (tmp_path / "taken").mkdir()
 
     assert run([*WITHOUT_OPA, "--policy", small, "--counterexample", str(tmp_path / "taken" / ("x" * 256))]) == 3
-    said = capsys.readouterr()
-    assert "difference: " in said.out
-    assert '"snapshotVersion": 1' in said.out
-    assert "cannot write the counterexample: file name too long" in said.err
+    output = capsys.readouterr()
+    assert "difference: " in output.out
+    assert '"snapshotVersion": 1' in output.out
+    assert "cannot write the counterexample: file name too long" in output.err

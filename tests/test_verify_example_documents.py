@@ -1,4 +1,4 @@
-"""Examples as documents: what is kept of an example is the example, and what is none is refused."""
+"""Examples as documents: a stored example is read back unchanged, and other documents are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXEMPTION = Exemption(
     created_at=AT - timedelta(days=1),
     expires_at=AT + timedelta(microseconds=1),
 )
-#: Texts of unusual letters, and a number beyond 64 bits: random estates hold both.
+#: Texts of unusual letters, and a number beyond 64 bits: random estates contain both.
 ODD: JsonObject = {"resources": [{"id": "x\u0130", "number": 2**70, "text": "\u2028"}]}
 
 
@@ -56,7 +56,7 @@ def test_what_is_left_out_of_a_document_is_the_usual() -> None:
         {"snapshot": {"resources": []}, "exemptions": [None]},
     ],
 )
-def test_what_is_no_example_is_refused(document: JsonObject) -> None:
+def test_other_documents_than_examples_are_refused(document: JsonObject) -> None:
     """With an error that the search for smaller examples, and the reader of kept failures, expect."""
     with pytest.raises((AttributeError, KeyError, TypeError, ValueError)):
         example_of(document)
@@ -70,21 +70,21 @@ def of_documents(tmp_path: Path) -> Bundle:
 
 @pytest.mark.parametrize("contents", [[{"a": 1}], [{"a": 1}, "text"], [[1, 2]], [None], [[], {}]])
 def test_the_file_of_documents_is_read_as_they_were(tmp_path: Path, of_documents: Bundle, contents: list[Json]) -> None:
-    """One stands there as it is, several and what is a list itself as the elements of a list."""
+    """One is written as it is, several and a list itself as the elements of a list."""
     documents = [{"file": f"{number}.json", "content": content} for number, content in enumerate(contents)]
     document: JsonObject = {"resources": [], "documents": documents}
     file = tmp_path / "example.json"
     file.write_text(snapshot_text(Example(document, {}, AT)), encoding="utf-8")
 
-    held, here = load_snapshot(file, **of_documents.wanted), read(document, of_documents)
+    loaded, here = load_snapshot(file, **of_documents.wanted), read(document, of_documents)
 
     assert here is not None
-    assert [entry.content for entry in held.documents] == contents
+    assert [entry.content for entry in loaded.documents] == contents
     assert [entry.content for entry in here.documents] == contents
 
 
 def test_documents_and_resources_at_once_are_no_file(of_documents: Bundle) -> None:
-    """Each alone is one; a native snapshot is itself a document where policies judge such."""
+    """Each alone is one; a native snapshot is itself a document where policies evaluate such."""
     resource = {"id": "/subscriptions/s", "type": "t"}
     document: JsonObject = {"resources": [resource], "documents": [{"file": "a", "content": {}}]}
 

@@ -1,4 +1,4 @@
-"""What is drawn for a bundle meets every policy from both sides; `python -m tests.test_verify_generators` counts it."""
+"""Examples of a bundle meet every policy from both sides; `python -m tests.test_verify_generators` counts it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_policy_is_met_from_both_sides_in_nearly_compliant_examples() -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("files", [RESOURCES, DOCUMENTS], ids=["resources", "documents"])
 def test_policies_without_cases_are_met_from_both_sides(tmp_path: Path, files: dict[str, str]) -> None:
-    """Nothing but `inspects` and the constants of their code says where their branches are."""
+    """Nothing but `inspects` and the constants of their code determines where their branches are."""
     bundle = load_bundle(write(tmp_path, files))
     source = Examples(bundle)
 
@@ -71,7 +71,7 @@ def test_policies_without_cases_are_met_from_both_sides(tmp_path: Path, files: d
         assert {policy: dict(met) for policy, met in counts.items() if not (met["fail"] and met["pass"])} == {}, kind
 
 
-def test_numbers_just_beside_thresholds_are_drawn(tmp_path: Path) -> None:
+def test_numbers_just_next_to_thresholds_are_drawn(tmp_path: Path) -> None:
     """The last that passes and the first that fails, in a nested field, in a member of a list and in a document."""
     resources = Examples(load_bundle(write(tmp_path / "r", RESOURCES)))
     documents = Examples(load_bundle(write(tmp_path / "d", DOCUMENTS)))
@@ -124,19 +124,19 @@ def test_plausible_estates_have_what_the_documents_speak_of() -> None:
     assert all(read(example.document) is not None for example in examples[:20])
 
 
-def test_estates_have_several_workspaces_and_everything_beside_them() -> None:
-    """Approvals, workloads, quotas, metrics, principals, roles, networks, and exemptions in force and not."""
+def test_estates_have_several_workspaces_and_everything_around_them() -> None:
+    """Approvals, workloads, quotas, metrics, principals, roles, networks, and exemptions active and not."""
     examples = [SOURCE.numbered(SEED, number, "estate") for number in range(60)]
     types = [[lowered(str(one["type"])) for one in example.document["resources"]] for example in examples]
     ends = [exemption.expires_at > example.as_of for example in examples for exemption in example.exemptions]
 
-    assert min(held.count(WORKSPACE_TYPE) for held in types) >= 2
+    assert min(present.count(WORKSPACE_TYPE) for present in types) >= 2
     assert {kind for kind in STATED if any(example.document[kind] for example in examples)} == set(STATED)
     assert {
         "microsoft.authorization/roleassignments",
         "microsoft.authorization/roledefinitions",
         "microsoft.network/virtualnetworks",
-    } <= {kind for held in types for kind in held}
+    } <= {kind for present in types for kind in present}
     assert {True, False} <= set(ends)
     for kind in ("approvals", "workloads", "principals"):
         ids = [[lowered(entry["id"]) for entry in example.document[kind]] for example in examples]
@@ -147,7 +147,7 @@ def test_estates_have_several_workspaces_and_everything_beside_them() -> None:
 @settings(deadline=None, max_examples=2, suppress_health_check=list(HealthCheck))
 @given(st.data())
 @pytest.mark.parametrize("name", ["wild", "plausible", "nearly_compliant", "estates", "examples"])
-def test_strategies_draw_what_is_judged(name: str, data: st.DataObject) -> None:
+def test_strategies_draw_what_is_evaluated(name: str, data: st.DataObject) -> None:
     """Each public strategy gives examples that `evaluate` takes, with exemptions of their own."""
     example = data.draw(getattr(strategies, name)(BUNDLE))
     exemptions = data.draw(strategies.exemptions(BUNDLE, example))
@@ -183,26 +183,28 @@ def there(value: object, key: str) -> list[Any]:
     return own + [found for member in value.values() for found in there(member, key)]
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """Write a line of the table."""
     sys.stdout.write(f"{line}\n")
 
 
 def main(number: int, kind: Kind | None) -> None:
-    """Print how often each policy is met in so many examples of a kind, and what drawing and judging them costs."""
+    """Print how often each policy is met in so many examples of a kind, and what drawing and evaluating them costs."""
     for one in get_args(Kind):
-        SOURCE.numbered(SEED, 0, one)  # what is learnt of the bundle once is no cost of an example
+        SOURCE.numbered(SEED, 0, one)  # preparing the bundle once is no cost of an example
     began = time.process_time()
     examples = [SOURCE.numbered(SEED, one, kind) for one in range(number)]
     drawn = time.process_time()
     counts, sizes = met(BUNDLE, examples)
-    judged = time.process_time()
-    say(f"{'policy':16}" + "".join(f"{outcome:>9}" for outcome in OUTCOMES))
+    ended = time.process_time()
+    print_line(f"{'policy':16}" + "".join(f"{outcome:>9}" for outcome in OUTCOMES))
     for policy, outcomes in sorted(counts.items(), key=lambda entry: min(entry[1]["fail"], entry[1]["pass"])):
-        say(f"{policy:16}" + "".join(f"{outcomes[outcome]:9}" for outcome in OUTCOMES))
+        print_line(f"{policy:16}" + "".join(f"{outcomes[outcome]:9}" for outcome in OUTCOMES))
     deciles = [sorted(sizes)[len(sizes) * tenth // 10] for tenth in range(10)]
-    say(f"{number} examples; findings: mean {sum(sizes) / number:.0f}, deciles {deciles}, most {max(sizes)}")
-    say(f"drawing {(drawn - began) / number * 1000:.2f} ms, judging {(judged - drawn) / number * 1000:.2f} ms each")
+    print_line(f"{number} examples; findings: mean {sum(sizes) / number:.0f}, deciles {deciles}, most {max(sizes)}")
+    print_line(
+        f"drawing {(drawn - began) / number * 1000:.2f} ms, evaluating {(ended - drawn) / number * 1000:.2f} ms each"
+    )
 
 
 if __name__ == "__main__":

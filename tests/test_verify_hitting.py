@@ -1,4 +1,4 @@
-"""Minimum hitting sets, held against trying every set."""
+"""Minimum hitting sets, compared with trying every set."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_smallest_hitting_sets_are_those_that_trying_finds(family: list[froz
 
 @given(FAMILIES)
 def test_what_hits_the_minimal_sets_hits_them_all(family: list[frozenset[str]]) -> None:
-    """Minimal sets lie in no other, and every set of the family holds one."""
+    """Minimal sets lie in no other, and every set of the family contains one."""
     kept = minimal(family)
 
     assert all(any(one <= entry for one in kept) for entry in family)

@@ -14,7 +14,7 @@ from policyeng.verify.runner import run
 
 ROOT = Path(__file__).resolve().parents[1]
 BROKEN = ROOT / "tests" / "broken"
-#: The laws that have a broken policy in this module; the others have theirs beside their own tests.
+#: The laws that have a broken policy in this module; the others have theirs next to their own tests.
 MINE = ("repeatable", "order", "total", "both-sides")
 
 

@@ -24,7 +24,7 @@ def honest(tmp_path: Path) -> str:
     return str(write(tmp_path / "honest", {"area/a/a.rego": text}))
 
 
-def test_laws_that_hold_exit_0_and_say_on_how_much(honest: str) -> None:
+def test_laws_that_hold_exit_0_and_print_the_counts(honest: str) -> None:
     """A row for each law, the seed and the counts."""
     ran = policyeng(*QUICK, "--policy", honest, "--law", "2,total", "--law", "both-sides")
     lines = ran.stdout.splitlines()
@@ -40,7 +40,7 @@ def test_laws_that_hold_exit_0_and_say_on_how_much(honest: str) -> None:
 
 
 def test_a_violated_law_exits_1_with_files_that_check_accepts(tmp_path: Path) -> None:
-    """The printed command judges the written snapshot."""
+    """The printed command evaluates the written snapshot."""
     file = tmp_path / "smallest.json"
 
     ran = policyeng(*QUICK, "--law", "monotone", "--policy", str(BROKEN / "monotone"), "--counterexample", str(file))
@@ -68,12 +68,12 @@ def test_a_counterexample_that_fails_to_be_written_costs_no_report(tmp_path: Pat
 
 
 @pytest.mark.parametrize("examples", ["3", "12"])
-def test_documents_of_a_violation_are_a_file_that_check_judges_so(tmp_path: Path, examples: str) -> None:
+def test_documents_of_a_violation_are_a_file_that_check_evaluates_alike(tmp_path: Path, examples: str) -> None:
     """A policy in Conftest's form breaks on the written document as it did on the drawn one."""
     file, policies = tmp_path / "smallest.json", str(BROKEN / "documents")
-    asked = ("verify", "--seed", "7", "--examples", examples, "--no-database", "--law", "total", "--policy", policies)
+    options = ("verify", "--seed", "7", "--examples", examples, "--no-database", "--law", "total", "--policy", policies)
 
-    ran = policyeng(*asked, "--counterexample", str(file))
+    ran = policyeng(*options, "--counterexample", str(file))
     command = next(line for line in ran.stdout.splitlines() if "see it" in line).split("policyeng ")[1]
     again = policyeng(*command.split())
 
@@ -106,15 +106,15 @@ def test_junit_has_a_case_for_each_law() -> None:
     (suite,) = JUnitXml.fromstring(ran.stdout.encode())
 
     assert (suite.tests, suite.failures, suite.errors) == (2, 1, 0)
-    held, violated = suite
-    assert (held.name, held.result) == ("4 total", [])
+    passed, violated = suite
+    assert (passed.name, passed.result) == ("4 total", [])
     assert "BROKEN-MONOTONE-001" in violated.result[0].message
 
 
-def test_a_bundle_that_judges_nothing_exits_2(tmp_path: Path) -> None:
-    """No law holds of nothing."""
+def test_a_bundle_that_evaluates_nothing_exits_2(tmp_path: Path) -> None:
+    """No law holds without a finding."""
     text = rego("a", deny_when("true")).replace(
-        "judges: [Microsoft.MachineLearningServices/workspaces]", "judges: [{type: Nobody/has, where: {/a: [b]}}]"
+        "judges: [Microsoft.MachineLearningServices/workspaces]", "judges: [{type: Unknown/type, where: {/a: [b]}}]"
     )
     policies = write(tmp_path / "p", {"area/a/a.rego": f"{text}\napplies := false\n"})
 
@@ -138,7 +138,7 @@ def test_a_bundle_that_judges_nothing_exits_2(tmp_path: Path) -> None:
         (("--examples", "0"), "examples"),
     ],
 )
-def test_wrong_usage_exits_3_and_says_what_to_do(arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_usage_exits_3_and_prints_what_to_do(arguments: tuple[str, ...], message: str) -> None:
     """Nothing is tried by mistake."""
     ran = policyeng("verify", *arguments)
 

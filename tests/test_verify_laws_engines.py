@@ -1,4 +1,4 @@
-"""Law 8: the engines that are there say the same, and one that is missing is named."""
+"""Law 8: the available engines give the same, and one that is missing is named."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ BROKEN = Path(__file__).parent / "broken" / "engines"
 
 
 def violations(grounds: LawContext, examples: int) -> list[Violation]:
-    """What the law finds on the first examples of a seed."""
+    """The violations of the law in the first examples of a seed."""
     tried = (Trial(grounds, example, str(number)) for number, example in enumerate(examples_of(grounds.bundle, 1)))
     return [found for trial in islice(tried, examples) if (found := LAW.violated(trial))]
 
 
 @pytest.mark.slow
 def test_our_engines_agree() -> None:
-    """On our policies no engine says otherwise than another, and pairs were compared."""
+    """On our policies no engine differs from another, and pairs were compared."""
     grounds = LawContext(load_bundle())
 
     assert violations(grounds, 12) == []
@@ -34,7 +34,7 @@ def test_our_engines_agree() -> None:
 
 
 def test_a_twin_with_another_boundary_is_found() -> None:
-    """The policy is blamed, with what each engine says of the boundary itself."""
+    """The policy is blamed, with the result of each engine on the boundary itself."""
     found = violations(LawContext(load_bundle(BROKEN)), 20)
 
     assert {violation.policy for violation in found} == {"BROKEN-ENGINES"}
@@ -43,8 +43,8 @@ def test_a_twin_with_another_boundary_is_found() -> None:
     assert all('"actual":2,' in violation.lines[-1] for violation in found)
 
 
-def test_a_missing_engine_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without an `opa` the other engines are compared, and the run says why that one was not."""
+def test_a_missing_engine_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without an `opa` the other engines are compared, and the run reports why that one was not."""
 
     def missing() -> str:
         raise EngineError("there is no `opa`", remedy="install it")
@@ -57,7 +57,7 @@ def test_a_missing_engine_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None
     assert "engines: `opa` is missing and took no part: there is no `opa`; install it" in grounds.remarks
 
 
-def test_what_only_one_engine_judges_is_said_aloud(tmp_path: Path) -> None:
+def test_what_only_one_engine_evaluates_is_reported(tmp_path: Path) -> None:
     """A policy in Python alone is compared with nothing, and the run names it."""
     source = Path(__file__).parent / "broken" / "paths" / "network" / "public_access" / "public_access.py"
     (tmp_path / "area").mkdir()

@@ -1,4 +1,4 @@
-"""A failing snapshot made small: what is left still fails through the reader, and nothing of it can go."""
+"""A failing snapshot made small: the rest still fails through the reader, and nothing of it can go."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ SAMPLES = [
 
 
 @pytest.mark.parametrize(("sample", "policy", "most"), SAMPLES)
-def test_what_is_left_fails_and_without_any_member_it_does_not(
-    bundle: Bundle, sample: str, policy: str, most: int
-) -> None:
+def test_the_rest_fails_and_without_any_member_it_does_not(bundle: Bundle, sample: str, policy: str, most: int) -> None:
     """From every format, through the reader; no more resources are left than the failure needs."""
     found = of(bundle, load_snapshot(ROOT / "samples" / sample), policy)
 
@@ -86,7 +84,7 @@ def test_the_same_snapshot_gives_the_same_document(bundle: Bundle) -> None:
 
 
 def test_every_value_is_one_of_the_snapshot(bundle: Bundle) -> None:
-    """Members are left out; none is written anew."""
+    """Members are left out; none is rewritten."""
     whole = load_snapshot(WORKSPACES / "training.json")
     found = of(bundle, whole, "AML-TRN-107")
     document, notes = native(whole)
@@ -100,7 +98,7 @@ def test_every_value_is_one_of_the_snapshot(bundle: Bundle) -> None:
         assert isinstance(value, dict | list) or json.dumps(value) in texts
 
 
-def test_a_native_document_says_what_the_snapshot_says(bundle: Bundle) -> None:
+def test_a_native_document_states_what_the_snapshot_states(bundle: Bundle) -> None:
     """Statements, clock and gaps are carried, so the findings are the same."""
     for path in sorted(WORKSPACES.glob("*.json")):
         whole = load_snapshot(path)
@@ -120,8 +118,8 @@ def test_the_most_severe_policy_comes_first_then_the_first_by_id(bundle: Bundle)
     assert every[:3] == failing(findings, Severity.CRITICAL)
 
 
-def test_a_search_that_is_cut_short_says_so(bundle: Bundle) -> None:
-    """What it has by then still fails."""
+def test_a_search_that_is_cut_short_reports_it(bundle: Bundle) -> None:
+    """The snapshot that it has by then still fails."""
     whole = load_snapshot(WORKSPACES / "regulated.json")
     found = minimize(bundle, whole, "AML-ISO-101", partial(evaluate, as_of=AS_OF), most=5)
 
@@ -141,7 +139,7 @@ def test_without_plainer_values_shrinking_only_leaves_out() -> None:
 
 
 def test_the_document_alone_is_printed_and_the_named_command_fails_on_it(tmp_path: Path) -> None:
-    """Standard output is a file for `check`; standard error says of what, from what and how to see it."""
+    """Standard output is a file for `check`; standard error states the failure, the source and how to see it."""
     ran = policyeng("check", str(WORKSPACES / "regulated.json"), "--minimise", *AT)
     (tmp_path / "smallest.json").write_text(ran.stdout, encoding="utf-8")
     command = next(line for line in ran.stderr.splitlines() if "to reproduce" in line).partition("policyeng check ")[2]
@@ -159,7 +157,7 @@ def test_the_document_alone_is_printed_and_the_named_command_fails_on_it(tmp_pat
 
 
 def test_a_plan_is_printed_as_a_native_snapshot(tmp_path: Path) -> None:
-    """Ids that nobody completes are filled in, and that is said."""
+    """Incomplete ids are filled in, and that is reported."""
     ran = policyeng("check", str(FORMATS / "plan.json"), "--minimise", "--select", "AML-NET-001", *AT)
     smallest = tmp_path / "s.json"
     smallest.write_text(ran.stdout, encoding="utf-8")
@@ -178,7 +176,7 @@ def test_nothing_fails_nothing_is_printed() -> None:
     assert "nothing to minimise" in ran.stderr
 
 
-def test_what_could_not_be_decided_is_said(tmp_path: Path) -> None:
+def test_what_could_not_be_decided_is_reported(tmp_path: Path) -> None:
     """Where nothing fails the exit is that of `check`: 2 for an input that cannot be read."""
     broken = tmp_path / "broken.json"
     broken.write_text("{", encoding="utf-8")
@@ -215,15 +213,15 @@ def test_parameters_and_exemptions_stay_what_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "more", [("--format", "json"), ("--output", "json=x.json"), ("--group-by", "policy"), ("--baseline", __file__)]
 )
-def test_no_report_is_made_beside_it(more: tuple[str, ...]) -> None:
-    """What asks for a report is a usage error."""
+def test_no_report_is_made_in_addition(more: tuple[str, ...]) -> None:
+    """An option for a report is a usage error."""
     ran = policyeng("check", str(WORKSPACES / "regulated.json"), "--minimise", *more)
 
     assert (ran.returncode, ran.stdout) == (3, "")
     assert "--minimise prints a snapshot instead of a report" in ran.stderr
 
 
-def test_policies_that_judge_documents_are_left_alone(tmp_path: Path) -> None:
+def test_policies_that_evaluate_documents_are_left_alone(tmp_path: Path) -> None:
     """Their inputs have no native form."""
     policies = write(tmp_path / "p", {"policy/a.rego": 'package main\n\ndeny contains "m" if { input.x == 1 }\n'})
     file = tmp_path / "x.json"
@@ -234,7 +232,7 @@ def test_policies_that_judge_documents_are_left_alone(tmp_path: Path) -> None:
     assert "evaluates documents" in ran.stderr
 
 
-def test_a_failure_that_the_native_form_cannot_say_is_none(tmp_path: Path) -> None:
+def test_a_failure_that_the_native_form_cannot_express_is_none(tmp_path: Path) -> None:
     """Here because the reader refuses the id; nothing is made up."""
     from policyeng.bundle import load_bundle
 

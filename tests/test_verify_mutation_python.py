@@ -7,7 +7,7 @@ from policyeng.verify.mutation.rego import Spoken, mutants
 
 
 def changes(source: str, kind: str) -> list[str]:
-    """What a kind of fault makes of a text."""
+    """The mutants of a text by a kind of fault."""
     made = mutants("T-1", "p.py", source, python_mutations(source, Spoken([["a", "b", "c"]])))
     return [mutant.source for mutant in made if mutant.kind == kind]
 
@@ -40,7 +40,7 @@ def test_constants_are_shifted_flipped_and_changed() -> None:
     assert changes("x = True", "flip a boolean") == ["x = False"]
     assert changes("x = zip(a, b, strict=True)", "flip a boolean") == []
     assert changes("x = 'word'", "change a text") == ["x = 'word_'"]
-    assert changes('"""Said."""\nx = "several words"', "change a text") == []
+    assert changes('"""Doc."""\nx = "several words"', "change a text") == []
     assert len(changes("x = {'/p': 'fail'}", "change an absence")) == 3
 
 
@@ -66,8 +66,8 @@ def test_paths_fallbacks_and_quantifiers_are_swapped() -> None:
     assert changes("x = all(y)", "every to some") == ["x = any(y)"]
 
 
-def test_denials_are_dropped_and_what_they_say_stays() -> None:
-    """The path of a denial is looked at by cases; names that stand only for what is said are left alone."""
+def test_denials_are_dropped_and_their_messages_stay() -> None:
+    """The path of a denial is looked at by cases; names that are only used in messages are left alone."""
     source = "def f(g):\n    because = g or 1\n    yield Denial(msg='m', path='/p', actual=because)"
     assert changes(source, "drop a denial") == [
         "def f(g):\n    because = g or 1\n    yield from ()",

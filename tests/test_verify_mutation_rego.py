@@ -33,13 +33,13 @@ def of_body(body: str) -> list[Mutant]:
 
 
 def changes(body: str, kind: str) -> list[str]:
-    """What a kind of fault makes of a body."""
+    """The mutants of a body by a kind of fault."""
     head = len("package p\n\n")
     return [mutant.source[head:].rstrip("\n") for mutant in of_body(body) if mutant.kind == kind]
 
 
 def of_header(kind: str) -> list[tuple[str, str]]:
-    """What a kind of fault makes of the lines of a header."""
+    """The mutants of the lines of a header by a kind of fault."""
     made = mutants("T-1", "p.rego", HEADER, header_mutations(HEADER, Spoken([["a", "b", "c"]])))
     return [(mutant.before, mutant.after) for mutant in made if mutant.kind == kind]
 
@@ -62,7 +62,7 @@ def test_conditions_are_dropped_and_negated() -> None:
 
 
 def test_rules_bodies_and_elses_never_hold() -> None:
-    """In braces or not, each of them once."""
+    """In braces or not, each once."""
     assert changes("x if input.a", "drop a rule") == ["x if { false; input.a }"]
     assert changes("x := 1 if {\n\tinput.a\n} else := 2 if input.b", "drop a rule") == [
         "x := 1 if {\n\tfalse; input.a\n} else := 2 if input.b",
@@ -86,7 +86,7 @@ def test_constants_are_shifted_flipped_and_changed() -> None:
     assert changes("x if regex.match(`b+`, input.a)", "change a text") == ["x if regex.match(`b+_`, input.a)"]
 
 
-def test_what_is_said_to_people_stays() -> None:
+def test_texts_for_people_stay() -> None:
     """Of a denial only the path is looked at by cases, of an unknown nothing."""
     body = 'NAME contains {"msg": "m", "path": "/p", "actual": {"a": 1}, "expected": "e"} if input.k'
 
@@ -99,7 +99,7 @@ def test_what_is_said_to_people_stays() -> None:
 
 
 def test_sets_are_narrowed_and_widened() -> None:
-    """A set of one becomes the empty set; what is added stands where a member stands too."""
+    """A set of one becomes the empty set; the added member is in the place of another."""
     assert changes('x := {"a", "b"}', "narrow a set") == ['x := {"b"}', 'x := {"a"}']
     assert changes('x := {"a"}', "narrow a set") == ["x := set()"]
     assert changes('x := {"A", "B"}', "widen a set") == ['x := {"c", "A", "B"}']
@@ -158,7 +158,7 @@ def test_old_rego_is_mutated_too() -> None:
     assert "deny[m] { false; input.a > 1; m := input.b }" in [mutant.after for mutant in made]
 
 
-def test_headers_judge_otherwise() -> None:
+def test_headers_evaluate_other_types() -> None:
     """An entry, its narrowing, a value less and one more."""
     assert of_header("drop a selector") == [
         ("- type: Some.Thing/one where: {/kind: [a, b]}", "(nothing)"),

@@ -1,4 +1,4 @@
-"""Which mutants the cases and laws of a bundle notice, and how `policyeng verify --mutation` says so."""
+"""Which mutants the cases and laws of a bundle notice, and how `policyeng verify --mutation` reports it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from policyeng import Denial, policy
 @policy(id="T-P-1", title="t", severity="low", judges=["Microsoft.MachineLearningServices/workspaces"],
         inspects=["/properties/x"], when_absent="pass")
 def small(given):
-    '''Deny what is small.'''
+    '''Deny small values.'''
     stated = given.resource["properties"].get("x", 9)
     while stated < 3:
         yield Denial(msg="too small", path="/properties/x")
@@ -47,11 +47,11 @@ def small(given):
 
 
 def bundle(folder: Path, cases: str = CASES, **files: str) -> Path:
-    """A policy with cases, and other files beside it."""
+    """A policy with cases, and other files next to it."""
     header = "inspects: [/properties/x]\nwhen_absent: pass"
     baseline = orjson.dumps(workspace(x=9)).decode()
-    beside = {f"area/a/{name.replace('_', '.')}": text for name, text in files.items()}
-    texts = {"area/a/a.rego": rego("a", RULE, more=header), "area/a/cases.yaml": cases, **beside}
+    others = {f"area/a/{name.replace('_', '.')}": text for name, text in files.items()}
+    texts = {"area/a/a.rego": rego("a", RULE, more=header), "area/a/cases.yaml": cases, **others}
     return write(folder, {**texts, "baselines/nodes.json": baseline})
 
 
@@ -93,13 +93,13 @@ def test_justified_survivors_count_out_and_must_be_true(tmp_path: Path) -> None:
         {
             "line": f"{RULE[: RULE.index(' if {')]} {before}",
             "mutation": f"{RULE[: RULE.index(' if {')]} {after}",
-            "reason": "nobody has four",
+            "reason": "no one has four",
         }
         for before, after in UNTOLD
     ]
     folder = bundle(tmp_path, CASES.replace("x: 3", "x: 9"), survivors_yaml=json.dumps(entries))
     made = run(load_bundle(folder))
-    assert (made.score, [entry.reason for entry in made.tallies[0].survivors]) == (100.0, ["nobody has four"] * 2)
+    assert (made.score, [entry.reason for entry in made.tallies[0].survivors]) == (100.0, ["no one has four"] * 2)
 
     write(folder, {"area/a/cases.yaml": CASES})
     stale = policyeng("verify", "--mutation", "--policy", str(folder))
@@ -108,7 +108,7 @@ def test_justified_survivors_count_out_and_must_be_true(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a: 1", "list"),
         ("[{line: a, mutation: b}]", "required"),
@@ -116,14 +116,14 @@ def test_justified_survivors_count_out_and_must_be_true(tmp_path: Path) -> None:
         ("[{line: a, mutation: b, reason: c}, {line: a, mutation: 'b ', reason: c}]", "is stated twice"),
     ],
 )
-def test_justifications_are_read_strictly(tmp_path: Path, text: str, said: str) -> None:
+def test_justifications_are_read_strictly(tmp_path: Path, text: str, message: str) -> None:
     """Each has a line, a mutation and a reason, once."""
-    with pytest.raises(BundleError, match=said):
+    with pytest.raises(BundleError, match=message):
         run(load_bundle(bundle(tmp_path, survivors_yaml=text)))
 
 
 def test_laws_are_tried_on_what_the_cases_leave(tmp_path: Path) -> None:
-    """A law that does not hold of the policy as it is notices nothing."""
+    """A law that the unchanged policy violates notices nothing."""
 
     def violated(trial: Trial) -> Violation | None:
         text = dict(trial.bundle.modules)["area/a/a.rego"]
@@ -143,7 +143,7 @@ def test_laws_are_tried_on_what_the_cases_leave(tmp_path: Path) -> None:
 
 
 def test_the_same_run_again_is_the_same(tmp_path: Path) -> None:
-    """Whatever the number of processes, and with a sample by its seed."""
+    """It is the same with any number of processes, and a sample depends on its seed."""
     made = load_bundle(bundle(tmp_path, CASES.replace("x: 3", "x: 9")))
     assert as_json(run(made, jobs=1)) == as_json(run(made, jobs=2))
     assert as_json(run(made, sample=5, seed=3)) == as_json(run(made, sample=5, seed=3))
@@ -152,7 +152,7 @@ def test_the_same_run_again_is_the_same(tmp_path: Path) -> None:
     assert len({tuple(tally.killers.items()) for tally in tallies}) > 1
 
 
-def test_a_case_that_does_not_hold_is_no_judge(tmp_path: Path) -> None:
+def test_a_failing_case_is_no_criterion(tmp_path: Path) -> None:
     """The policy has to have its cases first."""
     with pytest.raises(BundleError, match="the unchanged policy `T-A-1` fails the case"):
         run(load_bundle(bundle(tmp_path, CASES.replace("x: 3", "x: 1"))))

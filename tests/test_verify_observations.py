@@ -1,4 +1,4 @@
-"""Random quotas, metrics and principals: those of cases, of what the estate holds, and such that the models take."""
+"""Random quotas, metrics and principals: those of cases, of what the estate contains, and such as the models allow."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def test_the_models_take_whatever_comes_out() -> None:
         Snapshot.model_validate(drawn(seed, clock))
 
 
-def test_they_are_of_what_the_estate_holds() -> None:
-    """Together they meet the cluster with both of its metrics, its family of sizes, and who holds a role."""
+def test_they_are_of_what_the_estate_contains() -> None:
+    """Together they meet the cluster with both of its metrics, its family of sizes, and the principals of roles."""
     every = [drawn(seed) for seed in range(100)]
 
     assert any(
@@ -63,7 +63,7 @@ def test_they_are_of_what_the_estate_holds() -> None:
 
 
 def test_moments_keep_their_distance_from_the_clock() -> None:
-    """What a case states fourteen days before its clock is drawn fourteen days before another one."""
+    """A time fourteen days before the clock of a case is drawn fourteen days before another one."""
     later = DEFAULT_AS_OF + timedelta(days=1000)
     begins = {one["from"] for seed in range(50) for one in drawn(seed, later)["metrics"] if "from" in one}
 

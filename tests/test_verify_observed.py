@@ -31,7 +31,7 @@ def check(given):
 
 
 def violations(bundle: Bundle, examples: int, seed: int = 3) -> list[Violation]:
-    """What the law finds in so many drawn examples."""
+    """The violations of the law in so many drawn examples."""
     drawn = enumerate(islice(examples_of(bundle, seed), examples))
     grounds = LawContext(bundle)
     found = (LAW.violated(Trial(grounds, example, chance=f"{seed}/{number}")) for number, example in drawn)
@@ -72,7 +72,7 @@ def test_python_policies_are_observed_whatever_they_use(tmp_path: Path, body: st
         (recording._RecordedObject, "get"),
     ],
 )
-def test_what_is_not_observed_is_found(owner: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unobserved_fields_are_found(owner: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a part of the recording, or of the comparison."""
     unrecorded: dict[str, Callable[..., Any]] = {
         "get": lambda self, key, default=None: self._value.get(key, default),

@@ -56,16 +56,16 @@ def test_an_operation_makes_the_objects_that_it_leads_through(step: JsonObject, 
         {"op": "test", "path": "/properties/y", "value": None},
     ],
 )
-def test_what_cannot_be_performed_leaves_no_edit(step: JsonObject) -> None:
-    """A number holds no members, what is not there is neither replaced nor removed, and a test fails."""
+def test_impossible_operations_leave_no_edit(step: JsonObject) -> None:
+    """A number has no members, a missing value is neither replaced nor removed, and a test fails."""
     draft = PatchBuilder(ESTATE)
 
     assert not draft.do(PLACE, step)
     assert draft.edits == ()
 
 
-def test_what_changes_nothing_is_no_edit() -> None:
-    """Setting what stands there."""
+def test_an_operation_without_effect_is_no_edit() -> None:
+    """Setting the current value."""
     draft = PatchBuilder(ESTATE)
 
     assert draft.do(PLACE, {"op": "replace", "path": "/properties/x", "value": 1})
@@ -73,11 +73,11 @@ def test_what_changes_nothing_is_no_edit() -> None:
 
 
 def test_workloads_and_approvals_are_patched_as_they_are_stated() -> None:
-    """What they cannot be does not apply."""
+    """Impossible ones do not apply."""
     moved = apply_edits(
         ESTATE, [DocumentPatch("workload", "W-1", ({"op": "replace", "path": "/target", "value": "aks"},))]
     )
-    asked = apply_edits(
+    requested = apply_edits(
         ESTATE, [DocumentPatch("approval", "A-1", ({"op": "replace", "path": "/status", "value": "requested"},))]
     )
     wrong = apply_edits(
@@ -86,13 +86,13 @@ def test_workloads_and_approvals_are_patched_as_they_are_stated() -> None:
 
     assert moved is not None
     assert moved.workloads[0].target == "aks"
-    assert asked is not None
-    assert asked.approvals[0].status == "requested"
+    assert requested is not None
+    assert requested.approvals[0].status == "requested"
     assert wrong is None
 
 
 def test_a_resource_is_taken_away_unless_a_declaration_names_it() -> None:
-    """What is declared of it would be of nothing."""
+    """Declarations about it would be of nothing."""
     draft = PatchBuilder(ESTATE)
     named = snapshot(*ESTATE.resources, workloads=[{"id": "w", "sourceId": PLACE[1].upper()}])
 
@@ -112,7 +112,7 @@ def test_documents_are_found_without_case() -> None:
 
 
 def test_workloads_are_patched_as_their_file_has_them() -> None:
-    """What nobody stated is not there to be replaced, so that the patch fits the file, too."""
+    """A value that is not stated cannot be replaced, so that the patch fits the file, too."""
     assert document_of(ESTATE, "workload", "w-1") == {"id": "w-1", "target": "aci"}
     assert not PatchBuilder(ESTATE).do(("workload", "w-1"), {"op": "replace", "path": "/workspace", "value": "w"})
 
@@ -125,7 +125,7 @@ def places_in(value: object, path: str = "") -> list[str]:
 
 
 def without(value: object, gone: set[str], path: str = "") -> object:
-    """A value without what stands at some pointers, which are all those of the whole value."""
+    """A value without the values at some pointers, which are all those of the whole value."""
     if isinstance(value, dict):
         paths = {key: f"{path}/{escaped(key)}" for key in value}
         return {key: without(inner, gone, paths[key]) for key, inner in value.items() if paths[key] not in gone}

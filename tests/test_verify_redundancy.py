@@ -1,4 +1,4 @@
-"""Policies and parameters that say nothing are named, and those that only look so are told apart."""
+"""Policies and parameters without effect are named, and those that only look so are distinguished."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BROKEN = Path(__file__).parent / "broken" / "redundancy"
 
 @pytest.fixture(scope="module")
 def analysis() -> RedundancyAnalysis:
-    """What is said of the broken bundle."""
+    """The remarks on the broken bundle."""
     return analysed(load_bundle(BROKEN), 60, 1, tries=80)
 
 
@@ -59,7 +59,7 @@ def small(folder: Path, *policies: tuple[str, str, str]) -> Bundle:
 def test_each_broken_policy_is_a_fault_by_name(
     analysis: RedundancyAnalysis, policy: str, kind: str, words: str
 ) -> None:
-    """And says what was tried and what to do."""
+    """The message states what was tried and what to do."""
     (found,) = [remark for remark in of(analysis, policy, kind) if words in remark.message]
 
     assert found.is_fault
@@ -68,37 +68,37 @@ def test_each_broken_policy_is_a_fault_by_name(
 
 
 def test_policies_that_are_not_broken_have_no_fault(analysis: RedundancyAnalysis) -> None:
-    """Neither the one that implies another nor the ones that look alike."""
+    """Neither the one that implies another nor those that look alike."""
     assert {remark.policy for remark in analysis.faults} == {f"BRK-RED-00{number}" for number in range(1, 7)}
 
 
-def test_what_a_schema_says_is_proved_and_what_no_example_shows_is_not(analysis: RedundancyAnalysis) -> None:
+def test_facts_of_a_schema_are_proved_and_missing_examples_are_not(analysis: RedundancyAnalysis) -> None:
     """A reader knows which is which."""
     proved = {remark.policy for remark in analysis.faults if remark.is_proved}
 
     assert proved == {"BRK-RED-005"}
 
 
-def test_a_rare_example_that_tells_a_pair_apart_is_searched_for_and_shown(analysis: RedundancyAnalysis) -> None:
-    """Where no random example has it; on what is shown the one fails and the other does not, through the reader."""
+def test_a_rare_example_that_distinguishes_a_pair_is_searched_for_and_shown(analysis: RedundancyAnalysis) -> None:
+    """Where no random example has it; on it the one fails and the other does not, through the reader."""
     (found,) = [remark for remark in of(analysis, "BRK-RED-007", "told apart") if remark.other == "BRK-RED-011"]
     assert found.example is not None
     snapshot = read(found.example.document)
     assert snapshot is not None
     findings = evaluate(load_bundle(BROKEN), snapshot, as_of=found.example.as_of).findings
-    said = {finding.policy: finding.outcome for finding in findings if finding.resource.lower() == found.resource}
+    outcomes = {finding.policy: finding.outcome for finding in findings if finding.resource.lower() == found.resource}
 
     assert found.message in (
         "it seems implied by `BRK-RED-011`, but an example distinguishes them",
         "it fails together with `BRK-RED-011` except for rare examples",
     )
     assert not found.is_fault
-    assert said["BRK-RED-007"] is Outcome.FAIL
-    assert said["BRK-RED-011"] is Outcome.PASS
+    assert outcomes["BRK-RED-007"] is Outcome.FAIL
+    assert outcomes["BRK-RED-011"] is Outcome.PASS
     assert len(found.example.document["resources"]) == 1
 
 
-def test_the_same_seed_says_the_same(tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same(tmp_path: Path) -> None:
     """Words, numbers and examples."""
     bundle = small(tmp_path, ("a", deny_when("input.resource.properties.hbiWorkspace"), ""))
 
@@ -106,7 +106,7 @@ def test_the_same_seed_says_the_same(tmp_path: Path) -> None:
 
 
 def test_equal_policies_and_a_less_severe_one(tmp_path: Path) -> None:
-    """Both of a pair are named; of policies that differ in severity the less severe one says nothing."""
+    """Both of a pair are named; of policies that differ in severity the less severe one has no effect."""
     body = deny_when("input.resource.properties.publicNetworkAccess != `Disabled`")
     low = rego("c", body, identity="T-A-3", severity="low")
     files = {
@@ -123,24 +123,24 @@ def test_equal_policies_and_a_less_severe_one(tmp_path: Path) -> None:
     assert not equal[("T-A-1", "T-A-3")]
 
 
-def test_a_policy_that_says_whom_it_refines_is_no_fault_until_it_is_refuted(tmp_path: Path) -> None:
-    """`refines` is a claim: what is so is a remark, what is not is a fault with the example."""
+def test_a_policy_that_states_what_it_refines_is_no_fault_until_it_is_refuted(tmp_path: Path) -> None:
+    """`refines` is a claim: a true one is a remark, a false one is a fault with the example."""
     wide = deny_when("input.resource.properties.publicNetworkAccess != `Disabled`")
     narrow = wide.replace("if {", "if { input.resource.properties.hbiWorkspace == true;")
     other = deny_when("input.resource.properties.hbiWorkspace == true")
     true = small(tmp_path / "true", ("a", wide, ""), ("b", narrow, "refines: [T-A-1]"))
     false = small(tmp_path / "false", ("a", wide, ""), ("b", other, "refines: [T-A-1]"))
 
-    (held,) = of(analysed(true, 25, 1, tries=40), "T-A-2", "implied")
+    (confirmed,) = of(analysed(true, 25, 1, tries=40), "T-A-2", "implied")
     (refuted,) = of(analysed(false, 25, 1, tries=40), "T-A-2", "told apart")
-    assert not held.is_fault
+    assert not confirmed.is_fault
     assert refuted.is_fault
     assert "it refines `T-A-1`, but fails without it" in refuted.message
     assert refuted.example is not None
 
 
 def test_parameters_do_not_refute_what_a_policy_refines(tmp_path: Path) -> None:
-    """The claim is about the defaults of parameters; that others tell the policies apart is a remark."""
+    """The claim is about the defaults of parameters; that others distinguish the policies is a remark."""
     wide = deny_when("input.resource.properties.publicNetworkAccess != `Disabled`")
     narrow = deny_when("input.resource.properties.publicNetworkAccess == input.parameters.denied")
     denied = "refines: [T-A-1]\nparameters: {denied: {type: string, enum: [Enabled, Disabled], default: Enabled}}"
@@ -182,18 +182,18 @@ def test_work_that_cannot_be_is_proved_vacuous(tmp_path: Path) -> None:
 
 
 def test_a_reason_that_is_never_given_is_a_remark(tmp_path: Path) -> None:
-    """A rule that never holds hides behind one that does."""
+    """A rule that is never true is hidden by one that is."""
     live = deny_when("input.resource.properties.publicNetworkAccess != `Disabled`")
-    silent = deny_when("1 == 2").replace('"m"', '"never said"')
+    silent = deny_when("1 == 2").replace('"m"', '"never returned"')
     body = f"{live}\n\n{silent}"
     (found,) = of(analysed(small(tmp_path, ("a", body, "")), 40, 1), "T-A-1", "reason")
 
-    assert "never returns the reason `never said`" in found.message
+    assert "never returns the reason `never returned`" in found.message
     assert not found.is_fault
 
 
-def test_policies_that_judge_documents_are_said_to_be_left_out(tmp_path: Path) -> None:
-    """They are no faults: no example holds what they judge."""
+def test_policies_that_evaluate_documents_are_reported_as_left_out(tmp_path: Path) -> None:
+    """They are no faults: no example contains what they evaluate."""
     bundle = load_bundle(write(tmp_path, {"policy/a.rego": 'package main\n\ndeny contains "m" if { input.x == 1 }\n'}))
     found = analysed(bundle, 3, 1)
 
@@ -202,8 +202,8 @@ def test_policies_that_judge_documents_are_said_to_be_left_out(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_built_in_policies_that_look_implied_are_told_apart(bundle: Bundle) -> None:
-    """By the cases of the two alone and the search; a policy that refines another stays beside it."""
+def test_built_in_policies_that_look_implied_are_distinguished(bundle: Bundle) -> None:
+    """By the cases of the two alone and the search; a policy that refines another stays next to it."""
     pairs = bundle.only(
         [
             policy
@@ -225,7 +225,7 @@ def test_built_in_policies_that_look_implied_are_told_apart(bundle: Bundle) -> N
     )
 
 
-def test_reports_say_the_same_in_every_format(analysis: RedundancyAnalysis) -> None:
+def test_reports_give_the_same_in_every_format(analysis: RedundancyAnalysis) -> None:
     """Every remark is in text and JSON, every fault a failure in JUnit."""
     text, document = redundancy.as_text(analysis), json.loads(redundancy.as_json(analysis))
     suite = ET.fromstring(redundancy.as_junit(analysis)).find("testsuite")  # noqa: S314  # written a line above

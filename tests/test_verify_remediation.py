@@ -1,4 +1,4 @@
-"""Law 11: the patches of our headers mend every case that they are for, and a wrong one is found.
+"""Law 11: the patches of our headers fix every case that they are for, and a wrong one is found.
 
 `python -m tests.test_verify_remediation [N] [SEED]` tries N random examples and prints how often each patch was tried.
 """
@@ -32,16 +32,16 @@ PATCHED = [one for one in BUNDLE.policies if one.header.remediation and one.head
 
 
 def of_cases(bundle: Bundle, policy: Policy, baselines: Baselines, grounds: LawContext) -> list[tuple[str, Violation]]:
-    """What the law says against the fail cases of a policy, by name; cases that no patch is for cost little."""
+    """The violations of the law in the fail cases of a policy, by name; cases that no patch is for cost little."""
     file, alone, found = read_cases(policy), bundle.only([policy]), []
     for verdict, name, case in file.named() if file else ():
         snapshot = estate(baselines, case, name) if verdict == "fail" else None
         if snapshot is None:
             continue
         example = Example({}, {policy.id: case.parameters}, case.as_of or DEFAULT_AS_OF)
-        said = evaluate(alone, snapshot, as_of=example.as_of, parameters=example.parameters)
+        evaluation = evaluate(alone, snapshot, as_of=example.as_of, parameters=example.parameters)
         trial = Trial(grounds, example, name, given=snapshot)
-        for finding in said.findings:
+        for finding in evaluation.findings:
             claimed = select_patches(policy, finding, snapshot, example.parameters)
             violation = check_patches(trial, policy, _same(finding, trial), claimed) if claimed else None
             if violation is not None:
@@ -55,7 +55,7 @@ def _same(finding: Finding, trial: Trial) -> Finding:
 
 
 def run(bundle: Bundle, number: int, seed: int, grounds: LawContext) -> list[tuple[int, Violation]]:
-    """What the law says against random examples, by their number."""
+    """The violations of the law in random examples, by their number."""
     found = []
     for position, example in enumerate(islice(examples_of(bundle, seed), number)):
         violation = REMEDIATION.violated(Trial(grounds, example, f"{seed}/{position}"))
@@ -70,8 +70,8 @@ def test_at_least_forty_policies_have_a_patch() -> None:
 
 
 @pytest.mark.slow
-def test_every_patch_mends_its_cases_and_breaks_nothing() -> None:
-    """Each patch is tried on one case at least; none is there that no case needs."""
+def test_every_patch_fixes_its_cases_and_breaks_nothing() -> None:
+    """Each patch is tried on one case at least; none is without a case that needs it."""
     grounds, baselines = LawContext(BUNDLE), baselines_of(BUNDLE)
     faults = {policy.id: found for policy in PATCHED if (found := of_cases(BUNDLE, policy, baselines, grounds))}
     counts: Counter[tuple[str, str]] = grounds.made[TRIED]
@@ -83,29 +83,31 @@ def test_every_patch_mends_its_cases_and_breaks_nothing() -> None:
 
 
 def test_patches_are_printed_so_that_any_tool_performs_them() -> None:
-    """Of each policy with patches, on what its cases deny: RFC 6902 makes of what was stated what was judged."""
+    """Of each policy with patches, on the denials of its cases: RFC 6902 turns the stated into the evaluated form."""
     baselines, performed = baselines_of(BUNDLE), set()
     for policy in PATCHED:
         file, alone = read_cases(policy), BUNDLE.only([policy])
         for verdict, name, case in file.named() if file else ():
             if verdict != "fail":
                 continue
-            judged, parameters = estate(baselines, case, name), {policy.id: case.parameters}
-            evaluation = evaluate(alone, judged, as_of=case.as_of or DEFAULT_AS_OF, parameters=parameters)
-            claims = [(finding, select_patches(policy, finding, judged, parameters)) for finding in evaluation.findings]
+            snapshot, parameters = estate(baselines, case, name), {policy.id: case.parameters}
+            evaluation = evaluate(alone, snapshot, as_of=case.as_of or DEFAULT_AS_OF, parameters=parameters)
+            claims = [
+                (finding, select_patches(policy, finding, snapshot, parameters)) for finding in evaluation.findings
+            ]
             edited = [Suggestion(finding, claimed.edits) for finding, claimed in claims if claimed]
-            for suggestion, printed in zip(edited, json.loads(as_json(edited, judged))["suggestions"], strict=True):
-                after = apply_edits(judged, suggestion.edits)
+            for suggestion, printed in zip(edited, json.loads(as_json(edited, snapshot))["suggestions"], strict=True):
+                after = apply_edits(snapshot, suggestion.edits)
                 assert after is not None
-                assert done(stated(judged), printed["edits"]) == stated(after)
+                assert done(stated(snapshot), printed["edits"]) == stated(after)
                 performed.add(policy.id)
 
     assert performed == {policy.id for policy in PATCHED}
 
 
-def stated(judged: Snapshot) -> dict[tuple[str, str], JsonObject]:
+def stated(snapshot: Snapshot) -> dict[tuple[str, str], JsonObject]:
     """The documents of a snapshot by kind and id, as a native file has them."""
-    document, _ = native(judged)
+    document, _ = native(snapshot)
     kinds = {"resource": "resources", "workload": "workloads", "approval": "approvals"}
     return {(kind, entry["id"]): entry for kind, name in kinds.items() for entry in document.get(name, ())}
 
@@ -143,7 +145,7 @@ def test_a_wrong_patch_and_one_that_breaks_a_neighbour_are_found() -> None:
 
 
 def test_a_policy_that_decides_whether_it_can_be_done_withholds_a_patch() -> None:
-    """What `provided` names is no violation, and counted as not tried."""
+    """A field that `provided` names is no violation, and counted as not tried."""
     policies = []
     for policy in BROKEN_BUNDLE.policies:
         remediation = policy.header.remediation

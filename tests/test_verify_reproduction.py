@@ -1,4 +1,4 @@
-"""How a counterexample is seen again: what is in no file is printed, and the command names what is in one."""
+"""How a counterexample is seen again: parts outside of files are printed, and the command names the files."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_the_command_names_policies_clock_and_files() -> None:
     assert command(DOCUMENTS, "") == ["policyeng", "check", "-", *moment]
 
 
-def test_what_is_in_no_file_is_printed() -> None:
-    """Parameters as a configuration, then the snapshot or the document that is judged."""
+def test_parts_outside_of_files_are_printed() -> None:
+    """Parameters as a configuration, then the snapshot or the evaluated document."""
     at, days, *snapshot = list_other_parts(SAYABLE, None)
 
     assert (at, days.strip()) == ('parameters   [parameters."T-A-1"]', '"days" = 3')
@@ -47,31 +47,31 @@ def test_what_is_in_no_file_is_printed() -> None:
     assert json.loads("\n".join(list_other_parts(DOCUMENTS, None))) == {"size": 1}
 
 
-def test_what_is_in_files_is_not_printed_but_what_toml_cannot_say() -> None:
-    """Parameters that no configuration holds are said as JSON."""
+def test_parts_in_files_are_not_printed_but_values_that_toml_cannot_express() -> None:
+    """Parameters that no configuration can contain are printed as JSON."""
     assert list(list_other_parts(SAYABLE, Path("x.json"))) == []
     assert list(list_other_parts(UNSAYABLE, Path("x.json"))) == ['parameters   {"T-A-1": {"days": null}}']
 
 
 def test_further_counterexamples_are_written_with_their_number(tmp_path: Path) -> None:
-    """Each with its parameters beside it."""
-    beside = FileWriter()
+    """Each with its parameters next to it."""
+    writer = FileWriter()
 
-    first, second = (write_example(beside, tmp_path / "x.json", number, SAYABLE) for number in (1, 2))
+    first, second = (write_example(writer, tmp_path / "x.json", number, SAYABLE) for number in (1, 2))
 
-    beside.require_all()
+    writer.require_all()
     assert (first, second) == (tmp_path / "x.json", tmp_path / "x-2.json")
     assert json.loads((tmp_path / "x-2.json").read_text(encoding="utf-8")) == {"snapshotVersion": 1, **SNAPSHOT}
     assert tomllib.loads((tmp_path / "x-2.toml").read_text(encoding="utf-8")) == {"parameters": {"T-A-1": {"days": 3}}}
 
 
 def test_parameters_that_cannot_be_written_leave_no_file_to_name(tmp_path: Path) -> None:
-    """A snapshot without its parameters is another one; the next is written all the same, and the fault is said."""
-    beside = FileWriter()
+    """A snapshot without its parameters is another one; the next is written all the same, and the fault is reported."""
+    writer = FileWriter()
     (tmp_path / "x.toml").mkdir()
 
-    first, second = (write_example(beside, tmp_path / "x.json", number, SAYABLE) for number in (1, 2))
+    first, second = (write_example(writer, tmp_path / "x.json", number, SAYABLE) for number in (1, 2))
 
     assert (first, second) == (None, tmp_path / "x-2.json")
     with pytest.raises(UsageError, match="cannot write the parameters of the counterexample"):
-        beside.require_all()
+        writer.require_all()

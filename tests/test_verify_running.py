@@ -1,4 +1,4 @@
-"""Runs of the laws: the same for the same seed, what is kept for the next run, and what cannot be decided."""
+"""Runs of the laws: the same for the same seed, stored failures for the next run, and undecided laws."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def honest(tmp_path: Path) -> Bundle:
     return load_bundle(write(tmp_path / "honest", {"area/a/a.rego": text}))
 
 
-def told(done: LawRun) -> object:
-    """What a run says, but for how long it took."""
+def outcome_of(done: LawRun) -> object:
+    """The outcome of a run, without its duration."""
     found = [
         (entry.law.name, entry.violation, entry.note, document_of(entry.example) if entry.example else None)
         for entry in done.found
@@ -48,7 +48,7 @@ def test_the_number_of_processes_changes_nothing(turned: Bundle) -> None:
     """Examples, counts, violations and their smallest snapshots are those of the seed."""
     one, three = (run(turned, laws_named(["total", "monotone"]), examples=200, seed=7, jobs=jobs) for jobs in (1, 3))
 
-    assert told(one) == told(three)
+    assert outcome_of(one) == outcome_of(three)
     assert one.exit_code == 1
 
 
@@ -91,8 +91,8 @@ def test_a_failure_is_kept_tried_first_and_dropped_when_it_holds(
     assert [(entry.again, entry.kept, entry.violation) for entry in again.found] == [
         (True, first.kept, first.violation)
     ]
-    mended = replace(honest, name=turned.name, policies=(_renamed(honest, turned),))
-    done = run(mended, laws, examples=1, seed=8, database=folder)
+    repaired = replace(honest, name=turned.name, policies=(_renamed(honest, turned),))
+    done = run(repaired, laws, examples=1, seed=8, database=folder)
     assert (done.exit_code, done.dropped) == (0, [first.kept])
     assert list(folder.iterdir()) == []
 
@@ -103,7 +103,7 @@ def _renamed(bundle: Bundle, other: Bundle) -> Policy:
     return replace(policy, header=policy.header.model_copy(update={"id": named.id}))
 
 
-def test_failures_of_other_bundles_and_laws_are_left_alone_and_said(
+def test_failures_of_other_bundles_and_laws_are_left_alone_and_reported(
     turned: Bundle, honest: Bundle, tmp_path: Path
 ) -> None:
     """Nothing is dropped that was not tried."""
@@ -118,8 +118,8 @@ def test_failures_of_other_bundles_and_laws_are_left_alone_and_said(
     assert first.kept.exists()
 
 
-def test_what_a_policy_that_keeps_state_breaks_is_made_small_and_stands_when_it_is_kept(tmp_path: Path) -> None:
-    """It fails once in the life of its module, which is run anew for each smaller example, and for what was kept."""
+def test_a_violation_of_a_policy_that_keeps_state_is_made_small_and_fails_again_when_kept(tmp_path: Path) -> None:
+    """It fails once in the life of its module, which is run again for each smaller example and the kept one."""
     bundle, laws = load_bundle(BROKEN / "repeatable"), laws_named(["repeatable", "order"])
 
     first = run(bundle, laws, examples=20, seed=7, jobs=1, database=tmp_path)
@@ -144,7 +144,7 @@ def test_a_file_that_no_run_has_kept_is_refused(turned: Bundle, tmp_path: Path) 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])
 def test_a_database_that_cannot_be_used_is_refused_at_the_start(turned: Bundle, tmp_path: Path, place: str) -> None:
-    """It costs no run, and says what else to do."""
+    """It costs no run, and states what else to do."""
     (tmp_path / "file").write_text("", encoding="utf-8")
 
     with pytest.raises(UsageError, match=r"file.*: failures cannot be stored there: .*; name another directory with"):
@@ -152,12 +152,12 @@ def test_a_database_that_cannot_be_used_is_refused_at_the_start(turned: Bundle, 
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_what_cannot_be_kept_or_removed_is_said_and_costs_no_report(
+def test_what_cannot_be_kept_or_removed_is_reported_and_costs_no_report(
     turned: Bundle, honest: Bundle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A disk may fill up on the way; the violation is found all the same, and no half of a file is left."""
     folder, laws = tmp_path / "kept", laws_named(["monotone"])
-    mended = replace(honest, name=turned.name, policies=(_renamed(honest, turned),))
+    repaired = replace(honest, name=turned.name, policies=(_renamed(honest, turned),))
 
     def full(*_: object, **__: object) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -172,7 +172,7 @@ def test_what_cannot_be_kept_or_removed_is_said_and_costs_no_report(
     kept = store_failure(folder, turned.name, FailingExample("monotone", found.violation, found.example, found.chance))
     with monkeypatch.context() as patched:
         patched.setattr(Path, "unlink", full)
-        again = run(mended, laws, examples=1, seed=8, database=folder)
+        again = run(repaired, laws, examples=1, seed=8, database=folder)
     assert (again.exit_code, again.dropped) == (0, [])
     assert again.unkept == [f"{kept}: no longer fails, but cannot be removed: no space left on device"]
 
@@ -192,13 +192,13 @@ def test_a_law_that_raises_is_undecided_with_the_number_of_the_example(honest: B
 
 
 def test_a_bundle_without_policies_cannot_be_tried(honest: Bundle) -> None:
-    """No law holds of nothing."""
+    """No law holds without a finding."""
     with pytest.raises(EngineError, match="no policy"):
         run(honest.only(()), LAWS, examples=1, seed=7)
 
 
-def test_parameters_are_said_as_a_configuration_file() -> None:
-    """TOML says what JSON does, but for null."""
+def test_parameters_are_printed_as_a_configuration_file() -> None:
+    """TOML expresses what JSON does, but for null."""
     import tomllib
 
     parameters = {"T-1": {"names": ["a\u007f", 'ü"\\'], "limits": {"x y": 1.5, "z": True}}, "T-2": {}}

@@ -1,4 +1,4 @@
-"""Witnesses and conflicts of classes of workloads, held against plain enumeration, and the command for them."""
+"""Witnesses and conflicts of classes of workloads, compared with plain enumeration, and the command for them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def subject(**more: object) -> WorkloadClass:
 
 
 def sets_of(found: SatisfiabilityResult) -> list[tuple[str, ...]]:
-    """The conflicting sets of an answer."""
+    """The conflicting sets of a result."""
     return [conflict.policies for conflict in found.conflicts]
 
 
@@ -77,8 +77,8 @@ def by_trying(family: list[frozenset[str]]) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_answer_is_that_of_plain_enumeration(tmp_path: Path, seed: int) -> None:
-    """Possible or not, the smallest sets and the day of every change are as if all were judged at every moment."""
+def test_the_result_is_that_of_plain_enumeration(tmp_path: Path, seed: int) -> None:
+    """Possible or not, the smallest sets and the day of every change are as if all were evaluated at every moment."""
     chance = Random(seed)  # noqa: S311  # nothing here is secret
     conditions = []
     for number in range(4):
@@ -89,24 +89,24 @@ def test_the_answer_is_that_of_plain_enumeration(tmp_path: Path, seed: int) -> N
     bundle = bundle_with(tmp_path, *conditions)
     days = [datetime(2026, 3, 1, tzinfo=UTC) + timedelta(days=number) for number in range(0, 160, 7)]
     every = list(product(ZONES, (1, 2, 3)))
-    held = [any(not failing(bundle, *pair, day) for pair in every) for day in days]
+    enumerated = [any(not failing(bundle, *pair, day) for pair in every) for day in days]
 
     found = answer(subject(), bundle, NOW)
     family = [failing(bundle, *pair, NOW) for pair in every]
 
     assert (found.status == "possible") is (frozenset() in family)
-    assert [possible(found, day) for day in days] == held
+    assert [possible(found, day) for day in days] == enumerated
     if found.status == "impossible":
         assert sets_of(found) == by_trying(family)
 
 
 def possible(found: SatisfiabilityResult, moment: datetime) -> bool:
-    """What the timeline of an answer says of a moment."""
+    """Whether the class is possible at a moment of the timeline."""
     return [span.possible for span in found.spans if span.begins is None or span.begins <= moment][-1]
 
 
 def test_three_policies_conflict_and_each_two_of_them_do_not(tmp_path: Path) -> None:
-    """Each policy leaves one zone; for each of them an estate is shown that passes all the others."""
+    """Each policy leaves one zone; for each an estate is shown that passes all the others."""
     found = answer(subject(), bundle_with(tmp_path, 'zone == "a"', 'zone == "b"', 'zone == "c"', "tier == 3"), NOW)
 
     assert sets_of(found) == [("T-P-1", "T-P-2", "T-P-3")]
@@ -119,7 +119,7 @@ def test_three_policies_conflict_and_each_two_of_them_do_not(tmp_path: Path) -> 
     ]
 
 
-def test_dates_are_exact_to_the_day_and_say_why(tmp_path: Path) -> None:
+def test_dates_are_exact_to_the_day_and_state_why(tmp_path: Path) -> None:
     """A date in the code, and days before a date in the estate; what was possible ends with a reason."""
     conditions = ('zone != "a"; input.as_of >= "2026-07-04"', 'zone == "a"; input.as_of >= "2027-01-15"')
     found = answer(subject(), bundle_with(tmp_path, *conditions), NOW)
@@ -133,7 +133,7 @@ def test_dates_are_exact_to_the_day_and_say_why(tmp_path: Path) -> None:
 
 
 def test_options_bring_their_part_of_the_estate(tmp_path: Path) -> None:
-    """A choice is made where its place is, and where `when` says so; what lacks the work is no estate of the class."""
+    """A choice is made where its place is, and where `when` applies; without the work it is no estate of the class."""
     bundle = bundle_with(tmp_path, 'zone == "a"; tier == 1')
     options = {
         "small": {"with": {"place": {"properties": {"tier": 1}}}},
@@ -165,7 +165,7 @@ def test_contradicting_policies_are_named_and_no_innocent_one() -> None:
 
 
 def test_the_law_finds_the_class_and_the_policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A conflict is a violation, so is an expectation that is not met; what is as expected is none."""
+    """A conflict is a violation, so is an expectation that is not met; an expected result is none."""
     monkeypatch.setattr(
         "policyeng.verify.laws.outcome_laws.classes_of",
         lambda bundle: classes_of(bundle, chosen=["anything", "regulated-realtime-gpu-inference"]),
@@ -192,14 +192,14 @@ def documented(column: int = 1) -> Mapping[str, str]:
 
 
 @pytest.mark.slow
-def test_our_classes_are_answered_as_documented() -> None:
-    """What needs the documents' isolated GPU sizes ends with these; all else is possible at all known dates."""
+def test_our_classes_are_decided_as_documented() -> None:
+    """Classes that need the documents' isolated GPU sizes end with these; all else is possible at all known dates."""
     bundle = load_bundle()
-    answers = {entry.id: answer(entry, bundle, NOW) for entry in classes_of(bundle)}
+    results = {entry.id: answer(entry, bundle, NOW) for entry in classes_of(bundle)}
 
-    assert {name: describe_spans(found.spans) for name, found in answers.items()} == documented()
-    assert all(found.is_as_expected for found in answers.values())
-    found = answers["regulated-gpu-training-on-managed-compute"]
+    assert {name: describe_spans(found.spans) for name, found in results.items()} == documented()
+    assert all(found.is_as_expected for found in results.values())
+    found = results["regulated-gpu-training-on-managed-compute"]
     assert found.witness is not None
     assert found.witness.assignment.chosen["size"] == "Standard_NC64as_T4_v3"
 
@@ -232,15 +232,15 @@ REGION = (
 
 @pytest.fixture
 def user(tmp_path: Path) -> Path:
-    """A user's bundle with one policy, and a class beside it."""
+    """A user's bundle with one policy, and a class next to it."""
     return write(tmp_path, {"b/area/a/a.rego": rego("a", REGION), "tagged.yaml": CLASS})
 
 
 def test_a_users_class_has_a_witness_that_check_accepts(user: Path) -> None:
     """The file that is written passes with the printed command."""
     ours = ("--policy", str(user / "b"))
-    asked = ("--classes", str(user / "tagged.yaml"), "--class", "tagged", "--witness", str(user / "w"))
-    ran = policyeng("verify", "--satisfiable", *ours, *asked, "--as-of", "2026-06-01T00:00:00Z")
+    chosen = ("--classes", str(user / "tagged.yaml"), "--class", "tagged", "--witness", str(user / "w"))
+    ran = policyeng("verify", "--satisfiable", *ours, *chosen, "--as-of", "2026-06-01T00:00:00Z")
 
     assert (ran.returncode, ran.stderr) == (0, "")
     assert 'witness: region "westus"' in ran.stdout
@@ -265,8 +265,8 @@ def test_an_impossible_class_exits_1_in_every_format() -> None:
     assert (suite.attrib["tests"], suite.attrib["failures"], suite[0][0].tag) == ("1", "1", "failure")
 
 
-def test_what_nothing_judges_is_undecided(user: Path) -> None:
-    """A class whose work no policy judges has no witness, and none of its policies conflict."""
+def test_a_class_that_nothing_evaluates_is_undecided(user: Path) -> None:
+    """A class whose work no policy evaluates has no witness, and none of its policies conflict."""
     other = CLASS.replace("estate: [workspace]", "estate: [workspace, budget]").replace(
         "about: [{type: Microsoft.MachineLearningServices/workspaces}]",
         "about: [{type: Microsoft.Consumption/budgets}]",

@@ -1,4 +1,4 @@
-"""Delta debugging of JSON: it ends, never loses what it looks for, and finds what is smallest."""
+"""Delta debugging of JSON: it ends, never loses what it looks for, and finds the smallest."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ RANDOMS = st.randoms(use_true_random=False)
 
 
 @given(st.lists(JSON) | OBJECTS)
-def test_what_always_holds_shrinks_to_nothing(document: Json) -> None:
+def test_a_condition_that_is_always_true_shrinks_to_nothing(document: Json) -> None:
     """Without a condition the smallest document is an empty one."""
     assert not shrink(document, lambda _: True)
 
 
 @given(JSON, st.integers(0, 30))
-def test_the_answer_holds_whenever_the_search_ends(document: Json, most: int) -> None:
-    """However few trials there are, what is given back is a document for which the condition is true."""
+def test_the_condition_is_true_whenever_the_search_ends(document: Json, most: int) -> None:
+    """However few trials there are, the result is a document for which the condition is true."""
     letters = json.dumps(document).count("a")
 
     smallest = shrink(document, lambda entry: json.dumps(entry).count("a") == letters, most=most)
@@ -64,7 +64,7 @@ def test_a_needle_is_found_in_a_haystack_and_the_haystack_is_not_changed() -> No
 
 @given(RANDOMS, OBJECTS)
 def test_edits_keep_a_document_json_and_its_identity(random: Random, document: dict[str, Json]) -> None:
-    """Whatever is drawn, the document can be written down again, and id and type stay."""
+    """The document can always be written down again, and id and type stay."""
     whole = {**document, "id": "/a", "type": "t"}
     for _ in range(3):
         edit_somewhere(random, whole)
@@ -74,7 +74,7 @@ def test_edits_keep_a_document_json_and_its_identity(random: Random, document: d
 
 
 @given(OBJECTS, JSON, st.data())
-def test_what_is_put_somewhere_is_there_until_it_is_removed(
+def test_a_value_that_is_set_stays_until_it_is_removed(
     document: dict[str, Json], value: Json, data: st.DataObject
 ) -> None:
     """Every place of a document can be set, read and removed."""
@@ -89,8 +89,8 @@ def test_what_is_put_somewhere_is_there_until_it_is_removed(
 
 
 @given(RANDOMS, JSON)
-def test_a_pointer_can_be_set_through_whatever_stands_in_the_way(random: Random, other: Json) -> None:
-    """Objects are made where something else stands; a list keeps its members."""
+def test_a_pointer_can_be_set_through_any_other_value(random: Random, other: Json) -> None:
+    """Objects are made in place of other values; a list keeps its members."""
     document: Json = {"a": other}
     place = place_of(random, document, "/a/b~1c/0")
     put_value(document, place, "x")
@@ -123,7 +123,7 @@ SCHEMAS = [
 @settings(deadline=None)
 @given(RANDOMS, st.sampled_from(SCHEMAS))
 def test_values_fit_their_schema(random: Random, schema: dict[str, Json]) -> None:
-    """What is drawn fits; where nothing drawn does, it is the default."""
+    """The drawn value fits; where none does, it is the default."""
     assert fits(schema, fitting(random, schema, ["a", 1, "never"]))
 
 

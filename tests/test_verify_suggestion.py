@@ -1,4 +1,4 @@
-"""Suggestions: the smallest edit that mends a finding, verified by all policies, and never one that hides it."""
+"""Suggestions: the smallest edit that fixes a finding, verified by all policies, and never one that hides it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def deny(path: str, expected: str, condition: str, msg: str = "m") -> str:
     return DENY.format(msg=msg, path=path, expected=expected, condition=condition)
 
 
-def found(bundle: Bundle, judged: Snapshot, policy: str) -> Suggestion:
+def found(bundle: Bundle, given: Snapshot, policy: str) -> Suggestion:
     """The suggestion for the first failure of a policy."""
-    evaluation = evaluate(bundle, judged, as_of=AS_OF)
+    evaluation = evaluate(bundle, given, as_of=AS_OF)
     finding = next(one for one in evaluation.findings if one.policy == policy and one.outcome is Outcome.FAIL)
-    suggestion = Suggester(bundle, judged, AS_OF).suggestion(finding)
+    suggestion = Suggester(bundle, given, AS_OF).suggestion(finding)
     assert suggestion is not None
     return suggestion
 
@@ -56,10 +56,10 @@ def steps(suggestion: Suggestion) -> list[tuple[str, str, object]]:
         ),
     ],
 )
-def test_values_come_from_what_the_policy_says(
+def test_values_come_from_the_policy(
     tmp_path: Path, rule: str, inspects: str, resource: JsonObject, wanted: object
 ) -> None:
-    """What is expected, one of a list, the other boolean, a threshold or its neighbour, a known word of a sentence."""
+    """The expected one, one of a list, the other boolean, a threshold or its neighbour, a known word of a sentence."""
     more = f"inspects: [{inspects}]\nwhen_absent: pass"
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rule, more=more)}))
 
@@ -69,7 +69,7 @@ def test_values_come_from_what_the_policy_says(
     assert suggestion.clears == (("T-A-1", str(workspace()["id"])),)
 
 
-def test_several_denials_are_mended_together(tmp_path: Path) -> None:
+def test_several_denials_are_fixed_together(tmp_path: Path) -> None:
     """By one edit for each."""
     rules = [deny(f"/properties/{name}", "1", f"input.resource.properties.{name} != 1", msg=name) for name in "xyz"]
     more = "inspects: [/properties]\nwhen_absent: pass"
@@ -80,8 +80,8 @@ def test_several_denials_are_mended_together(tmp_path: Path) -> None:
     assert {path for _, path, _ in steps(suggestion)} == {"/properties/x", "/properties/y", "/properties/z"}
 
 
-def test_what_breaks_another_policy_is_no_suggestion(tmp_path: Path) -> None:
-    """And the reason names it."""
+def test_an_edit_that_breaks_another_policy_is_no_suggestion(tmp_path: Path) -> None:
+    """The reason names the policy."""
     more = "inspects: [/properties/x]\nwhen_absent: pass"
     one = rego("a", deny("/properties/x", "1", "not input.resource.properties.x == 1"), more=more)
     other = rego("b", deny("/properties/x", "0", "input.resource.properties.x != 0"), more=more, identity="T-B-1")
@@ -109,7 +109,7 @@ def test_nothing_that_decides_what_applies_is_changed(tmp_path: Path, place: str
 
 
 def test_people_and_things_that_are_not_there_are_not_invented(tmp_path: Path) -> None:
-    """Nobody is named the owner, and no subnet is named that the snapshot has not."""
+    """No owner is made up, and no subnet is named that the snapshot has not."""
     rules = deny("/tags/owner", '"a@b.example"', "not input.resource.tags.owner")
     rules += "\n" + deny("/properties/subnet", '"/subscriptions/s/x/subnets/y"', "not input.resource.properties.subnet")
     rules += "\n" + deny("/properties/networkId", '"the id of a network"', "not input.resource.properties.networkId")
@@ -121,7 +121,7 @@ def test_people_and_things_that_are_not_there_are_not_invented(tmp_path: Path) -
 
 @pytest.mark.parametrize("place", ["/tags/owner", "/properties/subnet", "/properties/networkId"])
 def test_no_single_one_of_them_is_invented(tmp_path: Path, place: str) -> None:
-    """Each on its own: a word of what is expected is no id."""
+    """Each on its own: a word of the expected value is no id."""
     name = place.rpartition("/")[2]
     holder = place.split("/")[1]
     rule = deny(place, '"the id of a network"', f"not input.resource.{holder}.{name}")
@@ -140,17 +140,17 @@ def of_case(policy: str, name: str) -> Snapshot:
 
 
 def test_suggestions_for_a_sample_are_verified_and_done_twice_do_nothing_more(root: Path) -> None:
-    """Of every failure of a regulated workspace: what is suggested clears it, and breaks nothing."""
-    judged = load_snapshot(root / "samples" / "workspaces" / "regulated.json")
-    before = evaluate(BUNDLE, judged, as_of=AS_OF)
+    """Each suggestion for a regulated workspace clears its failure, and breaks nothing."""
+    given = load_snapshot(root / "samples" / "workspaces" / "regulated.json")
+    before = evaluate(BUNDLE, given, as_of=AS_OF)
     failing = {(one.policy, one.resource) for one in before.findings if one.outcome is Outcome.FAIL}
-    mender = Suggester(BUNDLE, judged, AS_OF)
-    suggestions = [one for finding in before.findings if (one := mender.suggestion(finding))]
+    suggester = Suggester(BUNDLE, given, AS_OF)
+    suggestions = [one for finding in before.findings if (one := suggester.suggestion(finding))]
 
     assert len(suggestions) == len(failing)
     assert sum(bool(one.edits) for one in suggestions) >= 8
     for suggestion in (one for one in suggestions if one.edits):
-        after = apply_edits(judged, suggestion.edits)
+        after = apply_edits(given, suggestion.edits)
         assert after is not None
         left = evaluate(BUNDLE, after, as_of=AS_OF)
         still = {(one.policy, one.resource) for one in left.findings if one.outcome is Outcome.FAIL}
@@ -214,8 +214,8 @@ def test_no_other_hardware_is_proposed(policy: str, size: str, others: tuple[str
     assert suggestion.reason.startswith(reason)
 
 
-def test_who_may_approve_is_no_edit() -> None:
-    """An approval by the person who asked for it."""
+def test_an_approver_is_no_edit() -> None:
+    """An approval by the person who requested it."""
     suggestion = found(BUNDLE, of_case("AML-RBAC-104", next(iter(_fail_cases("AML-RBAC-104")))), "AML-RBAC-104")
 
     assert suggestion.edits == ()
@@ -228,25 +228,25 @@ def _fail_cases(policy: str) -> list[str]:
     return list(file.fail)
 
 
-def test_what_passes_and_what_is_exempt_has_no_suggestion(tmp_path: Path) -> None:
-    """There is nothing to mend."""
+def test_passing_and_exempt_findings_have_no_suggestion(tmp_path: Path) -> None:
+    """There is nothing to fix."""
     rule = deny("/properties/x", "1", "input.resource.properties.x != 1")
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rule)}))
-    judged = snapshot(workspace(x=1))
-    [finding] = evaluate(bundle, judged, as_of=AS_OF).findings
+    given = snapshot(workspace(x=1))
+    [finding] = evaluate(bundle, given, as_of=AS_OF).findings
 
-    assert Suggester(bundle, judged, AS_OF).suggestion(finding) is None
+    assert Suggester(bundle, given, AS_OF).suggestion(finding) is None
 
 
 def test_an_entry_of_a_list_is_set_and_none_is_put_before_it(tmp_path: Path) -> None:
-    """RFC 6902's `add` to a list makes room, so another entry would be there beside what is denied."""
+    """RFC 6902's `add` to a list makes room, so another entry would be next to the denied one."""
     rule = deny("/properties/x/0", '"On"', 'input.resource.properties.x[0] != "On"')
     more = "inspects: [/properties/x]\nwhen_absent: pass"
     bundle = load_bundle(write(tmp_path, {"area/a/a.rego": rego("a", rule, more=more)}))
-    judged = snapshot(workspace(x=["Off", "Other"]))
+    given = snapshot(workspace(x=["Off", "Other"]))
 
-    suggestion = found(bundle, judged, "T-A-1")
+    suggestion = found(bundle, given, "T-A-1")
 
-    after = apply_edits(judged, suggestion.edits)
+    after = apply_edits(given, suggestion.edits)
     assert after is not None
     assert after.resources[0]["properties"] == {"x": ["On", "Other"]}

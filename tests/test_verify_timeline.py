@@ -1,4 +1,4 @@
-"""The times in which something holds, exact to the second between sampled moments."""
+"""The times in which a condition is true, exact to the second between sampled moments."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ def at(text: str) -> datetime:
 
 @given(st.lists(SECONDS, min_size=1, max_size=4, unique=True))
 def test_a_change_is_found_to_the_second(changes: list[int]) -> None:
-    """Whatever changes between two moments that differ, its first second is told."""
+    """The first second of a change between two different moments is found."""
     moments = sorted(START + timedelta(seconds=second) for second in changes)
 
-    def holds(moment: datetime) -> bool:
+    def is_true(moment: datetime) -> bool:
         return sum(change <= moment for change in moments) % 2 == 0
 
     sampled = samples([*moments, START], START)
-    found = spans(sampled, [holds(moment) for moment in sampled], holds)
+    found = spans(sampled, [is_true(moment) for moment in sampled], is_true)
 
     assert [span.begins for span in found] == [None, *moments]
     assert [span.possible for span in found] == [number % 2 == 0 for number in range(len(moments) + 1)]
 
 
-def test_what_changes_right_after_a_moment_is_met_before_the_next() -> None:
-    """Between any two moments lies one more, so what holds in between alone is seen."""
+def test_a_change_right_after_a_moment_is_found_before_the_next() -> None:
+    """Between any two moments lies one more, so a condition that is only true in between is seen."""
     first, last = at("2026-03-01"), at("2026-03-09")
 
-    def holds(moment: datetime) -> bool:
+    def is_true(moment: datetime) -> bool:
         return first < moment < last
 
     sampled = samples([first, last], first)
-    found = spans(sampled, [holds(moment) for moment in sampled], holds)
+    found = spans(sampled, [is_true(moment) for moment in sampled], is_true)
 
     assert describe_spans(found) == (
         "impossible until 2026-02-28, possible from 2026-03-01 until 2026-03-08, impossible from 2026-03-09 on"
@@ -49,7 +49,7 @@ def test_what_changes_right_after_a_moment_is_met_before_the_next() -> None:
 
 
 def test_spans_in_words() -> None:
-    """The last day of a time is the one before the next begins; hours are told where they matter."""
+    """The last day of a time is the one before the next begins; hours are stated where they matter."""
     assert describe_spans([PossibleSpan(None, True)]) == "possible at all known dates"
     assert describe_spans([PossibleSpan(None, False)]) == "impossible at all known dates"
     assert describe_spans([PossibleSpan(None, True), PossibleSpan(at("2026-03-01"), False)]) == (

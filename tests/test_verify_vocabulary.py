@@ -1,4 +1,4 @@
-"""What a bundle speaks of: words of Rego, of Python and of what both borrow."""
+"""The vocabulary of a bundle: words of Rego, of Python and of shared functions."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from policyeng.facts import quotas
 from policyeng.facts.computes import find_size
 
 
-def _beside(given):
+def _neighbor(given):
     return given.resource["basalt"] if find_size(given.resource, given.facts) else None
 
 
 @policy(
     id="T-A-1",
-    title="Every one holds",
+    title="Every one is true",
     severity="low",
     judges=["Acme.Minerals/mines"],
     applies=lambda given: given.resource.get("granite") == [one for one in ("gneiss",)],
 )
 def a(given):
-    if _beside(given) == quotas.quota_key("slate", "marl"):
-        yield Denial(msg="this text is longer than any word that a document holds", actual=41)
+    if _neighbor(given) == quotas.quota_key("slate", "marl"):
+        yield Denial(msg="this text is longer than any word that a document contains", actual=41)
 """
 
 
@@ -45,19 +45,19 @@ def a(given):
     ],
 )
 def test_a_policy_meets_the_tables_that_it_reads(bundle: Bundle, policy: str, table: str) -> None:
-    """Also those that a shared function asks the catalogue for."""
+    """Also those that a shared function looks up in the catalogue."""
     words = vocabulary_of(bundle, []).words[policy]
 
     assert tuple(bundle.data["facts"][table]) in words.tables
 
 
-def test_a_policy_that_asks_for_no_size_meets_none(bundle: Bundle) -> None:
+def test_a_policy_that_looks_up_no_size_meets_none(bundle: Bundle) -> None:
     """Nothing is read into a word that only looks like a question."""
     assert vocabulary_of(bundle, []).words["AML-RBAC-103"].tables == ()
 
 
-def test_the_words_of_python_are_found_inside_and_behind_it(tmp_path: Path) -> None:
-    """In the functions beside the policy and in its `applies`; those of shared functions are borrowed."""
+def test_the_words_of_python_are_found_in_the_policy_and_its_functions(tmp_path: Path) -> None:
+    """In the functions next to the policy and in its `applies`; those of shared functions are borrowed."""
     bundle = load_bundle(write(tmp_path, {"area/a/a.py": PYTHON}))
     words = vocabulary_of(bundle, []).words["T-A-1"]
 

@@ -1,4 +1,4 @@
-"""What all workloads have in common: tags, gaps, order, and that no input makes `derive` raise."""
+"""Properties of all workloads: tags, gaps, order, and that no input makes `derive` raise."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
 @given(snapshot=snapshots(), shuffled=st.randoms(use_true_random=False))
 @settings(deadline=None, max_examples=effort(60, 300))
 def test_no_input_raises_and_nothing_is_left_unsaid(snapshot: Snapshot, shuffled: Any) -> None:
-    """Whatever stands in the resources and in whatever order: a field is decided, or it has its reason."""
+    """For any resources in any order, a field is decided, or it has its reason."""
     found = derive(snapshot, FACTS)
     mixed = list(snapshot.resources)
     shuffled.shuffle(mixed)
@@ -137,9 +137,9 @@ def _bodies() -> Iterator[tuple[str, JsonObject]]:
                 yield path.parent.name, body
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the real files beside the checkout are missing")
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the real files next to the checkout are missing")
 def test_real_bodies_are_read() -> None:
-    """Every body that the service or its examples gave can stand for a deployment, a job or a service."""
+    """Every body that the service or its examples gave can be used for a deployment, a job or a service."""
     bodies = list(_bodies())
     assert len(bodies) > 30
     for folder, body in bodies:

@@ -1,4 +1,4 @@
-"""How declared workloads join what is derived, and how they stand alone."""
+"""How declared workloads join derived ones, and how they are used alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SOURCE = service({"computeType": "ACI"})["id"]
 def test_a_declared_workload_adds_to_the_derived_one(
     declared: JsonObject, pointer: str, value: object, reason: str
 ) -> None:
-    """It says what ARM does not; where both say and differ, the field is undecided and names both."""
+    """It states what ARM does not; where both state it and differ, the field is undecided and names both."""
     source = service({"computeType": "ACI"}, tags={"a": "1"})
     found = one(source, workloads=[{"id": "w", "sourceId": SOURCE.upper(), **declared}])
     assert found.reported_id == SOURCE
@@ -42,7 +42,7 @@ def test_a_declared_accelerator_decides_what_arm_leaves_open() -> None:
 
 
 def test_declarations_that_contradict_each_other_decide_nothing() -> None:
-    """Two declarations of one source agree or leave the field undecided, in whatever order they stand."""
+    """Two declarations of one source agree or leave the field undecided, in whatever order they are."""
     both = [
         {"id": "a", "sourceId": SOURCE, "cadence": "scheduled", "tags": {"x": "1"}},
         {"id": "b", "sourceId": SOURCE, "cadence": "sporadic", "tags": {"X": "2"}},
@@ -53,8 +53,8 @@ def test_declarations_that_contradict_each_other_decide_nothing() -> None:
     assert found.document["tags"] == {}
 
 
-def test_a_declared_accelerator_that_contradicts_what_is_asked_for_decides_nothing() -> None:
-    """Containers that ask for no GPU in so many words are not silent about it."""
+def test_a_declared_accelerator_that_contradicts_the_request_decides_nothing() -> None:
+    """Containers that explicitly request no GPU are not silent about it."""
     silent = {"computeType": "ACI", "containerResourceRequirements": {"gpu": 0}}
     found = one(service(silent), workloads=[{"id": "w", "sourceId": SOURCE, "accelerator": "gpu"}])
     assert found.document["accelerator"] is None
@@ -62,7 +62,7 @@ def test_a_declared_accelerator_that_contradicts_what_is_asked_for_decides_nothi
 
 
 def test_a_declared_accelerator_adds_to_what_a_size_has() -> None:
-    """A size without one is silent about what is declared; a size with one is not."""
+    """A size without one is silent about the declaration; a size with one is not."""
     for size, declared, accelerator in (
         ("Standard_CPU", "fpga", "fpga"),
         ("Standard_CPU", "gpu", "gpu"),
@@ -87,14 +87,14 @@ def test_enum_values_are_declared_in_any_case() -> None:
     assert found.document["features"] == ["automl"]
 
 
-def test_a_lone_declaration_says_what_it_says() -> None:
-    """Without a source it stands alone; what it does not say is undecided, never assumed."""
+def test_a_lone_declaration_is_used_as_written() -> None:
+    """Without a source it is used alone; what it does not state is undecided, never assumed."""
     found = one(workloads=[{"id": "w", "workspaceId": WS, "purpose": "realtime-inference", "tags": {"a": "b"}}])
     assert (found.reported_id, found.document["workspaceId"], found.document["tags"]) == ("w", WS, {"a": "b"})
     assert set(found.unreadable) == {"/target", "/accelerator"}
 
 
-def test_a_declaration_whose_source_is_missing_stands_alone_and_says_so() -> None:
+def test_a_declaration_whose_source_is_missing_is_used_alone_and_states_it() -> None:
     """A dangling sourceId is named in the reasons, and its workspace is still known."""
     found = one(workloads=[{"id": "w", "sourceId": SOURCE, "target": "local"}])
     assert (found.reported_id, found.document["target"], found.document["workspaceId"]) == ("w", "local", WS)
@@ -102,7 +102,7 @@ def test_a_declaration_whose_source_is_missing_stands_alone_and_says_so() -> Non
     assert all("is not in the snapshot" in found.unreadable[key] for key in ("/sourceId", "/purpose", "/computeId"))
 
 
-def test_a_declaration_of_a_source_that_is_no_workload_stands_alone() -> None:
+def test_a_declaration_of_a_source_that_is_no_workload_is_used_alone() -> None:
     """A source that derives no workload is kept as the source."""
     found = one(CLUSTER, workloads=[{"id": "w", "sourceId": CLUSTER["id"], "target": "local"}])
     assert (found.document["sourceId"], found.document["sourceType"]) == (CLUSTER["id"], f"{ML}/computes")

@@ -1,4 +1,4 @@
-"""What `derive` says of online and batch deployments and of version-1 services."""
+"""The workloads of online and batch deployments and of version-1 services."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_batch_deployments(
 def test_version_one_services(
     properties: object, target: str | None, accelerator: str | None, memory: float | None
 ) -> None:
-    """ACI and AKS are targets; GPUs, FPGAs and memory are what the container asks for, also as text."""
+    """ACI and AKS are targets; GPUs, FPGAs and memory are what the container requests, also as text."""
     found = one(service(properties)).document
     assert (found["purpose"], found["target"]) == ("realtime-inference", target)
     assert (found["accelerator"], found["memoryGiB"]) == (accelerator, memory)

@@ -1,4 +1,4 @@
-"""What `derive` says of jobs."""
+"""The workloads of jobs."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_the_accelerator_of_a_job(properties: JsonObject, others: list[JsonObjec
     assert ("/accelerator" in found.unreadable) is (accelerator is None)
 
 
-def test_what_is_no_compute_is_no_target() -> None:
+def test_other_resources_than_computes_are_no_target() -> None:
     """Other resources have a `computeType` also, and nothing runs on them."""
     found = one(job({"computeId": "c"}), {**compute("c", "AKS"), "type": "x"})
     assert found.document["target"] is None
@@ -178,7 +178,7 @@ def test_an_attached_machine_without_a_size_has_that_of_its_virtual_machine() ->
         ),
     ],
 )
-def test_an_undecided_target_says_what_it_may_be(
+def test_an_undecided_target_states_what_it_may_be(
     properties: JsonObject, possible: set[str], impossible: set[str]
 ) -> None:
     """A name that the snapshot lacks is some compute, an expression anything a job runs on, steps what they name."""

@@ -22,7 +22,7 @@ def pipeline(**properties: object) -> JsonObject:
 
 
 def test_a_job_is_its_only_run() -> None:
-    """It has no step, and what is said of the whole job."""
+    """It has no step, and the facts of the whole job."""
     assert runs(job({"jobType": "AutoML", "computeId": "cpu"}), CLUSTER) == [
         {
             "step": None,
@@ -83,7 +83,7 @@ def test_there_is_always_a_run(properties: object) -> None:
     ],
 )
 def test_the_trials_at_once_of_a_sweep(limits: object, trials: int | None) -> None:
-    """A limit that is absent is that of all trials, and that is 1000; what is no count is undecided."""
+    """A limit that is absent is that of all trials, and that is 1000; a value that is no count is undecided."""
     assert runs(job({"jobType": "Sweep", "limits": limits}))[0]["concurrentTrials"] == trials
     (step,) = runs(pipeline(jobs={"a": {"type": "sweep", "limits": limits}}))
     assert step["concurrentTrials"] == trials
@@ -91,7 +91,7 @@ def test_the_trials_at_once_of_a_sweep(limits: object, trials: int | None) -> No
 
 
 def test_a_declared_feature_is_one_of_every_run_unless_a_run_is_known_to_have_it() -> None:
-    """Nobody says which step a declaration means; where a step has the feature, it is that one."""
+    """It is unknown which step a declaration means; where a step has the feature, it is that one."""
     source = pipeline(computeId="cpu", jobs={"a": {"type": "automl"}, "b": {}})
     facts = {"id": "w", "sourceId": source["id"], "features": ["designer", "automl"]}
     first, second = runs(source, CLUSTER, workloads=(facts,))
@@ -100,7 +100,7 @@ def test_a_declared_feature_is_one_of_every_run_unless_a_run_is_known_to_have_it
 
 
 def test_a_declared_target_is_that_of_every_run() -> None:
-    """It fills in what ARM does not say, and a run that is elsewhere is undecided."""
+    """It fills in what ARM does not state, and a run that is elsewhere is undecided."""
     source = pipeline(jobs={"a": {"computeId": "gone"}, "b": {"computeId": "vm"}})
     facts = {"id": "w", "sourceId": source["id"], "target": "compute-cluster"}
     first, second = runs(source, compute("vm", "VirtualMachine"), workloads=(facts,))
@@ -109,11 +109,11 @@ def test_a_declared_target_is_that_of_every_run() -> None:
     assert "`attached-vm`" in second["reason"]
 
 
-def test_work_that_stands_alone_is_its_only_run() -> None:
-    """What it does not say is null; of features it says all."""
-    (said,) = runs(workloads=({"id": "w", "target": "local", "features": ["sweep"]},))
-    assert (said["target"], said["computeId"], said["features"]) == ("local", None, {**NONE, "sweep": True})
-    assert said["concurrentTrials"] is None
+def test_work_without_a_source_is_its_only_run() -> None:
+    """Fields that it does not state are null; its features are complete."""
+    (only,) = runs(workloads=({"id": "w", "target": "local", "features": ["sweep"]},))
+    assert (only["target"], only["computeId"], only["features"]) == ("local", None, {**NONE, "sweep": True})
+    assert only["concurrentTrials"] is None
     (silent,) = runs(workloads=({"id": "w"},))
     assert (silent["target"], bool(silent["reason"])) == (None, True)
 
