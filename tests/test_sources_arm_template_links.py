@@ -63,7 +63,7 @@ def written(folder: Path, files: Mapping[str, JsonObject]) -> list[Path]:
 
 def read(paths: Sequence[Path], scope: str = GROUP) -> Inputs:
     """The files, deployed to a resource group that is known."""
-    return read_inputs(paths, said=DocumentContext(scope=scope))
+    return read_inputs(paths, context=DocumentContext(scope=scope))
 
 
 def accesses(inputs: Inputs) -> dict[str, object]:

@@ -97,13 +97,13 @@ def _stated(value: object) -> object:
 def _read(files: Mapping[str, bytes]) -> Inputs:
     said = normalize_context(SCOPE, _WORKSPACE, {})
     if len(files) == 1:
-        return read_inputs(["-"], stdin=next(iter(files.values())), said=said)
+        return read_inputs(["-"], stdin=next(iter(files.values())), context=said)
     with TemporaryDirectory() as folder:
         for file, content in files.items():
             path = Path(folder, file)
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(content)
-        return read_inputs([folder], said=said)
+        return read_inputs([folder], context=said)
 
 
 def _differences(arm: Evaluation, other: Evaluation) -> Compared:

@@ -136,7 +136,7 @@ def report_on_document(service: Service, asked: RouteRequest) -> RouteResponse:
         from_format=options.from_,
         max_bytes=max(len(content), 1),
         stdin=content,
-        said=normalize_context(options.scope, options.workspace, {}),
+        context=normalize_context(options.scope, options.workspace, {}),
         **setup.bundle.wanted,
     )
     settings, strict = setup.settings, options.strict_unknown
