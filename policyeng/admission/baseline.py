@@ -382,6 +382,6 @@ def _is_failing(finding: Finding) -> bool:
 def _find_problems(subjects: Iterable[Resource | None]) -> list[Problem]:
     """Return the problems of resources, and then those of computes."""
     there = [subject for subject in subjects if subject is not None]
-    computes = (subject for subject in there if subject.judged_type == COMPUTE_TYPE)
+    computes = (subject for subject in there if subject.target_type == COMPUTE_TYPE)
     problems = [problem for subject in there for problem in subject.remarks]
     return problems + [problem for one in computes for problem in of_compute(one.document, one.unreadable)]

@@ -102,7 +102,7 @@ class PolicyInput:
     facts: Facts
 
 
-Judge = Callable[[PolicyInput], Iterable[Denial | Unknown]]
+PolicyFunction = Callable[[PolicyInput], Iterable[Denial | Unknown]]
 Applies = Callable[[PolicyInput], bool]
 
 
@@ -117,7 +117,7 @@ class Declaration:
 class Functions(NamedTuple):
     """The functions of a Python policy: the one that evaluates it, and the one that decides whether it applies."""
 
-    judge: Judge
+    evaluate: PolicyFunction
     applies: Applies | None
 
 
@@ -195,7 +195,7 @@ class Policy:
         return "rego" if self.rules else "python"
 
 
-def policy(*, applies: Applies | None = None, **fields: Any) -> Callable[[Judge], Judge]:
+def policy(*, applies: Applies | None = None, **fields: Any) -> Callable[[PolicyFunction], PolicyFunction]:
     """Declare the function below as a policy.
 
     Args:
@@ -208,8 +208,8 @@ def policy(*, applies: Applies | None = None, **fields: Any) -> Callable[[Judge]
     The header is read from the text, without running the module: see `policyeng.bundle.python_headers`.
     """
 
-    def declare(judge: Judge) -> Judge:
-        judge.__policy__ = Declaration(fields, applies)  # type: ignore[attr-defined]  # functions take attributes
-        return judge
+    def declare(function: PolicyFunction) -> PolicyFunction:
+        function.__policy__ = Declaration(fields, applies)  # type: ignore[attr-defined]  # functions take attributes
+        return function
 
     return declare

@@ -192,11 +192,11 @@ def verify_redundancy(args: VerifyOptions) -> int:
         EngineError: the bundle does not compile.
     """
     from policyeng.verify import redundancy
-    from policyeng.verify.generators.documents import judges_documents
+    from policyeng.verify.generators.documents import evaluates_documents
     from policyeng.verify.redundancy import analysed
 
     bundle, examples = args.bundle, args.examples
-    if all(map(judges_documents, bundle.policies)):
+    if all(map(evaluates_documents, bundle.policies)):
         message = "all policies evaluate documents, and --redundancy only supports policies that evaluate resources"
         raise BundleError(message, remedy="pass policies that evaluate resources")
     total = sum(map(_cases, bundle.policies)) + examples

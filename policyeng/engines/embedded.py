@@ -194,7 +194,7 @@ def evaluate_embedded(
             found.append(SWITCHED_OFF)
             continue
         try:
-            found.append(evaluator.judge(pair))
+            found.append(evaluator.evaluate(pair))
         except DeadlineExceededError as error:
             found.append(Judgement(error=f"limit: {error}", is_limit=True))
             count_overrun(bundle, policy)
@@ -219,7 +219,7 @@ class _Evaluator:
         self._thread.joins.use(self._documents.snapshot)
         self._as_of = work.as_of.isoformat().replace("+00:00", "Z")
 
-    def judge(self, pair: Pair) -> Judgement:
+    def evaluate(self, pair: Pair) -> Judgement:
         """Evaluate a pair.
 
         Raises:

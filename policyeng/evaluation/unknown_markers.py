@@ -224,7 +224,7 @@ class EstateMarking:
         """Yield the causes for unreadable fields from which an index is built."""
         for at in self._partly:
             one = self._subjects[at]
-            if one.judged_type in kinds:
+            if one.target_type in kinds:
                 lost = unread(one.document, one.unreadable, one.carried, pointers)
                 yield from ((f"{one.reported_id}:{pointer}", reason) for pointer, reason in lost)
 

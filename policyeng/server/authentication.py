@@ -53,7 +53,7 @@ class Tokens:
 
         Args:
             authorization: the header as it came; empty when there is none.
-            scope: what is asked for.
+            scope: the scope that the request needs.
 
         Raises:
             RefusedError: there is no token, or none that is known (401), or it is not for this (403).

@@ -46,7 +46,7 @@ _STANDING = {
     "schema": {"type": "boolean", "default": False},
 }
 
-#: What routes ask of their callers where the server knows tokens.
+#: What routes require of their callers if the server has tokens.
 SECURITY = {_BEARER: {"type": "http", "scheme": "bearer"}}
 
 

@@ -1,4 +1,4 @@
-"""Listen, serve until a signal comes, and let what is asked end."""
+"""Listen, serve until a signal comes, and complete the open requests."""
 
 from __future__ import annotations
 
@@ -242,28 +242,28 @@ class Workers:
             self._due[worker.number] = time.monotonic() + (0 if worker.is_up else _PAUSE)
 
     def _look(self, watched: Watched[object]) -> None:
-        """Read what has changed; it is in force in all workers, or the last good reading stays in all of them."""
+        """Read what has changed; it is active in all workers, or the last good reading stays active in all of them."""
         try:
             if not watched.is_due():
                 return
-        except Exception:  # nothing ends the watch, or what is in force would become old without a message
+        except Exception:  # nothing ends the watch, or the active files would become old without a message
             _log.exception("%s: cannot be watched", watched.what)
             return
         try:
             current = watched.read()
-            for fault in self._ask_all("look", watched.what, watched.seen).values():
+            for fault in self._send_all("look", watched.what, watched.seen).values():
                 if fault:
                     raise InputError(fault)
         except PolicyengError as error:
             watched.keep(error)
             self._send("keep", watched.what, watched.fault, watched.failures)
             return
-        self._ask_all("take", watched.what)
+        self._send_all("take", watched.what)
         watched.take(current)
         if watched is self._service.setup and self._service.state is not None:
             self._service.state.ask()  # other policies may apply to other kinds of documents
 
-    def _ask_all(self, *command: object) -> dict[int, str]:
+    def _send_all(self, *command: object) -> dict[int, str]:
         """Send a command to all workers, and return the faults of those that carried it out; others have ended."""
         self._send(*command)
         replies: dict[int, str] = {}
@@ -386,8 +386,8 @@ _READING = 0.1
 def serve(service: Service, listening: Callable[[str], None]) -> None:
     """Serve until SIGINT or SIGTERM; SIGHUP has everything read again.
 
-    The first signal makes the server unready, and after `drain_seconds` it takes nothing more and ends when what was
-    asked is answered. The second ends it at once.
+    The first signal makes the server unready, and after `drain_seconds` it takes nothing more and ends when all
+    requests are answered. The second ends it at once.
 
     Args:
         service: what answers.

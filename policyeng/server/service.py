@@ -560,10 +560,10 @@ class Service:
         """Decide on changes of the server's own state, of which the changes that were allowed are a part.
 
         Args:
-            setup: what is in force.
+            setup: the active setup.
             state: the state of the server.
-            changes: what is asked for; once allowed, they are part of the state until it is newer than they are.
-            at: when it is asked.
+            changes: the requested changes; once allowed, they are part of the state until it is newer than they are.
+            at: the time of the request.
             blame: as for `decide`.
             before: changes that have been made of the state already.
             is_dry_run: nothing is made, so that nothing is kept.

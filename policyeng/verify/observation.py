@@ -98,7 +98,7 @@ class ObservedOutcomes:
         """Add an entry for each policy, even if it is never observed."""
         self.seen |= {policy.id: Seen() for policy in self.bundle.policies}
 
-    def judge(self, example: Example, bundle: Bundle | None = None) -> None:
+    def record(self, example: Example, bundle: Bundle | None = None) -> None:
         """Evaluate an example with every policy, or with those of a part of the bundle, and record the findings.
 
         Raises:
@@ -277,7 +277,7 @@ class DistinguishingSearch:
     def _write_values(self, document: JsonObject, resource: str, other: Policy) -> None:
         """Write values from elsewhere at places that the other policy reads."""
         words = self.vocabulary.words[other.id]
-        own = [*words.pointers, *(pointer for judged in other.header.judges for pointer in judged.where)]
+        own = [*words.pointers, *(pointer for target in other.header.judges for pointer in target.where)]
         for _ in range(self.random.randrange(1, 4) if own else 0):
             pointer = self.random.choice(own)
             holder = _find_document(document, resource, is_workspace=pointer.startswith(WORKSPACE))

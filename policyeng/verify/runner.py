@@ -120,21 +120,21 @@ class LawRunner:
 
     def _test_laws(self, tally: ExampleCounts, trial: Trial, number: int) -> None:
         started = time.perf_counter()
-        judged = _can_evaluate(trial)
+        evaluated = _can_evaluate(trial)
         tally.seconds[""] += time.perf_counter() - started
         tally.examples += 1
-        for finding in trial.evaluation.findings if judged else ():
+        for finding in trial.evaluation.findings if evaluated else ():
             tally.findings += 1
             tally.outcomes.setdefault(finding.policy, Counter())[finding.outcome] += 1
         for law in self._laws.values():
             # The numbers differ by law, so the costly laws do not all run on the same examples.
-            if law.whole is not None or (number + law.number) % law.every or not (judged or law.number == _TOTAL):
+            if law.whole is not None or (number + law.number) % law.every or not (evaluated or law.number == _TOTAL):
                 continue
             started = time.perf_counter()
             self._test_law(tally, law, trial)
             tally.tried[law.name] += 1
             tally.seconds[law.name] += time.perf_counter() - started
-        if not judged and not any(law.number == _TOTAL for law in self._laws.values()):
+        if not evaluated and not any(law.number == _TOTAL for law in self._laws.values()):
             reason = "the evaluation raises an exception; run `--law total` for details"
             tally.broken.setdefault("", BrokenLaw("", trial.chance, reason))
 

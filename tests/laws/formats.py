@@ -51,7 +51,7 @@ def compared(trial: Trial, name: str) -> Compared:
     beside = {field: getattr(trial.snapshot, field) for field in _STATED}
     arm = Snapshot(resources=tuple(resources)).model_copy(update=beside)
     other = inputs.snapshot.model_copy(update=beside)
-    return _differences(trial.judged(arm), trial.judged(other))
+    return _differences(trial.evaluate(arm), trial.evaluate(other))
 
 
 def written(name: str, estate: Sequence[JsonObject]) -> tuple[list[JsonObject], dict[str, bytes]]:

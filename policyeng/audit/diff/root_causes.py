@@ -274,7 +274,7 @@ class Splicing:
             taking = Taking(subject)
             for number in numbers:
                 judges = selectors_of(context.bundle.policies[number].header)
-                if any(one.kind == subject.judged_type and taking.takes(one) for one in judges):
+                if any(one.kind == subject.target_type and taking.takes(one) for one in judges):
                     wanted.setdefault(number, set()).add(at)
         return plan(context.bundle, context.estate, wanted)
 
@@ -765,7 +765,7 @@ def _reads_nothing_else(key: FindingKey, states: Iterable[State]) -> bool:
 
 def _is_derived(policy: Policy) -> bool:
     """Check whether a policy evaluates workloads, which are derived from several resources."""
-    return any(lowered(judged.type) == "workload" for judged in policy.header.judges)
+    return any(lowered(target.type) == "workload" for target in policy.header.judges)
 
 
 def _policy(key: FindingKey, state: State) -> Policy | None:

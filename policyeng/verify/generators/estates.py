@@ -267,10 +267,10 @@ def _one_of(random: Random, allowed: Sequence[str], own: Sequence[Json]) -> str:
 
 def _narrowed(random: Random, focus: Policy) -> JsonObject:
     """Return members with which a declared workload meets a policy's conditions, in words that the model allows."""
-    judged = random.choice(
-        [judged for judged in focus.header.judges if judged.type == "workload"] or [TargetType(type="x")]
+    target = random.choice(
+        [target for target in focus.header.judges if target.type == "workload"] or [TargetType(type="x")]
     )
-    chosen = {pointer[1:]: random.choice(allowed) for pointer, allowed in judged.where.items()}
+    chosen = {pointer[1:]: random.choice(allowed) for pointer, allowed in target.where.items()}
     return {name: value for name, value in chosen.items() if value in get_args(_CHOICES.get(name))}
 
 
@@ -364,8 +364,8 @@ class EstateGenerator:
     @cached_property
     def types(self) -> list[str]:
         """The types of resources that policies select."""
-        judged = {judged.type for policy in self.bundle.policies for judged in policy.header.judges}
-        return sorted(judged - STATEMENTS - {DOCUMENT})
+        types = {target.type for policy in self.bundle.policies for target in policy.header.judges}
+        return sorted(types - STATEMENTS - {DOCUMENT})
 
     @cached_property
     def by_type(self) -> dict[str, list[JsonObject]]:
@@ -376,13 +376,13 @@ class EstateGenerator:
         return by_type
 
     @cached_property
-    def judging(self) -> dict[str, list[Policy]]:
+    def policies_by_type(self) -> dict[str, list[Policy]]:
         """The policies, by the lower-case type that they select."""
-        judging: dict[str, list[Policy]] = {}
+        policies_by_type: dict[str, list[Policy]] = {}
         for policy in self.bundle.policies:
-            for kind in dict.fromkeys(lowered(judged.type) for judged in policy.header.judges):
-                judging.setdefault(kind, []).append(policy)
-        return judging
+            for kind in dict.fromkeys(lowered(target.type) for target in policy.header.judges):
+                policies_by_type.setdefault(kind, []).append(policy)
+        return policies_by_type
 
     @cached_property
     def with_parameters(self) -> list[Policy]:
@@ -418,12 +418,12 @@ class EstateGenerator:
 
 
 def _find_relevant_types(bundle: Bundle) -> frozenset[str]:
-    """Return the lower-case types, or their namespaces, that policies in force select or may look up."""
+    """Return the lower-case types, or their namespaces, that active policies select or may look up."""
     kinds = {WORKSPACE_TYPE}
     for policy, reach in zip(bundle.policies, bundle.reaches, strict=True):
-        judged = {lowered(judged.type) for judged in policy.header.judges}
-        kinds |= judged | reach.types
-        if reach.others or reach.workloads or judged & STATEMENTS:
+        evaluated = {lowered(target.type) for target in policy.header.judges}
+        kinds |= evaluated | reach.types
+        if reach.others or reach.workloads or evaluated & STATEMENTS:
             kinds |= SPELLED.keys()
     return frozenset(kinds)
 
@@ -441,13 +441,13 @@ def subjects(policy: Policy, resources: Iterable[JsonObject]) -> list[str]:
 def is_selected(policy: Policy, resource: JsonObject) -> bool:
     """Check whether a policy selects a resource."""
     kind = lowered(str(resource.get("type", "")))
-    return any(lowered(judged.type) == kind and fits(judged, resource) for judged in policy.header.judges)
+    return any(lowered(target.type) == kind and fits(target, resource) for target in policy.header.judges)
 
 
-def fits(judged: TargetType, resource: JsonObject) -> bool:
+def fits(target: TargetType, resource: JsonObject) -> bool:
     """Check whether a resource of the type meets the conditions of an entry of `judges`."""
-    there = {pointer: lowered(str(value_at(resource, pointer))) for pointer in judged.where}
-    return all(there[pointer] in {lowered(str(one)) for one in allowed} for pointer, allowed in judged.where.items())
+    there = {pointer: lowered(str(value_at(resource, pointer))) for pointer in target.where}
+    return all(there[pointer] in {lowered(str(one)) for one in allowed} for pointer, allowed in target.where.items())
 
 
 def copied_object(document: JsonObject, spelled: Callable[[str], str] = str) -> JsonObject:

@@ -62,15 +62,17 @@ def code_of(policy: Policy) -> Code:
     found = Code([], [], [])
     if policy.python is None or policy.rules:
         return found
-    judge, applies = policy.python.functions
-    available = [*judge.__globals__.values(), applies]
-    waiting = [value for value in available if isinstance(value, FunctionType) and value.__module__ == judge.__module__]
+    evaluate, applies = policy.python.functions
+    available = [*evaluate.__globals__.values(), applies]
+    waiting = [
+        value for value in available if isinstance(value, FunctionType) and value.__module__ == evaluate.__module__
+    ]
     for function in waiting:  # the loop appends to it
         parts = list(_parts(function.__code__))
         words = [word for part in parts for constant in part.co_consts for word in _words_in(constant)]
         if function in _CATALOGUE.values():
             found.asked.extend(word for word in words if isinstance(word, str))
-        elif function.__module__ == judge.__module__:
+        elif function.__module__ == evaluate.__module__:
             found.own.extend(words)
         else:
             stated = [function.__globals__.get(name) for part in parts for name in part.co_names]
@@ -388,7 +390,7 @@ def _words(policy: Policy, bundle: Bundle, standing: _KnownValues, known: _Packa
     asked = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
     read = sorted(asked | set(code.asked).intersection(tables))
     near = _find_near_constants(policy, trees)
-    narrowing = tuple(dict.fromkeys(pointer for judged in policy.header.judges for pointer in judged.where))
+    narrowing = tuple(dict.fromkeys(pointer for declared in policy.header.judges for pointer in declared.where))
     cases = read_cases(policy)
     # A resource without any properties is not useful.
     left_out = {*narrowing, "/properties"}
@@ -504,8 +506,8 @@ def _is_word(constant: Json) -> bool:
 
 
 def _stated(policy: Policy) -> Iterator[Json]:
-    for judged in policy.header.judges:
-        for allowed in judged.where.values():
+    for declared in policy.header.judges:
+        for allowed in declared.where.values():
             yield from allowed
     for default in policy.header.defaults.values():
         yield from default if isinstance(default, list) else [default]

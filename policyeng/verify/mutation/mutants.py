@@ -519,11 +519,11 @@ class Written:
     def _spoken(self) -> Spoken:
         estates = EstateGenerator(self.bundle)
         standing = dict(estates.vocabulary.words[self.policy.id].standing)
-        for judged in self.policy.header.judges:
-            peers = [one for one in estates.baselines.resources.values() if _is_of(one, judged.type)]
+        for declared in self.policy.header.judges:
+            peers = [one for one in estates.baselines.resources.values() if _is_of(one, declared.type)]
             standing |= {
                 pointer: tuple(value for one in peers for value in _texts(values_at(one, pointer)))
-                for pointer in judged.where
+                for pointer in declared.where
             }
         return Spoken([sorted(set(_texts(values))) for values in standing.values()])
 

@@ -43,7 +43,7 @@ from policyeng.verify.satisfiability.classes import (
 from policyeng.verify.satisfiability.search import (
     BlockingReason,
     EstateSearch,
-    Judge,
+    Evaluator,
     Tried,
     find_smallest_hitting_sets,
 )
@@ -155,7 +155,7 @@ class _Source:
         patches = [patch for patch in _patches(policy) if patch["path"] not in pointers]
         for pointer in (*pointers, *(patch["path"] for patch in patches)):
             identity = workspace_of(reason.resource) if pointer.startswith(WORKSPACE) else reason.resource
-            if reason.judged_type in ("workload", "approval") and not pointer.startswith(WORKSPACE):
+            if reason.target_type in ("workload", "approval") and not pointer.startswith(WORKSPACE):
                 continue  # workloads are derived, and approvals are stated
             stem, own = self.estates.stem_of(assignment, identity or ""), pointer.removeprefix(WORKSPACE)
             if stem is not None and self._is_free(assignment, stem, own):
@@ -323,13 +323,13 @@ def answer(
     clock = as_of.astimezone(UTC)
     if all(policy.input_form != "policy" for policy in bundle.policies):  # they evaluate documents, not resources
         return SatisfiabilityResult(subject, clock, "not judged")
-    estates, judge = ClassEstates(bundle, subject), Judge(bundle, parameters or {})
-    known = moments(bundle, judge.parameters, estates.documents(), estates.types()) if timeline else []
+    estates, evaluator = ClassEstates(bundle, subject), Evaluator(bundle, parameters or {})
+    known = moments(bundle, evaluator.parameters, estates.documents(), estates.types()) if timeline else []
     sampled = samples(known, clock) if timeline else [clock]
-    search = EstateSearch(estates, judge, clock, sampled)
+    search = EstateSearch(estates, evaluator, clock, sampled)
     search.walk(estates.assignments())
     if not search.tried:
-        return SatisfiabilityResult(subject, clock, "not judged", outside=search.outside + search.unjudged)
+        return SatisfiabilityResult(subject, clock, "not judged", outside=search.outside + search.unevaluated)
     extension = None if search.is_possible else extend(search)
     held = [number not in search.open for number in range(len(sampled))]
     found = tuple(spans(sampled, held, search.holds))
@@ -339,7 +339,7 @@ def answer(
         clock,
         "possible" if search.is_possible else "impossible",
         tried=len(search.tried),
-        outside=search.outside + search.unjudged,
+        outside=search.outside + search.unevaluated,
         witness=_witness(search, parameters or {}) if search.is_possible else None,
         spans=found,
         endings=_list_endings(search, found),
@@ -367,7 +367,7 @@ def _witness(search: EstateSearch, parameters: Mapping[str, JsonObject]) -> Witn
     """
     tried = next(tried for tried, _ in search.survivors if not tried.failing)
     snapshot = search.estates.snapshot(tried.assignment)
-    evaluation = evaluate(search.judge.bundle, snapshot, as_of=search.as_of, parameters=parameters)
+    evaluation = evaluate(search.evaluator.bundle, snapshot, as_of=search.as_of, parameters=parameters)
     failed = [finding.policy for finding in evaluation.findings if finding.outcome is not Outcome.PASS]
     if failed or evaluation.exit_code:
         raise EngineError(
@@ -514,12 +514,12 @@ def _describe_search(answer: SatisfiabilityResult) -> str:
 def _conclude(run: SatisfiabilityRun) -> str:
     impossible = [answer for answer in run.answers if answer.status == "impossible"]
     expected = [one for one in impossible if one.subject.expected and one.is_as_expected and not run.profile]
-    unjudged = [answer for answer in run.answers if answer.status == "not judged"]
-    possible = len(run.answers) - len(impossible) - len(unjudged)
+    unevaluated = [answer for answer in run.answers if answer.status == "not judged"]
+    possible = len(run.answers) - len(impossible) - len(unevaluated)
     text = f"{len(run.answers)} {'class' if len(run.answers) == 1 else 'classes'}: {possible} possible"
     text += f", {len(impossible)} impossible" if impossible else ""
     text += f" ({len(expected)} as expected)" if expected else ""
-    text += f", {len(unjudged)} not judged" if unjudged else ""
+    text += f", {len(unevaluated)} not judged" if unevaluated else ""
     profile = f", profile {run.profile}" if run.profile else ""
     return f"exit {run.exit_code}: {text}; {count(len(run.bundle.policies), 'policy')}{profile}, {run.seconds:.1f} s"
 
