@@ -454,8 +454,8 @@ class _ControlEvaluator:
         if checking:
             unset = {policy.id: self._unset(policy) for policy in checking}
             if all(unset.values()):
-                asked = "; ".join(f"`{'`, `'.join(names)}` of {identity}" for identity, names in unset.items())
-                return ControlStatus.NOT_APPLICABLE, f"not configured: set {asked}"
+                required = "; ".join(f"`{'`, `'.join(names)}` of {identity}" for identity, names in unset.items())
+                return ControlStatus.NOT_APPLICABLE, f"not configured: set {required}"
             return ControlStatus.NOT_APPLICABLE, "nothing here that it is about"
         idle = [one.id for one in control.policies if one.is_direct and one.id in self._idle]
         if idle:

@@ -59,7 +59,7 @@ class Lost:
 
 @changing
 class Task(Generic[_Answer]):
-    """A task that was asked for.
+    """A task that was submitted.
 
     Attributes:
         function: called with the worker and the arguments.
@@ -128,9 +128,9 @@ class Processes(Generic[_Worker]):
 
     def each(self, function: Callable[..., _Answer], arguments: Iterable[Sequence[object]]) -> Iterator[_Answer]:
         """Yield what a task gives for each list of arguments, in their order; see `answer`."""
-        asked = deque([self.ask(function, *given) for given in arguments])
-        while asked:
-            yield self.answer(asked.popleft())
+        waiting = deque([self.ask(function, *given) for given in arguments])
+        while waiting:
+            yield self.answer(waiting.popleft())
 
     def _give(self) -> None:
         """Give tasks to processes that have few; those that remain are lost when all have ended."""

@@ -228,7 +228,7 @@ def _hides(text: str, secret: bool, doubtful: bool) -> bool:
 
 
 def _has_mark(text: str) -> bool:
-    """Return whether a text may have one of the shapes; this is all that is asked of most texts."""
+    """Return whether a text may have one of the shapes; most texts need no other check."""
     if len(text) > _LONG:
         return True
     if not _SIGNS.search(text):

@@ -47,7 +47,7 @@ class ModuleAnalysis(NamedTuple):
 
 
 _kept: dict[tuple[str, bool | None], ModuleAnalysis] = {}
-#: What keeps analyses that earlier runs stored, for when one is asked for.
+#: What keeps analyses that earlier runs stored, for when one is needed.
 _stored: list[Callable[[], None]] = []
 
 

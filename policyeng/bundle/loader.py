@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Nanoseconds for which a file has to be unchanged: within the tick of a clock it may change again and look the same.
 _SETTLED = 2_000_000_000
 #: What is worked out of a bundle for every run, and stored with it.
-_WORKED_OUT = ("asked_types", "clocked", "controls", "data_bytes", "facts", "places", "reaches", "spellings")
+_WORKED_OUT = ("queried_types", "clocked", "controls", "data_bytes", "facts", "places", "reaches", "spellings")
 
 
 def built_in(read: Callable[[], Bundle]) -> Bundle:
@@ -168,7 +168,7 @@ class Bundle:
         return reaches_of(self.policies, self.modules, self.rego_v0)
 
     @cached_property
-    def asked_types(self) -> Mapping[int, frozenset[str]]:
+    def queried_types(self) -> Mapping[int, frozenset[str]]:
         """By the number of a policy in force, the ARM types that it may look up and that not every snapshot lists."""
         from policyeng.bundle.analysis import names_types
 

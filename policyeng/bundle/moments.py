@@ -134,7 +134,7 @@ def spans(sampled: Sequence[datetime], held: Sequence[bool], holds: Callable[[da
     Args:
         sampled: moments in order.
         held: at each of them, whether it holds.
-        holds: whether it does at any moment; asked between two samples that differ.
+        holds: whether it does at any moment; called between two samples that differ.
     """
     found = [PossibleSpan(None, held[0])]
     for number in range(1, len(sampled)):

@@ -27,7 +27,7 @@ def parameters_of(bundle: Bundle, given: Mapping[str, JsonObject]) -> list[JsonO
 
 
 def read_only_parameters(bundle: Bundle, given: Mapping[str, JsonObject]) -> Sequence[JsonObject]:
-    """Return the same, of which nothing can be changed; what has defaults only is shared by all that ask for it.
+    """Return the same, of which nothing can be changed; a value with defaults only is shared by all callers.
 
     Raises:
         UsageError: as above.

@@ -165,7 +165,7 @@ def _content(path: Path) -> bytes:
 
 
 def _algorithm(key: object, wanted: str, path: Path) -> str:
-    """Return the algorithm to use with a key: the one that is asked for, when its type allows it."""
+    """Return the algorithm to use with a key: the requested one, if its type allows it."""
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
     if isinstance(key, ec.EllipticCurvePrivateKey | ec.EllipticCurvePublicKey):

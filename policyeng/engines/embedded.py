@@ -295,11 +295,11 @@ class _Evaluator:
                     return Judgement(unknowns=self._unknowns(applies.undecided, pair), is_partial=True)
                 if applies.value is not True:
                     return _not_applying(rules.policy, applies.value)
-            asked: tuple[tuple[Role, Callable[[], Value] | None], ...] = (
+            rules_by_role: tuple[tuple[Role, Callable[[], Value] | None], ...] = (
                 ("deny", rules.deny),
                 ("unknown", rules.unknown),
             )
-            for role, function in asked:
+            for role, function in rules_by_role:
                 if function is not None:
                     value, undecided = thread.decide(function)
                     elements[role] = _elements(rules.policy, role, _render_markers(value))

@@ -355,7 +355,7 @@ class PrivateServer:
             )
         except OSError as error:
             raise EngineError(f"cannot start the private OPA server: {error}", remedy="use `--opa-url`") from None
-        assert self._guard.stdout is not None  # noqa: S101  # a pipe was asked for
+        assert self._guard.stdout is not None  # noqa: S101  # a pipe was requested
         self.pid = int(self._guard.stdout.readline() or 0)  # none when the shell was killed already
         self._killing = threading.Lock()
         self._reader = threading.Thread(target=self._read, args=(self._guard,), daemon=True)

@@ -143,7 +143,7 @@ def list_untyped_gaps(lines: Iterable[str]) -> list[str]:
     return [line for line in lines if _match_line(line) is None]
 
 
-def is_as_asked(line: str) -> bool:
+def is_as_requested(line: str) -> bool:
     """Check whether a line is about resources that were not requested."""
     match = _match_line(line)
     return match is not None and bool(match["asked"])

@@ -272,8 +272,8 @@ def mark_for_bundle(bundle: Bundle, estate: PreparedSnapshot, placed: Sequence[i
     if estate.covers is None or not is_whole(estate.covers):
         return Markings(common, {})
     homes = Homes.of(estate.view.by_scope)
-    found = {named: mark_snapshot(estate, named, placed, homes) for named in frozenset(bundle.asked_types.values())}
-    apart = {number: marking for number, named in bundle.asked_types.items() if (marking := found[named])}
+    found = {named: mark_snapshot(estate, named, placed, homes) for named in frozenset(bundle.queried_types.values())}
+    apart = {number: marking for number, named in bundle.queried_types.items() if (marking := found[named])}
     return Markings(common, apart)
 
 

@@ -81,7 +81,7 @@ def granted(permissions: object, action: str, *, data_action: bool = False) -> b
     Args:
         permissions: objects with `actions`, `notActions`, `dataActions`, `notDataActions` and `condition`.
         action: one action in full; a `*` in it is taken as that character.
-        data_action: ask the data plane (`dataActions` minus `notDataActions`).
+        data_action: use the data plane (`dataActions` minus `notDataActions`).
     """
     if not isinstance(permissions, list | tuple):
         return None

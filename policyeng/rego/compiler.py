@@ -1388,7 +1388,7 @@ class _Writer:
             if self.compiler.replaced_by(node.path):
                 name = self.keep(f"{function}()")
             else:
-                # The look-up in the cache is here, because most rules are asked for several times.
+                # The look-up in the cache is here, because most rules are evaluated several times.
                 cache, key = self.compiler.cache_of(node), self.compiler.scalar(function)
                 name = self.keep(f"{cache}.get({key}, MISSING)")
                 self.line(f"if {name} is MISSING: {name} = {function}()")

@@ -74,7 +74,7 @@ def check_types(root: DataNode, checker: Checker) -> list[Diagnostic]:
 def check_query_types(root: DataNode, checker: Checker, source: ModuleText, body: Body) -> list[Diagnostic]:
     """Return what is wrong with the types of an ordered query, after `check_types`."""
     found = _TypeChecker(root, checker, checker.types)
-    # A query may ask whether two values are equal; in a rule that would never be, OPA takes it for a mistake.
+    # A query may compare two values; in a rule where they are never equal, OPA takes it for a mistake.
     found.equalities = frozenset(("eq",))
     found.source = source
     found.check_body(_TypeScope(found.scope), body)

@@ -185,14 +185,14 @@ class LawRunner:
     def _smallest(
         self, failing: FailingExample, most: int, grounds: Callable[[], LawContext | None]
     ) -> Smallest[Violation]:
-        def ask(example: Example, snapshot: Snapshot) -> Violation | None:
+        def find(example: Example, snapshot: Snapshot) -> Violation | None:
             tally, fresh_context = ExampleCounts(), grounds()
             if fresh_context is not None:
                 self._test_law(tally, self._laws[failing.law], Trial(fresh_context, example, failing.chance, snapshot))
             found = tally.failing.get(failing.kind)
             return found.violation if found else None
 
-        return shrink_example(self._grounds.bundle, failing.example, failing.violation, ask, most=most)
+        return shrink_example(self._grounds.bundle, failing.example, failing.violation, find, most=most)
 
     def _reload_policy(self, policy: str) -> LawContext | None:
         """Return the context of one policy in Python, its module loaded again without state from earlier evaluations.

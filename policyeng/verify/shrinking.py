@@ -182,7 +182,7 @@ def shrink_example(
     bundle: Bundle,
     example: Example,
     found: _Found,
-    ask: Callable[[Example, Snapshot], _Found | None],
+    find: Callable[[Example, Snapshot], _Found | None],
     *,
     most: int = 3000,
 ) -> Smallest[_Found]:
@@ -192,10 +192,10 @@ def shrink_example(
         bundle: the bundle whose parameters the example has.
         example: the example with the result.
         found: the result.
-        ask: returns the result in another example, or None. An engine error ends the search with the last result.
-        most: the maximum number of calls of `ask`.
+        find: returns the result in another example, or None. An engine error ends the search with the last result.
+        most: the maximum number of calls of `find`.
     """
-    search = _ExampleSearch(bundle, ask, is_sayable(dict(example.parameters)))
+    search = _ExampleSearch(bundle, find, is_sayable(dict(example.parameters)))
     start, note = document_of(example), ""
     for candidate in drop_unreadable(start):
         if search.holds(candidate):
@@ -223,9 +223,9 @@ def shrink_example(
 class _ExampleSearch(Generic[_Found]):
     """The predicate for shrinking, with the last result."""
 
-    def __init__(self, bundle: Bundle, ask: Callable[[Example, Snapshot], _Found | None], needs_toml: bool) -> None:
+    def __init__(self, bundle: Bundle, find: Callable[[Example, Snapshot], _Found | None], needs_toml: bool) -> None:
         self._bundle = bundle
-        self._ask = ask
+        self._find = find
         self._needs_toml = needs_toml
         self.through_reader = True
         self.last: tuple[Example, _Found] | None = None
@@ -244,7 +244,7 @@ class _ExampleSearch(Generic[_Found]):
         if snapshot is None or (self._needs_toml and not is_sayable(dict(example.parameters))):
             return False
         try:
-            found = self._ask(example, snapshot)
+            found = self._find(example, snapshot)
         except EngineError as error:
             self.failure = str(error)
             return False

@@ -91,13 +91,13 @@ def of_instance_type(compute: Reader | None, instance_type: ResolvedValue[str]) 
     return undecided(f"the instance type `{name.value}` is not defined in the snapshot")
 
 
-def of_containers(asked: Reader, *places: Segments) -> ResolvedValue[str]:
-    """Return the accelerator that containers ask for at any of `places`; none where no amount is above 0.
+def of_containers(reader: Reader, *places: Segments) -> ResolvedValue[str]:
+    """Return the accelerator that containers request at any of `places`; none where no amount is above 0.
 
     Where no amount is stated at all, none is presumed.
     """
     amounts = [
-        (kind, asked.number(*place, key)) for place in places for key, kind in _accelerator_keys(asked, place).items()
+        (kind, reader.number(*place, key)) for place in places for key, kind in _accelerator_keys(reader, place).items()
     ]
     reasons = sorted(amount.reason for _, amount in amounts if amount.reason)
     if reasons:
@@ -108,10 +108,10 @@ def of_containers(asked: Reader, *places: Segments) -> ResolvedValue[str]:
     return get_agreed([ResolvedValue(kind) for kind in wanted], "the containers ask for")
 
 
-def _accelerator_keys(asked: Reader, place: Segments) -> dict[str, str]:
-    """Return the keys that can ask for an accelerator: ARM's own `gpu` and `fpga`, and Kubernetes' `<vendor>/gpu`."""
-    written = asked.inside(*place).value
-    keys = {*(written.body if written else ()), *asked.lost_keys(*place)}
+def _accelerator_keys(reader: Reader, place: Segments) -> dict[str, str]:
+    """Return the keys that can request an accelerator: ARM's own `gpu` and `fpga`, and Kubernetes' `<vendor>/gpu`."""
+    written = reader.inside(*place).value
+    keys = {*(written.body if written else ()), *reader.lost_keys(*place)}
     names = {key: lowered(key).rpartition("/")[2] for key in sorted(keys)}
     vendors = {key: "gpu" for key, name in names.items() if "/" in key and (name == "gpu" or name.startswith("mig-"))}
     return {"gpu": "gpu", "fpga": "fpga"} | vendors

@@ -363,13 +363,13 @@ class ResourceLookup:
 
 @frozen
 class RecordingLookup(ResourceLookup):
-    """An estate that remembers which ids were asked for, whether they are there or not."""
+    """An estate that records which ids were looked up, whether they exist or not."""
 
-    asked: set[str] = field(default_factory=set)
+    queried: set[str] = field(default_factory=set)
 
     def find(self, arm_id: str) -> Reader | None:
         """Return the resource with this id, compared without case."""
-        self.asked.add(fold_id(arm_id))
+        self.queried.add(fold_id(arm_id))
         return ResourceLookup.find(self, arm_id)
 
 

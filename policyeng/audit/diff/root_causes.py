@@ -216,7 +216,7 @@ def snapshot_of(base: Snapshot, items: Items) -> Snapshot:
 
 
 #: What to evaluate: the id of a policy, and the lower-case type and folded id of the resource.
-Asked = Collection[tuple[str, str, str]]
+QueriedFindings = Collection[tuple[str, str, str]]
 #: The entries of an item, if any.
 Entries = tuple[ItemEntry, ...]
 
@@ -224,13 +224,13 @@ Entries = tuple[ItemEntry, ...]
 class Splicing:
     """A prepared snapshot with changing resources; only the requested findings are evaluated."""
 
-    def __init__(self, prepared: EvaluationContext, asked: Asked) -> None:
+    def __init__(self, prepared: EvaluationContext, queried: QueriedFindings) -> None:
         """Use a prepared snapshot with all of its pairs; `fits` returns whether it can be spliced."""
         self._snapshot = ChangingSnapshot(prepared)
         self._spellings = prepared.bundle.spellings
         numbers = {policy.id: number for number, policy in enumerate(prepared.bundle.policies)}
         self._policies: dict[tuple[str, str], list[int]] = {}
-        for policy, kind, identity in asked:
+        for policy, kind, identity in queried:
             if policy in numbers:
                 self._policies.setdefault((kind, identity), []).append(numbers[policy])
         subjects = prepared.estate.subjects
@@ -329,9 +329,9 @@ _WITHOUT = (CauseKind.EXEMPTION, CauseKind.ENGINE, CauseKind.CLOCK)
 class Counterfactuals:
     """The states between two others, each evaluated once for the requested findings."""
 
-    def __init__(self, before: State, after: State, asked: Iterable[FindingKey]) -> None:
+    def __init__(self, before: State, after: State, queried: Iterable[FindingKey]) -> None:
         self.before, self.after = before, after
-        self._asked = {key[:3] for key in asked}
+        self._queried = {key[:3] for key in queried}
         self._known: dict[frozenset[StateFactor], Mapping[FindingKey, Status] | None] = {}
         self._prepared: dict[frozenset[StateFactor], EvaluationContext] = {}
         self._spliced: dict[frozenset[StateFactor], Splicing | None] = {}
@@ -426,7 +426,7 @@ class Counterfactuals:
                         return
         yield self._whole(resources | others).only(
             lambda policy, subject: (
-                (policy.id, lowered(subject.reported_type), fold_id(subject.reported_id)) in self._asked
+                (policy.id, lowered(subject.reported_type), fold_id(subject.reported_id)) in self._queried
             )
         )
 
@@ -447,7 +447,7 @@ class Counterfactuals:
             while len(self._spliced) >= _KEPT:
                 del self._spliced[next(iter(self._spliced))]
             prepared = self._whole(undone)
-            self._spliced[undone] = Splicing(prepared, self._asked) if Splicing.fits(prepared) else None
+            self._spliced[undone] = Splicing(prepared, self._queried) if Splicing.fits(prepared) else None
         return self._spliced[undone]
 
     def _changes(self, undone: Iterable[StateFactor]) -> dict[Item, tuple[ItemEntry, ...]]:

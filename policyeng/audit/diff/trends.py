@@ -121,13 +121,13 @@ class _Course:
 
     def flips(self, turns: Iterable[tuple[TurnName, FindingSpan]]) -> _Flips:
         """Return the flips of one part in the runs of some turns, with their causes."""
-        asked: dict[int, set[FindingKey]] = {}
+        keys_by_run: dict[int, set[FindingKey]] = {}
         part = ""
         for turn, span in turns:
             part = span.part
             if turn not in ("began", "lost", "again"):
-                asked.setdefault(number_of(turn, span), set()).add(_key(span))
-        return {number: self._compared(part, number, keys) for number, keys in sorted(asked.items())}
+                keys_by_run.setdefault(number_of(turn, span), set()).add(_key(span))
+        return {number: self._compared(part, number, keys) for number, keys in sorted(keys_by_run.items())}
 
     def _compared(self, part: str, number: int, keys: set[FindingKey]) -> Mapping[FindingKey, Flip] | str:
         earlier = self._numbers[self._numbers.index(number) - 1]

@@ -252,7 +252,7 @@ class _Reader:
         return _complement(joined) if negated else joined
 
     def _folded(self, ranges: Ranges) -> Ranges:
-        """Return a class with its letters in both cases where the pattern asks for it."""
+        """Return a class with its letters in both cases if the pattern requires it."""
         if not self._fold:
             return ranges
         if ranges[-1][1] > 127:

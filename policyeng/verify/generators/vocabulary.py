@@ -54,7 +54,7 @@ class Code:
 
     own: list[Json]
     borrowed: list[Json]
-    asked: list[str]
+    lookups: list[str]
 
 
 def code_of(policy: Policy) -> Code:
@@ -71,7 +71,7 @@ def code_of(policy: Policy) -> Code:
         parts = list(_parts(function.__code__))
         words = [word for part in parts for constant in part.co_consts for word in _words_in(constant)]
         if function in _CATALOGUE.values():
-            found.asked.extend(word for word in words if isinstance(word, str))
+            found.lookups.extend(word for word in words if isinstance(word, str))
         elif function.__module__ == evaluate.__module__:
             found.own.extend(words)
         else:
@@ -387,8 +387,8 @@ def _words(policy: Policy, bundle: Bundle, standing: _KnownValues, known: _Packa
     tables = bundle.data.get("facts", {})
     code = code_of(policy)
     named = {read for package in packages for read in package.named}
-    asked = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
-    read = sorted(asked | set(code.asked).intersection(tables))
+    looked_up = {read.split(".")[2] for read in named if read.startswith("data.facts.")}
+    read = sorted(looked_up | set(code.lookups).intersection(tables))
     near = _find_near_constants(policy, trees)
     narrowing = tuple(dict.fromkeys(pointer for declared in policy.header.judges for pointer in declared.where))
     cases = read_cases(policy)
@@ -479,12 +479,12 @@ class _Packages:
         if name not in self._found:
             trees = trees_of(self._bundle.modules, self._bundle.rego_v0, name)
             named = [list(names_read(tree)) for tree in trees]
-            asked = [
+            reads = [
                 read
                 for tree, own in zip(trees, named, strict=True)
                 for read in dict.fromkeys([*aliases_of(tree).values(), *own])
             ]
-            refers = [other for read in asked for other in self._names if _is_of(read, other)]
+            refers = [other for read in reads for other in self._names if _is_of(read, other)]
             everything = frozenset(read for own in named for read in own)
             self._found[name] = _Package(trees, everything, list(_constants(trees)), refers)
         return self._found[name]

@@ -153,20 +153,20 @@ class PreparedEstate:
         return Verdicts(failing, frozenset(evaluated))
 
     def _run_policies(self, entries: Sequence[PlannedPair], as_of: datetime) -> list[tuple[PlannedPair, Judgement]]:
-        asked = [entry for entry in entries if not entry.unknowns]
+        undecided = [entry for entry in entries if not entry.unknowns]
         work = EvaluationRequest(
             bundle=self.evaluator.bundle,
             snapshot=replace(self.estate.view),  # values that policies cached in it can depend on the clock
             subjects=[subject.document for subject in self.estate.subjects],
             document=self.estate.document,
-            pairs=[entry.pair for entry in asked],
+            pairs=[entry.pair for entry in undecided],
             parameters=self.evaluator.parameters,
             as_of=as_of,
             made=self._made,
             **mark_for_bundle(self.evaluator.bundle, self.estate)._asdict(),
         )
         decided = [(entry, Judgement(unknowns=entry.unknowns)) for entry in entries if entry.unknowns]
-        return [*decided, *zip(asked, run_engine(work), strict=True)]
+        return [*decided, *zip(undecided, run_engine(work), strict=True)]
 
 
 def _reasons(judgement: Judgement) -> Sequence[Denial | Unknown]:

@@ -63,8 +63,8 @@ class _Patience(RetryPolicy[HttpRequest, HttpResponse]):
         """Check whether to retry: not if the total wait would be too long."""
         if not super().increment(settings, response, error):
             return False
-        asked = self.get_retry_after(response) if isinstance(response, PipelineResponse) else None
-        wait = asked or self.get_backoff_time(settings)
+        requested = self.get_retry_after(response) if isinstance(response, PipelineResponse) else None
+        wait = requested or self.get_backoff_time(settings)
         waited = settings.get("waited", 0.0)
         settings["waited"] = total = wait + (waited if isinstance(waited, float) else 0.0)
         return total <= self._seconds

@@ -50,7 +50,7 @@ def read(client: Client, gathered: SnapshotBuilder, wanted: CollectionScope, wor
     """Read pages of jobs, which Azure lists from the newest, up to a page where all are too old."""
     oldest = wanted.taken_at - wanted.jobs_since
     too_old, taken = f"those created before {oldest:%Y-%m-%dT%H:%M:%SZ} were left out", 0
-    gathered.ask(JOBS, workspace)
+    gathered.request(JOBS, workspace)
     for page in pages(client, f"{workspace}/jobs", {"api-version": version_of(JOBS)}):
         if isinstance(page, Loss):
             if not page.is_absent:
@@ -134,7 +134,7 @@ def _read_metrics(
     client: Client,
     gathered: SnapshotBuilder,
     wanted: CollectionScope,
-    asked: str,
+    base: str,
     home: str,
     meanings: Mapping[str, _Meaning],
     split: str,
@@ -148,7 +148,7 @@ def _read_metrics(
         "interval": "PT1H",
         "aggregation": "Average,Minimum,Maximum",
     } | ({"$filter": split, "top": "1000"} if split else {})
-    answer = client.get(f"{asked}/providers/Microsoft.Insights/metrics", query)
+    answer = client.get(f"{base}/providers/Microsoft.Insights/metrics", query)
     if isinstance(answer, Loss):
         if not answer.is_absent:
             gathered.lack("metrics", home, answer)
@@ -307,7 +307,7 @@ def plan_references(
     }
     for target, kind in sorted(named):
         if lowered(target) not in gathered.resources and gathered.first_time(target):
-            yield partial(_ask, client, gathered, inside, read, target, kind)
+            yield partial(_request_resource, client, gathered, inside, read, target, kind)
 
 
 def note_incomplete_clusters(gathered: SnapshotBuilder, root: str) -> None:
@@ -334,7 +334,7 @@ def _find_references(resource: JsonObject, kind: str) -> Iterator[tuple[str, str
                 yield lowered(identity), kinds[0]
 
 
-def _ask(
+def _request_resource(
     client: Client,
     gathered: SnapshotBuilder,
     inside: Callable[[str], Iterable[Task]],
@@ -351,9 +351,9 @@ def _ask(
         for listing in IN_NAMED.get(kind, ()) if resource else ():
             yield partial(read, listing, target)
         if resource and kind == lowered(NETWORKS):
-            gathered.ask(kind, resource["id"])
+            gathered.request(kind, resource["id"])
     elif answer.is_absent:
-        gathered.ask(kind, target)
+        gathered.request(kind, target)
     else:
         gathered.lack(kind, target, answer)
 
@@ -418,7 +418,7 @@ class CollectionRun:
 
     def _workspaces(self) -> Iterable[Task]:
         wanted = self._wanted
-        self.gathered.ask(WORKSPACES, wanted.scope)
+        self.gathered.request(WORKSPACES, wanted.scope)
         if wanted.workspace:
             answer = self._client.get(wanted.scope, {"api-version": version_of(WORKSPACES)})
             found: list[JsonObject | Loss] = [answer]
@@ -447,7 +447,7 @@ class CollectionRun:
     def _list(self, listing: Listing, home: str) -> Iterable[Task]:
         """Read one list, and return the tasks for the lists of its entries."""
         # All roles that can be assigned at a scope are listed there, with ids of the subscription.
-        self.gathered.ask(listing.kind, self._wanted.root if listing.kind == DEFINITIONS else home or "/")
+        self.gathered.request(listing.kind, self._wanted.root if listing.kind == DEFINITIONS else home or "/")
         for entry in self._entries(listing, home):
             if isinstance(entry, Loss):
                 self._lack(listing, home, entry)
