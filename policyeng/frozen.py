@@ -1,4 +1,4 @@
-"""Dataclasses without code that is made for each of them.
+"""Dataclasses without generated code.
 
 `dataclasses.dataclass` compiles six functions for a class, which takes a millisecond, and loading it takes ten: a short
 run loads a hundred classes. Here the functions are the same for all. The classes are dataclasses for `fields` and

@@ -260,7 +260,7 @@ def test_whatever_is_linked_is_read(odd: list[object], outputs: object, link: ob
     text = Text("c.json", (("", body),), lambda pointers: [None] * len(pointers))
     asked = workspace("asks", "[reference('d').outputs.x.value]")
     document = template(linked({"relativePath": "c.json", "uri": link}), asked)
-    reading = arm_template.read(document, Surroundings(file="main.json", scope=GROUP, text_beside=lambda path: text))  # noqa: ARG005  # the one file
+    reading = arm_template.read(document, Surroundings(file="main.json", scope=GROUP, neighbor_text=lambda path: text))  # noqa: ARG005  # the one file
     assert [(placed.resource["name"], placed.text) for placed in reading.resources[-2:]] == [
         ("inner", text),
         ("asks", None),

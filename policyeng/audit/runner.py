@@ -251,7 +251,7 @@ def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: 
     active, used = ids_in_force(options, bundle.policies), find_used_exemptions(options, bundle, exempting)
     if not again:
         clock = Clock(given.moment)  # no finding depends on it
-    for evidence in snapshot.evidence:  # an evaluation lists what is in force
+    for evidence in snapshot.evidence:  # an evaluation lists the active evidence
         clock.has_come(microseconds_of(evidence.given_at))
         clock.has_come(microseconds_of(evidence.expires_at))
     unchanged = None if _failing(found) else clock.unchanged
@@ -383,7 +383,7 @@ class EarlierRun:
         return EvaluatedPart(row.name, entry, summary, (), self._saying(tuple(basis.used)), basis)
 
     def _is_same_clock(self, basis: ReuseKey) -> bool:
-        """Check whether the policies that read the clock have the same results, and the same evidence is in force."""
+        """Check whether the policies that read the clock have the same results, and the same evidence is active."""
         now = self._options.as_of
         return self._as_of == now or (basis.unchanged is not None and basis.unchanged.includes(now))
 

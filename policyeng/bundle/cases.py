@@ -60,7 +60,7 @@ class Case(BaseModel):
 
 
 class CaseFile(Case):
-    """A `cases.yaml`: what holds for all of its cases, and the cases by outcome and name.
+    """A `cases.yaml`: what applies to all of its cases, and the cases by outcome and name.
 
     Attributes:
         absent: by JSON Pointer of a field that the policy reads, the outcome of a compliant resource without it.
@@ -73,7 +73,7 @@ class CaseFile(Case):
     not_judged: dict[str, Case] = {}
 
     def named(self) -> Iterator[tuple[Verdict, str, Case]]:
-        """Yield every case with the outcome it must have and its name, what holds for all of them filled in."""
+        """Yield every case with the outcome it must have and its name, with what applies to all of them filled in."""
         groups: tuple[tuple[Verdict, dict[str, Case]], ...] = (
             ("pass", self.pass_),
             ("fail", self.fail),

@@ -92,7 +92,7 @@ _SEEN = frozenset(member.name for member in fields(SnapshotView) if member.init)
 
 @frozen
 class PolicyInput:
-    """What a Python policy judges; the attributes carry the names of the Rego `input` document."""
+    """What a Python policy evaluates; the attributes carry the names of the Rego `input` document."""
 
     resource: JsonObject
     workspace: JsonObject | None
@@ -191,7 +191,7 @@ class Policy:
 
     @property
     def language(self) -> Literal["rego", "python"]:
-        """The language of the form in force."""
+        """The language of the active form."""
         return "rego" if self.rules else "python"
 
 

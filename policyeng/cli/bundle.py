@@ -167,28 +167,28 @@ def verify(args: VerifyArchiveOptions) -> int:
 def _signature(origin: BundleOrigin) -> JsonObject | None:
     if not origin.signed:
         return None
-    held = origin.signature
-    if held is None:
+    signature = origin.signature
+    if signature is None:
         return {"verified": False}
     return {
         "verified": True,
-        "algorithm": held.algorithm,
-        "keyId": held.key_id,
-        "scope": held.scope,
-        "expires": held.expires,
+        "algorithm": signature.algorithm,
+        "keyId": signature.key_id,
+        "scope": signature.scope,
+        "expires": signature.expires,
     }
 
 
 def _describe_signature(origin: BundleOrigin) -> str:
     if not origin.signed:
         return "not signed"
-    held = origin.signature
-    if held is None:
+    signature = origin.signature
+    if signature is None:
         return "signed, not verified: pass the key with --verification-key"
-    parts = [f"valid, {held.algorithm}"]
-    parts += [f"key {held.key_id}"] if held.key_id else []
-    parts += [f"scope {held.scope}"] if held.scope else []
-    parts += [f"until {held.expires}"] if held.expires else []
+    parts = [f"valid, {signature.algorithm}"]
+    parts += [f"key {signature.key_id}"] if signature.key_id else []
+    parts += [f"scope {signature.scope}"] if signature.scope else []
+    parts += [f"until {signature.expires}"] if signature.expires else []
     return ", ".join(parts)
 
 

@@ -77,14 +77,14 @@ def _find_exception(policy: Policy, exceptions: object) -> ExemptionMark | None:
 
     rules = dict(policy.rules)
     name = exception_name(rules["deny"].rpartition(".")[2])
-    if not any(value == name for held in _members(exceptions) for value in _members(held)):
+    if not any(value == name for inner in _members(exceptions) for value in _members(inner)):
         return None
     reason = f"the rule excepts `{name}`" if name else "the rule excepts this rule"
     return ExemptionMark(id=rules["exception"], category="exception", reason=reason)
 
 
-def _members(held: object) -> Iterable[object]:
-    return held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
+def _members(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 #: The names of the parsed snapshot, and of the same with markers, in `EvaluationRequest.made`.

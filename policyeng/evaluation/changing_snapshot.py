@@ -98,8 +98,8 @@ class ChangingSnapshot:
         }
         for name in ("by_scope", "by_extended"):
             collections[name] = SortedDict(
-                (scope, SortedDict((kind, ReadOnlyList(ids)) for kind, ids in held.items()))
-                for scope, held in getattr(view, name).items()
+                (scope, SortedDict((kind, ReadOnlyList(ids)) for kind, ids in lists.items()))
+                for scope, lists in getattr(view, name).items()
             )
         for name in ("by_host", "by_subnet", "by_guid"):
             collections[name] = SortedDict((key, ReadOnlyList(ids)) for key, ids in getattr(view, name).items())

@@ -10,7 +10,7 @@ following forms, which collectors write, override it:
 * `metrics at ID: reason` and `quotas at ID: reason`: the same for policies whose text names these.
 * `TYPE at ID, as asked: reason`: not all resources were requested. Those that were requested are evaluated.
 
-Policies do not see lines of these forms, because they would treat each of them as relevant.
+Policies do not see lines of these forms, because they would treat each as relevant.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def selectors_of(header: PolicyHeader) -> tuple[Selector, ...]:
 
 @lru_cache(maxsize=8)
 def _all_selectors(key: IdentityKey[Bundle]) -> Sequence[tuple[Selector, ...]]:
-    return [selectors_of(policy.header) for policy in key.held.policies]
+    return [selectors_of(policy.header) for policy in key.value.policies]
 
 
 def selectors_in(bundle: Bundle) -> Sequence[tuple[Selector, ...]]:
@@ -49,7 +49,7 @@ def key_of(value: object) -> object:
 def _selectors(key: IdentityKey[PolicyHeader]) -> tuple[Selector, ...]:
     return tuple(
         Selector(lowered(entry.type), tuple((at, _allowed_keys(allowed)) for at, allowed in entry.where.items()))
-        for entry in key.held.judges
+        for entry in key.value.judges
     )
 
 

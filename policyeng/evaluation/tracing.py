@@ -58,7 +58,7 @@ def name_of(subject: Resource) -> str:
 
 
 def trace_pairs(prepared: EvaluationContext, work: EvaluationRequest) -> Iterator[tuple[Pair, Traced]]:
-    """Evaluate pairs, and record what each of them reads, by the names that `name_of` returns.
+    """Evaluate pairs, and record what each reads, by the names that `name_of` returns.
 
     Args:
         prepared: a snapshot.
@@ -206,7 +206,7 @@ class Differences:
             if not known:
                 self.keys.add(holder)
             elif not after:
-                # What holds nothing else goes with its last entry.
+                # A container without entries is removed, too.
                 emptied.setdefault(holder, set()).add(keys[-1])
                 self.keys.update([holder] if len(emptied[holder]) == len(known) else [])
 

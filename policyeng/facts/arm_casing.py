@@ -106,7 +106,7 @@ NO_SPELLINGS: Spellings = {}
 REMOVE_ONE = "remove one of the two"
 #: What names the resource, and what is the user's.
 _AS_THEY_STAND = ("/id", "/type", "/tags")
-#: What holds names that the user gives.
+#: Members that contain names from the user.
 _NAMED_BY_USERS = frozenset(
     {
         "environmentVariables",
@@ -227,7 +227,7 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
 def _names(is_ours: bool, kind: str, spellings: IdentityKey[Spellings]) -> tuple[Mapping[str, str], set[str]]:
     """Return the known names of a lower-case type by lower-case name, and those to add to them."""
     known = _SPELLED if is_ours else _SPELLED_ELSEWHERE
-    more = spellings.held
+    more = spellings.value
     names = {**more.get("", {}), **more.get(kind, {}), **known}
     return names, set(names.values())
 

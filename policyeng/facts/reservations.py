@@ -38,7 +38,7 @@ class Steady:
 
 @frozen
 class ReservationScope:
-    """Where machines run that may be reserved: the id that the scope must hold, the size, the region, and when."""
+    """Where machines run that may be reserved: the id that the scope must contain, the size, the region, and when."""
 
     arm_id: str
     size: str

@@ -114,7 +114,7 @@ def _is_asset(kind: str) -> bool:
 def format_value(value: object) -> str:
     """Return how a reason writes a value down: of a long text only the length.
 
-    Reports mask texts that hold a secret, and would not know a part of one.
+    Reports mask texts that contain a secret, and would not know a part of one.
     """
     if not isinstance(value, str):
         return "not text"

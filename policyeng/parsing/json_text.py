@@ -298,8 +298,8 @@ def find_places(
     Args:
         content: the document.
         pointers: to its values.
-        starts: by the place of an array in it, where its first members begin. It is added to, so that who asks again
-            has less of the document read.
+        starts: by the place of an array in it, where its first members begin. It is added to, so that the next call
+            reads less of the document.
     """
     starts = {} if starts is None else starts
     text = content.decode(errors="replace")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-#: What is said of any other use of the clock.
+#: What is recorded for any other use of the clock.
 OTHER_USE = ("/as_of", "the clock is used otherwise than in a comparison")
 
 

@@ -197,7 +197,7 @@ def add_at(found: Level, path: tuple[Value, ...], *added: Value) -> None:
     """Add members to the set below a path of keys.
 
     Raises:
-        ConflictError: something else is there.
+        ConflictError: it already has another value.
     """
     collected = _level(found, path[:-1]).setdefault(to_key(path[-1]), set())
     if type(collected) is not set:

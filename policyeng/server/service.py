@@ -51,19 +51,19 @@ class SharedLock:
     def __init__(self) -> None:
         self.file = _file_in_memory()
         self._threads = threading.Lock()
-        self._is_held = mmap.mmap(-1, 1)
+        self._is_locked = mmap.mmap(-1, 1)
 
     def __enter__(self) -> bool:
         """Wait for the lock."""
         self._threads.acquire()
         fcntl.lockf(self.file, fcntl.LOCK_EX)
-        was_killed = self._is_held[0] != 0
-        self._is_held[0] = 1
+        was_killed = self._is_locked[0] != 0
+        self._is_locked[0] = 1
         return was_killed
 
     def __exit__(self, *_: object) -> None:
         """Release the lock."""
-        self._is_held[0] = 0
+        self._is_locked[0] = 0
         fcntl.lockf(self.file, fcntl.LOCK_UN)
         self._threads.release()
 

@@ -78,9 +78,11 @@ def nest_printed(entry: JsonObject, pointer: str) -> Placed:
                 properties[name] = value
                 fields[f"/properties/{escaped(name)}"] = f"{pointer}/{escaped(key)}"
     lists = {
-        key: [_nest_part(part, f"/properties/{key}/{at}", f"{base}/{key}/{at}", fields) for at, part in enumerate(held)]
+        key: [
+            _nest_part(part, f"/properties/{key}/{at}", f"{base}/{key}/{at}", fields) for at, part in enumerate(parts)
+        ]
         for key in _PRINTED[kind]
-        if isinstance(held := properties.get(key), list) and any(map(_is_flat, held))
+        if isinstance(parts := properties.get(key), list) and any(map(_is_flat, parts))
     }
     if not fields:
         return Placed(entry, pointer)

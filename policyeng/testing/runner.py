@@ -380,7 +380,7 @@ def _delete_pointer(snapshot: Snapshot, identity: str, pointer: str) -> Snapshot
 
 
 def without(document: JsonObject, pointer: str) -> JsonObject:
-    """Return a copy without the field of a JSON Pointer; `*` stands for every member of a list or object."""
+    """Return a copy without the field of a JSON Pointer; `*` means every member of a list or object."""
     parts = keys_of(pointer)
     copy: JsonObject = _without(document, parts)
     return copy

@@ -422,12 +422,12 @@ def _difference(found: Counterexample) -> JsonObject:
 
 def encode_result(judgement: Judgement) -> JsonObject:
     """Return a judgement as a JSON object for reports."""
-    said: JsonObject = {"outcome": outcome_of(judgement)}
+    result: JsonObject = {"outcome": outcome_of(judgement)}
     if judgement.error is not None:
-        return {**said, "error": judgement.error}
+        return {**result, "error": judgement.error}
     denials = [denial.model_dump() for denial in judgement.denials]
     unknowns = [unknown.model_dump() for unknown in judgement.unknowns]
-    return {**said, **({"denials": denials} if denials else {}), **({"unknowns": unknowns} if unknowns else {})}
+    return {**result, **({"denials": denials} if denials else {}), **({"unknowns": unknowns} if unknowns else {})}
 
 
 def _describe_evaluation(run: DifferentialRun, policy: str) -> list[str]:

@@ -160,7 +160,7 @@ def _selected(remark: Remark) -> str:
 
 
 def _as_object(remark: Remark) -> JsonObject:
-    said: JsonObject = {
+    rendered: JsonObject = {
         "policy": remark.policy,
         "kind": remark.kind,
         "fault": remark.is_fault,
@@ -170,15 +170,15 @@ def _as_object(remark: Remark) -> JsonObject:
         "remedy": remark.remedy,
     }
     if remark.other:
-        said["other"] = remark.other
+        rendered["other"] = remark.other
     if remark.example is not None:
-        said |= {
+        rendered |= {
             "resource": remark.resource,
             "snapshot": native(remark.example.document),
             "parameters": dict(remark.example.parameters),
             "asOf": remark.example.as_of.isoformat(),
         }
-    return said
+    return rendered
 
 
 #: The possible values of the fields of workloads.

@@ -335,7 +335,7 @@ def store_failure(folder: Path, bundle: str, failing: FailingExample) -> Path:
 
 #: The number of examples that a process tests at a time.
 _CHUNK = 20
-#: Violations of more kinds than this have few causes; shrinking each of them would only take time.
+#: Violations of more kinds than this have few causes; shrinking them all would only take time.
 _MOST_SHRUNK = 20
 #: How often a law is tested while an example is shrunk.
 _MOST_TRIALS = 1500
@@ -523,7 +523,7 @@ class _Replay:
         return False
 
     def tried(self, spread: Processes[LawRunner]) -> None:
-        """Test each of them again."""
+        """Test them again."""
         tried = [entry.failing for entry in self._mine]
         arguments = [(entry.law, entry.violation.policy, entry.example, entry.chance) for entry in tried]
         for entry, answer in zip(self._mine, spread.each(LawRunner.again, arguments), strict=True):

@@ -228,7 +228,7 @@ def compute_id(placement: Placement) -> ResolvedValue[str]:
 def tags_of(source: Reader, *places: Segments) -> Tags:
     """Return the tags at the first of `places`, filled up from the others; keys compare without case.
 
-    What is no object holds no tags, so that it counts as no tag does.
+    A value that is not an object has no tags.
     """
     written: JsonObject = {}
     gaps: dict[str, str] = {}

@@ -354,7 +354,7 @@ class Derivation:
         """
         estate = ResourceLookup(ChainMap({**becomes}, self.estate.resources), self.estate.facts)
         due = {source for key in becomes for source in self._asking.get(key, ())}
-        due |= {key for key, held in becomes.items() if key in self.derived or _builder(held)}
+        due |= {key for key, resource in becomes.items() if key in self.derived or _builder(resource)}
         return {source: _derived(estate, source, self.additions.get(source, ())) for source in sorted(due)}
 
     @cached_property
@@ -412,15 +412,15 @@ def _sources(estate: ResourceLookup, additions: Iterable[str]) -> Iterator[str]:
 def _derived(estate: ResourceLookup, source: str, additions: Sequence[DeclaredWorkload]) -> Derived | None:
     """Return what one source makes; None for nothing."""
     asking = RecordingLookup(estate.resources, estate.facts)
-    held = estate.resources.get(source)
-    build = _builder(held)
-    if held is not None and build is not None:
-        workloads: tuple[Workload, ...] = (derived_workload(build(asking, held), additions),)
+    resource = estate.resources.get(source)
+    build = _builder(resource)
+    if resource is not None and build is not None:
+        workloads: tuple[Workload, ...] = (derived_workload(build(asking, resource), additions),)
     else:
         workloads = tuple(declared_workload(one, asking) for one in additions)
     return Derived(workloads, frozenset(asking.queried)) if workloads else None
 
 
-def _builder(held: Reader | None) -> Callable[[ResourceLookup, Reader], WorkloadDraft] | None:
-    named = held.body.get("type") if held is not None else None
+def _builder(resource: Reader | None) -> Callable[[ResourceLookup, Reader], WorkloadDraft] | None:
+    named = resource.body.get("type") if resource is not None else None
     return DERIVED_FROM.get(lowered(named)) if isinstance(named, str) else None

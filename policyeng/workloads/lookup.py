@@ -270,7 +270,7 @@ def _get_any_spelling(parent: JsonObject, key: str) -> object:
 
 
 def _parsed(text: str) -> float | None:
-    """Return the number that a text writes in plain digits; a whole one that 64 bits do not hold is a float."""
+    """Return the number that a text writes in plain digits; a whole one that does not fit into 64 bits is a float."""
     if not text.isascii() or "_" in text:  # which Python reads all the same
         return None
     for read in (int, float):

@@ -242,7 +242,7 @@ class Status(NamedTuple):
     reasons: tuple[tuple[str, str], ...]
 
     @property
-    def stands(self) -> bool:
+    def is_open(self) -> bool:
         """Whether the outcome is not a pass."""
         return self.outcome is not Outcome.PASS
 

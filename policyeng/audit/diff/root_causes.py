@@ -117,7 +117,7 @@ class ItemEntry(NamedTuple):
 #: The entries of each item: usually one, several if an id is repeated.
 Items = Mapping[Item, tuple[ItemEntry, ...]]
 
-#: By kind, the attribute of a snapshot that holds the statements of that kind, and the members that identify them.
+#: By kind, the attribute of a snapshot with the statements of that kind, and the members that identify them.
 _STATED: Mapping[CauseKind, tuple[str, tuple[str, ...]]] = {
     CauseKind.APPROVAL: ("approvals", ("id",)),
     CauseKind.WORKLOAD: ("workloads", ("id",)),
@@ -245,11 +245,11 @@ class Splicing:
         if snapshot.documents or estate.gaps or any(one.input_form != "policy" for one in prepared.bundle.policies):
             return False
         view = estate.view
-        held = {fold_id(str(resource.get("id"))) for resource in snapshot.resources}
+        ids = {fold_id(str(resource.get("id"))) for resource in snapshot.resources}
         others = [fold_id(one.reported_id) for one in estate.subjects[len(view.resources) :]]
         workloads = others[: len(view.workloads)]
-        whole = len(snapshot.resources) == len(view.resources) == len(held)
-        return whole and len({*workloads}) == len(workloads) and held.isdisjoint(others[len(view.workloads) :])
+        whole = len(snapshot.resources) == len(view.resources) == len(ids)
+        return whole and len({*workloads}) == len(workloads) and ids.isdisjoint(others[len(view.workloads) :])
 
     @contextmanager
     def after(self, changes: Mapping[Item, Entries]) -> Iterator[EvaluationContext | None]:

@@ -255,12 +255,12 @@ def compute_trend(
                 standing[name][span.first] += 1
                 if span.until is not None:
                     standing[name][span.until] -= 1
-    held = Counter[str]()
+    open_counts = Counter[str]()
     points = []
     for run in runs:
-        held.update({name: changes[run.number] for name, changes in standing.items()})
+        open_counts.update({name: changes[run.number] for name, changes in standing.items()})
         counts = {name: changes[run.number] for name, changes in turns.items()}
-        points.append(_point(run, counts, None if wanted is None else held))
+        points.append(_point(run, counts, None if wanted is None else open_counts))
     return ComplianceTrend(estate=estate, points=tuple(points))
 
 
@@ -311,10 +311,10 @@ def _counts_of(span: FindingSpan) -> list[str]:
     return ["fail", "exempt"] if span.outcome is Outcome.FAIL and span.exempt else [str(span.outcome)]
 
 
-def _point(run: AuditRun, turns: dict[str, int], held: Counter[str] | None) -> TrendPoint:
+def _point(run: AuditRun, turns: dict[str, int], open_counts: Counter[str] | None) -> TrendPoint:
     shared = {"run": run.number, "as_of": run.as_of, "parts": run.parts, "exit_code": run.exit_code, **turns}
-    if held is not None:
-        return TrendPoint.model_validate({**shared, **held})
+    if open_counts is not None:
+        return TrendPoint.model_validate({**shared, **open_counts})
     summary = run.summary
     return TrendPoint.model_validate(
         {

@@ -244,7 +244,7 @@ def _by_code(connection: Connection, name: str) -> ColumnElement[str]:
 
 _COLUMNS = (PARTS.c.name, PARTS.c.snapshot, PARTS.c.evaluation, PARTS.c.exit_code, PARTS.c.summary)
 
-#: The largest number of a run that its column can hold.
+#: The largest number of a run that fits into its column.
 _LARGEST = 2**31 - 1
 
 

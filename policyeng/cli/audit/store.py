@@ -141,8 +141,8 @@ def verify_history(
     for fault in verified.faults:
         run = "" if fault.run is None else f" run {fault.run}:"
         print_line(f"policyeng: {fault.table}:{run} {fault.message}", error=True)
-    held = f"{count(len(verified.faults), 'fault')}" if verified.faults else "no row was altered"
-    print_line(f"{count(verified.runs, 'run')}: {held}")
+    verdict = f"{count(len(verified.faults), 'fault')}" if verified.faults else "no row was altered"
+    print_line(f"{count(verified.runs, 'run')}: {verdict}")
     if verified.pruned:
         print_line(f"pruned {count(len(verified.pruned), 'run')}: {_format_ranges(verified.pruned)}")
     if verified.unused:

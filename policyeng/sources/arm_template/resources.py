@@ -403,7 +403,7 @@ def read_relative_file(walk: TemplateWalk, path: str) -> Text | None:
     """Return a file relative to the document, or None if it cannot be read."""
     if path not in walk.files:
         try:
-            walk.files[path] = walk.around.text_beside(path)
+            walk.files[path] = walk.around.neighbor_text(path)
         except InputError:
             walk.files[path] = None
     return walk.files[path]

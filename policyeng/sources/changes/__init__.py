@@ -82,7 +82,7 @@ class ChangesRead(NamedTuple):
         changes: in the order in which they are made; empty if nothing changes.
         problems: what could not be read, with its place; with an `error` the changes are not all that is meant.
         texts: the files by name, for the places of fields.
-        read: each document with its format and how much it holds.
+        read: each document with its format and its number of entries.
         skipped: what was found in directories and changes nothing.
     """
 

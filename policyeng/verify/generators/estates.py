@@ -110,9 +110,9 @@ def _build_scene(
     edited = dict(zip(sorted(touched.keys() - set(case.remove)), snapshot.resources, strict=True))
     given = [kind for kind in STATED if getattr(case, kind) is not None]
     stated = {kind: [plain(entry) for entry in getattr(snapshot, kind)] for kind in given}
-    said = [*edits.values(), *(entry for entries in stated.values() for entry in entries)]
-    stems = {*edited, *read, *(stem for document in said for stem in links.called(document))}
-    stems |= {stem for document in (*edited.values(), *said) for stem in links.named(document)}
+    documents = [*edits.values(), *(entry for entries in stated.values() for entry in entries)]
+    stems = {*edited, *read, *(stem for document in documents for stem in links.called(document))}
+    stems |= {stem for document in (*edited.values(), *documents) for stem in links.named(document)}
     return Scene(
         verdict=verdict,
         edits=edits,
@@ -312,7 +312,7 @@ class EstateGenerator:
 
     @cached_property
     def baselines(self) -> Baselines:
-        """The baselines that other snapshots are edits of: those that may matter to a policy in force."""
+        """The baselines that other snapshots are edits of: those that may matter to an active policy."""
         named = {stem for scenes in self.scenes.values() for scene in scenes for stem in (*scene.needs, *scene.removed)}
         kinds = _find_relevant_types(self.bundle)
         kept = {

@@ -147,8 +147,8 @@ def reads_of(trees: Sequence[Module]) -> Iterator[PolicyRead]:
         for part in parts:
             condition.take(part)
         found = dict.fromkeys([*condition.fetched, *condition.paths])
-        said = [*condition.constants, *(word for name in condition.names for word in named.get(name, ()))]
-        near = tuple(sorted(said, key=lambda word: not isinstance(word, str)))
+        listed = [*condition.constants, *(word for name in condition.names for word in named.get(name, ()))]
+        near = tuple(sorted(listed, key=lambda word: not isinstance(word, str)))
         if condition.says_logic or (decides and not near):
             near += (True, False)
         for path in found:

@@ -166,7 +166,7 @@ def _words(trial: Trial) -> list[Json]:
 def _values_at(snapshot: Snapshot, pointer: str) -> list[Json]:
     """Return the values at a pointer in all resources of a snapshot."""
     found = (get_value(resource, keys_of(pointer)) for resource in snapshot.resources)
-    return [value for stands, value in found if stands]
+    return [value for exists, value in found if exists]
 
 
 def _change_values(random: Random, trial: Trial, pointers: Iterable[str]) -> Change:
@@ -178,11 +178,11 @@ def _change_values(random: Random, trial: Trial, pointers: Iterable[str]) -> Cha
         place = reachable(random, document, pointer)
         if not place:
             return
-        stands, value = get_value(document, place)
+        exists, value = get_value(document, place)
         kind = random.randrange(8)
         if kind == 0:
             remove(document, place)
-        elif kind == 1 and stands:
+        elif kind == 1 and exists:
             put_value(document, place, altered(random, copied(value)))
         elif kind == 2:
             put_value(document, place, draw_odd_value(random))
@@ -346,8 +346,8 @@ def _make_stricter(random: Random, way: Way, constants: Iterable[Json]) -> Chang
 
     def write(document: JsonObject, pointer: str) -> None:
         place = reachable(random, document, pointer)
-        stands, value = get_value(document, place) if place else (False, None)
-        if place and (options := list_stricter_values(random, way, value, known) if stands else _strictest(way)):
+        exists, value = get_value(document, place) if place else (False, None)
+        if place and (options := list_stricter_values(random, way, value, known) if exists else _strictest(way)):
             put_value(document, place, random.choice(options))
 
     return write

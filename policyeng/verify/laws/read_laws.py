@@ -72,7 +72,7 @@ def attempts(trial: Trial, random: Random, stated: Mapping[str, Sequence[str]], 
 
     `stated` has the places of contracts by policy id. Attempts that would change the findings of other resources are
     out: workspaces, approvals, fields of the workspace, and policies that consult other resources.
-    workspaces, approvals, what stands in the workspace, and policies that consult other resources.
+    workspaces, approvals, what is in the workspace, and policies that consult other resources.
     """
     before = by_pair(trial.evaluation)
     alone = [policy for policy in trial.bundle.policies if policy.id in stated and is_alone(trial.bundle, policy)]
@@ -343,10 +343,10 @@ def _edit(random: Random, key: str, resource: JsonObject, pointers: Sequence[str
         return
     is_directed = bool(stated) and draw_boolean(random, 0.5)
     place = place_of(random, document, random.choice(stated)) if is_directed else random.choice(open_places)
-    stands, value = get_value(document, place)
+    exists, value = get_value(document, place)
     if draw_boolean(random, 0.4):
         remove(document, place)
-    elif stands and draw_boolean(random, 0.5):
+    elif exists and draw_boolean(random, 0.5):
         put_value(document, place, altered(random, copied(value)))
     else:
         put_value(document, place, draw_odd_value(random))

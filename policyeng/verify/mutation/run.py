@@ -521,8 +521,8 @@ def _policy(tally: MutantCounts) -> JsonObject:
 
 def _render_survivor(survivor: Survivor) -> JsonObject:
     mutant = survivor.mutant
-    said = {"kind": mutant.kind, "line": mutant.line, "before": mutant.before, "after": mutant.after}
-    return {**said, "reason": survivor.reason} if survivor.reason else said
+    rendered = {"kind": mutant.kind, "line": mutant.line, "before": mutant.before, "after": mutant.after}
+    return {**rendered, "reason": survivor.reason} if survivor.reason else rendered
 
 
 def as_junit(run: MutationRun) -> str:

@@ -76,7 +76,7 @@ class Extension:
 
 def extend(search: EstateSearch) -> Extension:
     """Try what the denials expect on the snapshots that fail least, until one passes or there are no new values."""
-    source, said = _Source(search.estates), Extension()
+    source, extension = _Source(search.estates), Extension()
     bases, places = search.least(), _Places()
     before = len(search.tried)
     for _ in range(_ROUNDS):
@@ -85,14 +85,14 @@ def extend(search: EstateSearch) -> Extension:
             source.collect(tried, places)
         if {place: len(values) for place, values in places.items()} == known:
             break
-        taken, said.left_out = _limit_places(places, len(bases))
-        said.choices = [f"{stem} {pointer}" for stem, pointer in taken]
+        taken, extension.left_out = _limit_places(places, len(bases))
+        extension.choices = [f"{stem} {pointer}" for stem, pointer in taken]
         seen = {_key(tried.assignment) for tried in search.tried}
         search.walk(edited for edited in _combine_values(bases, taken) if _key(edited) not in seen)
         if search.is_possible:
             break
-    said.begun, said.tried = len(bases), len(search.tried) - before
-    return said
+    extension.begun, extension.tried = len(bases), len(search.tried) - before
+    return extension
 
 
 def _key(assignment: Assignment) -> tuple[tuple[str, str], ...]:
@@ -151,7 +151,9 @@ class _Source:
     def _expected_values(
         self, policy: Policy, reason: BlockingReason, assignment: Assignment
     ) -> Iterator[tuple[str, str, list[object]]]:
-        pointers = [reason.said.path] if reason.said.path else list(observe(self.estates.bundle, policy).pointers)
+        pointers = (
+            [reason.statement.path] if reason.statement.path else list(observe(self.estates.bundle, policy).pointers)
+        )
         patches = [patch for patch in _patches(policy) if patch["path"] not in pointers]
         for pointer in (*pointers, *(patch["path"] for patch in patches)):
             identity = workspace_of(reason.resource) if pointer.startswith(WORKSPACE) else reason.resource
@@ -179,8 +181,8 @@ class _Source:
 
     def _values(self, policy: Policy, reason: BlockingReason, pointer: str, resource: JsonObject) -> Iterator[object]:
         yield from (patch["value"] for patch in _patches(policy) if patch["path"] == pointer and "value" in patch)
-        if isinstance(reason.said, Denial) and reason.said.path == pointer:
-            expected = reason.said.expected
+        if isinstance(reason.statement, Denial) and reason.statement.path == pointer:
+            expected = reason.statement.expected
             yield from expected if isinstance(expected, list) else [] if expected is None else [expected]
             if isinstance(expected, list):
                 yield expected
@@ -331,8 +333,8 @@ def answer(
     if not search.tried:
         return SatisfiabilityResult(subject, clock, "not judged", outside=search.outside + search.unevaluated)
     extension = None if search.is_possible else extend(search)
-    held = [number not in search.open for number in range(len(sampled))]
-    found = tuple(spans(sampled, held, search.holds))
+    possible = [number not in search.open for number in range(len(sampled))]
+    found = tuple(spans(sampled, possible, search.holds))
     broken = clock if not search.is_possible else _next_impossible(found, clock)
     return SatisfiabilityResult(
         subject,
@@ -385,8 +387,8 @@ def _list_endings(search: EstateSearch, found: Sequence[PossibleSpan]) -> dict[d
                 reason.brief
                 for _, estate in search.survivors
                 if estate.passes(before)
-                for said in estate.verdicts(span.begins, clocked_alone=True).failing.values()
-                for reason in said
+                for of_policy in estate.verdicts(span.begins, clocked_alone=True).failing.values()
+                for reason in of_policy
             ]
             endings[span.begins] = tuple(dict.fromkeys(reasons))
     return endings
@@ -396,8 +398,8 @@ def _conflicts(search: EstateSearch, at: datetime) -> tuple[Conflict, ...]:
     if at == search.as_of:
         failing = [(tried.assignment, tried.failing) for tried in search.tried]
     else:
-        failing = [(tried.assignment, said) for tried, said in search.failing_at(at)]
-    sets = find_smallest_hitting_sets(frozenset(said) for _, said in failing)
+        failing = [(tried.assignment, verdicts) for tried, verdicts in search.failing_at(at)]
+    sets = find_smallest_hitting_sets(frozenset(verdicts) for _, verdicts in failing)
     failing.sort(key=lambda entry: len(entry[1]))
     return tuple(
         Conflict(

@@ -30,21 +30,25 @@ class BlockingReason:
     policy: str
     resource: str
     target_type: str
-    said: Denial | Unknown
+    statement: Denial | Unknown
 
     @property
     def words(self) -> str:
         """Return the reason in one line."""
-        shown = f"{self.said.path}: {_to_text(self.said.actual)}" if isinstance(self.said, Denial) else self.said.path
-        return f"{self.policy}: {self.said.msg} ({shown})"
+        shown = (
+            f"{self.statement.path}: {_to_text(self.statement.actual)}"
+            if isinstance(self.statement, Denial)
+            else self.statement.path
+        )
+        return f"{self.policy}: {self.statement.msg} ({shown})"
 
     @property
     def brief(self) -> str:
         """Return the reason without its place, and without why the policy applies."""
-        actual = self.said.actual if isinstance(self.said, Denial) else None
+        actual = self.statement.actual if isinstance(self.statement, Denial) else None
         if isinstance(actual, dict):
             actual = {key: value for key, value in actual.items() if key != "because"}
-        return f"{self.policy}: {self.said.msg}{f' ({_to_text(actual)})' if actual else ''}"
+        return f"{self.policy}: {self.statement.msg}{f' ({_to_text(actual)})' if actual else ''}"
 
 
 def _to_text(value: object) -> str:
@@ -145,9 +149,9 @@ class PreparedEstate:
                     self.estate.subjects[entry.pair.subject],
                     self.evaluator.bundle.policies[entry.pair.policy].id,
                 )
-                if said := _reasons(judgement):
+                if found := _reasons(judgement):
                     reasons = [
-                        BlockingReason(policy, subject.reported_id, subject.target_type, reason) for reason in said
+                        BlockingReason(policy, subject.reported_id, subject.target_type, reason) for reason in found
                     ]
                     failing.setdefault(policy, []).extend(reasons)
         return Verdicts(failing, frozenset(evaluated))

@@ -135,7 +135,7 @@ class Client:
         request = HttpRequest("GET", url, params=dict(query) if query else None)
         try:
             response = self._client.send_request(request, enforce_https=not self._cloud.is_local)
-            return self._said(response)
+            return self._parse_response(response)
         except ClientAuthenticationError as error:
             reason = shortened(" ".join(str(error.message).split()[:40]), 300)
             raise InputError(f"no token for Azure: {reason}", place=(self._cloud.name,), remedy=_SIGN_IN) from None
@@ -146,7 +146,7 @@ class Client:
         except AzureError:
             return Loss("the connection was cut, again and again")
 
-    def _said(self, response: HttpResponse) -> JsonObject | Loss:
+    def _parse_response(self, response: HttpResponse) -> JsonObject | Loss:
         status = response.status_code
         try:
             body = parse_json(response.content, "the answer")

@@ -388,7 +388,7 @@ class CollectionRun:
         while tasks := list(plan_references(self._client, known, self._in_workspace, self._list)):
             crew.do(tasks, report)
         note_incomplete_clusters(known, self._wanted.root)
-        crew.do(self._beside(), report)
+        crew.do(self._follow_up(), report)
         return known
 
     def _at_scope(self) -> Iterator[Task]:
@@ -402,7 +402,7 @@ class CollectionRun:
         yield partial(self._list, EVERYWHERE, "")
         yield from self._budgets(wanted.root)
 
-    def _beside(self) -> Iterator[Task]:
+    def _follow_up(self) -> Iterator[Task]:
         """Return the requests that follow from the resources found."""
         known = self.gathered
         above = {scope for one in known.of_type(WORKSPACES) for scope in scopes_of(one["id"])[:2]}

@@ -19,7 +19,7 @@ JOBS = f"{WORKSPACES}/jobs"
 ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
 DEFINITIONS = "Microsoft.Authorization/roleDefinitions"
 NETWORKS = "Microsoft.Network/virtualNetworks"
-#: Virtual networks hold them.
+#: Virtual networks contain them.
 SUBNETS = f"{NETWORKS}/subnets"
 RESERVATIONS = "Microsoft.Capacity/reservationOrders/reservations"
 ADVICE = "Microsoft.Advisor/recommendations"
