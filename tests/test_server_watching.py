@@ -149,7 +149,7 @@ def test_a_watch_reads_when_it_is_asked_and_tells_when_it_has(tmp_path: Path) ->
     before, text.then = text.current, heard.set
     text.start()
     try:
-        text.ask()
+        text.request_reload()
         assert heard.wait(60)
     finally:
         text.stop()

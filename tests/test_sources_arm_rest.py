@@ -183,7 +183,7 @@ def test_what_is_no_resource_is_refused(document: object, pointer: str, said: st
     assert refusal.pointer == pointer
     assert said in refusal.message
     assert remedy in refusal.remedy
-    assert refusal.holds_nothing is nothing
+    assert refusal.is_empty is nothing
 
 
 COMMAND_OUTPUT: JsonObject = {

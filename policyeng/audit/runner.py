@@ -188,12 +188,12 @@ class Resumed:
     """An unchanged part with some policies to evaluate again.
 
     Attributes:
-        asked: the file queries for reading it.
+        queries: the file queries for reading it.
         before: its evaluation at another clock.
     """
 
     source: PartSource
-    asked: Sequence[FileDependency]
+    queries: Sequence[FileDependency]
     before: Before
 
 
@@ -207,7 +207,7 @@ def read_and_evaluate(source: PartSource | Collected | Resumed, bundle: Bundle, 
     if not isinstance(source, Resumed):
         return evaluate_part(read(source, bundle.wanted), bundle, options)
     part = read(source.source, bundle.wanted)
-    is_same = list(part.asked) == list(source.asked)  # it may have changed since it was compared
+    is_same = list(part.queries) == list(source.queries)  # it may have changed since it was compared
     return evaluate_part(part, bundle, options, source.before if is_same else None)
 
 
@@ -255,7 +255,7 @@ def evaluate_part(part: Collected, bundle: Bundle, options: RunOptions, before: 
         clock.has_come(microseconds_of(evidence.given_at))
         clock.has_come(microseconds_of(evidence.expires_at))
     unchanged = None if _failing(found) else clock.unchanged
-    basis = ReuseKey("", part.asked, active, sorted(again), used, unchanged)
+    basis = ReuseKey("", part.queries, active, sorted(again), used, unchanged)
     return EvaluatedPart(part.name, entry, evaluation.summary, (), exempting, basis)
 
 
@@ -437,7 +437,9 @@ def evaluate_parts(
     # New processes and no forks: this one may have threads, such as those of a schedule.
     with processes(_PartEvaluator(policies, options), jobs, ahead=_AHEAD, is_sent=True) as spread:
         for source in sources:
-            waiting.append(source if isinstance(source, EvaluatedPart) else spread.ask(_PartEvaluator.evaluate, source))
+            waiting.append(
+                source if isinstance(source, EvaluatedPart) else spread.submit(_PartEvaluator.evaluate, source)
+            )
             if len(waiting) > _AHEAD * jobs:
                 yield _evaluate(spread, waiting.popleft())
         while waiting:
@@ -460,7 +462,7 @@ class _PartEvaluator:
 
 
 def _evaluate(spread: Processes[_PartEvaluator], part: Task[EvaluatedPart] | EvaluatedPart) -> EvaluatedPart:
-    return part if isinstance(part, EvaluatedPart) else spread.answer(part)
+    return part if isinstance(part, EvaluatedPart) else spread.result(part)
 
 
 class PartTotals:

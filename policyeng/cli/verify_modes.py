@@ -236,14 +236,14 @@ def verify_satisfiable(args: VerifyOptions, settings: Settings, options: ClassOp
     if options.witness:
         _make(options.witness)
     now = datetime.now(UTC)
-    answers: list[SatisfiabilityResult] = []
+    results: list[SatisfiabilityResult] = []
     with show_progress("searching for example snapshots", "classes", len(subjects)) as advance:
         for number, subject in enumerate(subjects, 1):
-            answers.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
+            results.append(answer(subject, bundle, options.as_of or subject.as_of or now, parameters))
             advance(number)
     writer = FileWriter()
-    written = _write_witnesses(answers, options.witness, writer) if options.witness else {}
-    run = result.SatisfiabilityRun(bundle, answers, settings.profile, written, time.monotonic() - started, args.naming)
+    written = _write_witnesses(results, options.witness, writer) if options.witness else {}
+    run = result.SatisfiabilityRun(bundle, results, settings.profile, written, time.monotonic() - started, args.naming)
     render = {"json": result.as_json, "junit": result.as_junit}.get(args.format, result.as_text)
     print_line(render(run))
     writer.require_all()
@@ -261,10 +261,10 @@ def _make(folder: Path) -> None:
         ) from error
 
 
-def _write_witnesses(answers: Sequence[SatisfiabilityResult], folder: Path, writer: FileWriter) -> dict[str, Path]:
+def _write_witnesses(results: Sequence[SatisfiabilityResult], folder: Path, writer: FileWriter) -> dict[str, Path]:
     """Write every example snapshot; return the files that could be written, by class."""
     files = {}
-    for found in answers:
+    for found in results:
         if found.witness:
             path = folder / f"{found.subject.id}.json"
             text = orjson.dumps(found.witness.document, option=orjson.OPT_INDENT_2) + b"\n"

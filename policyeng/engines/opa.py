@@ -108,7 +108,7 @@ class _Query:
 
     def _send(self, pairs: Sequence[Pair]) -> list[Judgement]:
         place, batch = self._place, self._batch
-        answer = place.connection.ask(batch.path, {**self._input, "pairs": batch.pairs_of(self._work, pairs)})
+        answer = place.connection.query(batch.path, {**self._input, "pairs": batch.pairs_of(self._work, pairs)})
         _versions[self._options] = _version_in(answer)
         result = answer.get("result")
         if not isinstance(result, dict):
@@ -165,7 +165,7 @@ def _drop_idle() -> None:
 def _server_version(options: OpaOptions) -> str:
     connection = OpaConnection(options)
     try:
-        return _version_in(connection.ask("policyeng/version", {}))
+        return _version_in(connection.query("policyeng/version", {}))
     finally:
         connection.close()
 

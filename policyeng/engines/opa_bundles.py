@@ -392,7 +392,7 @@ def _identity(manifest: object) -> tuple[str, str]:
 
 def _find_served(connection: OpaConnection, bundle: Bundle, options: OpaOptions) -> tuple[str, JsonObject] | None:
     """Return the name and manifest of the loaded bundle: the named one, or otherwise one from policyeng."""
-    found = connection.ask("system/bundles", {}).get("result", {})
+    found = connection.query("system/bundles", {}).get("result", {})
     entries = found.items() if isinstance(found, dict) else ()
     manifests = {name: entry.get("manifest", {}) for name, entry in entries if isinstance(entry, dict)}
     if options.bundle:

@@ -88,7 +88,7 @@ class OpaConnection:
         """Close the sockets."""
         self._client.close_connection()
 
-    def ask(self, path: str, document: JsonObject) -> JsonObject:
+    def query(self, path: str, document: JsonObject) -> JsonObject:
         """Return the response for a path below `data`, with strict builtin errors, `provenance`, and any `result`.
 
         Raises:
@@ -385,7 +385,7 @@ class PrivateServer:
         last = time.monotonic() + _READY_SECONDS
         while time.monotonic() < last:
             with suppress(EngineError):  # it is not there yet, or another has the port
-                if self.connection.ask("system/policyeng", {}).get("result") == self._secret:
+                if self.connection.query("system/policyeng", {}).get("result") == self._secret:
                     return True
             self._reader.join(0.01)
             if not self.alive:

@@ -35,7 +35,7 @@ _LINE = lazy_pattern(
 #: The largest number of gaps that one unknown reports.
 _MOST = 5
 #: The most answers of each kind that an index keeps; ids come from requests.
-_MOST_ANSWERS = 1 << 16
+_MOST_CACHED = 1 << 16
 _SUBSCRIPTION = ("subscriptions", "ID")
 #: Lower-case types whose resources ARM also returns inside the resource above them: without a list, none is missing.
 _INCLUDED = frozenset({f"{WORKSPACE_TYPE}/privateendpointconnections"})
@@ -225,9 +225,9 @@ class Coverage:
         self._gaps = {kind: Gaps(several) for kind, several in by_kind.items()}
         further = sorted({*self._gaps, *(self._named or ())} - SPELLED.keys())
         self.kinds = (*SPELLED, *further)
-        self.lacks = lru_cache(_MOST_ANSWERS)(self._lacks)
-        self.lacks_on = lru_cache(_MOST_ANSWERS)(self._lacks_on)
-        self.lacks_above = lru_cache(_MOST_ANSWERS)(self._lacks_above)
+        self.lacks = lru_cache(_MOST_CACHED)(self._lacks)
+        self.lacks_on = lru_cache(_MOST_CACHED)(self._lacks_on)
+        self.lacks_above = lru_cache(_MOST_CACHED)(self._lacks_above)
         # Resources outside subscriptions can be extended by others, which the lists of subscriptions do not have.
         scopes = ("", "/") if homes.has_others else ("",)
         self.is_open = homes.is_open

@@ -105,7 +105,7 @@ _NONE: Mapping[str, str] = {}
 NO_SPELLINGS: Spellings = {}
 REMOVE_ONE = "remove one of the two"
 #: What names the resource, and what is the user's.
-_AS_THEY_STAND = ("/id", "/type", "/tags")
+_UNCHANGED = ("/id", "/type", "/tags")
 #: Members that contain names from the user.
 _NAMED_BY_USERS = frozenset(
     {
@@ -216,7 +216,7 @@ def as_arm_reads(part: JsonObject, arm_type: str, spellings: Spellings = NO_SPEL
         pointer, place = f"/{escaped(name)}", f"/{escaped(key)}"
         if name != key:
             fields[pointer] = place
-        if pointer not in _AS_THEY_STAND:
+        if pointer not in _UNCHANGED:
             inner = _word(inner, name, names)
             inner = respell(inner, fields, place, pointer, names, own_map=own_map)
         made[name] = inner
@@ -292,7 +292,7 @@ def _find_odd_members(
     if isinstance(value, list):
         for index, entry in enumerate(value):
             yield from _find_odd_members(entry, names, f"{here}/{index}", own_map=own_map)
-    if not isinstance(value, dict) or here in _AS_THEY_STAND:
+    if not isinstance(value, dict) or here in _UNCHANGED:
         return
     by_users = _is_named_by_users(here, own_map=own_map)
     alike: dict[str, list[str]] = {}
@@ -301,7 +301,7 @@ def _find_odd_members(
     for name, keys in alike.items():
         for key in keys:
             inner, pointer = value[key], f"{here}/{escaped(key)}"
-            is_word = not by_users and pointer not in _AS_THEY_STAND
+            is_word = not by_users and pointer not in _UNCHANGED
             if name != key or (is_word and _word(inner, name, names) != inner):
                 others = {*keys} - {key}  # which of them is chosen does not depend on the order of members
                 other = name if name in others else min(others, default=None)

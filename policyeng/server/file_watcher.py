@@ -124,7 +124,7 @@ class Watched(Generic[_T]):
         """Keep the last good value active, with the fault that another process reported."""
         self.fault, self.failures = fault, failures
 
-    def ask(self) -> None:
+    def request_reload(self) -> None:
         """Request a reload by the watching thread, without blocking."""
         self._requested = True
         self._woken.set()

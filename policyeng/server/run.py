@@ -173,7 +173,7 @@ class Workers:
             self._send("leave")
         if signal.SIGHUP in signals:
             for watched in self._service.watched():
-                watched.ask()
+                watched.request_reload()
             self._look_at = 0.0
 
     def _start(self) -> None:
@@ -261,7 +261,7 @@ class Workers:
         self._send_all("take", watched.what)
         watched.take(current)
         if watched is self._service.setup and self._service.state is not None:
-            self._service.state.ask()  # other policies may apply to other kinds of documents
+            self._service.state.request_reload()  # other policies may apply to other kinds of documents
 
     def _send_all(self, *command: object) -> dict[int, str]:
         """Send a command to all workers, and return the faults of those that carried it out; others have ended."""

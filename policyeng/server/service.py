@@ -446,14 +446,14 @@ class Service:
     def watch(self) -> None:
         """Start to watch the input files."""
         if (state := self.state) is not None:
-            self.setup.then = state.ask  # other policies may apply to other kinds of documents
+            self.setup.then = state.request_reload  # other policies may apply to other kinds of documents
         for each in self.watched():
             each.start()
 
     def reload(self) -> None:
         """Schedule everything to be read again, as if it had changed."""
         for each in self.watched():
-            each.ask()
+            each.request_reload()
 
     def stop(self) -> None:
         """Stop watching, and close the log."""

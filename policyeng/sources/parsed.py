@@ -111,14 +111,14 @@ class Refusal(NamedTuple):
 
     Attributes:
         pointer: JSON Pointer in the file; empty for the complete document.
-        holds_nothing: the part is understood and contains nothing to check; only a warning if the user did not name
+        is_empty: the part is understood and contains nothing to check; only a warning if the user did not name
             the file.
     """
 
     pointer: str
     message: str
     remedy: str = ""
-    holds_nothing: bool = False
+    is_empty: bool = False
 
 
 @frozen

@@ -189,7 +189,7 @@ def _list_faults(part: DetectedDocument, document: Loaded) -> Iterator[Problem |
     if reading.nothing:
         yield Skipped(document.file, reading.nothing)
     for refusal in reading.refusals:
-        harmless = part.named.found and (refusal.holds_nothing or _is_unrelated(part, refusal))
+        harmless = part.named.found and (refusal.is_empty or _is_unrelated(part, refusal))
         if harmless and empty:
             yield Skipped(document.file, refusal.message)
         else:

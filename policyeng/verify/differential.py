@@ -100,7 +100,7 @@ def _by_python(work: EvaluationRequest, pairs: Sequence[Pair]) -> list[Judgement
 
 #: The content of a judgement without order: whether it applies, whether it is an error, its parts, and
 #: whether it is exempt.
-Said = tuple[bool, bool, tuple[bytes, ...], tuple[bytes, ...], bool]
+NormalResult = tuple[bool, bool, tuple[bytes, ...], tuple[bytes, ...], bool]
 #: The number of examples without a pair to compare after which the run gives up.
 _MOST_BARREN = 300
 
@@ -146,7 +146,7 @@ class PairCounts:
     differences: list[EngineDifference] = field(default_factory=list)
 
 
-def normalize_result(judgement: Judgement) -> Said:
+def normalize_result(judgement: Judgement) -> NormalResult:
     """Return a judgement in comparable form: multisets of JSON, numbers by value and type; errors without text."""
     if judgement.error is not None or not judgement.applies:
         return (judgement.applies, judgement.error is not None, (), (), False)
@@ -190,11 +190,11 @@ def evaluate_with_engines(
         numbers = [
             number for number, pair in enumerate(pairs) if work.bundle.policies[pair.policy].id in contestant.covers
         ]
-        answers = contestant.evaluate(work, [pairs[number] for number in numbers]) if numbers else []
-        if len(answers) != len(numbers):
-            message = f"the engine `{contestant.name}` returned {len(answers)} judgements for {len(numbers)} pairs"
+        results = contestant.evaluate(work, [pairs[number] for number in numbers]) if numbers else []
+        if len(results) != len(numbers):
+            message = f"the engine `{contestant.name}` returned {len(results)} judgements for {len(numbers)} pairs"
             raise EngineError(message)
-        for number, judgement in zip(numbers, answers, strict=True):
+        for number, judgement in zip(numbers, results, strict=True):
             judgements[number][contestant.name] = judgement
     return judgements
 

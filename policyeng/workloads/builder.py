@@ -151,19 +151,19 @@ def as_one_run(
 ) -> RunStep:
     """Return the single run of work that is not divided, from the values for all of it."""
     if features.value is None:
-        answers: dict[str, ResolvedValue[bool]] = dict.fromkeys(FEATURES, undecided(features.reason))
+        fields: dict[str, ResolvedValue[bool]] = dict.fromkeys(FEATURES, undecided(features.reason))
     else:
-        answers = {name: ResolvedValue(name in features.value) for name in FEATURES}
-    return RunStep(None, target, compute_id, answers)
+        fields = {name: ResolvedValue(name in features.value) for name in FEATURES}
+    return RunStep(None, target, compute_id, fields)
 
 
 def features_of(runs: Sequence[RunStep]) -> ResolvedValue[tuple[str, ...]]:
     """Return the features of all runs together; undecided as soon as one is."""
-    answers = [(name, answer) for run in runs for name, answer in run.features.items()]
-    reasons = {answer.reason for _, answer in answers} - {""}
+    fields = [(name, answer) for run in runs for name, answer in run.features.items()]
+    reasons = {answer.reason for _, answer in fields} - {""}
     if reasons:
         return undecided(min(reasons))
-    named = {name for name, answer in answers if answer.value}
+    named = {name for name, answer in fields if answer.value}
     return ResolvedValue(tuple(name for name in FEATURES if name in named))
 
 
@@ -267,7 +267,7 @@ def derived_workload(draft: WorkloadDraft, additions: Sequence[DeclaredWorkload]
     Declared tags do not: a declaration must not loosen what the tags of a resource and its workspace decide.
     """
     source = draft.source
-    answers: dict[str, ResolvedValue[object]] = {
+    fields: dict[str, ResolvedValue[object]] = {
         "/purpose": joined(draft.purpose, [one.purpose for one in additions], "purpose"),
         "/target": joined(draft.target, [one.target for one in additions], "target"),
         "/features": _features(draft.features, additions),
@@ -287,7 +287,7 @@ def derived_workload(draft: WorkloadDraft, additions: Sequence[DeclaredWorkload]
             "sourceId": source.id,
             "runs": documents_of(runs, additions),
         },
-        answers | {"/workspaceId": ResolvedValue(workspace_id).or_reason("the id is in no workspace")},
+        fields | {"/workspaceId": ResolvedValue(workspace_id).or_reason("the id is in no workspace")},
         draft.tags,
     )
 
@@ -300,7 +300,7 @@ def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload
     where = f"its source `{one.source_id}` is not in the snapshot" if lost else ""
     why = f"{silent} and {where}" if lost else silent
     workspace_id = one.workspace_id or find_workspace(one.source_id or "")
-    answers: dict[str, ResolvedValue[object]] = {
+    fields: dict[str, ResolvedValue[object]] = {
         "/purpose": ResolvedValue(one.purpose).or_reason(why),
         "/target": ResolvedValue(one.target).or_reason(why),
         "/features": _features(NO_FEATURES, [one]),
@@ -319,7 +319,7 @@ def declared_workload(one: DeclaredWorkload, estate: ResourceLookup) -> Workload
             [as_one_run(ResolvedValue(one.target).or_reason(why), ABSENT, ResolvedValue(one.features))], []
         ),
     }
-    return _workload(fixed, answers, Tags(ResolvedValue(dict(one.tags))))
+    return _workload(fixed, fields, Tags(ResolvedValue(dict(one.tags))))
 
 
 def _list_stated_only(additions: Sequence[DeclaredWorkload]) -> dict[str, ResolvedValue[object]]:
@@ -339,14 +339,14 @@ def _features(known: ResolvedValue[tuple[str, ...]], additions: Sequence[Declare
     return ResolvedValue([feature for feature in FEATURES if feature in named])
 
 
-def _workload(fixed: JsonObject, answers: dict[str, ResolvedValue[object]], tags: Tags) -> Workload:
+def _workload(fixed: JsonObject, fields: dict[str, ResolvedValue[object]], tags: Tags) -> Workload:
     document: JsonObject = {"type": "workload", **fixed, "model": {}, "tags": tags.written.value}
-    for pointer, answer in answers.items():
+    for pointer, answer in fields.items():
         parent, _, key = pointer[1:].rpartition("/")
         (document[parent] if parent else document)[key] = answer.value
-    unreadable = {pointer: answer.reason for pointer, answer in answers.items() if answer.reason}
+    unreadable = {pointer: answer.reason for pointer, answer in fields.items() if answer.reason}
     if tags.written.reason:
         unreadable["/tags"] = tags.written.reason
     unreadable |= {f"/tags{pointer}": reason for pointer, reason in tags.gaps.items()}
-    possible = {pointer: answer.among for pointer, answer in answers.items() if answer.among}
+    possible = {pointer: answer.among for pointer, answer in fields.items() if answer.among}
     return Workload(read_only(document), str(fixed["id"]), dict(sorted(unreadable.items())), possible)

@@ -411,14 +411,14 @@ def _sources(estate: ResourceLookup, additions: Iterable[str]) -> Iterator[str]:
 
 def _derived(estate: ResourceLookup, source: str, additions: Sequence[DeclaredWorkload]) -> Derived | None:
     """Return what one source makes; None for nothing."""
-    asking = RecordingLookup(estate.resources, estate.facts)
+    lookup = RecordingLookup(estate.resources, estate.facts)
     resource = estate.resources.get(source)
     build = _builder(resource)
     if resource is not None and build is not None:
-        workloads: tuple[Workload, ...] = (derived_workload(build(asking, resource), additions),)
+        workloads: tuple[Workload, ...] = (derived_workload(build(lookup, resource), additions),)
     else:
-        workloads = tuple(declared_workload(one, asking) for one in additions)
-    return Derived(workloads, frozenset(asking.queried)) if workloads else None
+        workloads = tuple(declared_workload(one, lookup) for one in additions)
+    return Derived(workloads, frozenset(lookup.queried)) if workloads else None
 
 
 def _builder(resource: Reader | None) -> Callable[[ResourceLookup, Reader], WorkloadDraft] | None:

@@ -50,23 +50,23 @@ def undecided(reason: str, among: Iterable[T_co] = ()) -> ResolvedValue[T_co]:
     return ResolvedValue(reason=reason, among=frozenset(among))
 
 
-def get_first(*answers: ResolvedValue[T_co]) -> ResolvedValue[T_co]:
+def get_first(*values: ResolvedValue[T_co]) -> ResolvedValue[T_co]:
     """Return the first answer that is not absent; an absence if all are."""
-    return next((answer for answer in answers if not answer.absent), ABSENT)
+    return next((answer for answer in values if not answer.absent), ABSENT)
 
 
-def get_agreed(answers: Iterable[ResolvedValue[T_co]], subject: str) -> ResolvedValue[T_co]:
+def get_agreed(values: Iterable[ResolvedValue[T_co]], subject: str) -> ResolvedValue[T_co]:
     """Return the one value that all answers give; undecided if one is undecided or two differ.
 
     `subject` begins the reason, as in "the steps run on `a` and `b`". No answers at all is an absence.
     """
-    answers = list(answers)
-    reasons = sorted({answer.reason for answer in answers if answer.reason})
-    among = [answer.among if answer.reason else frozenset(filter(None, [answer.value])) for answer in answers]
+    values = list(values)
+    reasons = sorted({answer.reason for answer in values if answer.reason})
+    among = [answer.among if answer.reason else frozenset(filter(None, [answer.value])) for answer in values]
     possible = frozenset().union(*among) if all(among) else frozenset()
     if reasons:
         return undecided(reasons[0], possible)
-    distinct = {_text(answer.value): answer for answer in answers}
+    distinct = {_text(answer.value): answer for answer in values}
     if len(distinct) > 1:
         return undecided(f"{subject} {quoted(distinct)}", possible)
     return next(iter(distinct.values()), ABSENT)

@@ -204,7 +204,7 @@ def exceeds(impacts: Sequence[Impact], most: int | None) -> bool:
 
 
 _TITLES = ("newly failing", "newly passing", "newly undecided", "judged no more", "otherwise")
-_NOBODY = "(no owner)"
+_NO_OWNER = "(no owner)"
 #: How many flips the text names; the other forms have more.
 _NAMED = 20
 
@@ -241,7 +241,7 @@ def _table(title: str, tallies: Sequence[FlipCounts]) -> Iterator[Line]:
 
 
 def _name(title: str, tally: FlipCounts) -> str:
-    return visible(tally.name) or (_NOBODY if title == "owner" else "")
+    return visible(tally.name) or (_NO_OWNER if title == "owner" else "")
 
 
 def _numbers(tally: FlipCounts) -> tuple[int, ...]:
@@ -280,7 +280,7 @@ def _parts(impact: Impact) -> Iterator[str]:
 
 def _cells(one: Shifted) -> list[str]:
     finding = one.flip.finding
-    where = [one.owner or _NOBODY, one.part, finding.resource]
+    where = [one.owner or _NO_OWNER, one.part, finding.resource]
     return [one.shift, finding.title, str(finding.severity), finding.policy, *where, flip_words(one.flip)]
 
 

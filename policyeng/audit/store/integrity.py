@@ -226,7 +226,7 @@ class _Sweep:
                 for row in group[1]:
                     yield from self._begin(row._mapping, set(ended))
                 group = next(beginning, None)
-            yield from self._hold(number)
+            yield from self._compare_current(number)
             previous = number
         if group is not None:
             yield _find_foreign_rows(group[0])
@@ -249,7 +249,7 @@ class _Sweep:
                 yield IntegrityFault("spans", number, f"a span of `{part}` ends at a run at which it cannot")
             self.ending.setdefault(last, []).append((part, standing))
 
-    def _hold(self, number: int) -> Iterator[IntegrityFault]:
+    def _compare_current(self, number: int) -> Iterator[IntegrityFault]:
         """Compare the current spans with the parts of a run."""
         statement = select(PARTS.c.name, PARTS.c.standing).where(PARTS.c.run == number)
         stated = {name: standing or _NOTHING for name, standing in self._connection.execute(statement)}

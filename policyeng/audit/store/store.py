@@ -528,8 +528,8 @@ class RunWriter:
         self._waiting.update(entry.contents)
         self._size += sum(map(len, entry.contents.values()))
         encoded = encode_span_states([] if isinstance(entry.standing, str) else entry.standing)
-        anew = digest_of(encoded) if entry.evaluation else ""
-        standing = entry.standing if isinstance(entry.standing, str) else anew
+        fresh = digest_of(encoded) if entry.evaluation else ""
+        standing = entry.standing if isinstance(entry.standing, str) else fresh
         row = PartRow(
             entry.name, entry.snapshot, entry.evaluation, standing, entry.holding, entry.exit_code, entry.summary
         )

@@ -183,12 +183,12 @@ def replay(
     Examples:
       policyeng audit replay 12
     """
-    from policyeng.audit.replay import replay as judge_again
+    from policyeng.audit.replay import replay as replay_run
 
     format_ = plain_format(format_)
     with store_of(store, config) as opened, show_progress(f"re-evaluating run {run}"):
         found = opened.run(run)
-        replayed = judge_again(opened, found, server.opa())
+        replayed = replay_run(opened, found, server.opa())
     same = replayed.content == found.content
     if format_ == "json":
         differences = [difference._asdict() for difference in replayed.differences]

@@ -168,7 +168,7 @@ def _evaluations(decision: Decision, bundle: str, *, audited: bool) -> Iterator[
         yield from (_evaluation(finding, bundle, "Audit") for finding in (*decision.warned, *decision.undecided))
 
 
-_SAID = {Outcome.FAIL: "NonCompliant", Outcome.UNKNOWN: "Unknown", Outcome.ERROR: "Error"}
+_COMPLIANCE = {Outcome.FAIL: "NonCompliant", Outcome.UNKNOWN: "Unknown", Outcome.ERROR: "Error"}
 
 
 def _evaluation(finding: Finding, bundle: str, effect: str) -> PolicyEvaluation:
@@ -178,7 +178,7 @@ def _evaluation(finding: Finding, bundle: str, effect: str) -> PolicyEvaluation:
             "policySetDefinitionId": bundle,
             "policyDefinitionReferenceId": finding.policy,
         },
-        "evaluationResult": _SAID[finding.outcome],
+        "evaluationResult": _COMPLIANCE[finding.outcome],
         "evaluationDetails": {"reason": finding.title, "evaluatedExpressions": _expressions(finding.denials)},
         "effectDetails": {"policyEffect": effect},
     }

@@ -191,8 +191,8 @@ def _read(
     documents = [document for _, document in read.documents]
     changes, conflicts = _changes(documents)
     problems = [*read.problems, *conflicts, *(problem for each in documents for problem in _find_left_out(each))]
-    says_nothing_changes = any(document.reading.states_changes for document in documents)
-    if not changes and not any(problem.level == "error" for problem in problems) and not says_nothing_changes:
+    states_no_change = any(document.reading.states_changes for document in documents)
+    if not changes and not any(problem.level == "error" for problem in problems) and not states_no_change:
         problems.append(Problem(level="error", message=f"the documents contain no changes; {_REMEDY}"))
     texts = {file: text for document in documents for file, text in document.texts().items()}
     return ChangesRead(changes, tuple(problems), texts, read.summaries(), read.skipped)

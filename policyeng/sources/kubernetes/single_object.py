@@ -61,7 +61,7 @@ def read_instance_types(document: JsonObject, pointer: str, names: Names) -> Pla
         fields[place] = f"{pointer}{at}/spec"
         unreadable |= {place + below: why for below, why in spelled.unresolved.items()}
     if not types:
-        return Refusal(pointer, "an empty list of instance types", "remove it", holds_nothing=True)
+        return Refusal(pointer, "an empty list of instance types", "remove it", is_empty=True)
     called = words(get_inner(document, "metadata", "name")) or next(iter(types))
     return _compute(
         f"{{kubernetes-{called.replace('/', '~')}}}", types, Placed({}, pointer, unreadable, None, fields), names

@@ -383,7 +383,7 @@ class ResolvedInstances:
             if self.stated_id(update) or (aim is not None and aim.type != AZAPI_UPDATE):
                 return True
             update = aim or update
-        if self._says_target(update) or not update.values.get("name"):
+        if self._states_target(update) or not update.values.get("name"):
             return False
         return bool(self.parent(update, "parent_id", self._wanted_parent(update)))
 
@@ -524,11 +524,11 @@ class ResolvedInstances:
 
     def _aim(self, instance: Instance) -> Instance | None:
         """Return the instance that the `resource_id` of an update comes from; None if its type differs."""
-        if instance.type != AZAPI_UPDATE or not self._says_target(instance):
+        if instance.type != AZAPI_UPDATE or not self._states_target(instance):
             return None
         return self.source(instance, "/resource_id", self.arm_type(instance))
 
-    def _says_target(self, update: Instance) -> bool:
+    def _states_target(self, update: Instance) -> bool:
         """Check whether the configuration has a `resource_id` instead of `name` and `parent_id`."""
         return self.configuration.expression(update, "/resource_id") is not None
 

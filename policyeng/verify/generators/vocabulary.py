@@ -149,7 +149,7 @@ def reads_of(trees: Sequence[Module]) -> Iterator[PolicyRead]:
         found = dict.fromkeys([*condition.fetched, *condition.paths])
         listed = [*condition.constants, *(word for name in condition.names for word in named.get(name, ()))]
         near = tuple(sorted(listed, key=lambda word: not isinstance(word, str)))
-        if condition.says_logic or (decides and not near):
+        if condition.has_logic or (decides and not near):
             near += (True, False)
         for path in found:
             yield PolicyRead(path, tuple(_lists(near)) if path in condition.counted else near)
@@ -181,7 +181,7 @@ class _Condition:
     counted: set[_Path] = field(default_factory=set)
     constants: list[Json] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    says_logic: bool = False
+    has_logic: bool = False
 
     def take(self, node: Node) -> None:
         """Add the variables and places of a node, but not those of conditions inside it."""
@@ -202,11 +202,11 @@ class _Condition:
 
     def _object(self, node: Object) -> None:
         """Add the values; the keys, and the texts of a denial, are not compared with anything."""
-        constants, says_logic = [*self.constants], self.says_logic
+        constants, has_logic = [*self.constants], self.has_logic
         for _, value in node.items:
             self.take(value)
         if any(_key(key) == "msg" for key, _ in node.items):
-            self.constants, self.says_logic = constants, says_logic
+            self.constants, self.has_logic = constants, has_logic
 
     def _constant(self, node: Scalar | Number) -> None:
         if isinstance(node, Number):
@@ -214,7 +214,7 @@ class _Condition:
         elif isinstance(node.value, str) and node.value:
             self.constants.append(node.value)
         elif isinstance(node.value, bool):
-            self.says_logic = True
+            self.has_logic = True
 
     def _reference(self, node: Var | Ref) -> None:
         root = node.head if isinstance(node, Ref) else node

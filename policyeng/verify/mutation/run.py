@@ -193,7 +193,7 @@ class LawTrials:
         )
 
 
-_Said = Annotated[str, Field(min_length=1, pattern=r"\S")]
+_Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
 
 
 class Justified(BaseModel):
@@ -207,9 +207,9 @@ class Justified(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    line: _Said
-    mutation: _Said
-    reason: _Said
+    line: _Text
+    mutation: _Text
+    reason: _Text
 
     def means(self, mutant: Mutant) -> bool:
         """Check whether a mutant is this one, at any line."""
