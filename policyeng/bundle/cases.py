@@ -172,7 +172,7 @@ def required_cases(policy: Policy) -> CaseFile:
 
 
 def no_baseline(stem: str, baselines: Baselines, place: str) -> BundleError:
-    """Return the error that a case names a baseline which is not there."""
+    """Return the error that a case names a baseline that does not exist."""
     remedy = f"put a compliant resource into `baselines/{stem}.json` of the policies, or name the file stem of another"
     return BundleError(
         f"no baseline is called `{stem}`{suggest_nearest(stem, baselines.resources)}", place=(place,), remedy=remedy

@@ -50,7 +50,7 @@ class VerificationKey:
         """Return a public key, or that of a certificate, in PEM.
 
         Raises:
-            UsageError: the file cannot be read or holds no such key, or the algorithm does not fit the key.
+            UsageError: the file cannot be read or has no such key, or the algorithm does not fit the key.
         """
         _require_libraries()
         from cryptography import x509
@@ -71,7 +71,7 @@ class VerificationKey:
         return cls(public, _algorithm(public, algorithm, path))
 
     def claims(self, token: str, place: str) -> tuple[JsonObject, JsonObject]:
-        """Return the header and the claims of a token, once its signature and its times hold.
+        """Return the header and the claims of a token, once its signature and its times are valid.
 
         Raises:
             BundleError: the signature is not this key's with this algorithm, or the token has expired.
@@ -106,7 +106,7 @@ class SigningKey:
         """Return a private key in PEM, without a password.
 
         Raises:
-            UsageError: the file cannot be read or holds no such key, or the algorithm does not fit the key.
+            UsageError: the file cannot be read or has no such key, or the algorithm does not fit the key.
         """
         _require_libraries()
         from cryptography.exceptions import UnsupportedAlgorithm

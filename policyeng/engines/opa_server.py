@@ -384,7 +384,7 @@ class PrivateServer:
         """Wait until our server responds with its bundle loaded; return False if it has ended."""
         last = time.monotonic() + _READY_SECONDS
         while time.monotonic() < last:
-            with suppress(EngineError):  # it is not there yet, or another has the port
+            with suppress(EngineError):  # it has not started yet, or another has the port
                 if self.connection.query("system/policyeng", {}).get("result") == self._secret:
                     return True
             self._reader.join(0.01)

@@ -34,7 +34,7 @@ _LINE = lazy_pattern(
 )
 #: The largest number of gaps that one unknown reports.
 _MOST = 5
-#: The most answers of each kind that an index keeps; ids come from requests.
+#: The most results of each kind that an index keeps; ids come from requests.
 _MOST_CACHED = 1 << 16
 _SUBSCRIPTION = ("subscriptions", "ID")
 #: Lower-case types whose resources ARM also returns inside the resource above them: without a list, none is missing.

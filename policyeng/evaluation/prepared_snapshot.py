@@ -112,7 +112,7 @@ def indices_of(by_id: Mapping[str, JsonObject], stated: Mapping[str, Sequence[Js
 
 
 def paths_of(key: str, resource: JsonObject) -> Iterator[Path]:
-    """Yield each place of a resource's lower-case id in the indices of resources, repeated as often as it is there."""
+    """Yield each place of a resource's lower-case id in the indices of resources, repeated as often as it occurs."""
     kind = lowered(resource["type"])
     for scope in scopes_of(key) or ("/",):
         yield "by_scope", scope, kind

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from policyeng.facts.catalogue import Facts
 from policyeng.facts.computes import region_of
-from policyeng.facts.ids import is_at_or_under, may_contain, segments, workspace_of
+from policyeng.facts.ids import is_at_or_under, may_hold, segments, workspace_of
 from policyeng.facts.times import moment as moment_of
 from policyeng.facts.words import fold, squeeze
 from policyeng.models import JsonObject, Unknown, lowered
@@ -58,7 +58,7 @@ def lacking(approval: JsonObject, resource: JsonObject, workspace: JsonObject | 
     yield from list_lapses(approval, as_of)
     home = workspace_of(resource["id"])
     is_wide_enough = len(segments(approval["scope"]) or ()) in (2, 4, 8)
-    if home and is_wide_enough and may_contain(approval["scope"], home):
+    if home and is_wide_enough and may_hold(approval["scope"], home):
         yield _UNSCOPED
     elif not (home and is_wide_enough and is_at_or_under(home, approval["scope"])):
         yield "another scope"

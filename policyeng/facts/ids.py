@@ -89,13 +89,13 @@ def covers(scope: str, arm_id: str) -> bool | None:
         return False
     if inner[: len(outer)] == outer:
         return True
-    if may_contain(scope, arm_id):
+    if may_hold(scope, arm_id):
         return None
     below_tenant = inner[:1] == ("subscriptions",) or inner[:3] == _MANAGEMENT_GROUP
     return None if below_tenant and len(outer) == 4 and outer[:3] == _MANAGEMENT_GROUP else False
 
 
-def may_contain(scope: str, arm_id: str) -> bool:
+def may_hold(scope: str, arm_id: str) -> bool:
     """Return whether an id is possibly at or under a scope: it would be, but parts of one are still open."""
     outer, inner = segments(scope) or (), segments(arm_id) or ()
     differing = [pair for pair in zip(outer, inner, strict=False) if pair[0] != pair[1]]
@@ -114,7 +114,7 @@ def with_open(scope: str, open_scopes: Iterable[str]) -> Iterator[str]:
     """Yield a scope in lower case, and those of some open ones of its kind that may turn out to be it."""
     yield fold_id(scope)
     depth = len(segments(scope) or ())
-    yield from (other for other in open_scopes if len(segments(other) or ()) == depth and may_contain(scope, other))
+    yield from (other for other in open_scopes if len(segments(other) or ()) == depth and may_hold(scope, other))
 
 
 def open_scopes(by_scope: Mapping[str, object]) -> list[str]:

@@ -24,7 +24,7 @@ _Text = Annotated[str, Limited(min_length=1)]
 
 
 class ControlStatus(StrEnum):
-    """What is known of a control; the first of these that applies, in this order."""
+    """What is known of a control; the first of these that holds, in this order."""
 
     FAILING = "failing"
     ERROR = "error"
@@ -85,7 +85,7 @@ class ControlResult(Model):
         words: the status in words, with counts.
         guidance: how a person would show the control, where no policy is direct.
         policies: the policies of the bundle that map to it.
-        evidence: the active entries for the control, or for its policies on evaluated resources.
+        evidence: the entries in force for the control, or for its policies on evaluated resources.
     """
 
     id: str
@@ -215,7 +215,7 @@ class Reason(Model):
 
 @frozen
 class Denial(Reason):
-    """One reason a policy gives for a failure: constant text, the JSON Pointer, the actual and the expected value."""
+    """One reason a policy gives for a failure: constant text, the JSON Pointer, what is there and what should be."""
 
     actual: Any = field(default=None, kw_only=True)
     expected: Any = field(default=None, kw_only=True)
@@ -275,7 +275,7 @@ class Finding(Model):
         resource: the ARM id, or the id of the evaluated workload or approval.
         denials: the reasons of a `fail`, sorted; empty otherwise.
         unknowns: the reasons of an `unknown` or `error`, sorted; a fail can carry what else could not be decided.
-        exemption: set on a `fail` that an active exemption covers; the outcome stays `fail`.
+        exemption: set on a `fail` that an exemption in force covers; the outcome stays `fail`.
         controls: the controls of the policy, as `FRAMEWORK:CONTROL`.
         why: the first sentence of the description of the policy.
         url: the first page about the policy; empty if it names none.
@@ -477,7 +477,7 @@ class AppliedSettings(Model):
 
     Attributes:
         file: the configuration file; empty without one.
-        environment: the `POLICYENG_` variables that were set, sorted.
+        environment: the `POLICYENG_` variables that were in force, sorted.
         changes: the settings that were not at their defaults, sorted by name; those that have no effect on findings,
             decisions and exit codes are left out.
     """

@@ -148,7 +148,7 @@ class _HandledWriter(_Writer):
                     self.line(f"if {leave}: break")
 
     def _begin_try(self, names: Iterable[str] = ()) -> None:
-        """Begin to catch what is undecided, with names that have values here; not where Python takes no more blocks."""
+        """Begin to catch what is undecided, with names that have values here; not if Python allows no more blocks."""
         if self.handlers is None:
             return
         if self.nested >= _DEEPEST:

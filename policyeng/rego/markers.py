@@ -298,7 +298,7 @@ class MarkedObject(SpecialObject, _MarkedCollection, dict[Any, Any]):  # type: i
         return MarkedObject, (dict(dict.items(self)), self.open)
 
     def known_keys(self) -> Iterator[Value]:
-        """Yield the keys that are there, whether or not there may be others."""
+        """Yield the existing keys, whether or not there may be others."""
         return iter(dict.keys(self))
 
     def get(self, key: Value, default: Value = None) -> Value:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MISSING = object()
 #: Characters of a line that an error repeats.
 _LONGEST_LINE = 120
-#: Errors of values, which end an evaluation that comes to them.
+#: Errors of values, which end an evaluation that reaches them.
 ERRORS = (BuiltinError, runtime.ConflictError, NumberTooLargeError)
 _EVALUATION_ERRORS = (*ERRORS, BudgetExceededError)
 

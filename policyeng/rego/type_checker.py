@@ -576,7 +576,7 @@ class _TypeChecker:
                     for part in _parts(term):
                         self._unify(scope, part, ANY, union=True)
                     return True
-                # Each of them gives types to the variables.
+                # Each gives types to the variables.
                 return True in [self._unify(scope, term, member, union=True) for member in want.members]
             case Array():
                 if not isinstance(want, types.ArrayType) or (

@@ -131,7 +131,7 @@ _UNREADABLE = "the object cannot be evaluated, and the update does not change it
 
 
 class ReviewedObject(NamedTuple):
-    """The changes that a request asks for.
+    """The changes that a request makes.
 
     Attributes:
         prior: changes that turn the snapshot into the current state of the cluster.
@@ -147,7 +147,7 @@ class ReviewedObject(NamedTuple):
 
 
 def convert_request(request: ReviewRequest, current: BesideSnapshot) -> ReviewedObject:
-    """Return the changes that a request about a supported object asks for.
+    """Return the changes that a request about a supported object makes.
 
     Raises:
         InputError: the object or its ARM id cannot be determined; with the place and the remedy.

@@ -46,7 +46,7 @@ class Middleware:
     request goes elsewhere.
 
     Args:
-        app: answers what the routes do not.
+        app: handles what the routes do not.
         routes: by method and path, functions that answer. The layers of FastAPI before them would cost more than they.
         leaving: whether the server is about to end.
     """

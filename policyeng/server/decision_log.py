@@ -317,7 +317,7 @@ class Sink(Protocol):
         """Append whole lines; raises OSError when that cannot be."""
 
     def close(self) -> None:
-        """Write no more."""
+        """Stop writing."""
 
 
 class Standard:

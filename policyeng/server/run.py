@@ -48,7 +48,7 @@ class Commands:
         self._read: dict[str, object] = {}
 
     def follow(self, leave: Callable[[], None]) -> None:
-        """Report that the worker answers, and follow commands from now on.
+        """Report that the worker is ready, and follow commands from now on.
 
         Args:
             leave: called when it is to end.
@@ -96,7 +96,7 @@ class _Worker:
 
     Attributes:
         number: from 0; the one that takes its place has the same.
-        is_up: whether it has reported that it answers.
+        is_up: whether it has reported that it is ready.
     """
 
     number: int
@@ -108,7 +108,7 @@ class _Worker:
 class Workers:
     """The workers of a server, and the process that starts and leads them.
 
-    It has no threads, which a fork would not take along, and answers nothing itself.
+    It has no threads, which a fork would not take along, and handles no requests itself.
 
     Args:
         service: what is forked.
@@ -165,7 +165,7 @@ class Workers:
         self._leaving = self._leaving or number != signal.SIGHUP
 
     def _handle_signals(self) -> None:
-        """Do what signals ask for."""
+        """Handle signals."""
         signals, self._signals = self._signals, []
         if any(number != signal.SIGHUP for number in signals):
             for bound in self._bound:
@@ -375,7 +375,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = None
 
 
-#: Seconds beyond the deadline of requests that clients have to take their answers when the server ends.
+#: Seconds beyond the deadline of requests that clients have to read their responses when the server ends.
 _TAKING = 5
 #: After how many seconds an idle connection is closed: late, because a client may send a request at that very moment.
 _IDLE = 75
@@ -390,7 +390,7 @@ def serve(service: Service, listening: Callable[[str], None]) -> None:
     requests are answered. The second ends it at once.
 
     Args:
-        service: what answers.
+        service: handles the requests.
         listening: called with the address as a URL, once requests are answered.
 
     Raises:
@@ -471,7 +471,7 @@ class DrainingServer(uvicorn.Server):
         self._started(self)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no more connections, read the requests on open ones, and then end.
+        """Accept no further connections, read the requests on open ones, and then end.
 
         Closing the socket would reset connections that wait in its backlog, so a duplicate stays open until they are
         accepted.

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Generic, TypeVar, get_args
 
 from policyeng.facts import managed_networks
-from policyeng.facts.ids import fold_id, may_contain, name_of
+from policyeng.facts.ids import fold_id, may_hold, name_of
 from policyeng.facts.managed_networks import NetworkPart, workspace_of_part
 from policyeng.frozen import replace
 from policyeng.models import WORKSPACE_TYPE, Origin, Problem, Snapshot, lowered
@@ -174,7 +174,7 @@ def _merge_managed_networks(entries: list[_MergedEntry[Placed]]) -> list[_Merged
     for part in parts.values():
         home = workspace_of_part(part.key)
         near = [key for key, entry in workspaces.items() if entry.origin.file == part.origin.file]
-        possible = [home] if home in workspaces else [key for key in near if may_contain(key, home)]
+        possible = [home] if home in workspaces else [key for key in near if may_hold(key, home)]
         if len(possible) == 1 and name_of(possible[0]) == name_of(home):
             by_workspace.setdefault(possible[0], []).append(part)
         else:

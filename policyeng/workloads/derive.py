@@ -323,7 +323,7 @@ class Derived(NamedTuple):
 
     Attributes:
         workloads: one of a resource; of declarations alone one each.
-        queried: ids of the resources that were looked up for it, there or not, as `folded_id` gives them.
+        queried: ids of the resources that were looked up for it, existing or not, as `folded_id` gives them.
     """
 
     workloads: tuple[Workload, ...]
@@ -359,7 +359,7 @@ class Derivation:
 
     @cached_property
     def _asking(self) -> dict[str, set[str]]:
-        """By an id that is looked up, there or not, what is derived with it, or was."""
+        """By an id that is looked up, existing or not, what is derived with it, or was."""
         found: dict[str, set[str]] = {}
         for source, derived in self.derived.items():
             for key in derived.queried:

@@ -56,9 +56,9 @@ def get_first(*values: ResolvedValue[T_co]) -> ResolvedValue[T_co]:
 
 
 def get_agreed(values: Iterable[ResolvedValue[T_co]], subject: str) -> ResolvedValue[T_co]:
-    """Return the one value that all answers give; undecided if one is undecided or two differ.
+    """Return the one value that all have; undecided if one is undecided or two differ.
 
-    `subject` begins the reason, as in "the steps run on `a` and `b`". No answers at all is an absence.
+    `subject` begins the reason, as in "the steps run on `a` and `b`". No values at all is an absence.
     """
     values = list(values)
     reasons = sorted({answer.reason for answer in values if answer.reason})

@@ -24,7 +24,7 @@ _MEMORY = "/model/memoryGiB"
     ],
     severity="info",
     judges=[{"type": "workload", "where": {"/sourceType": [_ONLINE]}}],
-    # What its model needs and where it runs matters only for a deployment with too many instances.
+    # Only of a deployment that has too many instances is asked what its model needs and where it runs.
     remediation={
         "text": "Create a second deployment with the larger size as `instance_type` and fewer instances (`az ml "
         "online-deployment create --file <file>`), measure it, move the traffic (`az ml online-endpoint update "

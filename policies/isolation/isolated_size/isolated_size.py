@@ -1,4 +1,4 @@
-"""The twin of `isolated_size.rego`, which is active; the suite proves that they agree."""
+"""The twin of `isolated_size.rego`, which is in force; the suite proves that they agree."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def _applies(given: PolicyInput) -> bool:
 
 @policy(applies=_applies)
 def isolated_size(given: PolicyInput) -> Iterator[Denial | Unknown]:
-    """Deny every size of a regulated compute that is not isolated according to the catalogue."""
+    """Deny every size of a regulated compute that the catalogue does not hold for isolated."""
     standing = _standing(given)
     nodes = node_sizes(given.resource, given.snapshot.by_id)
     if standing.decided is None:

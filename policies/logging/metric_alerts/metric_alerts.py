@@ -18,7 +18,7 @@ _Scoped = tuple[JsonObject, str | None]
 
 
 class _Answer(IntEnum):
-    """Whether a condition is true: the least of several is that of all, the greatest that of any."""
+    """Whether a condition holds: the least of several is that of all, the greatest that of any."""
 
     NO = auto()
     UNCLEAR = auto()

@@ -64,8 +64,8 @@ def used_instance(given: PolicyInput) -> Iterator[Denial | Unknown]:
 def _last_activity(given: PolicyInput) -> datetime | None:
     """Return the latest time of the metric `lastActivity`, up to as-of."""
     samples = samples_of(given.resource, given.snapshot.metrics, given.snapshot.by_measured, given.as_of)
-    ends = [moment(sample.get("to")) for sample in samples.get("lastactivity", ())]
-    return max((one for one in ends if one is not None), default=None)
+    told = [moment(sample.get("to")) for sample in samples.get("lastactivity", ())]
+    return max((one for one in told if one is not None), default=None)
 
 
 def _last_operation(given: PolicyInput) -> datetime | None:

@@ -30,11 +30,11 @@ def compute_managers(given: PolicyInput) -> Iterator[Denial | Unknown]:
         yield Unknown(msg="neither the snapshot nor the catalogue has the role", path=ROLE)
     for role in assigned:
         actions = given.parameters["compute_actions"] if is_readable else []
-        granting = {action: roles.granted_by(given.resource, role, action) for action in actions}
-        if granted := [action for action in actions if granting[action]]:
+        said = {action: roles.granted_by(given.resource, role, action) for action in actions}
+        if granted := [action for action in actions if said[action]]:
             denied = "a role that is no compute manager role can manage compute"
             yield Denial(msg=denied, path=ROLE, actual={"role": role.name, "actions": granted}, expected=listed)
         if not role.is_sound:
             yield Unknown(msg="the permissions of the role cannot be read", path=ROLE)
-        elif None in granting.values():
+        elif None in said.values():
             yield Unknown(msg="a condition decides whether compute can be managed", path="/properties/condition")

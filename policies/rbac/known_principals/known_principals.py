@@ -1,4 +1,4 @@
-"""The Python twin of AML-RBAC-102, written on its own so that the suite can compare the two."""
+"""The Python twin of AML-RBAC-102, written on its own so that the suite can hold the two against each other."""
 
 from collections.abc import Iterator
 

@@ -7,7 +7,7 @@ from policyeng.facts.computes import managed
 from policyeng.facts.ids import (
     is_at_or_under,
     is_open,
-    may_contain,
+    may_hold,
     open_scopes,
     scopes_of,
     segments,
@@ -82,7 +82,7 @@ def quota_fits(given: PolicyInput) -> Iterator[Denial | Unknown]:
             excess, quota = max(short, key=lambda entry: entry[0])
             actual = {**quota, "vCPUs": quota["limitVCpus"] + excess}
             yield Denial(msg="full scale needs more vCPUs than the quota", actual=actual, expected="at most the limit")
-        elif any(may_contain(scope, place) for scope in perhaps.get((key, is_open_place), ())):
+        elif any(may_hold(scope, place) for scope in perhaps.get((key, is_open_place), ())):
             yield Unknown(msg=f"whether a quota of {key[0]} in {key[1]} counts, its place decides", path="/id")
         elif not limits:
             yield Unknown(msg=f"no quota is stated for the VM family {key[0]} in the region {key[1]}")

@@ -1,4 +1,4 @@
-"""The twin of `series_approval.rego`, which is active; the suite proves that they agree."""
+"""The twin of `series_approval.rego`, which is in force; the suite proves that they agree."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def _applies(given: PolicyInput) -> bool:
 
 @policy(applies=_applies)
 def series_approval(given: PolicyInput) -> Iterator[Denial | Unknown]:
-    """Deny a restricted series without a granted approval that is active here."""
+    """Deny a restricted series without a granted approval that is in force here."""
     own, size = own_size(given.resource), find_size(given.resource, given.facts)
     path = own.path if own else ""
     if size is None:
@@ -28,8 +28,8 @@ def series_approval(given: PolicyInput) -> Iterator[Denial | Unknown]:
     if not needs_approval(series, given.facts, given.parameters):
         return
     of_series = [given.snapshot.approvals[position] for position in given.snapshot.by_series.get(lowered(series), ())]
-    subject = (given.resource, given.workspace, given.as_of)
-    near = [{"id": approval["id"], "lacks": list(lacking(approval, *subject))} for approval in of_series]
+    asked = (given.resource, given.workspace, given.as_of)
+    near = [{"id": approval["id"], "lacks": list(lacking(approval, *asked))} for approval in of_series]
     if not all(approval["lacks"] for approval in near):
         return
     lost = {lack for approval in near if may_count(approval["lacks"]) for lack in approval["lacks"]}

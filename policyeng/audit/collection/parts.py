@@ -362,7 +362,7 @@ def _documents(source: PartSource, content: bytes | None) -> Iterator[Found]:
 
 
 def is_unchanged(source: PartSource, queries: Iterable[FileDependency]) -> bool:
-    """Check whether all file queries of a part have the same answers as before; live Azure is always read again."""
+    """Check whether all file queries of a part have the same results as before; live Azure is always read again."""
     if is_live(source.address):
         return False
     try:

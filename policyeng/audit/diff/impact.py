@@ -25,7 +25,7 @@ from policyeng.report.forms import table_forms
 from policyeng.report.layout import BLANK, Line, finding_head, heading, labelled
 from policyeng.report.phrases import count, format_name, problem_sentence, shorten_id, to_the_second
 
-#: No more flips than these are listed one by one; the counts are of all.
+#: At most so many flips are listed one by one; the counts are of all.
 LISTED = 1000
 
 Shift = Literal["newly failing", "newly passing", "newly undecided", "judged no more", "otherwise changed"]

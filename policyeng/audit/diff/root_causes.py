@@ -322,7 +322,7 @@ class StateFactor(NamedTuple):
 
 #: The causes outside the snapshot.
 _OUTSIDE_SNAPSHOT = (CauseKind.POLICY, CauseKind.PARAMETERS, CauseKind.EXEMPTION, CauseKind.ENGINE, CauseKind.CLOCK)
-#: What changes nothing of how a snapshot is made ready.
+#: What does not affect the preparation of a snapshot.
 _WITHOUT = (CauseKind.EXEMPTION, CauseKind.ENGINE, CauseKind.CLOCK)
 
 

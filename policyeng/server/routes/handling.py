@@ -101,8 +101,8 @@ class Endpoint:
     Attributes:
         scope: the scope that a token needs.
         describe: returns the description for OpenAPI.
-        work: answers a request, on a thread.
-        refused: answers a request whose work raised an error, without waiting for anything; None for a problem.
+        work: handles a request, on a thread.
+        refused: handles a request whose work raised an error, without waiting for anything; None for a problem.
         takes: the media types of bodies.
     """
 

@@ -1,6 +1,6 @@
 """The Machine Learning resources of the azurerm provider, as tables; both names of attributes that were renamed.
 
-Source: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs, and the provider's code for what it asks
+Source: https://registry.terraform.io/providers/hashicorp/azurerm/latest/docs, and the provider's code for what it needs
 Azure for. Computes are in `computes`.
 """
 

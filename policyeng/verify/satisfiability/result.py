@@ -419,7 +419,7 @@ _MOST_SHOWN = 3
 
 @dataclass(frozen=True)
 class SatisfiabilityRun:
-    """The answers for some classes.
+    """The results for some classes.
 
     Attributes:
         profile: the profile of parameters.
@@ -442,7 +442,7 @@ class SatisfiabilityRun:
 
 
 def as_text(run: SatisfiabilityRun) -> str:
-    """Return the answers as text."""
+    """Return the results as text."""
     return text_of_lines([*(line for answer in run.answers for line in (*_lines(answer, run), "")), _conclude(run)])
 
 
@@ -527,7 +527,7 @@ def _conclude(run: SatisfiabilityRun) -> str:
 
 
 def as_json(run: SatisfiabilityRun) -> str:
-    """Return the answers as a JSON object."""
+    """Return the results as a JSON object."""
     document = {
         "bundle": bundle_object(run.bundle),
         "profile": run.profile,
@@ -594,7 +594,7 @@ def _conflict(conflict: Conflict) -> JsonObject:
 
 
 def as_junit(run: SatisfiabilityRun) -> str:
-    """Return the answers as one JUnit suite with a test case for each class; impossible classes fail."""
+    """Return the results as one JUnit suite with a test case for each class; impossible classes fail."""
     root = Element("testsuites", name="policyeng verify")
     suite = SubElement(root, "testsuite", name="satisfiable", time=f"{run.seconds:.3f}")
     for answer in run.answers:
