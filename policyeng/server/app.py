@@ -1,4 +1,4 @@
-"""The application: the routes around a service, and an answer to whatever comes."""
+"""The application: the routes around a service, and a response to every request."""
 
 from __future__ import annotations
 

@@ -280,7 +280,7 @@ class Workers:
 #: Bytes and seconds that a request line and its headers may take; uvicorn itself has no bound with this parser.
 HEAD_BYTES = 64 << 10
 HEAD_SECONDS = 10.0
-#: In so many seconds a client takes so many bytes of an answer that waits for it, or what is left.
+#: In so many seconds a client takes so many bytes of a response that waits for it, or what is left.
 TAKE_SECONDS = 30.0
 TAKE_BYTES = 64 << 10
 

@@ -318,7 +318,7 @@ class Queue:
 
         Args:
             work: called on a thread of ours.
-            until: the time of the loop at which the answer is due.
+            until: the time of the loop at which the response is due.
 
         Raises:
             RefusedError: there is no place (429), nothing is let in any more, or it took too long (503).

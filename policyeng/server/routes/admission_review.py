@@ -47,7 +47,7 @@ _WITHOUT_STATE = Problem(
 
 
 def reviewed(service: Service, request: RouteRequest) -> RouteResponse:
-    """Return the answer to an AdmissionReview.
+    """Return the response to an AdmissionReview.
 
     Raises:
         RefusedError: the body is no JSON (400) or no review (422).

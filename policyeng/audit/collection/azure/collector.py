@@ -148,12 +148,12 @@ def _read_metrics(
         "interval": "PT1H",
         "aggregation": "Average,Minimum,Maximum",
     } | ({"$filter": split, "top": "1000"} if split else {})
-    answer = client.get(f"{base}/providers/Microsoft.Insights/metrics", query)
-    if isinstance(answer, Loss):
-        if not answer.is_absent:
-            gathered.lack("metrics", home, answer)
+    response = client.get(f"{base}/providers/Microsoft.Insights/metrics", query)
+    if isinstance(response, Loss):
+        if not response.is_absent:
+            gathered.lack("metrics", home, response)
         return ()
-    listed = answer.get("value")
+    listed = response.get("value")
     samples = [
         sample
         for metric in (listed if isinstance(listed, list) else ())
@@ -343,22 +343,24 @@ def _request_resource(
     kind: str,
 ) -> Iterable[Task]:
     version = version_of(kind)
-    answer = client.get(target, {"api-version": version}) if version else Loss("it is not known how to read this type")
-    if not isinstance(answer, Loss):
-        resource = gathered.take(answer, kind, target)
+    response = (
+        client.get(target, {"api-version": version}) if version else Loss("it is not known how to read this type")
+    )
+    if not isinstance(response, Loss):
+        resource = gathered.take(response, kind, target)
         if resource and kind == lowered(WORKSPACES):
             yield from inside(resource["id"])
         for listing in IN_NAMED.get(kind, ()) if resource else ():
             yield partial(read, listing, target)
         if resource and kind == lowered(NETWORKS):
             gathered.request(kind, resource["id"])
-    elif answer.is_absent:
+    elif response.is_absent:
         gathered.request(kind, target)
     else:
-        gathered.lack(kind, target, answer)
+        gathered.lack(kind, target, response)
 
 
-#: Called with how many questions are answered, how many are known, and how many resources were read.
+#: Called with how many requests are complete, how many are known, and how many resources were read.
 Progress = Callable[[int, int, int], None]
 _READER = "give the identity that asks the role Reader there"
 
@@ -420,8 +422,8 @@ class CollectionRun:
         wanted = self._wanted
         self.gathered.request(WORKSPACES, wanted.scope)
         if wanted.workspace:
-            answer = self._client.get(wanted.scope, {"api-version": version_of(WORKSPACES)})
-            found: list[JsonObject | Loss] = [answer]
+            response = self._client.get(wanted.scope, {"api-version": version_of(WORKSPACES)})
+            found: list[JsonObject | Loss] = [response]
         else:
             found = list(self._entries(Listing(WORKSPACES, f"/providers/{WORKSPACES}"), wanted.group))
         for entry in found:
@@ -483,11 +485,11 @@ class CollectionRun:
 
     def _again(self, listed: JsonObject) -> Iterable[Task]:
         """Read a compute again, because lists omit its inner properties."""
-        answer = self._client.get(listed["id"], {"api-version": version_of(COMPUTES)})
-        if isinstance(answer, Loss):
-            self.gathered.lack(COMPUTES, listed["id"], answer)
+        response = self._client.get(listed["id"], {"api-version": version_of(COMPUTES)})
+        if isinstance(response, Loss):
+            self.gathered.lack(COMPUTES, listed["id"], response)
         else:
-            self.gathered.replace(answer)
+            self.gathered.replace(response)
         return ()
 
     def _advice(self) -> Iterable[Task]:
